@@ -165,12 +165,12 @@ def why(value: Why, view: View) -> str:
     return "\n".join([_headline(value.entry, view), *(f"  {line(text)}" for text in value.lines)])
 
 
-def context(value: Context, view: View) -> str:
+def context(value: Context, view: View, more: render.More = lambda _hit: ()) -> str:
     """What to know before starting, as a search shows it but without scores: they say only what came first."""
     if not value.rules and not value.lessons:
         return "Nothing is known for this yet."
     hits = tuple(Hit(one._replace(score=None)) for one in (*value.rules, *value.lessons))
-    return render.answer(Answer("", hits), view)
+    return render.answer(Answer("", hits), view, more)
 
 
 WOULD = {

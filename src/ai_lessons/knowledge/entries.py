@@ -175,6 +175,11 @@ class Pattern(NamedTuple):
     because: str
     negative: bool = False
 
+    @property
+    def parts(self) -> dict[str, Any]:
+        """What a file states of it, by key."""
+        return {"when": self.when, "dont" if self.negative else "do": self.action, "because": self.because}
+
     def __str__(self) -> str:
         return f"WHEN {self.when} -> {'DO NOT' if self.negative else 'DO'} {self.action} -> BECAUSE {self.because}"
 

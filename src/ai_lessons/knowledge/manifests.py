@@ -130,7 +130,6 @@ def _requirements(text: str) -> Iterator[Found]:
             yield wanted.name, " ".join(map(str, terms))
 
 
-_TABLE = re.compile(r"^\[")
 _PAIR = re.compile(r"""^(name|version|requires-python|python-versions)\s*=\s*["']([^"']*)["']""")
 
 
@@ -139,7 +138,7 @@ def _locked_packages(text: str) -> Iterator[Found]:
     package: dict[str, str] = {}
     inside = ""
     for row in text.splitlines():
-        if _TABLE.match(row):
+        if row.startswith("["):
             if inside == "[[package]]":
                 yield from _named(package)
             package, inside = {}, row.strip()

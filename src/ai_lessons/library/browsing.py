@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 def show(opened: Library, ref: str, *, section: int | None = None, heading: str | None = None) -> Shown:
     """One entry whole, or one section, by number (from 1) or words of its heading. Raises NotFound, AmbiguousName."""
-    parts = opened.holding(ref)
-    light = parts.resolve(ref)
+    parts, light = opened.holding(ref)
     entry = contents_of(parts, light)
     text = entry.body if light.kind is not Kind.SCRIPT else entry.body or entry.code
     found, lines = _sections(text)
@@ -116,14 +115,14 @@ def related(opened: Library, ref: str, depth: int = 1) -> tuple[Related, ...]:
 
 def log(opened: Library, ref: str) -> tuple[FileRevision, ...]:
     """The commits that touched the entry's file, newest first, followed through renames."""
-    parts = opened.holding(ref)
-    return parts.history.log(_file(parts, ref))
+    parts, light = opened.holding(ref)
+    return parts.history.log(_file(parts, light))
 
 
 def diff(opened: Library, ref: str, rev: str | None = None) -> str:
     """Unified diff of the entry: the file on disk against its last commit, or against `rev`."""
-    parts = opened.holding(ref)
-    path, store = _file(parts, ref), parts.store
+    parts, light = opened.holding(ref)
+    path, store = _file(parts, light), parts.store
     if rev is None and store.head().commit is None:
         from ai_lessons.repository.history import unified
 
@@ -136,8 +135,8 @@ def complete(opened: Library, prefix: str, what: str) -> Sequence[tuple[str, str
     return opened.reading.current().complete(what, prefix)
 
 
-def _file(parts: RepositorySession, ref: str) -> str:
-    place = parts.catalog.locate(parts.resolve(ref).id)
+def _file(parts: RepositorySession, light: Light) -> str:
+    place = parts.catalog.locate(light.id)
     return place.path if place.hash is not None else place.side_path or place.path
 
 

@@ -85,8 +85,7 @@ def update(
 
     Raises UsageError: nothing is given, or with `only_resources` it is a lesson or a rule.
     """
-    parts = opened.writing(ref)
-    light = parts.resolve(ref)
+    parts, light = opened.writing(ref)
     if only_resources:
         _refuse_others(light, "update")
     new_tags = None
@@ -114,8 +113,7 @@ def edit(opened: Library, ref: str, editor: Callable[[str, str], str | None]) ->
 
     Raises InvalidEntry: what came back breaks the format; Conflict: the file changed meanwhile; nothing is written.
     """
-    parts = opened.writing(ref)
-    light = parts.resolve(ref)
+    parts, light = opened.writing(ref)
     entry, text = parts.load(light.id)
     start = text or markdown.render(frontmatter.identity(entry), "")
     new_text = editor(start, ".md")
@@ -126,8 +124,7 @@ def edit(opened: Library, ref: str, editor: Callable[[str, str], str | None]) ->
 
 def keep(opened: Library, ref: str) -> Written:
     """Write down that an entry was looked at today and holds, so that `review` leaves it alone for half a year."""
-    parts = opened.writing(ref)
-    light = parts.resolve(ref)
+    parts, light = opened.writing(ref)
     today = frontmatter.stamp(parts.options.now())[:10]
     return change(parts, light, {"reviewed": today}, f"Keep {light.kind}: {light.title}")
 
@@ -143,10 +140,11 @@ def delete(opened: Library, refs: Sequence[str], *, only_resources: bool = False
         opened.reading.current()
         for ref in refs:
             _refuse_others(opened.reading.resolve(ref), "delete")
-    places: dict[RepositorySession, list[str]] = {}
+    places: dict[RepositorySession, dict[str, Light]] = {}
     for ref in refs:  # all are resolved before the first is deleted
-        places.setdefault(opened.writing(ref), []).append(ref)
-    return tuple(one for parts, own in places.items() for one in remove(parts, own))
+        parts, light = opened.writing(ref)
+        places.setdefault(parts, {})[light.id] = light
+    return tuple(one for parts, own in places.items() for one in remove(parts, list(own.values())))
 
 
 def link(opened: Library, a: str, b: str, relation: str, weight: float | None = None) -> Written:
@@ -166,7 +164,7 @@ def link(opened: Library, a: str, b: str, relation: str, weight: float | None = 
     kept = [x for x in entry.links if (x.relation, x.target) != (relation, end.id)]
     links = frontmatter.link_items(kept, add=(relation, end.id, weight))
     subject = f"Link: {start.title} {relation} {end.title}"
-    parts = opened.writing(start.id)
+    parts, _ = opened.writing(start.id)
     done = change(parts, start, {"links": links}, subject)
     if relation in statements.SILENCING:
         statements.remember_link(parts, start.id, end.id)
@@ -183,7 +181,7 @@ def unlink(opened: Library, a: str, b: str, relation: str | None = None) -> Writ
         if len(kept) != len(edges):
             links = frontmatter.link_items(kept) or REMOVE
             subject = f"Unlink: {here.title} and {there.title}"
-            return change(opened.writing(here.id), here, {"links": links}, subject)
+            return change(opened.writing(here.id)[0], here, {"links": links}, subject)
     raise NotFound(f"link between {start.handle} and", end.handle, hint=f"ai-lessons recall related {start.handle}")
 
 
@@ -254,10 +252,9 @@ def rewrite(parts: RepositorySession, entry: Entry, text: str, new_text: str, pa
     return parts.written_one(written, applied, () if changes else ("nothing changed",))
 
 
-def remove(parts: RepositorySession, refs: Sequence[str]) -> tuple[Written, ...]:
+def remove(parts: RepositorySession, every: Sequence[Light]) -> tuple[Written, ...]:
     """Remove entries in one commit; the removal of a rule is a proposal."""
     catalog = parts.current()
-    every = list({light.id: light for light in map(parts.resolve, refs)}.values())
     lights = [light for light in every if light.kind is not Kind.RULE]
     rules = [light for light in every if light.kind is Kind.RULE]
     proposed = tuple(library.proposing.told(library.proposing.removal(parts, light.id)) for light in rules)
@@ -281,10 +278,8 @@ def feedback(opened: Library, ref: str, outcome: str, note: str = "") -> Feedbac
     """Say that an entry was helpful, ignored or contradicted: one event. Raises UsageError: another word; Refused."""
     if outcome not in OUTCOMES:
         raise UsageError(f"no outcome {outcome!r}", hint="one of: " + ", ".join(OUTCOMES))
-    parts = opened.holding(ref)
+    parts, light = opened.holding(ref)
     parts.refuse_other_formats()
-    parts.current()
-    light = parts.resolve(ref)
     usages = parts.usages
     if not usages.recording:
         raise Refused("this repository records no events", hint="record them: ai-lessons admin config set events true")

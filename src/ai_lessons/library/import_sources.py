@@ -190,9 +190,7 @@ def _logged(where: str, first: Row, last: Row) -> Item:
     origin = "user" if last.get("from") == "user" else "ai"
     fields = frontmatter.lesson_fields(
         made_id(str(first.get("id")), *(first.get(key) for key in _SAME), created=created), frontmatter.stamp(created),
-        title=patterns.title_of(pattern), confidence=CONFIDENCE[origin], origin=origin, when=pattern.when,
-        do=None if pattern.negative else pattern.action, dont=pattern.action if pattern.negative else None,
-        because=pattern.because,
+        title=patterns.title_of(pattern), confidence=CONFIDENCE[origin], origin=origin, **pattern.parts,
     )  # fmt: skip
     fields["status"] = status.value
     fields |= {key: " ".join(str(last[key]).split()) for key in ("reason", "promoted_to") if last.get(key)}

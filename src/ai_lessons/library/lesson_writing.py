@@ -52,12 +52,8 @@ def add(library: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") 
         statements.confirm(parts, entry._replace(fields={**entry.fields, **changes}))
         done = change(parts, light, changes, "confirmed", f"Confirm lesson: {light.title}")
         return done._replace(change="confirmed")
-    draft = LessonDraft(
-        title_of(pattern), project=project, confidence=CONFIDENCE[by], origin=by, when=pattern.when,
-        because=pattern.because, do=None if pattern.negative else pattern.action,
-        dont=pattern.action if pattern.negative else None,
-    )  # fmt: skip
-    written = add_lesson(library, draft)
+    draft = LessonDraft(title_of(pattern), project=project, confidence=CONFIDENCE[by], origin=by)
+    written = add_lesson(library, draft._replace(**pattern.parts))
     return _told(written._replace(notes=(*written.notes, *(_history(parts, one) for one in same))), "added", by)
 
 

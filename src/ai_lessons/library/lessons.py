@@ -22,14 +22,13 @@ if TYPE_CHECKING:
     from ai_lessons.library.session import RepositorySession
 
 
-def lesson(place: Callable[[str], RepositorySession], ref: str) -> tuple[RepositorySession, Light]:
+def lesson(place: Callable[[str], tuple[RepositorySession, Light]], ref: str) -> tuple[RepositorySession, Light]:
     """The lesson that is meant, and its repository, by `place`. Raises as that; UsageError: it is no lesson."""
     try:
-        parts = place(ref)
+        parts, light = place(ref)
     except NotFound as error:
         error.hint = error.hint or "`lesson list` names them, with --all also the wrong and the promoted"
         raise
-    light = parts.resolve(ref)
     if light.kind is not Kind.LESSON:
         hint = f"ai-lessons recall show {light.handle}"
         raise UsageError(f"{light.handle} is a {light.kind}, not a lesson", hint=hint)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.model import Embedders
     from ai_lessons.library.multi_repository import MultiRepository
     from ai_lessons.library.options import Options
@@ -111,23 +112,23 @@ class Library:
         names = sorted({place.name for place in places})
         raise NotFound("tier", name, suggestions=names, hint=hint if name.startswith(ENTERPRISE) else "")
 
-    def holding(self, ref: str) -> RepositorySession:
-        """The repository, of those read from here (brought up to date), that has the entry. Raises as `resolve`."""
+    def holding(self, ref: str) -> tuple[RepositorySession, Light]:
+        """The entry, and which of the repositories read from here (now up to date) has it. Raises as `resolve`."""
         reading = self.reading
         reading.current()
         light = reading.resolve(ref)
-        return reading if isinstance(reading, RepositorySession) else reading.of(light.id)
+        return reading if isinstance(reading, RepositorySession) else reading.of(light.id), light
 
-    def writing(self, ref: str) -> RepositorySession:
+    def writing(self, ref: str) -> tuple[RepositorySession, Light]:
         """As `holding`, to change the entry. Raises Refused: it is an enterprise's, and that tier was not named."""
-        found = self.holding(ref)
+        found, light = self.holding(ref)
         tier = found.options.tier
         if tier.startswith(ENTERPRISE) and found is not self.primary:
             raise Refused(
                 f"{ref} is the enterprise's: its repository is changed only where its tier is named",
                 hint=f"repeat the command with --tier {tier}",
             )
-        return found
+        return found, light
 
     def _found(self, place: TierPlace) -> RepositorySession | None:
         """An opened tier; None (mostly noted): it is not here. Raises: the user's or the project's own is damaged."""

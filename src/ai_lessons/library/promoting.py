@@ -41,8 +41,7 @@ def promote(library: Library, ref: str, to: str, wanted: PromotionRequest | None
     wanted = wanted or PromotionRequest()
     if "/" in to:
         raise UsageError(f"{to!r} is no tier", hint="skills and tools are for: lesson promote ID --to=" + to)
-    source = library.holding(ref)
-    light = source.resolve(ref)
+    source, light = library.holding(ref)
     target = library.open(to)
     if target.store.root == source.store.root:
         raise UsageError(f"{light.handle} is in the {source.options.tier} tier already", hint="ai-lessons admin tiers")

@@ -117,8 +117,7 @@ def _diff(path: str, approved: str, other: str | None, where: str) -> str:
 
 def why(library: Library, ref: str) -> Why:
     """Who said it, from what, who approved it. Raises NotFound, AmbiguousName: not one entry answers to `ref`."""
-    parts = library.holding(ref)
-    light = parts.resolve(ref)
+    parts, light = library.holding(ref)
     entry, _ = parts.load(light.id)
     place = parts.catalog.locate(light.id)
     revisions = parts.history.log(place.path if place.hash is not None else place.side_path or place.path)

@@ -43,8 +43,7 @@ def run(
     Raises Refused: its content was never added or run on this machine and nobody could be asked. NotFound: not a
     script, or its file or interpreter is gone.
     """
-    parts = library.holding(ref)
-    light = parts.resolve(ref)
+    parts, light = library.holding(ref)
     with _allowed(parts, light, args, cwd) as (argv, where, env):
         code = scripts.run(argv, cwd=where, env=env, timeout=timeout)
     _note(parts, light, code)
@@ -65,8 +64,7 @@ def run_captured(
     `interrupted` is called again and again while it runs; what it raises ends the script and goes on.
     Raises as `run` does.
     """
-    parts = library.holding(ref)
-    light = parts.resolve(ref)
+    parts, light = library.holding(ref)
     with _allowed(parts, light, args, cwd) as (argv, where, env):
         done = programs.run_captured(argv, cwd=where, env=env, timeout=timeout, interrupted=interrupted)
     _note(parts, light, done.code)

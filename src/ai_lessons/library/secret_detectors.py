@@ -42,24 +42,11 @@ class NewerTokens(RegexBasedDetector):
 
 
 DETECTORS = (
-    AWSKeyDetector(),
-    AzureStorageKeyDetector(),
-    GitHubTokenDetector(),
-    GitLabTokenDetector(),
-    JwtTokenDetector(),
-    MailchimpDetector(),
-    NewerTokens(),
-    NpmDetector(),
-    OpenAIDetector(),
-    PrivateKeyDetector(),
-    PypiTokenDetector(),
-    SendGridDetector(),
-    SlackDetector(),
-    SquareOAuthDetector(),
-    StripeDetector(),
-    TelegramBotTokenDetector(),
+    AWSKeyDetector(), AzureStorageKeyDetector(), GitHubTokenDetector(), GitLabTokenDetector(), JwtTokenDetector(),
+    MailchimpDetector(), NewerTokens(), NpmDetector(), OpenAIDetector(), PrivateKeyDetector(), PypiTokenDetector(),
+    SendGridDetector(), SlackDetector(), SquareOAuthDetector(), StripeDetector(), TelegramBotTokenDetector(),
     TwilioKeyDetector(),
-)
+)  # fmt: skip
 _KEY_LINE = re.compile(r"\s*(?:\\n|[\"'])*\s*(?:Proc-Type:|[0-9A-Za-z+/=]{32,})")
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ai_lessons.repository.worktree import Worktree
 
 REJECTION: Final = "rejection"
+_REJECTED: Final = ("title", "reason", "path", "proposal", "commit", "suggested_by")
 WHAT: Final = (*(kind.value for kind in Kind), "release")  # What a proposal may be about; the key that holds its id
 
 
@@ -49,18 +50,9 @@ class Rejection(NamedTuple):
 
     def render(self) -> bytes:
         """The record's file."""
-        fields = {
-            "kind": REJECTION,
-            "title": self.title,
-            "reason": self.reason,
-            self.what: self.entry,
-            "path": self.path,
-            "proposal": self.proposal,
-            "commit": self.commit,
-            "suggested_by": self.suggested_by,
-            "rejected": self.at,
-        } | ({"files": list(self.files)} if self.files else {})
-        return markdown.render(fields, self.text).encode()
+        said = {key: getattr(self, key) for key in _REJECTED}
+        fields = {"kind": REJECTION, self.what: self.entry, **said, "rejected": self.at}
+        return markdown.render(fields | ({"files": list(self.files)} if self.files else {}), self.text).encode()
 
     def texts(self) -> dict[str, str]:
         """What was proposed, by path; empty for a removal."""
@@ -104,9 +96,8 @@ def read_rejection(data: bytes) -> Rejection | None:
         return None
     what = next((key for key in WHAT if key in found.fields), Kind.RULE.value)
     files = found.fields.get("files")
-    said = {key: _said(found.fields, key) for key in ("title", "reason", "proposal", "commit", "path", "suggested_by")}
     return Rejection(
-        **said,
+        **{key: _said(found.fields, key) for key in _REJECTED},
         entry=_said(found.fields, what),
         at=_said(found.fields, "rejected"),
         text=found.body,
@@ -124,6 +115,7 @@ def rejected(trunk: Trunk) -> list[Rejection]:
 
 
 RELEASE: Final = "release"
+_RELEASED: Final = ("title", "entry", "source", "target", "requested_by", "requested", "policy")
 
 
 class Release(NamedTuple):
@@ -145,17 +137,7 @@ class Release(NamedTuple):
     def render(self) -> bytes:
         """The record's file."""
         text = canonical(self.text)
-        fields = {
-            "kind": RELEASE,
-            "title": self.title,
-            "entry": self.entry,
-            "source": self.source,
-            "target": self.target,
-            "sha256": _hash(text),
-            "requested_by": self.requested_by,
-            "requested": self.requested,
-            "policy": self.policy,
-        }
+        fields = {"kind": RELEASE, **{key: getattr(self, key) for key in _RELEASED}, "sha256": _hash(text)}
         return markdown.render(fields, text).encode("utf-8", "replace")
 
 
@@ -173,8 +155,7 @@ def read_release(data: bytes) -> Release | None:
     found = _parsed(data, RELEASE) if len(data) <= rule_files.TEXT_LIMIT else None
     if found is None or found.fields.get("sha256") != _hash(canonical(found.body)):
         return None
-    keys = ("title", "entry", "source", "target", "requested_by", "requested", "policy")
-    return Release(**{key: _said(found.fields, key) for key in keys}, text=found.body)
+    return Release(**{key: _said(found.fields, key) for key in _RELEASED}, text=found.body)
 
 
 def _said(fields: Mapping[str, object], key: str) -> str:

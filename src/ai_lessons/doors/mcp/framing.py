@@ -12,7 +12,7 @@ from ai_lessons.doors import render, render_lessons, render_rules
 from ai_lessons.doors.encode import encode
 from ai_lessons.doors.terminal import View, clean, line
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library.answers import Answer, Context, Hit, Shown
+from ai_lessons.library.answers import Answer, Context, Shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -46,10 +46,8 @@ def search(found: Answer, root: str, *, only_resources: bool = False) -> str:
 
 def context(found: Context, root: str) -> str:
     """What to know before starting."""
-    if not found.rules and not found.lessons:
-        return told(render_rules.context(found, BARE), root, found.notes)
-    answer = Answer("", tuple(Hit(one._replace(score=None)) for one in (*found.rules, *found.lessons)))
-    return told(render.answer(answer, BARE, lambda hit: origin(hit.entry, found.approvals)), root, found.notes)
+    text = render_rules.context(found, BARE, lambda hit: origin(hit.entry, found.approvals))
+    return told(text, root, found.notes)
 
 
 def shown(value: Shown, root: str, call: str = SECTION_CALL) -> str:
