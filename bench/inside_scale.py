@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import resource
 import shutil
+import socket
 import sqlite3
+import subprocess
 import sys
 import time
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from statistics import median, quantiles
 from typing import TYPE_CHECKING, NamedTuple
 
+import boto3  # type: ignore[import-untyped]  # comes with moto, has no types
 import lancedb
 import numpy as np
 
@@ -177,7 +182,7 @@ def times(job: Callable[[str], object], questions: Sequence[str]) -> list[float]
     return taken
 
 
-def ask(folder: Path, size: int, model: Embedder, found: Material) -> dict[str, float | str]:
+def ask(folder: Path, size: int, model: Embedder, found: Material, *, s3: bool) -> dict[str, float | str]:
     place = Place(folder, Catalog(found, size), Instant(model, mixed(found.vectors)))
     start = time.perf_counter()
     place.refresh()
@@ -193,10 +198,61 @@ def ask(folder: Path, size: int, model: Embedder, found: Material) -> dict[str, 
         "recall": recall(passages, [model.embed_query(question) for question in found.questions]),
         "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
+    if s3:
+        told |= from_storage(place, found.questions[:QUIET_QUESTIONS])
     if size > PLAIN:
         return told
     plain = plain_times(folder, place, model, found.questions)
     return told | {"plain p50": median(plain), "plain p95": quantiles(plain, n=20)[-1]}
+
+
+@contextmanager
+def storage() -> Iterator[str]:
+    """A server on this machine that speaks S3, in a process of its own; its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "moto.server", "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    address = f"http://127.0.0.1:{port}"
+    keys = {
+        "ENDPOINT_URL": address, "ALLOW_HTTP": "true", "REGION": "us-east-1", "ACCESS_KEY_ID": "somebody",
+        "SECRET_ACCESS_KEY": "something",
+    }  # fmt: skip
+    os.environ.update({f"AWS_{name}": value for name, value in keys.items()})
+    try:
+        for _ in range(300):
+            with suppress(OSError):
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            time.sleep(0.1)
+        yield address
+    finally:
+        server.kill()
+        server.wait()
+
+
+def from_storage(place: Place, questions: list[str]) -> dict[str, float]:
+    """The same questions to the same index, read where it lies in object storage, with no copy here."""
+    with storage() as address:
+        bucket = boto3.client("s3", endpoint_url=address, region_name="us-east-1")
+        bucket.create_bucket(Bucket="scale")
+        for file in (place.folder / "index").rglob("*"):
+            if file.is_file():
+                bucket.upload_file(str(file), "scale", file.relative_to(place.folder).as_posix())
+        away = Index(
+            "s3://scale/index", place.folder / "away", place.vectors,
+            model=place.embedder.name, dimensions=place.embedder.dimensions, embedder=lambda _: place.embedder,
+        )  # fmt: skip
+
+        def job(question: str) -> None:
+            away.as_it_lies(str(place.catalog.generation), place.catalog.fingerprints)
+            found = away.candidates(question)
+            assert fuse(found.text, found.vectors, found.depth)
+
+        taken = times(job, questions)
+    return {"s3 p50": median(taken), "s3 p95": quantiles(taken, n=20)[-1]}
 
 
 def recall(passages: Passages, vectors: list[Vector]) -> float:
@@ -273,12 +329,12 @@ def megabytes(files: list[Path]) -> str:
 
 
 def main() -> None:
-    """`ask` or `edit`, FOLDER SIZE MODEL DATA CACHE, and for `edit` how often."""
+    """`ask` or `edit`, FOLDER SIZE MODEL DATA CACHE, and for `edit` how often, for `ask` perhaps `s3`."""
     what, folder, size, model_folder, data, cache, *more = sys.argv[1:]
     model = load_pinned(Path(model_folder))
     found = material(model, data, cache)
     told = (
-        ask(Path(folder), int(size), model, found)
+        ask(Path(folder), int(size), model, found, s3=bool(more))
         if what == "ask"
         else edit(Path(folder), int(size), model, found, int(more[0]))
     )
