@@ -155,10 +155,7 @@ def clusters(pairs: Iterable[tuple[str, str]], least: int = 3) -> tuple[tuple[st
 
     Two that are related say no more than their link; from three on they are a topic.
     """
-    around: dict[str, set[str]] = defaultdict(set)
-    for one, other in pairs:
-        around[one].add(other)
-        around[other].add(one)
+    around = _around(pairs)
     found: list[tuple[str, ...]] = []
     seen: set[str] = set()
     for start in sorted(around):
@@ -194,10 +191,7 @@ def drawing(edges: Iterable[Edge], starts: Sequence[str] = (), *, depth: int = 1
     At most `most` ids, but all `starts`. Links of an entry to itself are left out.
     """
     known = [edge for edge in edges if edge.source != edge.target]
-    around: dict[str, set[str]] = defaultdict(set)
-    for edge in known:
-        around[edge.source].add(edge.target)
-        around[edge.target].add(edge.source)
+    around = _around((edge.source, edge.target) for edge in known)
     if starts:
         ordered = _nearest(around, tuple(dict.fromkeys(starts)), depth)
     else:
@@ -208,6 +202,15 @@ def drawing(edges: Iterable[Edge], starts: Sequence[str] = (), *, depth: int = 1
     # written on both sides with other weights it is still one
     once = {line[:3]: line for line in sorted(lines, key=lambda line: (*line[:3], line.weight or 0.0))}
     return Drawing(tuple(kept), tuple(once.values()), len(ordered) - len(kept))
+
+
+def _around(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    """What hangs together with each, either way."""
+    around: dict[str, set[str]] = defaultdict(set)
+    for one, other in pairs:
+        around[one].add(other)
+        around[other].add(one)
+    return around
 
 
 def _nearest(around: Mapping[str, set[str]], starts: tuple[str, ...], depth: int) -> list[str]:

@@ -259,7 +259,15 @@ def _hits(
     ranked = rank(
         matches,
         {
-            entry_id: _facts(light, standings, versions, parts.nearness(light.tier))
+            entry_id: RankingFacts(
+                light.id,
+                frozenset(light.tags),
+                frozenset(light.versions),
+                standings.get(light.id, 1.0),
+                versioned=light.kind.is_resource,
+                asked=versions.of(light.project),
+                distance=parts.nearness(light.tier),
+            )
             for entry_id, light in lights.items()
             if light.details.get("status", "active") in {"active", None}
             and not (light.kind is Kind.RULE and query.context_tags and not belongs(light, query, aliases))
@@ -311,15 +319,3 @@ def _coverage(parts: Reading, missing: int) -> float:
     """The share of passages that have a vector; below 1 as long as one is missing."""
     passages = parts.index.passages() if missing else 0
     return min(max(round(1 - missing / passages, 4), 0.0), 0.9999) if passages else float(not missing)
-
-
-def _facts(light: Light, standings: Mapping[str, float], versions: Versions, distance: int) -> RankingFacts:
-    return RankingFacts(
-        light.id,
-        frozenset(light.tags),
-        frozenset(light.versions),
-        standings.get(light.id, 1.0),
-        versioned=light.kind.is_resource,
-        asked=versions.of(light.project),
-        distance=distance,
-    )

@@ -6,6 +6,7 @@ import json
 import operator
 import os
 import re
+import shutil
 import tomllib
 from glob import escape
 from pathlib import Path
@@ -148,7 +149,8 @@ class _Look:
     def host(self) -> Host | None:
         """None if there is no trace of it."""
         kind = self._kind
-        places = [_program(name, self._where.path) for name in kind.programs]
+        programs = (shutil.which(name, path=self._where.path) for name in kind.programs)
+        places = [Path(one) if one else None for one in programs]
         places += [one for one in (self.folder,) if one.is_dir()]
         places += [one for name in kind.projects if (one := self._where.project / name).exists()]
         found = tuple(self._shown(one) for one in places if one)
@@ -235,15 +237,6 @@ def transcripts(where: Where) -> list[str]:
     """Globs of what the hosts keep of their sessions."""
     kept = [(_Look(kind, where).folder, kind.transcripts) for kind in KINDS if kind.transcripts]
     return [os.path.normpath(f"{escape(str(folder))}/{pattern}") for folder, pattern in kept]
-
-
-def _program(name: str, path: str) -> Path | None:
-    """Where the shell would find it. `shutil.which` would tell too, but loads every compression there is."""
-    for folder in path.split(os.pathsep):
-        place = Path(folder) / name
-        if folder and place.is_file() and os.access(place, os.X_OK):
-            return place
-    return None
 
 
 # --- our hooks and our server in the settings of Claude Code in one project ---

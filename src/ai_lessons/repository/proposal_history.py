@@ -117,9 +117,8 @@ def _taken(name: str, commit: RawCommit, source: RawCommit, how: How) -> TakenPr
     subject = commit.said.message.partition("\n")[0].strip()
     title = subject.partition(": ")[2] if subject.startswith(f"{rule_files.APPROVE} ") else ""
     by: Person | None = commit.said.committer
-    if (
-        commit.said.committer.email in rule_files.FORGES
-    ):  # who pressed the button is the author of a merge, and of nothing else
+    if commit.said.committer.email in rule_files.FORGES:
+        # who pressed the button is the author of a merge, and of nothing else
         by = commit.said.author if how == "merge" else None
     entry = said.get(rule_files.ENTRY_TRAILER) or rule_files.entry_end(name) or ""
     return TakenProposal(name, entry, title, how, commit.id, by, commit.said.committed, source.said.author)

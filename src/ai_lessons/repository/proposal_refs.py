@@ -20,17 +20,9 @@ _REF: Final = re.compile(rf"refs/(?:heads|remotes/[^/]+)/((?:{PROPOSALS}|{OTHERS
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
 
-def proposal_refs(worktree: Worktree) -> dict[str, str]:
-    """Full names of proposal branches and where they point, loose ones before packed ones."""
-    return _refs(worktree, (PROPOSALS, OTHERS))
-
-
-def rule_refs(worktree: Worktree) -> dict[str, str]:
-    """The same of those about rules: on the others no verdict depends."""
-    return _refs(worktree, (PROPOSALS,))
-
-
-def _refs(worktree: Worktree, families: tuple[str, ...]) -> dict[str, str]:
+def proposal_refs(worktree: Worktree, *families: str) -> dict[str, str]:
+    """Full names of proposal branches (of these families, or all) and where they point, loose before packed ones."""
+    families = families or (PROPOSALS, OTHERS)
     found: dict[str, str] = {}
     common, above = worktree.common_dir, len(os.fspath(worktree.common_dir)) + 1
     with suppress(OSError):

@@ -285,7 +285,7 @@ def pull(call: Call, uri: str) -> None:
     call.answer(library.shared_index.index_pull(call.library, uri), render_jobs.pulled)
 
 
-transfer.register(admin)
+admin.commands.update(transfer.part.commands)
 admin.add_command(mcp_server.mcp)
 
 
@@ -326,7 +326,7 @@ def check_push(call: Call) -> int:
     return EXIT_REFUSED if done.refused else 0
 
 
-rules.register_admin(admin)
+admin.commands.update(rules.to_admin.commands)
 
 
 @admin.command(
@@ -346,7 +346,7 @@ def params(call: Call, name: str | None, reset: bool) -> None:
     call.answer(job(call.library, name), render.params)
 
 
-content.register(admin)
+admin.add_command(content.review)
 
 
 @admin.group("warm")

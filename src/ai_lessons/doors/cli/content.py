@@ -35,11 +35,6 @@ TOLD = {
 NOW_WRITE = "What holds now. It takes the place of the old one; save nothing to leave that as it is."
 
 
-def register(group: click.Group) -> None:
-    """Hang this command into the group `admin`."""
-    group.add_command(review)
-
-
 @click.command(
     "review",
     cls=Command,

@@ -299,8 +299,8 @@ def delete_resource(call: Call, refs: tuple[str, ...], yes: bool) -> None:
     remove(call, refs, yes=yes, only_resources=True)
 
 
-rules.register_contribute(contribute)
-harvest.register(contribute)
+contribute.commands.update(rules.to_contribute.commands)
+contribute.add_command(harvest.harvest)
 
 
 OUTCOMES = ("helpful", "ignored", "contradicted")
@@ -341,4 +341,4 @@ def feedback(call: Call, ref: str, outcome: str | None, more: tuple[str, ...], n
     call.answer(done, lambda values, view: "\n".join(render.feedback(one, view) for one in values))
 
 
-rules.register(contribute)
+contribute.add_command(rules.promote)

@@ -26,11 +26,6 @@ KEYS = {"k": "keep", "s": "skip", "n": "never", "q": "quit"}
 TOLD = {"keep": "kept", "skip": "skipped", "never": "never again"}
 
 
-def register(group: click.Group) -> None:
-    """Hang this command into the group `contribute`."""
-    group.add_command(harvest)
-
-
 @click.command(
     "harvest",
     cls=Command,

@@ -9,20 +9,15 @@ import click
 from ai_lessons import library
 from ai_lessons.doors import render
 from ai_lessons.doors.cli.command_context import Call, pass_call
-from ai_lessons.doors.cli.commands import Command, Tool
+from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.cli.options import id_argument, offer
 from ai_lessons.doors.terminal import is_terminal
 
-
-def register(group: click.Group) -> None:
-    """Hang these commands into the group `recall`."""
-    for command in (related, graph, log, diff, why, why_told):
-        group.add_command(command)
+part = Group("recall")  # These commands hang in the group of that name
 
 
-@click.command(
+@part.command(
     "related",
-    cls=Command,
     examples=["ai-lessons recall related L-8F3K2A --depth 2"],
     tool=Tool("related", "id=ref depth", "related", "Entries that links lead to, either way.", reads=True),
 )
@@ -37,9 +32,8 @@ def related(call: Call, ref: str, depth: int) -> None:
 FORMATS = ("text", "dot", "mermaid")
 
 
-@click.command(
+@part.command(
     "graph",
-    cls=Command,
     examples=["ai-lessons recall graph L-8F3K2A --depth 2", "ai-lessons recall graph --format mermaid"],
 )
 @click.argument("refs", metavar="[ID...]", nargs=-1, shell_complete=offer("id"))
@@ -55,7 +49,7 @@ def graph(call: Call, refs: tuple[str, ...], form: str, depth: int, limit: int) 
     call.answer(drawn, render_graph.FORMATS[form], paged=form == "text")
 
 
-@click.command("log", cls=Command, examples=["ai-lessons recall log L-8F3K2A"])
+@part.command("log", examples=["ai-lessons recall log L-8F3K2A"])
 @id_argument
 @pass_call
 def log(call: Call, ref: str) -> None:
@@ -63,9 +57,7 @@ def log(call: Call, ref: str) -> None:
     call.answer(library.browsing.log(call.library, ref), render.log, paged=True)
 
 
-@click.command(
-    "diff", cls=Command, examples=["ai-lessons recall diff L-8F3K2A", "ai-lessons recall diff L-8F3K2A HEAD"]
-)
+@part.command("diff", examples=["ai-lessons recall diff L-8F3K2A", "ai-lessons recall diff L-8F3K2A HEAD"])
 @id_argument
 @click.argument("rev", required=False)
 @pass_call
@@ -78,7 +70,7 @@ def diff(call: Call, ref: str, rev: str | None) -> None:
         call.exactly(text)
 
 
-@click.command("why", cls=Command, examples=["ai-lessons recall why L-8F3K2A"])
+@part.command("why", examples=["ai-lessons recall why L-8F3K2A"])
 @id_argument
 @pass_call
 def why(call: Call, ref: str) -> None:
@@ -88,7 +80,7 @@ def why(call: Call, ref: str) -> None:
     call.answer(library.provenance.why(call.library, ref), render_rules.why)
 
 
-@click.command("why-told", cls=Command, examples=["ai-lessons recall why-told 00893aaf"])
+@part.command("why-told", examples=["ai-lessons recall why-told 00893aaf"])
 @click.argument("session", metavar="SESSION")
 @pass_call
 def why_told(call: Call, session: str) -> None:

@@ -305,4 +305,4 @@ def versions(call: Call, project: str | None) -> None:
     call.answer(found, text, data, framed=lambda value, root: framing.told(text(value, framing.BARE), root))
 
 
-history.register(recall)
+recall.commands.update(history.part.commands)

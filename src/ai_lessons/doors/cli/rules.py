@@ -11,7 +11,7 @@ from ai_lessons import library
 from ai_lessons.doors import render_rules
 from ai_lessons.doors.cli import asking, options, review
 from ai_lessons.doors.cli.command_context import Call, pass_call
-from ai_lessons.doors.cli.commands import Command, Tool
+from ai_lessons.doors.cli.commands import Command, Group, Tool
 from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.terminal import line
 from ai_lessons.errors import Refused
@@ -24,21 +24,11 @@ EXIT_VIOLATED = 8  # `audit` found that the policy is violated: the code of what
 link_option = partial(click.option, metavar="ID", multiple=True, shell_complete=options.offer("id"))
 
 
-def register_contribute(group: click.Group) -> None:
-    """Hang these commands into the group `contribute`."""
-    for command in (suggest_rule, propose):
-        group.add_command(command)
+to_contribute, to_admin = Group("contribute"), Group("admin")  # These commands hang in the groups of those names
 
 
-def register_admin(group: click.Group) -> None:
-    """Hang these commands into the group `admin`."""
-    for command in (pending_rules, review_rules, approve_rule, reject_rule, revoke_rule, trust_keys, audit):
-        group.add_command(command)
-
-
-@click.command(
+@to_contribute.command(
     "suggest-rule",
-    cls=Command,
     examples=[
         'ai-lessons contribute suggest-rule --title "GET before PUT" --rationale "PUT replaces all" --tags jira-api',
         'ai-lessons contribute suggest-rule --title "Reset on Mondays" --rationale "Seen" --link-lesson L-8F3K2A',
@@ -73,7 +63,7 @@ def suggest_rule(call: Call, /, content: str | None, file: str | None, **given: 
     call.answer(library.proposing.suggest_rule(call.library, draft), render_rules.suggested)
 
 
-@click.command("propose", cls=Command, examples=["ai-lessons contribute propose"])
+@to_contribute.command("propose", examples=["ai-lessons contribute propose"])
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path())
 @pass_call
 def propose(call: Call, paths: tuple[str, ...]) -> None:
@@ -81,9 +71,8 @@ def propose(call: Call, paths: tuple[str, ...]) -> None:
     call.answer(library.proposing.propose(call.library, paths), render_rules.proposed)
 
 
-@click.command(
+@to_admin.command(
     "pending-rules",
-    cls=Command,
     examples=["ai-lessons admin pending-rules", "ai-lessons admin pending-rules --count"],
     tool=Tool(
         "list_pending",
@@ -105,7 +94,7 @@ def pending_rules(call: Call, only_count: bool) -> None:
         call.answer(library.review.pending_rules(opened), render_rules.pending, paged=True, framed=framing.pending)
 
 
-@click.command("review-rules", cls=Command, examples=["ai-lessons admin review-rules"])
+@to_admin.command("review-rules", examples=["ai-lessons admin review-rules"])
 @click.option("--sign", is_flag=True, help="Add a record to every approval, signed with your SSH key.")
 @pass_call
 def review_rules(call: Call, sign: bool) -> None:
@@ -113,7 +102,7 @@ def review_rules(call: Call, sign: bool) -> None:
     review.run(call, sign=sign)
 
 
-@click.command("approve-rule", cls=Command, examples=["ai-lessons admin approve-rule R-5N1QTC --yes"])
+@to_admin.command("approve-rule", examples=["ai-lessons admin approve-rule R-5N1QTC --yes"])
 @options.ids_argument
 @click.option("--yes", is_flag=True, help="Do not show and ask; needed where there is no terminal.")
 @click.option("--sign", is_flag=True, help="Add a record, signed with your SSH key; also for rules that lack one.")
@@ -131,9 +120,7 @@ def approve_rule(call: Call, refs: tuple[str, ...], yes: bool, sign: bool) -> No
             call.answer(tuple(done), render_rules.approved)
 
 
-@click.command(
-    "reject-rule", cls=Command, examples=['ai-lessons admin reject-rule R-5N1QTC --reason "Holds only for v3"']
-)
+@to_admin.command("reject-rule", examples=['ai-lessons admin reject-rule R-5N1QTC --reason "Holds only for v3"'])
 @options.id_argument
 @click.option("--reason", default="", metavar="R", help="Why; whoever suggests it again is told.")
 @pass_call
@@ -142,7 +129,7 @@ def reject_rule(call: Call, ref: str, reason: str) -> None:
     call.answer(library.review.reject_rule(call.library, ref, reason=reason), partial(render_rules.decided, "Rejected"))
 
 
-@click.command("revoke-rule", cls=Command, examples=["ai-lessons admin revoke-rule R-5N1QTC --yes"])
+@to_admin.command("revoke-rule", examples=["ai-lessons admin revoke-rule R-5N1QTC --yes"])
 @options.id_argument
 @click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
 @pass_call
@@ -155,7 +142,7 @@ def revoke_rule(call: Call, ref: str, yes: bool) -> None:
     call.answer(library.signing.revoke_rule(call.library, ref), partial(render_rules.decided, "Revoked"))
 
 
-@click.command("trust-keys", cls=Command, examples=["ai-lessons admin trust-keys --yes"])
+@to_admin.command("trust-keys", examples=["ai-lessons admin trust-keys --yes"])
 @click.option("--yes", is_flag=True, help="Do not show and ask; needed where there is no terminal.")
 @pass_call
 def trust_keys(call: Call, yes: bool) -> None:
@@ -164,7 +151,7 @@ def trust_keys(call: Call, yes: bool) -> None:
     call.answer(library.audit.trust_keys(call.library, ask), render_rules.trusted_keys)
 
 
-@click.command("audit", cls=Command, examples=["ai-lessons admin audit", "ai-lessons admin audit --acknowledge"])
+@to_admin.command("audit", examples=["ai-lessons admin audit", "ai-lessons admin audit --acknowledge"])
 @click.option("--acknowledge", is_flag=True, help="Accept what raises an alarm, once a person has looked at it.")
 @click.option("--yes", is_flag=True, help="With --acknowledge: do not ask; needed where there is no terminal.")
 @pass_call
@@ -174,11 +161,6 @@ def audit(call: Call, acknowledge: bool, yes: bool) -> int:
     done = library.audit.acknowledge(call.library, ask) if acknowledge else library.audit.audit(call.library)
     call.answer(done, render_rules.audit, paged=True)
     return 0 if done.ok else EXIT_VIOLATED
-
-
-def register(group: click.Group) -> None:
-    """Hang this command into the group `contribute`."""
-    group.add_command(promote)
 
 
 @click.command(

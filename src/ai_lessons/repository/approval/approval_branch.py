@@ -7,7 +7,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from ai_lessons.repository.files import translated
-from ai_lessons.repository.proposal_refs import rule_refs, signature
+from ai_lessons.repository.proposal_refs import PROPOSALS as RULES
+from ai_lessons.repository.proposal_refs import proposal_refs, signature
 from ai_lessons.repository.worktree import read_ref, read_settings
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def folder(state_dir: Path) -> Path:
 
 def key_of(worktree: Worktree, tip: str, refs: Mapping[str, str] | None = None) -> str:
     """Everything that verdicts depend on besides the policy. `refs`: the branches of proposals of rules, if known."""
-    known = rule_refs(worktree) if refs is None else refs
+    known = proposal_refs(worktree, RULES) if refs is None else refs
     try:
         size = (folder(worktree.state_dir) / PROPOSALS).stat().st_size
     except OSError:

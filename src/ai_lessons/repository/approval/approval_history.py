@@ -23,7 +23,7 @@ from ai_lessons.repository.approval.rule_files import APPROVALS, SIGNERS, is_rul
 from ai_lessons.repository.approval.rule_history import Ancestry
 from ai_lessons.repository.approval.rule_status import Past, decide, on_protected_branch, unsigned
 from ai_lessons.repository.proposal_history import proposed
-from ai_lessons.repository.proposal_refs import branch_of, rule_refs
+from ai_lessons.repository.proposal_refs import PROPOSALS, branch_of, proposal_refs
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def derive(worktree: Worktree, ref: str) -> BranchView:
 
 def odd_commits(worktree: Worktree, ref: str) -> list[tuple[str, str]]:
     """Commits there and of proposals that git would not have written, and why. Raises UnsupportedRepository."""
-    tips = sorted(filter(None, {read_ref(worktree, ref), *rule_refs(worktree).values()}))
+    tips = sorted(filter(None, {read_ref(worktree, ref), *proposal_refs(worktree, PROPOSALS).values()}))
     return [(one.id, one.said.odd) for one in rule_history.commits(worktree, tips) if one.said.odd]
 
 
@@ -164,7 +164,7 @@ class _Derivation:
 
     def _known_proposals(self) -> Known:
         """Every proposal that this clone has seen; notes those that nobody looked at before."""
-        here = sorted({(commit, branch_of(ref)) for ref, commit in rule_refs(self._worktree).items()})
+        here = sorted({(commit, branch_of(ref)) for ref, commit in proposal_refs(self._worktree, PROPOSALS).items()})
         known = approval_memory.proposals(self._worktree.state_dir)
         fresh = [pair for pair in here if known.tips.get(pair[0]) != pair[1]]
         if not fresh:
