@@ -123,6 +123,33 @@ def test_a_failure_that_came_back_in_another_session_is_a_candidate_without_an_a
     assert [seen.date for seen in one.evidence] == ["2026-11-21", "2026-11-20"]
 
 
+@pytest.mark.parametrize(("command", "said"), [("pytest -q", "E  assert total == 3 in test_sum"), ("make", "error 2")])
+def test_a_check_that_fails_in_many_sessions_or_a_message_that_says_little_is_none(command: str, said: str) -> None:
+    assert proposed(*(Session(name).runs(command, said) for name in ("s1", "s2", "s3"))) == []
+
+
+def test_the_same_session_in_two_transcripts_is_one(recorded: Transcript) -> None:
+    again = read(RECORDED / f"{recorded.host}.jsonl") if recorded.host != "opencode" else recorded
+    again.session = "resumed"
+    (one,) = proposed(recorded, again)
+    assert one.sessions == 1
+
+
+def test_of_a_pipe_the_output_tells_whether_it_failed() -> None:
+    went = Session().runs("git push", FATAL)
+    went.call("Bash", {"command": "git push origin | tail -3"}, FATAL)
+    assert proposed(went) == []
+    assert (
+        len(proposed(Session().runs("git push", FATAL).call("Bash", {"command": "git push -u o | cat"}, "done"))) == 1
+    )
+
+
+def test_what_is_likeliest_a_lesson_comes_first() -> None:
+    went = Session().edits("a.py").runs("pytest -q", "E   KeyError: 'total'").edits("a.py").runs("pytest -q")
+    went.says("No, use tox").runs("git push", FATAL).runs("git push -u origin HEAD")
+    assert [one.sort for one in proposed(went)] == ["fixed", "corrected", "edited"]
+
+
 @pytest.mark.parametrize("said", ["No, use pnpm here", "don't run the whole suite", "Use make check instead of that"])
 def test_a_correction_by_the_user_right_after_an_action_is_a_candidate(said: str) -> None:
     (one,) = proposed(Session().runs("npm test").says(said))

@@ -27,6 +27,11 @@ ANSWERS_BY_FAILING = frozenset({
 })  # fmt: skip
 """What people and agents call to see something: that it fails is an answer, no failed attempt."""
 
+_CHECKS = frozenset((
+    "test", "tests", "check", "lint", "build", "typecheck", "pytest", "mypy", "ruff", "tsc", "tox", "nox", "eslint",
+    "jest", "vitest",
+))  # fmt: skip
+
 _INTERPRETERS = re.compile(r"(?:python|pypy)[\d.]*|node|bash|sh|zsh|dash|ruby|perl|deno|bun")
 _CONTRIBUTES = re.compile(
     r"\bai-lessons\b.*\bcontribute\s+add(?:-lesson)?(?![\w-])|(?:^|[\s;&|(])lesson\s+add\b", re.DOTALL
@@ -76,6 +81,11 @@ def attempts(command: str) -> tuple[str, ...]:
             continue
         found.append(name if _INTERPRETERS.fullmatch(name) else key)
     return tuple(dict.fromkeys(found))
+
+
+def is_check(attempt: str) -> bool:
+    """Whether an attempt looks at what was written: tests, linters, a build."""
+    return not _CHECKS.isdisjoint(re.split(r"[ :_-]", attempt))
 
 
 def adds_a_lesson(command: str) -> bool:

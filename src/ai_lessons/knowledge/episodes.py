@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.knowledge import failures
-from ai_lessons.knowledge.commands import attempts, simple_commands
+from ai_lessons.knowledge.commands import attempts, is_check, simple_commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,6 +21,9 @@ SAME = 0.7  # How alike two failures are that count as one, although each names 
 _FORM = 0.6  # The share of its words that the form of a command that works has in common with the one that failed
 _COMPARED = 50  # Kinds of failures of one program with which another one is compared, newest first
 _SAID, _FIRST, _PUT = 400, 80, 600  # Characters kept of what a user said, its first sentence, and an edit
+
+_ENOUGH = 3  # Words of a message, without names and numbers, from which it can be told from others
+_SORTS = ("fixed", "corrected", "failed", "edited")  # Of as many sessions, what is likeliest a lesson comes first
 
 _CORRECTION = re.compile(
     r"(?i)\A(?:no[,.!: ]|nope\b|don['\u2019]?t\b|do not\b|stop\b|wrong\b|that['\u2019]?s (?:not|wrong)|actually\b|"
@@ -116,8 +119,7 @@ def episodes(of: Transcript) -> Iterator[Episode]:
 
 
 def _failed(step: Step) -> bool:
-    failed = failures.looks_failed(step.output) if step.failed is None else step.failed
-    return failed and not _HOST.search(step.output)
+    return bool(step.failed) and not _HOST.search(step.output)
 
 
 def _forms(command: str) -> dict[str, tuple[str, ...]]:
@@ -148,19 +150,24 @@ def candidates(
     """One for each kind of episode that nothing stored is about, those of most sessions first, then the newest.
 
     Stored are the shapes of failures that entries keep, and the texts that entries begin with. `projects` names the
-    project of each folder. A failure of which nobody found what helps counts from two sessions on.
+    project of each folder. A failure of which nobody found what helps counts from two sessions on, if it says enough
+    and is no failing check: those fail for another reason each time. What was copied to another transcript is once.
     """
     made = []
-    for group in _grouped(sorted(found, key=lambda one: (one.at, one.place))):
+    once = {(one.sort, one.at, one.command, one.then, "." in one.at or one.session): one for one in found}
+    for group in _grouped(sorted(once.values(), key=lambda one: (one.at, one.place))):
         first = next((one for one in reversed(group) if one.sort != "failed"), group[-1])
         sessions = len({one.session for one in group})
         shape = failures.shape(first.output)
         told = any(failures.alike(shape, one, {}) >= SAME for one in stored if first.output)
         told = told or (first.sort in {"fixed", "corrected"} and any(first.then in text for text in texts))
-        if not told and (first.sort != "failed" or sessions > 1):
+        if first.sort == "failed":
+            vague = len(failures.said(failures.shape(failures.headline(first.output)))) < _ENOUGH
+            told = told or vague or sessions < 2 or any(map(is_check, _forms(first.command)))
+        if not told:
             made.append(_candidate(group, first, sessions, projects.get(first.cwd, "")))
     made.sort(key=lambda one: one.evidence[0].date, reverse=True)
-    return sorted(made, key=lambda one: -one.sessions)
+    return sorted(made, key=lambda one: (-one.sessions, _SORTS.index(one.sort)))
 
 
 def _grouped(found: Iterable[Episode]) -> list[list[Episode]]:

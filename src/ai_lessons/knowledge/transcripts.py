@@ -9,6 +9,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ai_lessons.knowledge.failures import looks_failed
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
@@ -30,6 +32,7 @@ _GEMINI = re.compile(
     r"(?s)(?:\A|\n)Output: (.*?)\n?(?:\nError: .*|\nExit Code: .*|\nProcess Group .*|</untrusted.*)?\Z"
 )
 _PATCHED = re.compile(r"(?m)^\*\*\* (?:Update|Add) File: (.+)$")
+_NOT_SAID = ("<", "[Request interrupted", "Caveat:", "# AGENTS.md", "Stop hook feedback")
 _TAGS = re.compile(r"\A\s*<timestamp>.*?</timestamp>\s*|</?user_query>")
 _SHELL = re.compile(r"(?:/\S*/)?(?:ba|z|da)?sh")
 
@@ -38,7 +41,7 @@ class Step(NamedTuple):
     """What happened in a session: `said` by the user, a `command` that ended, or an `edit` of a file.
 
     `text` is what was said, the command line, or the file; `output` that of the command, or what the edit wrote.
-    `failed` is None where nobody says; `at` is in ISO 8601, `line` that of the transcript.
+    `failed` is None where nothing more is known of a call; `at` is in ISO 8601, `line` that of the transcript.
     """
 
     sort: str
@@ -88,7 +91,7 @@ class Transcript:
     def said(self, text: str) -> None:
         """The user said something; what the host wraps in a tag, or writes in the user's name, is not the user's."""
         words = _TAGS.sub("", text).strip()
-        if words and not words.startswith(("<", "[Request interrupted", "Caveat:", "# AGENTS.md")):
+        if words and not words.startswith(_NOT_SAID):
             self.closed()
             self.steps.append(Step("said", words, line=self._line, at=self._at))
 
@@ -114,6 +117,8 @@ class Transcript:
         step = self._calls.pop(str(call), None)
         if step is None or (step.sort == "edit" and failed):
             return
+        if failed is None or (not failed and "|" in step.text):  # of a pipe the code is that of its last command
+            failed = looks_failed(output)
         kept = "" if step.sort == "edit" or failed is False else output[:_KEPT] + output[_KEPT:][-_KEPT:]
         self.steps.append(step._replace(output=step.output or kept, failed=failed))
 

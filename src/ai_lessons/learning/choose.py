@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
+from ai_lessons.knowledge.commands import is_check
 from ai_lessons.learning.events import (
     CONTRADICTED,
     FOLLOWED,
@@ -85,10 +86,6 @@ class Earlier(NamedTuple):
 
 
 SAME = 0.6  # Share of common words from which two failures of the same attempt are one
-_CHECKS = frozenset((
-    "test", "tests", "check", "lint", "build", "typecheck", "pytest", "mypy", "ruff", "tsc", "tox", "nox", "eslint",
-    "jest", "vitest",
-))  # fmt: skip
 
 
 def judged(one: Earlier, attempts: Iterable[str], command: str, failed: Collection[str] | None) -> Earlier:
@@ -109,8 +106,7 @@ def judged(one: Earlier, attempts: Iterable[str], command: str, failed: Collecti
         carried = any(span.split() and set(span.split()) <= set(command.split()) for span in spans)
         return one._replace(outcome=FOLLOWED if carried else WORKED)
     edited = one.attempts and not one.shape
-    checked = any(not _CHECKS.isdisjoint(re.split(r"[ :_-]", attempt)) for attempt in attempts)
-    return one._replace(outcome=WORKED) if edited and checked else one
+    return one._replace(outcome=WORKED) if edited and any(map(is_check, attempts)) else one
 
 
 def came(shown: Iterable[str], edges: Mapping[str, Mapping[str, float]], ablated: Iterable[str]) -> list[Event]:
