@@ -7,6 +7,7 @@ import pickle
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -362,6 +363,23 @@ def test_who_is_no_user_of_ours_is_neither_asked_nor_answered(both: Both, monkey
     with pytest.raises(warm.Alone):
         warm.ask(both.place, None, warm.STATUS)
     assert both.helper.requests == 0
+
+
+def test_on_a_mac_the_user_is_the_second_word_of_what_the_system_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+
+    class Line:
+        """A socket as macOS has it: `struct xucred` is version, user, number of groups (2 bytes), 16 groups."""
+
+        def __init__(self, user: int) -> None:
+            self.user = user
+
+        def getsockopt(self, level: int, name: int, size: int) -> bytes:
+            assert (level, name, size) == (0, 1, struct.calcsize("IIh16I"))
+            return struct.pack("IIh16I", 0, self.user, 1, 20, *[0] * 15)
+
+    assert warm.ours(cast("socket.socket", Line(os.geteuid())))
+    assert not warm.ours(cast("socket.socket", Line(os.geteuid() + 1)))
 
 
 def test_two_never_start_within_a_moment(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
