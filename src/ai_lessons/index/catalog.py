@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Collection, Iterable, Mapping
     from pathlib import Path
-    from types import TracebackType
 
     from ai_lessons.index.catalog_survey import FolderChange, Parse, Progress, Read, Scan
     from ai_lessons.index.catalog_writing import Attested, CatalogRecord
@@ -117,9 +116,7 @@ class Catalog(CatalogReader):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def close(self) -> None:

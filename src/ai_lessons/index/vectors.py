@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
     from pathlib import Path
-    from types import TracebackType
 
     from ai_lessons.index.pinned import Vector
 
@@ -48,9 +47,7 @@ class VectorCache:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def __len__(self) -> int:

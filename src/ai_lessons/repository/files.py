@@ -17,7 +17,7 @@ from ai_lessons.repository.folders import OpenFolders, step
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-    from types import FrameType, TracebackType
+    from types import FrameType
 
 
 @contextmanager
@@ -218,9 +218,7 @@ class Staging:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.abandon()
         while self._unsettled:
             os.close(self._unsettled.pop())

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import TracebackType
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -26,9 +25,7 @@ class OpenFolders:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def close(self) -> None:
