@@ -19,12 +19,20 @@ GROUPS = {
     "admin": (f"{HERE}.admin:admin", "Make, check and care for the repository."),
 }
 
+SHORT = {
+    "search": (f"{HERE}.recall:recall", "search"),
+    "show": (f"{HERE}.recall:recall", "show"),
+    "list": (f"{HERE}.recall:recall", "list"),
+    "add": (f"{HERE}.contribute:contribute", "add-lesson"),
+    "load": ("ai_lessons.doors.lesson_cli:lesson", "load"),
+}
+
 EVERYDAY = (
-    ('recall search "how do I undo a commit"', "Find what is known, by meaning."),
-    ("recall show L-8F3K2A", "Read one entry in full."),
-    ('contribute add-lesson --title "…"', "Write down what was learned."),
+    ('search "how do I undo a commit"', "Find what is known, by meaning."),
+    ("show L-8F3K2A", "Read one entry in full."),
+    ('add --title "…"', "Write down what was learned."),
     ("contribute add-resource --type doc --path F", "Keep a doc as reference."),
-    ("recall list", "See what is there."),
+    ("list", "See what is there."),
 )
 
 
@@ -54,7 +62,7 @@ PROGRAM: dict[str, Any] = {
 }  # What every program of ours begins with
 
 ABOUT = "Lessons, rules, docs and scripts for coding agents and people: Markdown files in git, searched by meaning."
-root = LazyGroup("ai-lessons", help=ABOUT, lazy=GROUPS, everyday=EVERYDAY, **PROGRAM)
+root = LazyGroup("ai-lessons", help=ABOUT, lazy=GROUPS, short=SHORT, everyday=EVERYDAY, **PROGRAM)
 
 FEW_COLLECTIONS = 1_000_000  # New objects between two garbage collections; Python's own 700 costs a list a tenth
 

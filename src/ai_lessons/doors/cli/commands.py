@@ -104,13 +104,21 @@ Group.group_class = Group
 
 
 class LazyGroup(Group):
-    """The root: a group below it is imported only when called; `lazy` maps its name to `module:attribute` and help."""
+    """The root: a group below it is imported only when called; `lazy` maps its name to `module:attribute` and help.
+
+    `short` maps a short name to the group, as `module:attribute`, and the name of the command there.
+    """
 
     def __init__(
-        self, *args: Any, lazy: Mapping[str, tuple[str, str]], everyday: Sequence[tuple[str, str]], **kwargs: Any
+        self,
+        *args: Any,
+        lazy: Mapping[str, tuple[str, str]],
+        short: Mapping[str, tuple[str, str]],
+        everyday: Sequence[tuple[str, str]],
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.lazy, self.everyday = lazy, everyday
+        self.lazy, self.short, self.everyday = lazy, short, everyday
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         """The names, without importing anything."""
@@ -118,9 +126,11 @@ class LazyGroup(Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # click's signature
         """Import the group now."""
-        module, _, attribute = self.lazy.get(cmd_name, ("", ""))[0].partition(":")
-        found: click.Command | None = getattr(import_module(module), attribute) if module else None
-        return found
+        place, name = self.short.get(cmd_name) or (self.lazy.get(cmd_name, ("", ""))[0], "")
+        module, _, attribute = place.partition(":")
+        found = getattr(import_module(module), attribute) if module else None
+        command: click.Command | None = found.commands[name] if found and name else found
+        return command
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Everyday commands, groups, options: in the order in which people need them."""
