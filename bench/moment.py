@@ -54,10 +54,11 @@ def write_lessons(folder: Path, lessons: list[dict[str, str]]) -> None:
 
 
 def warm_up(home: World, repo: Path) -> None:
-    """Let the helper start and answer once."""
+    """Let the helper start and answer once: its first question is one that nobody waits for."""
     home.ours(repo, "recall", "search", "a failure", "--type", "lesson")
     while not any(one["requests"] for one in state(home)):
         time.sleep(0.1)
+    home.ours(repo, "recall", "search", "another failure", "--type", "lesson")
 
 
 def failures(home: World, data: Path, outcome: Outcome) -> None:

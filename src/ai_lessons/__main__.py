@@ -8,9 +8,9 @@ import sys
 def main() -> None:
     """Run the program."""
     if sys.argv[1:] == ["admin", "agent-hook"] and sys.stdin and not sys.stdin.isatty():
-        from ai_lessons.doors import agent_hook
+        from ai_lessons.doors import hook
 
-        agent_hook.main()
+        hook.main()
     else:
         from ai_lessons.doors import cli
 

@@ -155,13 +155,18 @@ LONGEST_FOLDER = 80  # Bytes that leave room for a name where the path of a sock
 
 
 def _warm(environ: Mapping[str, str], table: Mapping[str, Any], file: Path, state: Path) -> Path | None:
-    """Where the helper listens: below the state folder, else where sockets of this session belong; None: it is off."""
+    """Where the helper listens; None: it is off."""
     chosen = table.get("warm", {})
     if not isinstance(chosen, dict) or chosen.keys() - {"enabled"}:
         raise UsageError(f"{file}: warm must be a table of one key", hint="for example: [warm]\nenabled = false")
     said = {"warm.enabled": chosen.get("enabled", environ.get("CI", "").strip().lower() in FALSE)}
     if not _flag(environ, "AI_LESSONS_WARM", said, "warm.enabled", file):
         return None
+    return warm_folder(environ, state)
+
+
+def warm_folder(environ: Mapping[str, str], state: Path) -> Path | None:
+    """Below the state folder, else where sockets of this session belong; None where no socket can be."""
     folders = [state / "warm", *(Path(x) / PROGRAM for x in [environ.get("XDG_RUNTIME_DIR", "")] if x.startswith("/"))]
     return next((one for one in folders if len(os.fsencode(one)) <= LONGEST_FOLDER), None)
 

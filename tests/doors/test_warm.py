@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import shutil
@@ -13,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+from ast import literal_eval
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import unified_diff
@@ -23,12 +25,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ai_lessons.doors import encode, render, warm_helper
+from ai_lessons.doors import agent_hook, encode, render, warm_helper
 from ai_lessons.doors.terminal import View
 from ai_lessons.doors.warm_helper import Helper
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import warm
+from ai_lessons.library import browsing, warm
 from ai_lessons.library.answers import ContextQuery, Query, Touch
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options, Places, TierPlace
@@ -455,6 +457,87 @@ def wait(done: Callable[[], object]) -> None:
     while not done():
         assert time.monotonic() < until, "it did not happen"
         time.sleep(0.05)
+
+
+SAID = "fatal: The current branch cart has no upstream branch."
+LESSON_OF_IT = f"Set it once: `git push -u origin HEAD`.\n\n~~~\n$ git push\n{SAID}\n~~~\n"
+
+
+@pytest.mark.parametrize(
+    ("event", "told"),
+    [
+        ({"hook_event_name": "SessionStart", "source": "startup"}, "This machine has a knowledge base"),
+        ({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "git push"}}, "No upstream"),
+        ({"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "tool_input": {"command": "git push"},
+          "error": SAID}, "No upstream"),
+        ({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "make"}}, ""),
+        ({"hook_event_name": "Stop"}, ""), ({"hook_event_name": "Notification"}, ""),
+    ],
+)  # fmt: skip
+def test_a_hook_is_answered_by_the_helper_as_it_answers_itself(
+    both: Both, event: dict[str, object], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both.write("git/lessons/a.md", f"---\nkind: lesson\ntitle: No upstream\n---\n{LESSON_OF_IT}")
+    monkeypatch.setenv("AI_LESSONS_REPO", str(both.root))
+
+    def data(session: str) -> bytes:
+        return json.dumps({"session_id": session, "cwd": str(both.root)} | event).encode()
+
+    asked = data("s1"), dict(os.environ), str(both.root)
+    answered = warm.ask(both.place, asked, warm.HOOK)
+    assert told in answered
+    assert bool(told) == bool(answered)
+    again = warm.ask(both.place, asked, warm.HOOK)
+    assert again == answered or again == ""  # told once a session
+    both.helper.kept.clear()
+    monkeypatch.setenv("AI_LESSONS_WARM", "0")
+    assert agent_hook.run(None, None, None, data("s2")) == answered
+    with Library(both.root, both.options) as opened:
+        injected = browsing.show(opened, "git/lessons/a.md").usage
+    assert injected is not None
+    assert injected.times_injected == 2 * ("No upstream" in told)
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b'{"hook_event_name": 3}'])
+def test_an_event_that_is_none_is_left_to_the_caller(both: Both, data: bytes) -> None:
+    with pytest.raises(warm.Alone):
+        warm.ask(both.place, (data, dict(os.environ), str(both.root)), warm.HOOK)
+
+
+def test_a_helper_that_the_settings_forbid_leaves_the_hook_to_the_caller(both: Both, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text("[warm]\nenabled = false\n")
+    environ = {**os.environ, "AI_LESSONS_CONFIG": str(file), "AI_LESSONS_REPO": str(both.root)}
+    environ.pop("AI_LESSONS_WARM", None)
+    with pytest.raises(warm.Alone):
+        warm.ask(both.place, (b'{"hook_event_name": "Stop"}', environ, str(both.root)), warm.HOOK)
+
+
+def test_the_program_asks_the_helper_and_does_it_alone_where_there_is_none(both: Both) -> None:
+    both.write("git/lessons/a.md", f"---\nkind: lesson\ntitle: No upstream\n---\n{LESSON_OF_IT}")
+
+    def hook(session: str) -> str:
+        event = {"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "tool_input": {"command": "git push"}}
+        given = json.dumps(event | {"session_id": session, "cwd": str(both.root), "error": SAID})
+        env = environment(AI_LESSONS_REPO=str(both.root))
+        argv = [*PROGRAM, "admin", "agent-hook"]
+        done = subprocess.run(argv, input=given, env=env, capture_output=True, text=True, check=True)
+        assert done.stderr == ""
+        return done.stdout
+
+    told = hook("s1")
+    assert ("No upstream" in told, both.helper.requests) == (True, 1)
+    both.place.unlink()
+    assert hook("s2") == told
+
+
+def test_a_hook_that_asks_the_helper_loads_next_to_nothing() -> None:
+    code = "import sys, ai_lessons.doors.hook; print([n for n in sys.modules if n.startswith('ai_lessons')])"
+    done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
+    assert {name.removeprefix("ai_lessons.") for name in literal_eval(done.stdout)} == {
+        "ai_lessons", "doors", "doors.hook", "errors", "knowledge", "knowledge.entries", "library", "library.warm",
+        "settings",
+    }  # fmt: skip
 
 
 def test_a_helper_is_started_used_killed_stopped_and_started_again(run: Run, knowledge: Path, state: Path) -> None:

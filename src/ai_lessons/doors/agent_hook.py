@@ -9,6 +9,7 @@ import shlex
 import sys
 import time
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,10 @@ from ai_lessons.library.agent_hooks import AgentEvent, Moment, hear
 from ai_lessons.library.warm import Asking
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    from ai_lessons.library.options import Options
+    from ai_lessons.settings import Settings
 
 LOG = "agent-hooks.log"
 LOG_LIMIT = 100_000  # bytes; a longer log begins anew
@@ -52,19 +56,13 @@ def run(
             watch.cancel()
             watch = _deadline(SECONDS)
         chosen = settings.load(os.environ, event.cwd, repo=repo, tier=tier)
-        file = os.environ.get(ENVIRONMENT_FILE)
-        if event.moment is Moment.BEGIN and file:
-            _sign_in(file, event.session)
-        given = options(chosen)._replace(session=event.session or chosen.session)
         with ExitStack() as stack:
-            asking = Asking(chosen.repo, given, lambda: stack.enter_context(library.opened.Library(chosen.repo, given)))
-            told = hear(asking, event, project=project)
-        if explain:
-            return render_agents.explained(told)
-        most = chosen.agents.max_chars_at_start if event.moment is Moment.BEGIN else chosen.agents.max_chars
-        draw = render_agents.begin if event.moment is Moment.BEGIN else render_agents.told
-        text = draw(told, whereabouts(chosen), most)
-        return answer(event.moment, text) if text else ""
+
+            def asking(given: Options) -> Asking:
+                opened = partial(library.opened.Library, chosen.repo, given)
+                return Asking(chosen.repo, given, lambda: stack.enter_context(opened()))
+
+            return respond(event, chosen, os.environ, asking, project, explain=explain)
     except Exception as error:  # noqa: BLE001  # whatever it is, the host goes on
         log(f"{name}: {type(error).__name__}: {error}")
         return ""
@@ -72,11 +70,26 @@ def run(
         watch.cancel()
 
 
-def main() -> None:
-    """Answer the event on standard input, and end well whatever happens."""
-    said = run(None, None, None)
-    if said:
-        sys.stdout.write(said + "\n")
+def respond(
+    event: AgentEvent,
+    chosen: Settings,
+    environ: Mapping[str, str],
+    asking: Callable[[Options], Asking],
+    project: str | None = None,
+    *,
+    explain: bool = False,
+) -> str:
+    """The answer to an event of a host with these settings and this environment. Raises as `hear`."""
+    file = environ.get(ENVIRONMENT_FILE)
+    if event.moment is Moment.BEGIN and file:
+        _sign_in(file, event.session)
+    told = hear(asking(options(chosen)._replace(session=event.session or chosen.session)), event, project=project)
+    if explain:
+        return render_agents.explained(told)
+    most = chosen.agents.max_chars_at_start if event.moment is Moment.BEGIN else chosen.agents.max_chars
+    draw = render_agents.begin if event.moment is Moment.BEGIN else render_agents.told
+    text = draw(told, whereabouts(chosen), most)
+    return answer(event.moment, text) if text else ""
 
 
 def _sign_in(file: str, session: str) -> None:

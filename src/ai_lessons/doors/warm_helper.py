@@ -1,12 +1,13 @@
 """The helper that stays in memory: libraries held open for the next commands of one user. Started by a search.
 
 `python -m ai_lessons.doors.warm_helper ADDRESS`, with a first question on standard input. One thread does the jobs, one
-after the other; another, which gives way to everything, computes vectors that are missing. It writes no
-entries and nothing of git, of events only what a hook hands over, and ends by itself: see `Helper.over`.
+after the other; another, which gives way to everything, computes vectors that are missing. It writes no entries and
+nothing of git; of hooks, which it answers whole, what was told and seen. It ends by itself: see `Helper.over`.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
 import socket
@@ -15,20 +16,25 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from ai_lessons import settings
+from ai_lessons.doors import agent_hook, from_settings
 from ai_lessons.library import warm
 from ai_lessons.library.model import Embedders
 from ai_lessons.library.opened import Kept, Library
 from ai_lessons.library.options import Options
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
+T = TypeVar("T")
 IDLE = 600.0  # Seconds without a question after which it ends
 MOST_MEMORY = 400 << 20  # Bytes; above it the least used repository is let go, and if none is left it ends
+M_ARENA_MAX = -8  # As malloc.h of glibc has it: with an arena for each thread 100 MB more stay in use at 10,000 entries
 LOOK = 2.0  # Seconds between two looks whether it should go on
 LONGEST = 60.0  # Seconds after which a job counts as hung, and whoever waits for it is left to do it
 
@@ -92,7 +98,8 @@ class Helper:
             if kind == warm.STATUS:
                 warm.send(line, warm.ANSWER, self._state())
                 return
-            job, until = self.jobs.submit(self._do, data), time.monotonic() + LONGEST
+            do = self._hear if kind == warm.HOOK else self._do
+            job, until = self.jobs.submit(do, data), time.monotonic() + LONGEST
             try:
                 while not wait([job], warm.BEAT).done and time.monotonic() < until:
                     warm.send(line, warm.WORKING)
@@ -107,20 +114,42 @@ class Helper:
 
     def _do(self, data: bytes) -> Any:
         """One job."""
+        root, travelled, asks, name, asked, how = warm.unpacked(data)
+        options = Options(**travelled, ask_keys=_refuse if asks else None)
+        return self._with(root, options, lambda opened: warm.JOBS[name]()(opened, *asked, **how))
+
+    def _hear(self, data: bytes) -> str:
+        """One event of an agent host: what the hook would answer, with the environment that it was called in."""
+        said, environ, cwd = warm.unpacked(data)
+        event = agent_hook.parse(said, Path(cwd))
+        if event is None:
+            return ""
+        chosen = settings.load(environ, event.cwd)
+        if chosen.warm is None:  # the settings, which only we have read, say that there shall be no helper
+            raise warm.Alone
+
+        def asking(opened: Library, given: Options) -> warm.Asking:
+            return warm.Asking(chosen.repo, given._replace(warm=None), lambda: opened, warm=True)
+
+        options = Options(**warm.travelling(from_settings.options(chosen)._replace(session=event.session)))
+        return self._with(
+            chosen.repo, options, lambda opened: agent_hook.respond(event, chosen, environ, partial(asking, opened))
+        )
+
+    def _with(self, root: Path, options: Options, job: Callable[[Library], T]) -> T:
+        """Do a job on the library of this repository, for a caller with these options."""
         self._quiet.clear()
         self.requests += 1
         try:
-            root, travelled, asks, name, asked, how = warm.unpacked(data)
-            options = Options(**travelled, ask_keys=_refuse if asks else None)
 
-            def job(opened: Library) -> Any:
+            def do(opened: Library) -> T:
                 opened.asked_by(options)
-                found = warm.JOBS[name]()(opened, *asked, **how)
+                found = job(opened)
                 if opened.missing and self._incomplete.empty():
                     self._incomplete.put((root, options))
                 return found
 
-            return self._library(root, options).do(job)
+            return self._library(root, options).do(do)
         finally:
             self._used = time.monotonic()
             self._quiet.set()
@@ -177,6 +206,8 @@ def main() -> NoReturn:
     """Serve at the address that is the first argument, unless another process does."""
     place, first = Path(sys.argv[1]), sys.stdin.buffer.read()
     os.umask(0o077)
+    with suppress(AttributeError):  # other libraries of C have no arenas
+        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
     sys.setswitchinterval(0.001)  # a greeting must not wait for a job
     try:
         with warm.claimed(lock := place.with_suffix(warm.LOCK)) as free, socket.socket(socket.AF_UNIX) as listener:

@@ -114,7 +114,7 @@ class CatalogReader:
 
     _database: Database
     _tier: str
-    _of_projects: tuple[int, Mapping[str, frozenset[str]]] = (-1, MappingProxyType({}))
+    _known: tuple[int, dict[object, Any]] = (-1, {})
 
     def _refill(self) -> None:
         """Fill a new database, in a catalog that knows from where."""
@@ -124,6 +124,16 @@ class CatalogReader:
 
     def _rows(self, query: str, values: Any = ()) -> list[Any]:
         return self._ask(lambda db: db.execute(query, values).fetchall())
+
+    def _once(self, key: object, make: Callable[[], T]) -> T:
+        """What many questions need alike, kept until the catalog is written."""
+        now = self.generation
+        if self._known[0] != now:
+            self._known = now, {}
+        if key not in self._known[1]:
+            self._known[1][key] = make()
+        found: T = self._known[1][key]
+        return found
 
     def _one(self, query: str, values: Any = ()) -> int:
         return int(self._rows(query, values)[0][0])
@@ -205,10 +215,12 @@ class CatalogReader:
     def failures(self) -> list[tuple[str, Shape]]:
         """The id of every active entry that keeps a failure, and its shape: one row for each failure."""
         query = "SELECT id, words FROM failures JOIN shown USING (key) WHERE status = 'active'"
-        return [
-            (entry_id, tuple(frozenset(line.split()) for line in words.split("\n")))
-            for entry_id, words in self._rows(query)
-        ]
+
+        def look() -> list[tuple[str, Shape]]:
+            rows = self._rows(query)
+            return [(entry, tuple(frozenset(line.split()) for line in words.split("\n"))) for entry, words in rows]
+
+        return self._once("failures", look)
 
     def rules_in_force(self) -> dict[str, tuple[str, str]]:
         """(path, blob hash) of every rule that was put in, by id."""
@@ -217,8 +229,12 @@ class CatalogReader:
 
     def with_globs(self, kinds: Collection[str]) -> list[Light]:
         """The active entries of these kinds that say what files they apply to."""
-        rows = self._rows(_SELECT + _LIKELY_GLOBS, (_array(kinds) or "[]",))
-        return [light for light in _lights(rows, self._tier) if light.details.get("applies_to")]
+
+        def look() -> list[Light]:
+            rows = self._rows(_SELECT + _LIKELY_GLOBS, (_array(kinds) or "[]",))
+            return [light for light in _lights(rows, self._tier) if light.details.get("applies_to")]
+
+        return self._once(("globs", frozenset(kinds)), look)
 
     def tags(self) -> list[Tally]:
         """The tags of active entries, most used first."""
@@ -231,21 +247,20 @@ class CatalogReader:
         return self._tallies(query, only, () if project is None else (project,))
 
     def versions_of_projects(self) -> Mapping[str, frozenset[str]]:
-        """The versions of active entries, by project; projects without any are left out.
+        """The versions of active entries, by project; projects without any are left out."""
+        query = "SELECT DISTINCT project, version FROM shown JOIN versions USING (key) WHERE status = 'active'"
 
-        Every search asks, so it is kept until the catalog is written.
-        """
-        now = self.generation
-        if self._of_projects[0] != now:
-            query = "SELECT DISTINCT project, version FROM shown JOIN versions USING (key) WHERE status = 'active'"
+        def look() -> Mapping[str, frozenset[str]]:
             rows = self._rows(query)
-            of = {project: frozenset(name for one, name in rows if one == project) for project in sorted({*dict(rows)})}
-            self._of_projects = now, of
-        return self._of_projects[1]
+            return {
+                project: frozenset(name for one, name in rows if one == project) for project in sorted({*dict(rows)})
+            }
+
+        return self._once("versions", look)
 
     def projects(self) -> list[Tally]:
         """The projects of active entries, largest first."""
-        return self._tallies("SELECT project, kind, count(*) FROM shown")
+        return self._once("projects", lambda: self._tallies("SELECT project, kind, count(*) FROM shown"))
 
     def _tallies(self, query: str, only: str = "", values: tuple[str, ...] = ()) -> list[Tally]:
         by_name: dict[str, dict[str, int]] = {}

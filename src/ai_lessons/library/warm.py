@@ -38,7 +38,7 @@ taken a sign comes late, and working alone would load it more."""
 
 STARTING = 10.0  # Seconds after a start in which no other is tried: a hundred commands at once do not start a hundred
 
-JOB, STATUS, WORKING, ANSWER = b"jswa"
+JOB, HOOK, STATUS, WORKING, ANSWER = b"jhswa"
 LOCK = ".lock"
 PACKAGE = Path(__file__).parents[1]
 _HEAD = struct.Struct("!BI")
@@ -88,11 +88,15 @@ class HelperState(NamedTuple):
 class Asking:
     """Jobs for one caller. `opened` gives a library for what is done here; it is called at most once.
 
-    A library that is `held` open anyway answers itself, unless it lacks vectors: those a helper computes.
+    A library that is `held` open anyway answers itself, unless it lacks vectors: those a helper computes. In the helper
+    itself, which is `warm`, everything is at hand.
     """
 
-    def __init__(self, root: Path, options: Options, opened: Callable[[], Library], *, held: bool = False) -> None:
+    def __init__(
+        self, root: Path, options: Options, opened: Callable[[], Library], *, held: bool = False, warm: bool = False
+    ) -> None:
         self.root, self.options, self._opened, self._held = root, options, opened, held
+        self._warm = warm
 
     @cached_property
     def library(self) -> Library:
@@ -120,6 +124,8 @@ class Asking:
 
     def if_warm(self, name: str, *asked: object) -> Any:
         """The answer of a job that a helper has at hand; None if there is none: then one is started for the next."""
+        if self._warm:
+            return self.here(name, *asked)
         if self._place:
             request = self._request(name, asked, {})
             try:
@@ -149,8 +155,12 @@ class Asking:
         return None
 
     def _request(self, name: str, asked: tuple[object, ...], how: Mapping[str, object]) -> tuple[object, ...]:
-        travels = {key: value for key, value in self.options._asdict().items() if key not in _CALLERS_OWN}
-        return self.root, travels, self.options.ask_keys is not None, name, asked, how
+        return self.root, travelling(self.options), self.options.ask_keys is not None, name, asked, how
+
+
+def travelling(options: Options) -> dict[str, Any]:
+    """The options that a helper needs to know."""
+    return {key: value for key, value in options._asdict().items() if key not in _CALLERS_OWN}
 
 
 def program() -> str:
