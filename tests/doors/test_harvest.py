@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -179,6 +180,8 @@ def test_never_holds_and_skip_does_not(run: Run, spawn: Spawn, transcript: Path)
         child.send(f"x{key}")
         code, text = finish(child)
         assert (code, text.splitlines()[-1]) == (0, said)
+        kept = Path.home() / ".local/state/ai-lessons/harvest/next.json"
+        assert len(json.loads(kept.read_text())) == left  # what hooks may tell
         assert len(run("contribute", "harvest", "--json").json) == left
 
 

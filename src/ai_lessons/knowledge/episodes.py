@@ -154,6 +154,7 @@ def candidates(
     and is no failing check: those fail for another reason each time. What was copied to another transcript is once.
     """
     made = []
+    # a time to the millisecond is that of one event; one to the second may be that of two sessions
     once = {(one.sort, one.at, one.command, one.then, "." in one.at or one.session): one for one in found}
     for group in _grouped(sorted(once.values(), key=lambda one: (one.at, one.place))):
         first = next((one for one in reversed(group) if one.sort != "failed"), group[-1])

@@ -96,7 +96,8 @@ def harvest(
     stored = [words for _, words in catalog.failures()]
     proposed = [one for one in candidates(found, stored, texts, projects) if one.id not in memory.decided]
     if not folder and not since:
-        memory.save_next(proposed)
+        worked = (one for one in proposed if one.sort == "fixed" and one.content)
+        _save_next(parts.options.state_dir / FOLDER, map(_next_of, worked))
     chosen = tuple(one for one in proposed if not project or outside.same_name(one.project, project))
     sessions, records = sum(seen.sessions for seen in every), sum(seen.records for seen in every)
     unknown = sum(seen.unknown for seen in every)
@@ -121,21 +122,22 @@ def decide(opened: Library, one: Candidate, how: str) -> None:
     memory = _Memory(opened.options.state_dir / FOLDER)
     memory.decided[one.id] = how
     memory.save()
+    folder = opened.options.state_dir / FOLDER
+    _save_next(folder, [row for row in _next(folder) if row[0] != one.id])
 
 
 def ran_next(state_dir: Path, error: str) -> str:
     """What ran next, and worked, after a failure like this one (`$ command`, then its output) in transcripts."""
     command, _, output = error.removeprefix("$ ").partition("\n")
-    with suppress(AiLessonsError, ValueError, TypeError):  # mostly, because nothing was harvested
-        rows = json.loads(read_file(state_dir / FOLDER, NEXT)[0])
-        said, program = failures.shape(output), program_of(command)
-        kept = [(of, failures.shape(failed), str(then), int(sessions)) for of, failed, then, sessions in rows]
-        weights = failures.rarity([shape for _, shape, _, _ in kept])
-        near = ((failures.alike(said, shape, weights), n, then) for of, shape, then, n in kept if of == program)
-        much, sessions, then = max(near, default=(0.0, 0, ""))
-        if failures.chance(much) >= failures.BAR:
-            return f"ran next, and worked, in {sessions} session{'s'[: sessions > 1]}: {then}"
-    return ""
+    said, program = failures.shape(output), program_of(command)
+    kept = [row[2:] for row in _next(state_dir / FOLDER) if row[1] == program]
+    rows = [(failures.shape(failed), sessions, then) for failed, then, sessions in kept]
+    weights = failures.rarity([shape for shape, _, _ in rows])
+    near = ((failures.alike(said, shape, weights), sessions, then) for shape, sessions, then in rows)
+    much, sessions, then = max(near, default=(0.0, 0, ""))
+    if failures.chance(much) < failures.BAR:
+        return ""
+    return f"ran next, and worked, in {sessions} session{'s'[: sessions > 1]}: {then}"
 
 
 def draft(one: Candidate) -> str:
@@ -207,6 +209,25 @@ def _project(cwd: str) -> str:
     return ""
 
 
+Next = tuple[str, str, str, str, int]
+"""What hooks may tell: a candidate's id, program and output of the failure, what worked then, in how many sessions."""
+
+
+def _next_of(one: Candidate) -> Next:
+    _, command, *output, _ = one.content.splitlines()
+    return one.id, program_of(command.removeprefix("$ ")), "\n".join(output), one.do, one.sessions
+
+
+def _next(folder: Path) -> list[Next]:
+    with suppress(AiLessonsError, ValueError, TypeError):  # mostly, because nothing was harvested
+        return [(str(a), str(b), str(c), str(d), int(e)) for a, b, c, d, e in json.loads(read_file(folder, NEXT)[0])]
+    return []
+
+
+def _save_next(folder: Path, rows: Iterable[Next]) -> None:
+    write_file(folder, NEXT, json.dumps(list(rows)).encode(), durable=False)
+
+
 class _Memory:
     """What was seen in transcripts, by file; and what was decided about candidates."""
 
@@ -231,15 +252,6 @@ class _Memory:
         """Remember it."""
         self._files[str(file)] = seen
         return seen
-
-    def save_next(self, proposed: Iterable[Candidate]) -> None:
-        """What hooks may tell: of each failure after which something worked, the program, its output, and that."""
-        rows = []
-        for one in proposed:
-            if one.sort == "fixed" and one.content:
-                _, command, *output, _ = one.content.splitlines()
-                rows.append((program_of(command.removeprefix("$ ")), "\n".join(output), one.do, one.sessions))
-        write_file(self._folder, NEXT, json.dumps(rows).encode(), durable=False)
 
     def save(self) -> None:
         """Put it on the disk, whole or not at all, for this user's eyes only."""
