@@ -110,9 +110,9 @@ def test_a_mistyped_command_names_the_near_one(capsys: Captured) -> None:
 
 
 def test_a_command_without_its_group_names_the_group(capsys: Captured) -> None:
-    assert usage(capsys, "search", "x") == (
+    assert usage(capsys, "related", "x") == (
         2,
-        "error: no command 'search'\nhint: did you mean: ai-lessons recall search?\n",
+        "error: no command 'related'\nhint: did you mean: ai-lessons recall related?\n",
     )
 
 
