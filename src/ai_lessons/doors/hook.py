@@ -18,16 +18,22 @@ def main() -> None:
     """Answer the event on standard input, and end well whatever happens."""
     data = sys.stdin.buffer.read(MOST_INPUT)
     said = _of_helper(data)
+    alone = said is None
     if said is None:
         from ai_lessons.doors import agent_hook
 
         said = agent_hook.run(None, None, None, data)
     if said:
         sys.stdout.write(said + "\n")
+    if not alone:
+        sys.stdout.flush()
+        os._exit(0)  # nothing is open, and to take Python down in order would take as long as to ask
 
 
 def _of_helper(data: bytes) -> str | None:
     """What the helper says to the event; None: there is none, or it leaves this one to us."""
+    if os.environ.get("AI_LESSONS_WARM", "1").lower() in settings.FALSE:  # the helper would find that out, too
+        return None
     before = signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
     signal.alarm(PATIENCE_TO_BEGIN if b'"SessionStart"' in data else PATIENCE)
     try:
