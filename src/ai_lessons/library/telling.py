@@ -90,7 +90,7 @@ def before_a_tool(opened: Library, touch: Touch, told: Collection[str]) -> Offer
     return Injecting(parts, None, FEW).tell(Moment.BEFORE_TOOL, fits, lights, told, project)
 
 
-def at_a_failure(opened: Library, error: str, told: Collection[str], *, words: bool = False) -> Offered:
+def at_a_failure(opened: Library, error: str, told: Collection[str] = (), *, words: bool = False) -> Offered:
     """Entries that keep a failure like this one, else what ran next in transcripts; `words`: without the index."""
     parts = opened.reading
     parts.current()
