@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors import cli, lesson_cli
-from ai_lessons.repository import worktree_status
 from doors.world import LESSON_PROGRAM, PROGRAM, environment
 
 if TYPE_CHECKING:
@@ -157,8 +156,6 @@ class Session:
         self.monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
         self.monkeypatch.setenv("AI_LESSONS_OFFLINE", "1")
         self.monkeypatch.setenv("REMOTES", str(remotes))
-        # whoever types takes a second for each command, and so never writes faster than beside git is welcome
-        self.monkeypatch.setattr(worktree_status, "BURST", 1_000_000)
         self.monkeypatch.chdir(self.home)
         with (self.home / ".gitconfig").open("a") as file:
             file.write("[user]\n\tname = Ada Example\n\temail = ada@example.com\n")
