@@ -35,7 +35,8 @@ SAID = ("note: ", "error: ", "hint: ", "warning: ")
 
 _ULID = r"[0-7][0-9A-HJKMNP-TV-Z]{25}"
 _IDS = re.compile(
-    rf"\b({_ULID})\b|(?:(?<=\b[LRDS]-)|(?<=\brelease-))([0-9A-HJKMNP-TV-Z]{{6,}})\b|(?<=-)([0-9a-hjkmnp-tv-z]{{6}})(?=\.md\b)"
+    rf"\b({_ULID})\b|(?:(?<=\b[LRDS]-)|(?<=\brelease-)|(?<=--batch ))([0-9A-HJKMNP-TV-Z]{{6,}})\b"
+    r"|(?<=-)([0-9a-hjkmnp-tv-z]{6})(?=\.md\b)"
 )
 _VOLATILE = (
     (re.compile(r"sha256:[0-9a-f]{64}"), "SHA256"),

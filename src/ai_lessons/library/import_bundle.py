@@ -21,6 +21,7 @@ from ai_lessons.library.proposal_context import desk
 from ai_lessons.library.proposing import make
 from ai_lessons.library.reports import Imported, Written
 from ai_lessons.library.rule_answers import Suggested
+from ai_lessons.repository.approval.rule_files import BATCH
 from ai_lessons.repository.events import PART_BYTES, EventLog
 from ai_lessons.repository.store import Applied, Change
 
@@ -42,13 +43,15 @@ _EVENT_ID = re.compile(rb'"id": ?"([0-7][0-9A-HJKMNP-TV-Z]{25})"')
 class Ported(Imported):
     """What an import of another tool's file did, or would do (`dry_run`).
 
-    `relations`, `params` and `events` count what came along; `queued` are rules, which wait as proposals.
+    `relations`, `params` and `events` count what came along; `queued` are rules, which wait as proposals; `batch` names
+    several of them together.
     """
 
     relations: int = 0
     params: int = 0
     events: int = 0
     queued: tuple[Suggested, ...] = ()
+    batch: str = ""
     dry_run: bool = False
 
 
@@ -88,7 +91,9 @@ def import_file(
     else:
         parsed = {one.item.path: (one.item.data, one.entry) for one in fresh if one.item.side is None}
         written = parts.written([one.entry.id for one in fresh], applied, parsed=parsed) if fresh else ()
-    queued, known, unproposed = _propose_rules(parts, sorting.rules, file.name, dry_run=dry_run)
+    batch = frontmatter.new_id(parts.options.now())[-HANDLE_LENGTH:]
+    origin = [("Imported-from", secret_scan.masked(file.name)), (BATCH, batch)]
+    queued, known, unproposed = _propose_rules(parts, sorting.rules, origin, dry_run=dry_run)
     return Ported(
         written=written,
         unchanged=sorting.unchanged + known,
@@ -97,6 +102,7 @@ def import_file(
         params=turned,
         events=came,
         queued=tuple(queued),
+        batch=batch if len(queued) > 1 else "",
         commit=applied.commit,
         dry_run=dry_run,
         notes=(*notes, *applied.told),
@@ -190,7 +196,7 @@ def _write(parts: RepositorySession, fresh: Sequence[Arrival], name: str) -> App
 
 
 def _propose_rules(
-    parts: RepositorySession, rules: Sequence[Arrival], name: str, *, dry_run: bool
+    parts: RepositorySession, rules: Sequence[Arrival], origin: Sequence[tuple[str, str]], *, dry_run: bool
 ) -> tuple[list[Suggested], int, list[tuple[str, str]]]:
     """Proposals for rules that are neither approved, proposed nor turned down; how many were; what failed, and why."""
     if not rules:
@@ -205,7 +211,6 @@ def _propose_rules(
         return [], 0, [(one.item.where, reason) for one in rules]
     made: list[Suggested] = []
     skipped = []
-    origin = [("Imported-from", secret_scan.masked(name))]
     with desk(parts) as at:
         rejected = {one.entry for one in at.rejections}
         unknown = [one for one in rules if one.entry.id not in rejected and not at.trunk.places(one.entry.id)]
