@@ -11,7 +11,7 @@ import click
 
 from ai_lessons import library
 from ai_lessons.doors import mcp_server, render, render_jobs, render_transfer
-from ai_lessons.doors.cli import content, rules, transfer
+from ai_lessons.doors.cli import review, rules, transfer
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.cli.options import id_argument, ids_argument
@@ -346,7 +346,7 @@ def params(call: Call, name: str | None, reset: bool) -> None:
     call.answer(job(call.library, name), render.params)
 
 
-admin.add_command(content.review)
+admin.add_command(review.stale)
 
 
 @admin.group("warm")

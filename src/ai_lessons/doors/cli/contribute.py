@@ -10,7 +10,7 @@ import click
 
 from ai_lessons import library
 from ai_lessons.doors import render, render_jobs
-from ai_lessons.doors.cli import asking, harvest, options, rules
+from ai_lessons.doors.cli import asking, options, review, rules
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.terminal import is_terminal
@@ -300,7 +300,7 @@ def delete_resource(call: Call, refs: tuple[str, ...], yes: bool) -> None:
 
 
 contribute.commands.update(rules.to_contribute.commands)
-contribute.add_command(harvest.harvest)
+contribute.add_command(review.harvest)
 
 
 OUTCOMES = ("helpful", "ignored", "contradicted")
