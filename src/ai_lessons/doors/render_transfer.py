@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from ai_lessons.doors.terminal import View
     from ai_lessons.library.exporting import Exported
     from ai_lessons.library.import_bundle import Ported
-    from ai_lessons.library.migrating import Migrated
-    from ai_lessons.library.setup import Host
+    from ai_lessons.library.setup import Host, Migrated
     from ai_lessons.library.syncing import Conflicts, Recovered, Resolved, Synced, TornEntry, Undone
 
 REVIEW = "Rules count once a person has approved them: ai-lessons admin review-rules"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ai_lessons.doors.terminal import View
-    from ai_lessons.library.setup import Job
+    from ai_lessons.library.setup import HookJob
     from ai_lessons.library.warm import HelperState
 
 RESOURCES = frozenset(kind for kind in Kind if kind.is_resource)
@@ -150,7 +150,7 @@ def hooks() -> None:
     """Git hooks of this clone or of a hub, and what tells agents of the knowledge base."""
 
 
-def hooks_command(job: Job, text: str) -> None:
+def hooks_command(job: HookJob, text: str) -> None:
     """Define one of the three commands about hooks."""
     name = f"ai-lessons admin hooks {job}"
     examples = [name, f"{name} --server /srv/git/knowledge.git", f"{name} --agents", f"{name} --host claude-code"]
@@ -266,7 +266,7 @@ def uri_argument(required: bool) -> Callable[[Callable[..., None]], Callable[...
 @pass_call
 def index_status(call: Call, uri: str | None) -> None:
     """Say what is in the index; with URI also what a shared one holds, and how much of it is of use here."""
-    call.answer(library.shared_index.index_status(call.library, uri), render_jobs.index_state)
+    call.answer(library.indexing.index_status(call.library, uri), render_jobs.index_state)
 
 
 @index.command("push", examples=["ai-lessons admin index push /srv/git/knowledge-index"])
@@ -274,7 +274,7 @@ def index_status(call: Call, uri: str | None) -> None:
 @pass_call
 def push(call: Call, uri: str) -> None:
     """Complete the index and make the shared one at URI equal to it: for the machine that builds it for all."""
-    call.answer(library.shared_index.index_push(call.library, uri), render_jobs.pushed)
+    call.answer(library.indexing.index_push(call.library, uri), render_jobs.pushed)
 
 
 @index.command("pull", examples=["ai-lessons admin index pull /srv/git/knowledge-index"])
@@ -282,7 +282,7 @@ def push(call: Call, uri: str) -> None:
 @pass_call
 def pull(call: Call, uri: str) -> None:
     """Take over the vectors of the shared index at URI. Texts are never taken: those are your own files."""
-    call.answer(library.shared_index.index_pull(call.library, uri), render_jobs.pulled)
+    call.answer(library.indexing.index_pull(call.library, uri), render_jobs.pulled)
 
 
 admin.commands.update(transfer.part.commands)

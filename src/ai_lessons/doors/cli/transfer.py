@@ -167,4 +167,4 @@ def guess(file: Path) -> str:
 @pass_call
 def migrate(call: Call, dry_run: bool) -> None:
     """Bring the repository to the newest file format: a tag, then one commit, which `undo` takes back."""
-    call.answer(library.migrating.migrate(call.library, dry_run=dry_run), render_transfer.migrated)
+    call.answer(library.setup.migrate(call.library, dry_run=dry_run), render_transfer.migrated)
