@@ -147,9 +147,6 @@ class Call:
                 click.echo(f"note: {line(note)}", err=True)
 
 
-pass_call = click.make_pass_decorator(Call)
-
-
 def _size() -> tuple[int, int]:
     """Columns and lines of the terminal. `shutil` would tell, but loads every compression there is."""
     try:

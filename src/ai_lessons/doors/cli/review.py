@@ -16,7 +16,6 @@ import click
 from ai_lessons import library
 from ai_lessons.doors import render, render_jobs, render_lessons, render_rules
 from ai_lessons.doors.cli import asking, options
-from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
 from ai_lessons.doors.terminal import is_terminal, line
 from ai_lessons.errors import Conflict, NotFound, Refused, UsageError
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from ai_lessons.doors.cli.command_context import Call
     from ai_lessons.knowledge.episodes import Candidate
     from ai_lessons.library.reports import Outdated
     from ai_lessons.library.rule_answers import Pending
@@ -167,7 +167,6 @@ NOW_WRITE = "What holds now. It takes the place of the old one; save nothing to 
     "--injections", metavar="N", type=click.IntRange(1), default=10, show_default=True,
     help="Ask about lessons that were shown so often and never helped.",
 )  # fmt: skip
-@pass_call
 def stale(call: Call, only_list: bool, kept: str | None, injections: int) -> None:
     """Go through what may have gone stale, at a terminal with one key each; elsewhere list it."""
     if kept:
@@ -262,7 +261,6 @@ HARVEST_TOLD = {"keep": "kept", "skip": "skipped", "never": "never again"}
 @click.argument("folder", required=False, default="")
 @click.option("--since", metavar="D", type=click.DateTime(["%Y-%m-%d"]), help="Only what happened from this day on.")
 @options.project_option
-@pass_call
 def harvest(call: Call, folder: str, since: datetime | None, project: str | None) -> None:
     """Propose lessons from what happened in the sessions of your agents. Nothing is stored without your yes.
 
