@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         import_bundle as import_bundle, importing as importing, indexing as indexing,
         lesson_writing as lesson_writing, lessons as lessons,
         model as model, multi_repository as multi_repository, opened as opened,
-        promoting as promoting, proposing as proposing, provenance as provenance,
+        promoting as promoting, proposal_context as proposal_context, proposing as proposing, provenance as provenance,
         refreshing as refreshing, relating as relating, reports as reports, review as review,
         rules_in_force as rules_in_force, running as running,
         searching as searching, secret_gate as secret_gate, setup as setup,

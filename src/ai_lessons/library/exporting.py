@@ -95,8 +95,7 @@ def _entries(parts: RepositorySession, project: str | None) -> tuple[list[tuple[
     lights = sorted(parts.current().select(Filter(project=project, status=None)), key=lambda light: light.id)
     parts.expect([light.id for light in lights])
     found, skipped = [], []
-    for number, light in enumerate(lights):
-        parts.options.progress("reading", number, len(lights))
+    for light in parts.options.each("reading", lights):
         try:
             entry, text = parts.load(light.id)
             place = parts.catalog.locate(light.id)
@@ -110,7 +109,6 @@ def _entries(parts: RepositorySession, project: str | None) -> tuple[list[tuple[
             found.append((entry, file))
         except AiLessonsError as error:
             skipped.append((light.path, error.message))
-    parts.options.progress("reading", len(lights), len(lights))
     return found, skipped
 
 

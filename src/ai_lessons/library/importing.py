@@ -57,8 +57,7 @@ def add_resources(library: Library, draft: ResourceDraft) -> Imported:
     skipped: list[tuple[str, str]] = []
     with Sources() as sources:
         planner = Planner(parts, draft, sources)
-        for number, file in enumerate(files):
-            parts.options.progress("reading", number, len(files))
+        for file in parts.options.each("reading", files):
             try:
                 one = planner.plan(file)
             except AiLessonsError as error:
@@ -67,7 +66,6 @@ def add_resources(library: Library, draft: ResourceDraft) -> Imported:
                 skipped.append((str(file.path), error.message))
             else:
                 planned[one.entry.id] = one
-    parts.options.progress("reading", len(files), len(files))
     return _import(parts, draft, planned, skipped, planner.parsed)
 
 

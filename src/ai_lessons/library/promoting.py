@@ -6,11 +6,11 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.errors import Conflict, Refused, UsageError
+from ai_lessons.errors import Refused, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import frontmatter, layout, markdown, origins
 from ai_lessons.knowledge.bundle import beside
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Link, Relation, Status
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Link, Relation
 from ai_lessons.knowledge.evaluation import Facts, Similar, examine, plain, render, ties
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.governance import PolicyVerdict
@@ -21,6 +21,7 @@ from ai_lessons.library import governing, secret_scan
 from ai_lessons.library.checking import checked
 from ai_lessons.library.comparing import copies, evaluate, said, says_the_same
 from ai_lessons.library.governing import Move
+from ai_lessons.library.lessons import refuse_wrong
 from ai_lessons.library.options import ENTERPRISE, PROJECT, USER
 from ai_lessons.library.proposal_context import desk
 from ai_lessons.library.proposing import make, rejected_before
@@ -203,11 +204,7 @@ def promote(library: Library, ref: str, to: str, wanted: PromotionRequest | None
         raise UsageError(f"{light.handle} is in the {source.options.tier} tier already", hint="ai-lessons admin tiers")
     target.refuse_other_formats()
     target.current()
-    if light.details.get("status") == Status.WRONG:
-        raise Conflict(
-            f"{light.handle} is marked wrong, so it is not promoted",
-            hint=f"if it is right after all: ai-lessons contribute update {light.handle} --status active",
-        )
+    refuse_wrong(light)
     if source.options.tier.startswith(ENTERPRISE) and not wanted.person:
         raise Refused(
             f"{light.handle} is the enterprise's, and a person takes it out",

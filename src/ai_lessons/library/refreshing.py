@@ -55,15 +55,13 @@ def refresh(
         lights = list({light.id: light for light in map(parts.resolve, refs)}.values())
     looked: list[tuple[Refreshed, Change | None]] = []
     with Sources() as sources:
-        for number, light in enumerate(lights):
-            parts.options.progress("refreshing", number, len(lights))
+        for light in parts.options.each("refreshing", lights):
             try:
                 looked.append(_look_at(parts, sources, light, allow_secrets))
             except AiLessonsError as error:
                 if not every:
                     raise
                 looked.append((Refreshed(light.handle, light.title, light.path, warning=error.message), None))
-    parts.options.progress("refreshing", len(lights), len(lights))
     changes = [change for _, change in looked if change]
     if not changes:
         return tuple(answer for answer, _ in looked)

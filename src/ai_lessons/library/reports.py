@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ai_lessons.errors import Problem
     from ai_lessons.index import rows
     from ai_lessons.knowledge.entries import Kind, Light
+    from ai_lessons.learning.choose import Effect
     from ai_lessons.library.answers import Usage
 
     IndexStatus: TypeAlias = rows.IndexStatus
@@ -57,16 +58,6 @@ class Judged(NamedTuple):
     confidence: float
 
 
-class Ablation(NamedTuple):
-    """Sessions with a lesson, against those where it was left out: `difference` of what went well, 95 % interval."""
-
-    shown: int
-    left_out: int
-    difference: float
-    low: float
-    high: float
-
-
 class Stats(NamedTuple):
     """Sizes (bytes) and counts; `clusters`: sizes of groups that `related_to` joins; `ablation` None: not known yet."""
 
@@ -88,7 +79,7 @@ class Stats(NamedTuple):
     most_useful: tuple[Judged, ...] = ()
     least_useful: tuple[Judged, ...] = ()
     damaged_events: int = 0
-    ablation: Ablation | None = None
+    ablation: Effect | None = None
     clusters: tuple[int, ...] = ()
 
 

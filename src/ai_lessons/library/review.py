@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.proposals import Waiting
 
 
@@ -102,12 +101,6 @@ def _diff(at: ProposalContext, one: Waiting) -> str:
 def _suggested_by(one: Waiting) -> str:
     agent = next((value for key, value in one.trailers if key == AGENT_TRAILER), "")
     return ", ".join(map(str, one.suggested_by)) + (f" (agent {agent})" if agent else "")
-
-
-def count(parts: RepositorySession) -> int:
-    """How many proposals wait, worked out anew; see `pending_count` for the cheap way."""
-    with desk(parts) as at:
-        return at.count()
 
 
 def approve_rule(opened: Library, ref: str, *, sign: bool = False, expect: str | None = None) -> Decided:

@@ -243,7 +243,8 @@ def number_pending(parts: RepositorySession) -> int:
         if noted["key"] == key():
             return int(noted["count"])
     try:
-        found = library.review.count(parts)
+        with library.proposal_context.desk(parts) as at:
+            found = at.count()
     except NotFound:
         return 0
     with suppress(OSError):  # a repository that cannot be written is counted anew every time

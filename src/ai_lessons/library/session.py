@@ -249,6 +249,11 @@ class RepositorySession:
         """Say that these entries will be loaded one after the other."""
         self.rules.expect(place.hash for place in self.catalog.locations(ids) if place.approved and place.hash)
 
+    def file_of(self, light: Light) -> str:
+        """The file whose history is that of the entry: of a script kept elsewhere its description."""
+        place = self.catalog.locate(light.id)
+        return place.path if place.hash is not None else place.side_path or place.path
+
     def executable(self, path: str) -> bool:
         """Whether the file at `path` has its owner's execute bit."""
         return os.access(self.store.root / path, os.X_OK)

@@ -23,7 +23,7 @@ from ai_lessons.knowledge.texts import decode
 from ai_lessons.learning.events import SCRIPT_FAILED, SCRIPT_OK
 from ai_lessons.library import comparing, secret_scan, statements
 from ai_lessons.library.checking import texts_of
-from ai_lessons.library.health import stale_scripts
+from ai_lessons.library.health import stale
 from ai_lessons.library.refreshing import is_known_source
 from ai_lessons.library.relating import superseded_by
 from ai_lessons.library.reports import Outdated, Report
@@ -235,7 +235,7 @@ class _Review:
         self._cache = self._parts.usages.cache
         self._asked = statements.questions(self._parts)
         self._repeated = comparing.repetitions(self._parts)
-        self._gone = {one.handle: one for one in stale_scripts(self._parts)}
+        self._gone = {one.handle: one for one in stale(self._parts)}
         self._code = code_repository.around(
             self._parts.options.cwd, self._parts.store.worktree.top, self._parts.store.root
         )
