@@ -28,7 +28,7 @@ _KEY = re.compile(r"([^\s:#][^:]*):")
 
 
 def _headline(one: Suggested | Pending | Decided | Light, view: View) -> str:
-    return f"{view.paint(f'[{line(one.handle)}]', 'handle')} {line(one.title)}"
+    return view.named(one.handle, one.title)
 
 
 def suggested(value: Suggested, view: View, review: str = REVIEW) -> str:

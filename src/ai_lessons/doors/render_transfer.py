@@ -29,9 +29,7 @@ def ported(value: Ported, view: View) -> str:
     rows.append(", ".join(sums))
     rows += beginning(WAITING, value.notes) if not 0 < len(value.written) <= FEW else []
     rows += _some(
-        f"{view.paint(f'[{line(one.handle)}]', 'handle')} {line(one.title)}"
-        + (f" ({line(one.branch)})" if one.branch else "")
-        for one in value.queued
+        view.named(one.handle, one.title) + (f" ({line(one.branch)})" if one.branch else "") for one in value.queued
     )
     rows += [REVIEW] if value.queued else []
     rows += _some(f"skipped {line(where)}: {line(reason)}" for where, reason in value.skipped)
@@ -122,7 +120,7 @@ def synced(value: Synced, view: View) -> str:
 def _torn(one: TornEntry, view: View) -> Iterator[str]:
     """One conflict, both versions as changes of what they began with; indented, so that they cannot pass for ours."""
     yield ""
-    yield f"{view.paint(f'[{line(one.id)}]', 'handle')} {line(one.title)}"
+    yield view.named(one.id, one.title)
     yield f"  path: {view.place(one.path)}"
     yield f"  both changed: {line(', '.join(one.reasons))}"
     yield "  yours:"

@@ -17,7 +17,7 @@ from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_scan
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.refreshing import as_doc, refreshed_text, remember_sources, take
-from ai_lessons.library.reports import Imported, PassagePreview, Written
+from ai_lessons.library.reports import Imported, PassagePreview
 from ai_lessons.library.running import content, interpreter_of
 from ai_lessons.repository import outside
 from ai_lessons.repository.sources import Sources
@@ -28,13 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.opened import Library
     from ai_lessons.library.refreshing import Incoming
     from ai_lessons.library.reports import ResourceDraft
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.outside import Outside
-    from ai_lessons.repository.store import Applied
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,9 +273,3 @@ def preview(library: Library, draft: ResourceDraft) -> tuple[PassagePreview, ...
             for passage in split(entry, parts.reading_config.chunking)
         ]
     return tuple(found)
-
-
-def told(lights: Sequence[Light], applied: Applied) -> tuple[Written, ...]:
-    """What to tell of entries that are gone."""
-    notes = applied.told
-    return tuple(Written(x.id, x.handle, x.kind, x.title, x.path, applied.commit, notes, x.tier) for x in lights)

@@ -225,11 +225,7 @@ def migrate(library: Library, *, dry_run: bool = False, steps: Mapping[int, Migr
     old, new = parts.config.format, config.FORMAT
     if old == new:
         return Migrated(old, new, dry_run=dry_run)
-    waiting = parts.store.save().waiting
-    if waiting:
-        raise Refused(
-            f"the last write is in no commit yet, because {waiting}", hint="ai-lessons admin save, then repeat"
-        )
+    parts.save_first()
     now = _files(parts)
     changes = [
         Change(path, data, expect=blob_id(now[path]) if path in now else None)

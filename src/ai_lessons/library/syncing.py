@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.errors import AiLessonsError, NotFound, Refused, UsageError
+from ai_lessons.errors import AiLessonsError, NotFound, UsageError
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, handle, id_end
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import place
@@ -189,11 +189,7 @@ def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
     parts.refuse_other_formats()
     if count < 1:
         raise UsageError("there is nothing to take back in less than one job")
-    saved = parts.store.save()
-    if saved.waiting:
-        raise Refused(
-            f"the last write is in no commit yet, because {saved.waiting}", hint="ai-lessons admin save, then repeat"
-        )
+    parts.save_first()
     done = []
     for step in reverts.plan(parts.store, count):
         applied = parts.write(f"Undo: {step.subject}", step.files, [(reverts.TRAILER, step.commit)])

@@ -72,8 +72,7 @@ def text_from(content: str | None, file: str | None, dash: str | None, *, option
 )
 @click.argument("dash", metavar="[-]", required=False, type=click.Choice(["-"]))
 @click.option("--title", required=True, metavar="T", help="One sentence that says what was observed.")
-@options.content_options[0]
-@options.content_options[1]
+@options.content_options
 @options.tags_option
 @options.project_option
 @click.option("--confidence", type=options.CONFIDENCE, default="medium", show_default=True, help=HOW_SURE)
@@ -123,8 +122,7 @@ contribute.add_command(add_lesson, "add")
 @click.option("--status", type=options.STATUS, help=f"{options.STATUS.listed}; all but active leave the results.")
 @click.option("--context", "contexts", metavar="X", multiple=True, help="All contexts anew; may be given again.")
 @click.option("--applies-to", metavar="GLOB", multiple=True, help="All globs anew; may be given again.")
-@options.content_options[0]
-@options.content_options[1]
+@options.content_options
 @options.allow_secret_option
 def update(call: Call, /, ref: str, content: str | None, file: str | None, **given: Any) -> None:
     """Change what is stated about an entry, or its text. Only the lines that change are touched."""

@@ -44,8 +44,7 @@ to_contribute, to_admin = Group("contribute"), Group("admin")  # These commands 
 )
 @click.option("--title", required=True, metavar="T", help="What to do, in one sentence.")
 @click.option("--rationale", required=True, metavar="R", help="Why: which outcome is wanted.")
-@options.content_options[0]
-@options.content_options[1]
+@options.content_options
 @options.tags_option
 @options.project_option
 @click.option(
