@@ -17,15 +17,14 @@ from ai_lessons.library import browsing, editing, governing, importing, promotin
 from ai_lessons.library.governing import Move, allow, governed, request_release, ruling
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options, Places, TierPlace
-from ai_lessons.library.reports import LessonDraft, ResourceDraft
-from ai_lessons.library.rule_answers import PromotionRequest, RuleDraft
+from ai_lessons.library.reports import LessonDraft, PromotionRequest, ResourceDraft, RuleDraft
 from library.world import lesson, options
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
     from pathlib import Path
 
-    from ai_lessons.library.rule_answers import Promoted
+    from ai_lessons.library.reports import Promoted
     from conftest import Git
 
 ACME, BETA = "enterprise:acme", "enterprise:beta"

@@ -27,8 +27,7 @@ from ai_lessons.library import (
     validating,
 )
 from ai_lessons.library.answers import Query
-from ai_lessons.library.reports import LessonDraft, ResourceDraft
-from ai_lessons.library.rule_answers import RuleDraft
+from ai_lessons.library.reports import LessonDraft, ResourceDraft, RuleDraft
 from ai_lessons.library.setup import migrate
 from library.world import LESSON, RULE, SCRIPT
 

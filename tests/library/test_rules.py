@@ -12,7 +12,7 @@ import pytest
 
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.library import audit, browsing, editing, proposing, review, rules_in_force
-from ai_lessons.library.rule_answers import RuleDraft, Suggested
+from ai_lessons.library.reports import RuleDraft, Suggested
 from library.world import LESSON, lesson
 
 if TYPE_CHECKING:

@@ -27,8 +27,7 @@ from ai_lessons.library import (
     validating,
 )
 from ai_lessons.library.lessons import Targets
-from ai_lessons.library.reports import LessonDraft, ResourceDraft
-from ai_lessons.library.rule_answers import RuleDraft
+from ai_lessons.library.reports import LessonDraft, ResourceDraft, RuleDraft
 from ai_lessons.library.setup import init_repository
 from library.secret_world import FAKE, mark_of
 from library.world import LESSON, OTHER, lesson, rule

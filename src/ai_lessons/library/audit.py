@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import AiLessonsError, AmbiguousName, NotFound, Refused
 from ai_lessons.knowledge.entries import Kind, handle
 from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.library.rule_answers import Audit, AuditRow, TakenRow, TrustedKeys
+from ai_lessons.library.reports import Audit, AuditRow, TakenRow, TrustedKeys
 from ai_lessons.library.signatures import described
 from ai_lessons.repository import proposal_history
 from ai_lessons.repository.approval import approval_memory

@@ -44,7 +44,7 @@ from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.library.options import PROJECT
 from ai_lessons.library.proposal_context import desk, entry_of
 from ai_lessons.library.proposing import make
-from ai_lessons.library.rule_answers import Suggested
+from ai_lessons.library.reports import Suggested
 from ai_lessons.repository import proposal_records
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
 from ai_lessons.repository.approval.rule_files import RELEASES

@@ -19,8 +19,7 @@ from ai_lessons.library.checking import checked
 from ai_lessons.library.import_sources import read_source
 from ai_lessons.library.proposal_context import desk
 from ai_lessons.library.proposing import make
-from ai_lessons.library.reports import Imported, Written
-from ai_lessons.library.rule_answers import Suggested
+from ai_lessons.library.reports import Imported, Suggested, Written
 from ai_lessons.repository.events import PART_BYTES, EventLog
 from ai_lessons.repository.store import Applied, Change
 

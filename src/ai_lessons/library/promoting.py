@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +26,7 @@ from ai_lessons.library.lessons import refuse_wrong
 from ai_lessons.library.options import ENTERPRISE, PROJECT, USER
 from ai_lessons.library.proposal_context import desk
 from ai_lessons.library.proposing import make, rejected_before
-from ai_lessons.library.rule_answers import ASKED, COPIED, PRESENT, PROPOSED, REFUSED, Promoted, PromotionRequest
+from ai_lessons.library.reports import ASKED, COPIED, PRESENT, PROPOSED, REFUSED, Promoted, PromotionRequest
 from ai_lessons.library.running import interpreter_of
 from ai_lessons.repository import outside
 from ai_lessons.repository.commit import author_here
@@ -213,47 +214,42 @@ def promote(library: Library, ref: str, to: str, wanted: PromotionRequest | None
     return _Way(library, source, target, light, wanted).go()
 
 
+@dataclass(frozen=True, slots=True)
 class _Way:
     """One promotion."""
 
-    def __init__(
-        self,
-        tiers: Library,
-        source: RepositorySession,
-        target: RepositorySession,
-        light: Light,
-        wanted: PromotionRequest,
-    ) -> None:
-        self._tiers, self._source, self._target, self._wanted = tiers, source, target, wanted
-        self._light = light
-        self._from, self._to = source.options.tier, target.options.tier
+    tiers: Library
+    source: RepositorySession
+    target: RepositorySession
+    light: Light
+    wanted: PromotionRequest
 
     def go(self) -> Promoted:
-        wanted = self._wanted
-        original = carried(self._source, self._light)
-        move = Move(original.entry, original.whole, self._from, self._to, self._ties(original))
-        ruling = governing.ruling(self._tiers, move) if wanted.dry_run else governing.allow(self._tiers, move)
-        copy = placed(original, self._source, self._target, self._start(), wanted.allow_secrets)
+        wanted, to = self.wanted, self.target.options.tier
+        original = carried(self.source, self.light)
+        move = Move(original.entry, original.whole, self.source.options.tier, to, self._ties(original))
+        ruling = governing.ruling(self.tiers, move) if wanted.dry_run else governing.allow(self.tiers, move)
+        copy = placed(original, self.source, self.target, self._start(), wanted.allow_secrets)
         plan = self._plan(copy, ruling)
         if wanted.dry_run or plan.outcome == PRESENT:
             return plan
         if plan.outcome == COPIED and not wanted.person:
             raise Refused(
-                f"an agent only proposes, and {self._light.handle} would be copied to {self._to} at once",
-                hint=f"ask the user to run: ai-lessons contribute promote {self._light.handle} --to {self._to}",
+                f"an agent only proposes, and {self.light.handle} would be copied to {to} at once",
+                hint=f"ask the user to run: ai-lessons contribute promote {self.light.handle} --to {to}",
             )
         path, data = next(iter(copy.files.items()))
         checked(path, data, copy.files.get(copy.entry.side_path or ""))
         if plan.outcome == ASKED:
-            return plan._replace(suggested=governing.request_release(self._tiers, move))
-        with governing.admitted(self._target):  # the guard of the user's repository knows of no release
+            return plan._replace(suggested=governing.request_release(self.tiers, move))
+        with governing.admitted(self.target):  # the guard of the user's repository knows of no release
             return self._brought(copy, plan)
 
     def _ties(self, original: Carried) -> tuple[str, ...]:
         """What in the entry belongs to one place: paths and projects, also its own unless the target knows that."""
-        projects = [place_of(self._source)]
+        projects = [place_of(self.source)]
         project = original.entry.project
-        if project not in {"", GLOBAL_PROJECT} and not self._target.catalog.select(
+        if project not in {"", GLOBAL_PROJECT} and not self.target.catalog.select(
             Filter(project=project, status=None, limit=1)
         ):
             projects.append(project)
@@ -263,7 +259,7 @@ class _Way:
     def _plan(self, copy: Placed, ruling: governing.Ruling) -> Promoted:
         """What would be done, decided without doing any of it."""
         known = self._known(copy)
-        projects = [place_of(self._source)]
+        projects = [place_of(self.source)]
         if ruling.refused:
             outcome = REFUSED
         elif known:
@@ -276,33 +272,33 @@ class _Way:
             facts = Facts(projects, similar=[Similar(one, 1.0, same=True) for one in known])
             report = examine(copy.entry, copy.texts, facts)
         else:
-            report = evaluate(self._target, copy.entry, copy.texts, projects)
+            report = evaluate(self.target, copy.entry, copy.texts, projects)
         before: list[str] = []  # a proposal that is made says it itself
-        if outcome == PROPOSED and self._wanted.dry_run and self._target.rules.ref() is not None:
-            with desk(self._target) as at:
+        if outcome == PROPOSED and self.wanted.dry_run and self.target.rules.ref() is not None:
+            with desk(self.target) as at:
                 rejected = rejected_before(at, said(copy.entry, "", ""))
             before = [f"the same was rejected {rejected}"] if rejected else []
         return Promoted(
-            entry=self._light,
-            source=self._from,
-            target=self._to,
+            entry=self.light,
+            source=self.source.options.tier,
+            target=self.target.options.tier,
             outcome=outcome,
             report=report,
-            dry_run=self._wanted.dry_run,
+            dry_run=self.wanted.dry_run,
             dropped=copy.dropped,
             policy=ruling.reason,
-            decided_in={PROPOSED: self._to, ASKED: ruling.asks}.get(outcome, ""),
+            decided_in={PROPOSED: self.target.options.tier, ASKED: ruling.asks}.get(outcome, ""),
             notes=(*ruling.notes, *known, *before),
         )
 
     def _start(self) -> tuple[float, float] | None:
         """Where a lesson begins that did well or badly: as one that is derived from it would here."""
-        light = self._light
-        told = self._source.usages.tallies([light.id]).get(light.id)
+        light = self.light
+        told = self.source.usages.tallies([light.id]).get(light.id)
         own = fold.prior(light.details.get("confidence"))
         start = light.details.get("start")
         if light.kind is Kind.LESSON and told is not None and told.outcomes:
-            used = self._source.usages.of(light)
+            used = self.source.usages.of(light)
             start = fold.inherited(own, [fold.UsageTally(told, used.alpha, used.beta)])
         if not isinstance(start, float):
             return None
@@ -310,27 +306,27 @@ class _Way:
 
     @property
     def _proposes(self) -> bool:
-        return self._to.startswith(ENTERPRISE) or self._light.kind is Kind.RULE
+        return self.target.options.tier.startswith(ENTERPRISE) or self.light.kind is Kind.RULE
 
     def _known(self, copy: Placed) -> list[str]:
         """Where the same is over there already, if it is: then nothing has to be done."""
-        target, entry = self._target, copy.entry
+        target, entry = self.target, copy.entry
         titled = target.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))
         candidates = {one.id: one for one in titled if one.title == entry.title}
         for one in (candidates | target.catalog.many(copies(target, entry))).values():
             if says_the_same(target.load(one.id)[0], entry):
-                return [f"{one.handle} {one.title} ({self._to}) says the same already"]
+                return [f"{one.handle} {one.title} ({self.target.options.tier}) says the same already"]
         if not self._proposes or target.rules.ref() is None:
             return []
         with desk(target) as at:
             waiting = ((one.branch, at.entry(one)) for one in at.waiting)
             mine = ((branch, it) for branch, it in waiting if it and says_the_same(it, entry))
-            same = (branch for branch, it in mine if original_of(it.fields.get("source")) == self._light.id)
-            return [f"{branch} ({self._to}) proposes the same already" for branch in islice(same, 1)]
+            same = (branch for branch, it in mine if original_of(it.fields.get("source")) == self.light.id)
+            return [f"{branch} ({self.target.options.tier}) proposes the same already" for branch in islice(same, 1)]
 
     def _brought(self, copy: Placed, plan: Promoted) -> Promoted:
-        reason = plain(self._wanted.reason)
-        trailers = [(TRAILER, f"{self._from} {self._light.id}")]
+        reason = plain(self.wanted.reason)
+        trailers = [(TRAILER, f"{self.source.options.tier} {self.light.id}")]
         subject = f"Promote {copy.entry.kind}: {copy.entry.title}"
         if not self._proposes:
             trailers = [("Entry", copy.entry.id), *trailers, *([("Reason", reason)] if reason else [])]
@@ -338,11 +334,11 @@ class _Way:
                 Change(path, data, executable=path in copy.executable or None, expect=None)
                 for path, data in copy.files.items()
             ]
-            applied = self._target.write(subject, changes, trailers)
-            return plan._replace(written=self._target.written_one(copy.entry, applied))
+            applied = self.target.write(subject, changes, trailers)
+            return plan._replace(written=self.target.written_one(copy.entry, applied))
         report = (f"Reason: {reason}\n\n" if reason else "") + render(plan.report)
         report += "".join(f"- left behind: {plain(one)}\n" for one in plan.dropped)
-        with desk(self._target) as at:
+        with desk(self.target) as at:
             made = make(
                 at, copy.entry, copy.files, subject, report=report, trailers=trailers, executable=copy.executable
             )

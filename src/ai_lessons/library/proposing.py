@@ -13,8 +13,7 @@ from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.comparing import Said, alike, contradicted, said, same
 from ai_lessons.library.proposal_context import ProposalContext, desk, entry_of
 from ai_lessons.library.relating import refuse_wrong_kinds
-from ai_lessons.library.reports import Written
-from ai_lessons.library.rule_answers import RuleDraft, Suggested
+from ai_lessons.library.reports import RuleDraft, Suggested, Written
 from ai_lessons.repository import branch_update, proposal_commits
 from ai_lessons.repository.approval import rule_edits
 from ai_lessons.repository.approval.rule_files import ENTRY_TRAILER, RULE_TRAILER, is_release

@@ -16,7 +16,7 @@ from ai_lessons.library.comparing import alike, said
 from ai_lessons.library.proposal_context import ProposalContext, described, desk, refuse_agents, refuse_changed
 from ai_lessons.library.proposing import ALIKE_TOLD, compared, contradictions, rejected_before, warnings_about
 from ai_lessons.library.relating import refuse_wrong_kinds
-from ai_lessons.library.rule_answers import Decided, Pending, Suggested
+from ai_lessons.library.reports import Decided, Pending, Suggested
 from ai_lessons.repository import proposal_commits, proposal_records
 from ai_lessons.repository.approval.approval_types import moment
 from ai_lessons.repository.approval.rule_files import AGENT_TRAILER, ENTRY_TRAILER, REJECTED, RULE_TRAILER

@@ -17,7 +17,7 @@ from ai_lessons.library.proposal_context import (
     refuse_agents,
     refuse_changed,
 )
-from ai_lessons.library.rule_answers import Decided, Pending
+from ai_lessons.library.reports import Decided, Pending
 from ai_lessons.repository import proposal_commits
 from ai_lessons.repository.approval.approval_types import moment
 from ai_lessons.repository.approval.signed import Wanted, decide

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.doors.cli.command_context import Call
     from ai_lessons.knowledge.episodes import Candidate
-    from ai_lessons.library.reports import Outdated
-    from ai_lessons.library.rule_answers import Pending
+    from ai_lessons.library.reports import Outdated, Pending
 
 CHOICES = {"a": "approve", "e": "edit", "r": "reject", "s": "skip", "q": "quit"}
 QUESTION = ", ".join(f"[{key}]{word[1:]}" for key, word in CHOICES.items())

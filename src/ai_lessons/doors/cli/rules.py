@@ -14,11 +14,11 @@ from ai_lessons.doors.cli.commands import Command, Group, Tool
 from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.terminal import line
 from ai_lessons.errors import Refused
-from ai_lessons.library.rule_answers import PromotionRequest, RuleDraft
+from ai_lessons.library.reports import PromotionRequest, RuleDraft
 
 if TYPE_CHECKING:
     from ai_lessons.doors.cli.command_context import Call
-    from ai_lessons.library.rule_answers import Decided
+    from ai_lessons.library.reports import Decided
 
 EXIT_VIOLATED = 8  # `audit` found that the policy is violated: the code of what a policy forbids
 link_option = partial(click.option, metavar="ID", multiple=True, shell_complete=options.offer("id"))
