@@ -427,7 +427,7 @@ def test_an_agent_allows_no_secret_and_a_person_is_named_for_it(world: World) ->
 
 
 WRITES = ("store.apply(", "proposal_commits.propose(", "proposal_commits.amend(")
-LOOKS = ("secret_gate.refuse(", "refuse_secrets(")
+LOOKS = ("gate.refuse(", "refuse_secrets(")
 
 
 def test_nothing_of_the_library_writes_without_looking() -> None:

@@ -151,7 +151,7 @@ def test_with_nothing_new_nothing_is_judged_again(alice: Team, monkeypatch: pyte
     alice.trust()
     alice.approve(alice.suggest().handle)
     assert alice.in_force() == [TITLE]
-    monkeypatch.setattr("ai_lessons.library.signatures.Signatures.judge", no)
+    monkeypatch.setattr("ai_lessons.library.signing.Signatures.judge", no)
     assert alice.in_force() == [TITLE]
 
 

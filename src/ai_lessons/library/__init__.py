@@ -22,8 +22,8 @@ if TYPE_CHECKING:
         promoting as promoting, proposal_context as proposal_context, proposing as proposing, provenance as provenance,
         refreshing as refreshing, relating as relating, reports as reports, review as review,
         rules_in_force as rules_in_force, running as running,
-        searching as searching, secret_gate as secret_gate, setup as setup,
-        signatures as signatures, signing as signing, syncing as syncing, telling as telling,
+        searching as searching, gate as gate, setup as setup,
+        signing as signing, syncing as syncing, telling as telling,
         usage as usage, validating as validating, warm as warm,
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ from ai_lessons.knowledge.yaml_edit import REMOVE
 from ai_lessons.learning.events import CONTRADICTED, OBSERVED, OUTCOMES, Event
 from ai_lessons.learning.fold import ABLATION, ASSESSMENT, NOTHING, curiosity, learned
 from ai_lessons.library import secret_scan, statements
-from ai_lessons.library.checking import checked, project_name
+from ai_lessons.library.gate import checked, project_name
 from ai_lessons.library.relating import opposites, refuse_circle, refuse_wrong_kinds
 from ai_lessons.library.reports import Feedback
 from ai_lessons.repository.store import Applied, Change, blob_id

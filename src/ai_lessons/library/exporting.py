@@ -11,7 +11,7 @@ from ai_lessons.knowledge import agent_rules, bundle, frontmatter
 from ai_lessons.knowledge.bundle import Item
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind
 from ai_lessons.learning import events
-from ai_lessons.library.checking import project_name
+from ai_lessons.library.gate import project_name
 from ai_lessons.repository import agent_files
 from ai_lessons.repository.events import EventLog
 from ai_lessons.repository.files import replace_file, translated

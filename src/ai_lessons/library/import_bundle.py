@@ -15,7 +15,7 @@ from ai_lessons.knowledge.relations import wrong_kinds
 from ai_lessons.learning import events
 from ai_lessons.learning.fold import DEFINITIONS
 from ai_lessons.library import secret_scan
-from ai_lessons.library.checking import checked
+from ai_lessons.library.gate import checked
 from ai_lessons.library.import_sources import read_source
 from ai_lessons.library.proposal_context import desk
 from ai_lessons.library.proposing import make

@@ -28,7 +28,7 @@ from ai_lessons.knowledge.entries import (
 )
 from ai_lessons.knowledge.origins import project_of
 from ai_lessons.knowledge.texts import decode
-from ai_lessons.library.checking import project_name
+from ai_lessons.library.gate import project_name
 from ai_lessons.library.lesson_writing import CONFIDENCE
 from ai_lessons.repository import outside
 from ai_lessons.repository.files import READ_LIMIT, translated

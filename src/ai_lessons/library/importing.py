@@ -15,7 +15,7 @@ from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.passages import split
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_scan
-from ai_lessons.library.checking import checked, project_name
+from ai_lessons.library.gate import checked, project_name
 from ai_lessons.library.refreshing import as_doc, refreshed_text, remember_sources, take
 from ai_lessons.library.reports import Imported, PassagePreview
 from ai_lessons.library.running import content, interpreter_of

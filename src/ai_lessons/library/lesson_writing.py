@@ -13,8 +13,8 @@ from ai_lessons.knowledge.layout import check_path
 from ai_lessons.knowledge.patterns import title_of
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_scan, statements
-from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.editing import add_lesson
+from ai_lessons.library.gate import checked, project_name
 from ai_lessons.library.lessons import LessonChange, is_firm, lesson, refuse_wrong
 from ai_lessons.library.reports import LessonDraft, Written
 from ai_lessons.repository.files import read_file, translated, write_file

@@ -19,8 +19,8 @@ from ai_lessons.knowledge.origins import original_of, promoted
 from ai_lessons.knowledge.yaml_edit import REMOVE
 from ai_lessons.learning import fold
 from ai_lessons.library import governing, secret_scan
-from ai_lessons.library.checking import checked
 from ai_lessons.library.comparing import copies, evaluate, said, says_the_same
+from ai_lessons.library.gate import checked
 from ai_lessons.library.governing import Move
 from ai_lessons.library.lessons import refuse_wrong
 from ai_lessons.library.options import ENTERPRISE, PROJECT, USER

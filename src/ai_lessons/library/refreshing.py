@@ -17,7 +17,7 @@ from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.knowledge.yaml_edit import REMOVE
 from ai_lessons.library import secret_scan
-from ai_lessons.library.checking import checked
+from ai_lessons.library.gate import checked
 from ai_lessons.library.reports import Refreshed
 from ai_lessons.repository import outside
 from ai_lessons.repository.outside import Outside, expanded

@@ -10,9 +10,9 @@ from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, P
 from ai_lessons.knowledge import frontmatter
 from ai_lessons.knowledge.layout import side_of
 from ai_lessons.knowledge.texts import decode
-from ai_lessons.library import secret_gate, secret_scan
-from ai_lessons.library.checking import checked
+from ai_lessons.library import gate, secret_scan
 from ai_lessons.library.comparing import alike, said
+from ai_lessons.library.gate import checked
 from ai_lessons.library.proposal_context import ProposalContext, described, desk, refuse_agents, refuse_changed
 from ai_lessons.library.proposing import ALIKE_TOLD, compared, contradictions, rejected_before, warnings_about
 from ai_lessons.library.relating import refuse_wrong_kinds
@@ -156,7 +156,7 @@ def _refuse_unfit(at: ProposalContext, one: Waiting) -> None:
     if new:
         raise Conflict(f"{one.branch} cannot be taken as it is: {new[0]}", hint="mend it, or reject this one")
     if one.is_release:
-        secret_gate.refuse(at.parts, at.files(one))
+        gate.refuse(at.parts, at.files(one))
         if at.entry(one) is None:
             raise InvalidEntry([Problem(one.path, "cannot be read")])
     else:
@@ -205,7 +205,7 @@ def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | No
             what=at.what(one),
             files=paths,
         )
-        secret_gate.refuse(parts, {record.path: reason.encode()})
+        gate.refuse(parts, {record.path: reason.encode()})
         record_name = frontmatter.new_id(now)
         done = proposal_commits.reject(parts.store, at.repo, at.trunk, one, record, record_name)
         path = proposal_records.record_path(REJECTED, record_name, title, record.at)
@@ -233,7 +233,7 @@ def edit_proposal(opened: Library, ref: str, editor: Callable[[str, str], str | 
         )
         _refuse_wrong_kinds(at, entry)
         parts.guard([Change(path, data)])
-        allowed = secret_gate.refuse(parts, {path: data}, old)
+        allowed = gate.refuse(parts, {path: data}, old)
         warnings = warnings_about(at, entry, handle)
         wish = ProposalRequest(
             entry=one.entry,
@@ -241,7 +241,7 @@ def edit_proposal(opened: Library, ref: str, editor: Callable[[str, str], str | 
             subject=f"Edit proposal: {entry.title}",
             files={path: data},
             trailers=[*allowed, (RULE_TRAILER if one.is_rule else ENTRY_TRAILER, one.entry)],
-            actor=secret_gate.actor(parts),
+            actor=gate.actor(parts),
         )
         made = proposal_commits.amend(parts.store, at.repo, one, wish)
     return Suggested(one.entry, handle, entry.title, path, made.branch, made.commit, (*warnings, *made.notes))

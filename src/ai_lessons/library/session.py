@@ -268,11 +268,11 @@ class RepositorySession:
         told = [(key, masked(value)) for key, value in (*trailers, *self.refuse_secrets(changes))]
         self.usages.share()
         self._settle()
-        return self.store.apply(Job(masked(subject), changes, told, library.secret_gate.actor(self)))
+        return self.store.apply(Job(masked(subject), changes, told, library.gate.actor(self)))
 
     def refuse_secrets(self, changes: Sequence[Change]) -> list[tuple[str, str]]:
         """Called before anything is written; trailers. Raises InvalidEntry: a file would bring a secret into git."""
-        gate, root = library.secret_gate, self.store.root
+        gate, root = library.gate, self.store.root
         texts = ((x.path, gate.on_disk(root, x.path) if x.data is AS_IT_IS else x.data) for x in changes)
         return gate.refuse(self, {path: data if isinstance(data, bytes) else None for path, data in texts})
 

@@ -14,7 +14,7 @@ from ai_lessons.knowledge import config, layout
 from ai_lessons.knowledge.governance import GROUP
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.knowledge.texts import decode
-from ai_lessons.library import secret_gate
+from ai_lessons.library import gate
 from ai_lessons.library.reports import Initialised
 from ai_lessons.library.session import RepositorySession
 from ai_lessons.repository import agent_files, agent_hosts, git, git_hooks, outside, scaffold
@@ -53,7 +53,7 @@ def init_repository(
     if from_url:
         made = scaffold.clone(from_url, path)
     else:
-        made = scaffold.init(path, team=team, with_starters=starters, unwanted=secret_gate.why_not)
+        made = scaffold.init(path, team=team, with_starters=starters, unwanted=gate.why_not)
     parts = RepositorySession(made.root, options)
     try:
         bigger = parts.store.is_folder_of_bigger_repo
@@ -245,7 +245,7 @@ def migrate(library: Library, *, dry_run: bool = False, steps: Mapping[int, Migr
     changes.append(_stated(parts, new))
     parts.refuse_secrets(changes)
     parts.store.autocommit = parts.store.commits(parts.config.autocommit)
-    job = Job(f"Migrate from format {old} to {new}", changes, [("Snapshot", tag)], secret_gate.actor(parts))
+    job = Job(f"Migrate from format {old} to {new}", changes, [("Snapshot", tag)], gate.actor(parts))
     applied = parts.store.apply(job)
     parts.current()
     return replace(done, snapshot=tag, commit=applied.commit, notes=applied.told)

@@ -23,7 +23,7 @@ from ai_lessons.knowledge.markdown import key_lines
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.learning.events import SCRIPT_FAILED, SCRIPT_OK
 from ai_lessons.library import comparing, secret_scan, statements
-from ai_lessons.library.checking import texts_of
+from ai_lessons.library.gate import texts_of
 from ai_lessons.library.health import stale
 from ai_lessons.library.refreshing import is_known_source
 from ai_lessons.library.relating import superseded_by
