@@ -32,8 +32,7 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import browsing, editing, importing, proposing, review, syncing, validating
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
-from ai_lessons.library.reports import LessonDraft, ResourceDraft
-from ai_lessons.library.rule_answers import RuleDraft
+from ai_lessons.library.reports import LessonDraft, ResourceDraft, RuleDraft
 from ai_lessons.repository.store import Store
 from bench.harness import Bar, Outcome, World, arguments, machine, program, table, world
 

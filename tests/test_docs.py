@@ -21,7 +21,7 @@ from ai_lessons.doors.lesson_cli import lesson
 from ai_lessons.knowledge.checks import check_entry
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import lesson_path, place
-from ai_lessons.library import answers, reports, rule_answers
+from ai_lessons.library import answers, reports
 from ai_lessons.library import syncing as sharing
 from docs_world import Session, align, rewritten, shape, steps
 from test_architecture import MAY_IMPORT
@@ -164,10 +164,10 @@ ANSWERS = (
     reports.Stale,
     reports.Stats,
     answers.Approval,
-    rule_answers.AuditRow,
-    rule_answers.Decided,
-    rule_answers.Pending,
-    rule_answers.Suggested,
+    reports.AuditRow,
+    reports.Decided,
+    reports.Pending,
+    reports.Suggested,
     sharing.Synced,
     sharing.Resolved,
     sharing.Undone,

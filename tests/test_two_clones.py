@@ -11,14 +11,13 @@ from ai_lessons.library import audit, browsing, editing, proposing, review, sear
 from ai_lessons.library.answers import Query
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
-from ai_lessons.library.reports import LessonDraft
-from ai_lessons.library.rule_answers import RuleDraft
+from ai_lessons.library.reports import LessonDraft, RuleDraft
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from ai_lessons.library.rule_answers import Suggested
+    from ai_lessons.library.reports import Suggested
     from conftest import Git
 
 

@@ -19,8 +19,7 @@ from ai_lessons.library.exporting import Exported
 from ai_lessons.library.import_bundle import Ported
 from ai_lessons.library.lessons import LessonChange, LessonShown, Loaded
 from ai_lessons.library.opened import TierState
-from ai_lessons.library.reports import Imported, Outdated, Written
-from ai_lessons.library.rule_answers import Promoted, Suggested
+from ai_lessons.library.reports import Imported, Outdated, Promoted, Suggested, Written
 from ai_lessons.library.running import Ran
 from ai_lessons.library.syncing import Conflicts, Resolved, TornEntry
 

@@ -8,8 +8,7 @@ from ai_lessons.doors import encode, render, render_jobs, render_rules
 from ai_lessons.doors.terminal import View
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.answers import Approval, Context, Related, Shown, Why
-from ai_lessons.library.reports import Written
-from ai_lessons.library.rule_answers import Audit, AuditRow, Decided, Pending, Suggested, TakenRow
+from ai_lessons.library.reports import Audit, AuditRow, Decided, Pending, Suggested, TakenRow, Written
 from doors.test_render import LESSON, RULE, VIEW, light
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -8,7 +8,8 @@ import pytest
 
 from ai_lessons.doors import render, render_jobs
 from ai_lessons.doors.terminal import View
-from ai_lessons.library.reports import Ablation, Judged, Stats
+from ai_lessons.learning.choose import Effect
+from ai_lessons.library.reports import Judged, Stats
 from doors.world import LESSON
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def test_stats_name_the_useful_and_the_effect_with_its_interval() -> None:
         most_useful=(Judged("L-1", "Good \x1b[31mtitle", 3, 1, 0, 0.8),),
         least_useful=(Judged("L-2", "Bad", 0, 0, 2, 0.2),),
         damaged_events=2,
-        ablation=Ablation(120, 10, 0.083, -0.12, 0.25),
+        ablation=Effect(120, 10, 0.083, -0.12, 0.25),
     )
     text = "\n\n".join(render.learned(told, PLAIN))
     assert "\x1b" not in text

@@ -239,11 +239,11 @@ def test_scripts_kept_elsewhere_grow_stale(world: World, tmp_path: Path) -> None
         (tmp_path / f"{name}.sh").write_text("#!/bin/sh\n")
         os.utime(tmp_path / f"{name}.sh", (1, 1))
         world.bring(tmp_path / f"{name}.sh", kind=Kind.SCRIPT, in_place=True)
-    assert health.stale(world.library) == ()
+    assert tuple(health.stale(world.library.primary)) == ()
     later = (world.root / "global/scripts/unversioned/newer.sh.md").stat().st_mtime + 60
     os.utime(tmp_path / "newer.sh", (later, later))
     (tmp_path / "gone.sh").unlink()
-    found = {one.title: one.reason for one in health.stale(world.library)}
+    found = {one.title: one.reason for one in health.stale(world.library.primary)}
     assert set(found) == {"newer.sh", "gone.sh"}
     assert found["gone.sh"] == "gone"
     assert "changed" in found["newer.sh"]

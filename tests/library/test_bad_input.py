@@ -81,7 +81,7 @@ def test_a_repository_without_commits_and_entries_answers_everything(git: Git, t
         assert validating.validate(library).problems == ()
         assert health.stats(library).commits_30_days == 0
         assert indexing.reindex(library).entries == 0
-        assert health.stale(library) == ()
+        assert tuple(health.stale(library.primary)) == ()
         assert syncing.save(library) == ((), ())
         assert {check.state for check in health.doctor(library)} <= {"ok", "warning"}
         with pytest.raises(NotFound, match="L-8F3K2A"):

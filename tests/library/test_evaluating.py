@@ -8,7 +8,7 @@ from ai_lessons.knowledge.evaluation import EvaluationReport, Recommendation
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.library import proposing, review
 from ai_lessons.library.comparing import evaluate
-from ai_lessons.library.rule_answers import RuleDraft
+from ai_lessons.library.reports import RuleDraft
 from ai_lessons.library.session import RepositorySession
 from library.world import LESSON, OTHER, lesson
 

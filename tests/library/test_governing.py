@@ -14,19 +14,17 @@ from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.governance import Policies, Policy, PolicyVerdict
 from ai_lessons.knowledge.passages import code_blocks
 from ai_lessons.library import browsing, editing, governing, importing, promoting, proposing, review
-from ai_lessons.library.governing import allow, request_release, ruling
+from ai_lessons.library.governing import Move, allow, governed, request_release, ruling
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options, Places, TierPlace
-from ai_lessons.library.policies import Move, governed
-from ai_lessons.library.reports import LessonDraft, ResourceDraft
-from ai_lessons.library.rule_answers import PromotionRequest, RuleDraft
+from ai_lessons.library.reports import LessonDraft, PromotionRequest, ResourceDraft, RuleDraft
 from library.world import lesson, options
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
     from pathlib import Path
 
-    from ai_lessons.library.rule_answers import Promoted
+    from ai_lessons.library.reports import Promoted
     from conftest import Git
 
 ACME, BETA = "enterprise:acme", "enterprise:beta"

@@ -14,8 +14,7 @@ import pytest
 from ai_lessons.errors import AiLessonsError, InvalidEntry, StorageFailed, UsageError
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import audit, browsing, editing, health, lessons, proposing, review, setup, syncing, validating
-from ai_lessons.library.reports import LessonDraft
-from ai_lessons.library.rule_answers import RuleDraft
+from ai_lessons.library.reports import LessonDraft, RuleDraft
 from library.world import LESSON, OTHER, lesson
 
 if TYPE_CHECKING:
@@ -290,7 +289,7 @@ from ai_lessons.library.options import Options
 from ai_lessons.library.opened import Library
 from ai_lessons.library import browsing, editing
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library.rule_answers import RuleDraft
+from ai_lessons.library.reports import RuleDraft
 from ai_lessons.library.reports import LessonDraft
 o = Path("/nonexistent")
 with Library(Path({str(world.root)!r}), Options(o, o, o, Path("/"), offline=True)) as library:

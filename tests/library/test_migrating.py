@@ -19,7 +19,6 @@ from ai_lessons.library import (
     import_bundle,
     importing,
     lesson_writing,
-    migrating,
     proposing,
     review,
     searching,
@@ -28,9 +27,8 @@ from ai_lessons.library import (
     validating,
 )
 from ai_lessons.library.answers import Query
-from ai_lessons.library.migrating import migrate
-from ai_lessons.library.reports import LessonDraft, ResourceDraft
-from ai_lessons.library.rule_answers import RuleDraft
+from ai_lessons.library.reports import LessonDraft, ResourceDraft, RuleDraft
+from ai_lessons.library.setup import migrate
 from library.world import LESSON, RULE, SCRIPT
 
 if TYPE_CHECKING:
@@ -56,7 +54,7 @@ def test_there_is_a_repository_of_every_version_and_a_step_from_every_old_one() 
 @pytest.mark.parametrize("version", range(1, config.FORMAT + 1))
 def test_a_repository_of_that_version_becomes_one_of_the_newest_and_means_the_same(world: World, version: int) -> None:
     fixture(world, version)
-    done = migrating.migrate(world.library)
+    done = setup.migrate(world.library)
     assert (done.old, done.new) == (version, config.FORMAT)
     assert validating.validate(world.library).problems == ()
     shown = browsing.show(world.library, LESSON)
@@ -65,7 +63,7 @@ def test_a_repository_of_that_version_becomes_one_of_the_newest_and_means_the_sa
     assert sorted(one.kind for one in browsing.list_entries(world.library).entries) == [
         Kind.DOC, Kind.DOC, Kind.LESSON, Kind.SCRIPT,
     ]  # fmt: skip
-    again = migrating.migrate(world.library)
+    again = setup.migrate(world.library)
     assert (again.commit, again.snapshot, again.changed) == (None, None, ())
 
 
@@ -161,7 +159,7 @@ WRITES: dict[str, Callable[[Library, Path], object]] = {
     "undo": lambda it, _: syncing.undo(it),
     "sync": lambda it, _: syncing.sync(it),
     "import": lambda it, file: import_bundle.import_file(it, file, "markdown"),
-    "migrate": lambda it, _: migrating.migrate(it),
+    "migrate": lambda it, _: setup.migrate(it),
     "lesson wrong": lambda it, _: lesson_writing.wrong(it, LESSON),
 }
 

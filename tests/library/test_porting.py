@@ -134,7 +134,7 @@ def approved(world: World) -> str:
 
 
 def draft(**more: Any) -> Any:
-    from ai_lessons.library.rule_answers import RuleDraft
+    from ai_lessons.library.reports import RuleDraft
 
     return RuleDraft(**{"title": "Ask before deploying", "rationale": "it broke twice", "content": "Ask Ana.\n"} | more)
 

@@ -24,8 +24,7 @@ from ai_lessons.library import (
 )
 from ai_lessons.library.options import TierPlace
 from ai_lessons.library.promoting import promote
-from ai_lessons.library.reports import LessonDraft, ResourceDraft
-from ai_lessons.library.rule_answers import Promoted, PromotionRequest, RuleDraft
+from ai_lessons.library.reports import LessonDraft, Promoted, PromotionRequest, ResourceDraft, RuleDraft
 from library.test_governing import ACME, BETA, Company
 from library.world import LESSON, options
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Entry
-    from ai_lessons.library.rule_answers import Pending, Suggested
+    from ai_lessons.library.reports import Pending, Suggested
     from conftest import Git
 
 PATH = "jira/lessons/2026-11/put-replaces-68f3k2a.md"

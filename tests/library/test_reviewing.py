@@ -10,7 +10,7 @@ import pytest
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.learning.events import HELPFUL, INJECTED, SCRIPT_FAILED, SCRIPT_OK, Event
 from ai_lessons.library import editing, proposing, refreshing, review, validating
-from ai_lessons.library.rule_answers import RuleDraft
+from ai_lessons.library.reports import RuleDraft
 from library.world import LESSON, OTHER, SCRIPT, World, lesson
 
 if TYPE_CHECKING:

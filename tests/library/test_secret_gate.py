@@ -27,8 +27,7 @@ from ai_lessons.library import (
     validating,
 )
 from ai_lessons.library.lessons import Targets
-from ai_lessons.library.reports import LessonDraft, ResourceDraft
-from ai_lessons.library.rule_answers import RuleDraft
+from ai_lessons.library.reports import LessonDraft, ResourceDraft, RuleDraft
 from ai_lessons.library.setup import init_repository
 from library.secret_world import FAKE, mark_of
 from library.world import LESSON, OTHER, lesson, rule
@@ -428,7 +427,7 @@ def test_an_agent_allows_no_secret_and_a_person_is_named_for_it(world: World) ->
 
 
 WRITES = ("store.apply(", "proposal_commits.propose(", "proposal_commits.amend(")
-LOOKS = ("secret_gate.refuse(", "refuse_secrets(")
+LOOKS = ("gate.refuse(", "refuse_secrets(")
 
 
 def test_nothing_of_the_library_writes_without_looking() -> None:

@@ -10,14 +10,14 @@ import pytest
 
 from ai_lessons.errors import NotFound, Refused
 from ai_lessons.library import audit, browsing, proposing, review, signing
-from ai_lessons.library.rule_answers import RuleDraft
+from ai_lessons.library.reports import RuleDraft
 from library.world import World, lesson, options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from ai_lessons.library.rule_answers import Decided, Suggested
+    from ai_lessons.library.reports import Decided, Suggested
     from conftest import Git
 
 SETTINGS = ".ai-lessons/config.yaml"
@@ -151,7 +151,7 @@ def test_with_nothing_new_nothing_is_judged_again(alice: Team, monkeypatch: pyte
     alice.trust()
     alice.approve(alice.suggest().handle)
     assert alice.in_force() == [TITLE]
-    monkeypatch.setattr("ai_lessons.library.signatures.Signatures.judge", no)
+    monkeypatch.setattr("ai_lessons.library.signing.Signatures.judge", no)
     assert alice.in_force() == [TITLE]
 
 

@@ -12,8 +12,7 @@ from ai_lessons.library.answers import ContextQuery, Query
 from ai_lessons.library.model import Embedders
 from ai_lessons.library.opened import Library, tier_states
 from ai_lessons.library.options import Places, TierPlace
-from ai_lessons.library.reports import LessonDraft
-from ai_lessons.library.rule_answers import RuleDraft
+from ai_lessons.library.reports import LessonDraft, RuleDraft
 from hash_embedder import HashEmbedder
 from library.world import LESSON, OTHER, World, lesson, options
 

@@ -8,7 +8,7 @@ import pytest
 
 from ai_lessons.errors import Conflict, NotFound, Refused, UnsavedEdits, UsageError
 from ai_lessons.library import editing, proposing, review, syncing
-from ai_lessons.library.rule_answers import RuleDraft
+from ai_lessons.library.reports import RuleDraft
 
 if TYPE_CHECKING:
     from library.world import World

@@ -15,8 +15,7 @@ import pytest
 from ai_lessons.errors import AiLessonsError, NoRepository, Refused, UnsupportedRepository
 from ai_lessons.library import browsing, editing, proposing, review, validating
 from ai_lessons.library.opened import Library
-from ai_lessons.library.reports import LessonDraft
-from ai_lessons.library.rule_answers import RuleDraft
+from ai_lessons.library.reports import LessonDraft, RuleDraft
 from library.world import LESSON, lesson, options
 
 if TYPE_CHECKING:

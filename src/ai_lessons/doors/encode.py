@@ -168,7 +168,7 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
         "notes": list(value.notes),
     },
     "exporting.Exported": _exported,
-    "rule_answers.Promoted": lambda value: (
+    "reports.Promoted": lambda value: (
         keyed(value.entry, "id handle title")
         | keyed(value, "from=source to=target outcome dry_run copy=written proposal=suggested evaluation=report")
         | keyed(value, "policy decided_in dropped_links=dropped notes")

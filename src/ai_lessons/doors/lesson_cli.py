@@ -11,7 +11,6 @@ import click
 from ai_lessons import library
 from ai_lessons.doors import cli, encode, render_lessons, render_transfer
 from ai_lessons.doors.cli.asking import read_input
-from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.cli.options import id_argument, limit_option, offer, project_named
 from ai_lessons.doors.mcp import framing
@@ -21,6 +20,7 @@ from ai_lessons.knowledge import patterns
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ai_lessons.doors.cli.command_context import Call
     from ai_lessons.knowledge.entries import Pattern
 
 LOADED = 200  # lessons that a session begins with unless told otherwise: more would crowd out the work itself
@@ -54,7 +54,6 @@ lesson = Group("lesson", help=ABOUT, **cli.PROGRAM)
 @scope_option("Tool, skill or project that it is about (default: global).")
 @click.option("--firm", is_flag=True, help="The user stated it; it is not questioned.")
 @click.option("--from", "origin", type=ORIGINS, help="Who states it (default: who calls).")
-@pass_call
 def add(
     call: Call, /, words: tuple[str, ...], scope: str | None, firm: bool, origin: str | None, **parts: str | None
 ) -> None:
@@ -84,7 +83,6 @@ def pattern_of(words: tuple[str, ...], parts: dict[str, str | None]) -> Pattern:
 @scope_option("Only this scope; global for those that hold everywhere.")
 @click.option("--from", "origin", type=ORIGINS, help="Only what agents drafted, or what the user stated.")
 @click.option("--all", "every", is_flag=True, help="Also the wrong and the promoted ones.")
-@pass_call
 def list_lessons(call: Call, scope: str | None, origin: str | None, every: bool) -> None:
     """List lessons, oldest first."""
     found = library.lessons.list_lessons(call.library, scope=scope, origin=origin, every=every)
@@ -98,7 +96,6 @@ def list_lessons(call: Call, scope: str | None, origin: str | None, every: bool)
 
 @lesson.command("show", examples=["lesson show L-8F3K2A"])
 @id_argument
-@pass_call
 def show(call: Call, ref: str) -> None:
     """Show a lesson in full, as YAML."""
     call.answer(library.lessons.show(call.library, ref), render_lessons.shown, paged=True)
@@ -118,7 +115,6 @@ def show(call: Call, ref: str) -> None:
 @id_argument
 @click.option("--reason", metavar="R", default="", help="Why it is wrong; kept with it.")
 @click.option("--from", "origin", type=ORIGINS, help="Who says so (default: who calls).")
-@pass_call
 def wrong(call: Call, ref: str, reason: str, origin: str | None) -> None:
     """Mark a lesson as wrong: it leaves all results, git keeps it. What the user stated, only the user takes back."""
     done = library.lesson_writing.wrong(call.library, ref, reason, by=origin or call.caller)
@@ -130,7 +126,6 @@ def wrong(call: Call, ref: str, reason: str, origin: str | None) -> None:
 )
 @id_argument
 @click.option("--to", required=True, metavar="TARGET", help="skill/NAME or tool/NAME.")
-@pass_call
 def promote(call: Call, ref: str, to: str) -> None:
     """Append a proven lesson to a skill or tool of yours, once, and mark it promoted."""
     targets = library.lessons.Targets(call.settings.skills_dir, call.settings.tools_dir)
@@ -142,7 +137,6 @@ def promote(call: Call, ref: str, to: str) -> None:
 @click.argument("words", metavar="QUERY...", nargs=-1, required=True)
 @scope_option("Only this scope.")
 @limit_option
-@pass_call
 def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) -> None:
     """Search lessons by meaning and by words, best first."""
     found = call.ask("search_lessons", " ".join(words), scope=scope, limit=limit)
@@ -171,7 +165,6 @@ FIRST = "Most lessons, firm and newest first; 0 for all."
 )
 @scope_option("The lessons of this scope, too.")
 @click.option("--limit", type=click.IntRange(0), default=LOADED, show_default=True, metavar="N", help=FIRST)
-@pass_call
 def load(call: Call, scope: str | None, limit: int) -> None:
     """Print the lessons that a session begins with, as Markdown: the global ones, then those of the scope."""
     found = library.lessons.load(call.library, scope, limit=limit or None)
@@ -180,7 +173,6 @@ def load(call: Call, scope: str | None, limit: int) -> None:
 
 @lesson.command("import", examples=["lesson import", "lesson import old/lessons.jsonl"])
 @click.argument("file", required=False, type=click.Path())
-@pass_call
 def import_lessons(call: Call, file: str | None) -> None:
     """Take over the lessons of a lessons.jsonl (default: ~/.claude/lessons/lessons.jsonl). Twice adds nothing."""
     place = call.settings.cwd / os.path.expanduser(file) if file else call.settings.lesson_log

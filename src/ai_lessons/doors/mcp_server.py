@@ -12,7 +12,7 @@ import click
 
 from ai_lessons import settings
 from ai_lessons.doors.cli import error_handler
-from ai_lessons.doors.cli.command_context import Call, pass_call, version
+from ai_lessons.doors.cli.command_context import Call, version
 from ai_lessons.doors.cli.commands import Command
 from ai_lessons.doors.terminal import is_terminal
 from ai_lessons.errors import UsageError
@@ -31,7 +31,6 @@ SETS = ("default", "all")
 )
 @click.option("--root", metavar="DIR", type=click.Path(), help="Callers may add files from below this folder only.")
 @click.option("--read-only", is_flag=True, help="Offer only tools that read.")
-@pass_call
 def mcp(
     call: Call, /, http: str | None, token_file: str | None, allow_host: tuple[str, ...], root: str | None, **which: Any
 ) -> None:

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
     from ai_lessons.doors.terminal import View
     from ai_lessons.library import reports
+    from ai_lessons.library.indexing import Pulled, Pushed
     from ai_lessons.library.opened import TierState
     from ai_lessons.library.reports import IndexStatus, Shared, Written
-    from ai_lessons.library.shared_index import Pulled, Pushed
 
 STYLES = {"ok": "good", "warning": "warn", "error": "bad"}
 FEW = 10  # entries of an import are named one by one

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ai_lessons.doors.terminal import View
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Context, Why
-    from ai_lessons.library.rule_answers import Audit, Decided, Pending, Promoted, Suggested, TrustedKeys
+    from ai_lessons.library.reports import Audit, Decided, Pending, Promoted, Suggested, TrustedKeys
 
 NOTHING_PENDING = "No proposal waits for review."
 REVIEW = "ai-lessons admin review-rules"
@@ -29,7 +29,7 @@ _KEY = re.compile(r"([^\s:#][^:]*):")
 
 
 def _headline(one: Suggested | Pending | Decided | Light, view: View) -> str:
-    return f"{view.paint(f'[{line(one.handle)}]', 'handle')} {line(one.title)}"
+    return view.named(one.handle, one.title)
 
 
 def suggested(value: Suggested, view: View, review: str = REVIEW) -> str:

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from ai_lessons.doors.terminal import View
     from ai_lessons.library.exporting import Exported
     from ai_lessons.library.import_bundle import Ported
-    from ai_lessons.library.migrating import Migrated
-    from ai_lessons.library.setup import Host
+    from ai_lessons.library.setup import Host, Migrated
     from ai_lessons.library.syncing import Conflicts, Recovered, Resolved, Synced, TornEntry, Undone
 
 REVIEW = "Rules count once a person has approved them: ai-lessons admin review-rules"
@@ -31,9 +30,7 @@ def ported(value: Ported, view: View) -> str:
     rows.append(", ".join(sums))
     rows += beginning(WAITING, value.notes) if not 0 < len(value.written) <= FEW else []
     rows += _some(
-        f"{view.paint(f'[{line(one.handle)}]', 'handle')} {line(one.title)}"
-        + (f" ({line(one.branch)})" if one.branch else "")
-        for one in value.queued
+        view.named(one.handle, one.title) + (f" ({line(one.branch)})" if one.branch else "") for one in value.queued
     )
     rows += [REVIEW] if value.queued else []
     rows += [f"All of them with one merge: {BATCH} {value.batch}"] if value.batch and not value.dry_run else []
@@ -125,7 +122,7 @@ def synced(value: Synced, view: View) -> str:
 def _torn(one: TornEntry, view: View) -> Iterator[str]:
     """One conflict, both versions as changes of what they began with; indented, so that they cannot pass for ours."""
     yield ""
-    yield f"{view.paint(f'[{line(one.id)}]', 'handle')} {line(one.title)}"
+    yield view.named(one.id, one.title)
     yield f"  path: {view.place(one.path)}"
     yield f"  both changed: {line(', '.join(one.reasons))}"
     yield "  yours:"

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
         exporting as exporting, governing as governing, harvest as harvest, health as health,
         import_bundle as import_bundle, importing as importing, indexing as indexing,
         lesson_writing as lesson_writing, lessons as lessons,
-        migrating as migrating, model as model, multi_repository as multi_repository, opened as opened,
-        promoting as promoting, proposing as proposing, provenance as provenance,
+        model as model, multi_repository as multi_repository, opened as opened,
+        promoting as promoting, proposal_context as proposal_context, proposing as proposing, provenance as provenance,
         refreshing as refreshing, relating as relating, reports as reports, review as review,
         rules_in_force as rules_in_force, running as running,
-        searching as searching, secret_gate as secret_gate, setup as setup, shared_index as shared_index,
-        signatures as signatures, signing as signing, syncing as syncing, telling as telling,
+        searching as searching, gate as gate, setup as setup,
+        signing as signing, syncing as syncing, telling as telling,
         usage as usage, validating as validating, warm as warm,
     )  # fmt: skip
 

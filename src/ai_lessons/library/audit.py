@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import AiLessonsError, AmbiguousName, NotFound, Refused
 from ai_lessons.knowledge.entries import Kind, handle
 from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.library.rule_answers import Audit, AuditRow, TakenRow, TrustedKeys
-from ai_lessons.library.signatures import described
+from ai_lessons.library.reports import Audit, AuditRow, TakenRow, TrustedKeys
+from ai_lessons.library.signing import told_of
 from ai_lessons.repository import proposal_history
 from ai_lessons.repository.approval import approval_memory
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
@@ -112,7 +112,7 @@ def trust_keys(library: Library, ask: Callable[[str, list[str]], bool] | None) -
     if not keys:
         raise NotFound("list of signers on the approval branch", SIGNERS, hint="write one, commit it, and try again")
     known = parts.rules.signatures.trusted(view)
-    listed, before = described(keys), described(known.signers)
+    listed, before = told_of(keys), told_of(known.signers)
     gone = [one for one in before if one not in listed]
     if ask is None:
         raise Refused("whom to trust is a person's decision, and there is no terminal to ask on", hint="--yes")

@@ -13,7 +13,7 @@ from ai_lessons.knowledge.entries import UNVERSIONED, Kind, Status
 from ai_lessons.knowledge.texts import may_have_headings, texts_of
 from ai_lessons.knowledge.versions import newest_first
 from ai_lessons.library.answers import Listing, Related, Section, Shown
-from ai_lessons.library.relating import superseded
+from ai_lessons.library.relating import related_of, superseded
 from ai_lessons.repository.store import blob_id
 
 if TYPE_CHECKING:
@@ -116,13 +116,13 @@ def related(opened: Library, ref: str, depth: int = 1) -> tuple[Related, ...]:
 def log(opened: Library, ref: str) -> tuple[FileRevision, ...]:
     """The commits that touched the entry's file, newest first, followed through renames."""
     parts, light = opened.holding(ref)
-    return parts.history.log(_file(parts, light))
+    return parts.history.log(parts.file_of(light))
 
 
 def diff(opened: Library, ref: str, rev: str | None = None) -> str:
     """Unified diff of the entry: the file on disk against its last commit, or against `rev`."""
     parts, light = opened.holding(ref)
-    path, store = _file(parts, light), parts.store
+    path, store = parts.file_of(light), parts.store
     if rev is None and store.head().commit is None:
         from ai_lessons.repository.history import unified
 
@@ -133,11 +133,6 @@ def diff(opened: Library, ref: str, rev: str | None = None) -> str:
 def complete(opened: Library, prefix: str, what: str) -> Sequence[tuple[str, str]]:
     """Completions of `prefix` with a word of help each; `what` is id, project, tag or version."""
     return opened.reading.current().complete(what, prefix)
-
-
-def _file(parts: RepositorySession, light: Light) -> str:
-    place = parts.catalog.locate(light.id)
-    return place.path if place.hash is not None else place.side_path or place.path
 
 
 def _sections(text: str) -> tuple[tuple[Cut, ...], Sequence[str]]:
@@ -170,11 +165,7 @@ def _choose(found: Sequence[Cut], number: int | None, heading: str | None, title
 def _neighbours(catalog: Reader, start: str, depth: int) -> tuple[Related, ...]:
     edges = catalog.edges(None if depth > 1 else start)
     reached = relations.reach(edges, start, depth)
-    lights = catalog.many(step.target for step in reached)
-    return tuple(
-        Related(lights.get(step.target), step.target, step.relation, step.outgoing, step.weight, step.depth)
-        for step in reached
-    )
+    return related_of(catalog, reached)
 
 
 class Contents(NamedTuple):

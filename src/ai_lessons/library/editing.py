@@ -11,8 +11,8 @@ from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Kind, Patt
 from ai_lessons.knowledge.yaml_edit import REMOVE
 from ai_lessons.learning.events import CONTRADICTED, OBSERVED, OUTCOMES, Event
 from ai_lessons.learning.fold import ABLATION, ASSESSMENT, NOTHING, curiosity, learned
-from ai_lessons.library import importing, secret_scan, statements
-from ai_lessons.library.checking import checked, project_name
+from ai_lessons.library import secret_scan, statements
+from ai_lessons.library.gate import checked, project_name
 from ai_lessons.library.relating import opposites, refuse_circle, refuse_wrong_kinds
 from ai_lessons.library.reports import Feedback
 from ai_lessons.repository.store import Applied, Change, blob_id
@@ -271,7 +271,7 @@ def remove(parts: RepositorySession, every: Sequence[Light]) -> tuple[Written, .
     files = list(dict.fromkeys(files))
     parts.keep_edits(files)
     applied = parts.write(f"Delete {what}", [Change(path, None) for path in files], trailers)
-    return (*proposed, *importing.told(lights, applied))
+    return (*proposed, *parts.told(lights, applied))
 
 
 def feedback(opened: Library, ref: str, outcome: str, note: str = "") -> Feedback:

@@ -11,7 +11,7 @@ from ai_lessons.knowledge import agent_rules, bundle, frontmatter
 from ai_lessons.knowledge.bundle import Item
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind
 from ai_lessons.learning import events
-from ai_lessons.library.checking import project_name
+from ai_lessons.library.gate import project_name
 from ai_lessons.repository import agent_files
 from ai_lessons.repository.events import EventLog
 from ai_lessons.repository.files import replace_file, translated
@@ -95,8 +95,7 @@ def _entries(parts: RepositorySession, project: str | None) -> tuple[list[tuple[
     lights = sorted(parts.current().select(Filter(project=project, status=None)), key=lambda light: light.id)
     parts.expect([light.id for light in lights])
     found, skipped = [], []
-    for number, light in enumerate(lights):
-        parts.options.progress("reading", number, len(lights))
+    for light in parts.options.each("reading", lights):
         try:
             entry, text = parts.load(light.id)
             place = parts.catalog.locate(light.id)
@@ -110,7 +109,6 @@ def _entries(parts: RepositorySession, project: str | None) -> tuple[list[tuple[
             found.append((entry, file))
         except AiLessonsError as error:
             skipped.append((light.path, error.message))
-    parts.options.progress("reading", len(lights), len(lights))
     return found, skipped
 
 

@@ -183,12 +183,7 @@ def stats(library: Library) -> Stats:
     )
 
 
-def stale(library: Library) -> tuple[Stale, ...]:
-    """As `stale_scripts`."""
-    return tuple(stale_scripts(library.primary))
-
-
-def stale_scripts(parts: RepositorySession) -> Iterator[Stale]:
+def stale(parts: RepositorySession) -> Iterator[Stale]:
     """Scripts kept outside the repository whose file changed since the side file was written, or is gone."""
     for light in parts.current().select(Filter(kinds=frozenset({Kind.SCRIPT}), status=None)):
         where = light.details.get("path")

@@ -15,12 +15,11 @@ from ai_lessons.knowledge.relations import wrong_kinds
 from ai_lessons.learning import events
 from ai_lessons.learning.fold import DEFINITIONS
 from ai_lessons.library import secret_scan
-from ai_lessons.library.checking import checked
+from ai_lessons.library.gate import checked
 from ai_lessons.library.import_sources import read_source
 from ai_lessons.library.proposal_context import desk
 from ai_lessons.library.proposing import make
-from ai_lessons.library.reports import Imported, Written
-from ai_lessons.library.rule_answers import Suggested
+from ai_lessons.library.reports import Imported, Suggested, Written
 from ai_lessons.repository.approval.rule_files import BATCH
 from ai_lessons.repository.events import PART_BYTES, EventLog
 from ai_lessons.repository.store import Applied, Change
@@ -72,12 +71,10 @@ def import_file(
     """
     parts = library.primary
     parts.refuse_other_formats()
-    bundle = read_source(file, form, project, parts.options.now(), parts.options.progress)
+    bundle = read_source(file, form, project, parts.options)
     sorting = _Sorting(parts)
-    for number, item in enumerate(bundle.items):
-        parts.options.progress("reading", number, len(bundle.items))
+    for item in parts.options.each("reading", bundle.items):
         sorting.take(item)
-    parts.options.progress("reading", len(bundle.items), len(bundle.items))
     sorting.skip_wrong_links()
     skipped = [*bundle.damaged, *sorting.skipped]
     if skipped and not bundle.items:
@@ -215,14 +212,12 @@ def _propose_rules(
         rejected = {one.entry for one in at.rejections}
         unknown = [one for one in rules if one.entry.id not in rejected and not at.trunk.places(one.entry.id)]
         new = [one for one in unknown if not at.about(one.entry.id)]
-        for number, one in enumerate(new):
-            parts.options.progress("proposing", number, len(new))
+        for one in parts.options.each("proposing", new):
             subject, files = f"Propose rule: {one.entry.title}", {one.item.path: one.item.data}
             try:
                 made.append(make(at, one.entry, files, subject, trailers=origin, dry_run=dry_run))
             except AiLessonsError as error:
                 skipped.append((one.item.where, error.message))
-        parts.options.progress("proposing", len(new), len(new))
     return made, len(rules) - len(new), skipped
 
 

@@ -28,7 +28,7 @@ from ai_lessons.knowledge.entries import (
 )
 from ai_lessons.knowledge.origins import project_of
 from ai_lessons.knowledge.texts import decode
-from ai_lessons.library.checking import project_name
+from ai_lessons.library.gate import project_name
 from ai_lessons.library.lesson_writing import CONFIDENCE
 from ai_lessons.repository import outside
 from ai_lessons.repository.files import READ_LIMIT, translated
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
-    from ai_lessons.library.answers import Progress
+    from ai_lessons.library.options import Options
 
 GROOVE, LOG, SQLITE, MARKDOWN, AGENTS = "groove", "lessons-jsonl", "ai-lessons-sqlite", "markdown", "agents-md"
 FORMS = (GROOVE, LOG, SQLITE, MARKDOWN, AGENTS)
@@ -52,7 +52,7 @@ _RULE_SUFFIXES = (".mdc", *layout.MARKDOWN_SUFFIXES)
 _NEVER_ENTERED = frozenset(("node_modules", "__pycache__"))
 
 
-def read_source(file: Path, form: str, project: str | None, now: datetime, progress: Progress) -> Bundle:
+def read_source(file: Path, form: str, project: str | None, options: Options) -> Bundle:
     """What a file or folder holds, each part of it as far as it can be read.
 
     Raises NotFound: nothing there. InvalidEntry: not of that form. UsageError: no such form, or a project that it does
@@ -71,25 +71,25 @@ def read_source(file: Path, form: str, project: str | None, now: datetime, progr
     if form == LOG:  # bytes that are no UTF-8 damage their line alone
         return read_log(outside.read(file, LIMIT)[0].decode("utf-8", "replace").removeprefix("\ufeff"), file.name)
     if form == SQLITE:
-        return read_database(file, now)
+        return read_database(file, options.now())
     if form == MARKDOWN:
-        return _each(_notes(file), lambda name, data: [agent_rules.note(name, data, project, now)], progress)
-    return _each(_instructions(file), lambda name, data: agent_rules.instructions(name, data, project, now), progress)
+        return _each(_notes(file), lambda name, data: [agent_rules.note(name, data, project, options.now())], options)
+    return _each(
+        _instructions(file), lambda name, data: agent_rules.instructions(name, data, project, options.now()), options
+    )
 
 
 # --- Markdown ---
 
 
-def _each(found: list[tuple[str, Path]], read: Callable[[str, bytes], list[Item]], progress: Progress) -> Bundle:
+def _each(found: list[tuple[str, Path]], read: Callable[[str, bytes], list[Item]], options: Options) -> Bundle:
     items: list[Item] = []
     damaged = []
-    for number, (name, path) in enumerate(found):
-        progress("reading", number, len(found))
+    for name, path in options.each("reading", found):
         try:
             items += read(name, outside.read(path)[0])
         except AiLessonsError as error:
             damaged.append((name, error.message))
-    progress("reading", len(found), len(found))
     return Bundle(items, damaged)
 
 

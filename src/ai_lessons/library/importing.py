@@ -15,9 +15,9 @@ from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.passages import split
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_scan
-from ai_lessons.library.checking import checked, project_name
+from ai_lessons.library.gate import checked, project_name
 from ai_lessons.library.refreshing import as_doc, refreshed_text, remember_sources, take
-from ai_lessons.library.reports import Imported, PassagePreview, Written
+from ai_lessons.library.reports import Imported, PassagePreview
 from ai_lessons.library.running import content, interpreter_of
 from ai_lessons.repository import outside
 from ai_lessons.repository.sources import Sources
@@ -28,13 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.opened import Library
     from ai_lessons.library.refreshing import Incoming
     from ai_lessons.library.reports import ResourceDraft
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.outside import Outside
-    from ai_lessons.repository.store import Applied
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +55,7 @@ def add_resources(library: Library, draft: ResourceDraft) -> Imported:
     skipped: list[tuple[str, str]] = []
     with Sources() as sources:
         planner = Planner(parts, draft, sources)
-        for number, file in enumerate(files):
-            parts.options.progress("reading", number, len(files))
+        for file in parts.options.each("reading", files):
             try:
                 one = planner.plan(file)
             except AiLessonsError as error:
@@ -67,7 +64,6 @@ def add_resources(library: Library, draft: ResourceDraft) -> Imported:
                 skipped.append((str(file.path), error.message))
             else:
                 planned[one.entry.id] = one
-    parts.options.progress("reading", len(files), len(files))
     return _import(parts, draft, planned, skipped, planner.parsed)
 
 
@@ -277,9 +273,3 @@ def preview(library: Library, draft: ResourceDraft) -> tuple[PassagePreview, ...
             for passage in split(entry, parts.reading_config.chunking)
         ]
     return tuple(found)
-
-
-def told(lights: Sequence[Light], applied: Applied) -> tuple[Written, ...]:
-    """What to tell of entries that are gone."""
-    notes = applied.told
-    return tuple(Written(x.id, x.handle, x.kind, x.title, x.path, applied.commit, notes, x.tier) for x in lights)

@@ -1,17 +1,18 @@
-"""The search index of an opened repository: what goes into it, from which model, and how long that may take now."""
+"""The search index of an opened repository: what goes into it, how long that may take now, and sharing its vectors."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.errors import AiLessonsError, UsageError
+from ai_lessons.errors import AiLessonsError, NotFound, Unreachable, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.model_files import PINNED
 from ai_lessons.index.passage_index import Index
 from ai_lessons.index.query import IndexDamaged
-from ai_lessons.index.rows import EntryRows
+from ai_lessons.index.rows import EntryRows, Shared
+from ai_lessons.index.shared import SharedIndex
 from ai_lessons.index.vectors import VectorCache
 from ai_lessons.knowledge.config import DEFAULT_MODEL
 from ai_lessons.knowledge.entries import Status
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from ai_lessons.index import rows
-    from ai_lessons.index.rows import Candidates, IndexRefresh
+    from ai_lessons.index.rows import Candidates, IndexRefresh, IndexStatus
     from ai_lessons.knowledge.entries import Kind
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
+
 
 _PLACE = "search.index"  # What kind of thing is agreed to, in the list of what this user trusts
 
@@ -192,3 +194,89 @@ def reindex(
     if kinds:
         again += [light.id for light in catalog.select(Filter(kinds=frozenset(kinds), status=None))]
     return parts.indexing.refresh(seconds=seconds, full=full, again=again, shared=True)
+
+
+class Pushed(NamedTuple):
+    """What lies in the shared index after a push."""
+
+    shared: Shared
+    notes: tuple[str, ...] = ()
+
+
+class Pulled(NamedTuple):
+    """Vectors that came, those that had to be computed here all the same, and passages still without one."""
+
+    uri: str
+    came: int
+    embedded: int
+    passages: int
+    missing: int
+    notes: tuple[str, ...] = ()
+
+
+def index_status(library: Library, uri: str | None = None) -> IndexStatus:
+    """The state of the index; with `uri`, that of a shared one.
+
+    Raises Unreachable: the shared index does not answer.
+    """
+    parts = library.primary
+    parts.current()
+    status = parts.index.status()
+    if uri is None:
+        return status
+    place = _place(parts, uri)
+    return status._replace(shared=_shared(parts, place, place.state()))
+
+
+def index_push(library: Library, uri: str) -> Pushed:
+    """Complete the index and make the shared one at `uri` equal to it.
+
+    Raises Unreachable: it cannot be written. Conflict: another process is pushing.
+    """
+    parts = library.primary
+    place = _place(parts, uri)
+    parts.current()
+    done = parts.indexing.refresh(seconds=None)
+    table = parts.index.in_use()
+    if table is None:
+        raise NotFound("index of", str(parts.store.root), hint="add an entry first")
+    place.push(table, parts.options.progress)
+    return Pushed(_shared(parts, place, place.state()), done.notes)
+
+
+def index_pull(library: Library, uri: str) -> Pulled:
+    """Take the vectors of the shared index at `uri`; what it lacks is computed here.
+
+    Raises NotFound: nothing is there. UsageError: it is of another model. Unreachable: it does not answer.
+    """
+    parts = library.primary
+    place = _place(parts, uri)
+    there = place.state()
+    if not there.model:
+        raise NotFound("shared index", place.uri, hint=f"make it: ai-lessons admin index push {place.uri}")
+    if there.model != parts.index.model:
+        raise UsageError(
+            f"the shared index holds vectors of {there.model}, and this repository uses {parts.index.model}",
+            hint=f"ai-lessons admin config set search.model {there.model}",
+        )
+    came = place.pull(there.model, parts.indexing.vectors, parts.options.progress)
+    parts.current()
+    done = parts.indexing.refresh(seconds=None)
+    return Pulled(place.uri, came, done.embedded, parts.index.passages(), done.missing, done.notes)
+
+
+def _place(parts: RepositorySession, uri: str) -> SharedIndex:
+    if not uri.strip():
+        raise UsageError("no address is given", hint="a folder, or what LanceDB takes: s3://bucket/path")
+    if "://" not in uri:
+        return SharedIndex(str(parts.options.cwd / uri))
+    if parts.options.offline:
+        raise Unreachable(f"{uri} is on the network, and offline was asked for", hint="unset AI_LESSONS_OFFLINE")
+    return SharedIndex(uri)
+
+
+def _shared(parts: RepositorySession, place: SharedIndex, there: IndexStatus) -> Shared:
+    usable = there.model == parts.index.model
+    table = parts.index.in_use()
+    covers = place.covers(there.model, table.keys()) if usable and table else 0
+    return Shared(place.uri, there.model, there.entries, there.passages, there.vectors, usable, covers)

@@ -13,9 +13,9 @@ from ai_lessons.knowledge.layout import check_path
 from ai_lessons.knowledge.patterns import title_of
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_scan, statements
-from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.editing import add_lesson
-from ai_lessons.library.lessons import LessonChange, is_firm, lesson
+from ai_lessons.library.gate import checked, project_name
+from ai_lessons.library.lessons import LessonChange, is_firm, lesson, refuse_wrong
 from ai_lessons.library.reports import LessonDraft, Written
 from ai_lessons.repository.files import read_file, translated, write_file
 from ai_lessons.repository.locks import held
@@ -159,11 +159,7 @@ def promote_lesson(library: Library, ref: str, to: str, targets: Targets) -> Les
     target = target_of(to, targets)
     file = target.root / target.path
     parts, light = lesson(library.writing, ref)
-    if light.details.get("status") == Status.WRONG:
-        raise Conflict(
-            f"{light.handle} is marked wrong, so it is not promoted",
-            hint=f"if it is right after all: ai-lessons contribute update {light.handle} --status active",
-        )
+    refuse_wrong(light)
     with held(parts.options.state_dir / "promote.lock", patience=PATIENCE) as mine:
         if not mine:
             raise Conflict(f"{file} is being written by another process", hint="try again in a moment")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.errors import NotFound, UsageError
+from ai_lessons.errors import Conflict, NotFound, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Status
 from ai_lessons.learning.choose import harmful
@@ -38,6 +38,15 @@ def lesson(place: Callable[[str], tuple[RepositorySession, Light]], ref: str) ->
 def is_firm(light: Light) -> bool:
     """Whether the user stated it in person, as far as this machine and git's history tell; see `statements`."""
     return bool(light.details.get("firm"))
+
+
+def refuse_wrong(light: Light) -> None:
+    """What is marked wrong goes nowhere. Raises Conflict."""
+    if light.details.get("status") == Status.WRONG:
+        raise Conflict(
+            f"{light.handle} is marked wrong, so it is not promoted",
+            hint=f"if it is right after all: ai-lessons contribute update {light.handle} --status active",
+        )
 
 
 class Targets(NamedTuple):

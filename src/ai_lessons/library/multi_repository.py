@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ai_lessons.errors import AmbiguousName, NotFound
 from ai_lessons.index import ranking
 from ai_lessons.index.catalog_reading import Sizes, Tally
-from ai_lessons.index.rows import Candidates, IndexRefresh, IndexStatus, PassageFilter
+from ai_lessons.index.rows import Candidates, IndexRefresh, PassageFilter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -167,11 +167,6 @@ class SeveralIndexes:
     def passages(self) -> int:
         """How many passages there are."""
         return sum(one.index.passages() for one in self._parts)
-
-    def status(self) -> IndexStatus:
-        """Their sizes together, as far as a search asks for them."""
-        every = [one.index.status() for one in self._parts]
-        return IndexStatus(passages=sum(one.passages for one in every), vectors=sum(one.vectors for one in every))
 
 
 class SeveralUsages:

@@ -6,14 +6,15 @@ import os
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ai_lessons.errors import Refused
 from ai_lessons.library.answers import Progress, silent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
+T = TypeVar("T")
 USER, PROJECT, ENTERPRISE = "user", "project", "enterprise:"  # names of tiers; the last goes on with its own
 
 
@@ -94,6 +95,13 @@ class Options(NamedTuple):
     limits: Limits = Limits()
     warm: Path | None = None
     outcomes: bool = True
+
+    def each(self, what: str, items: Sequence[T]) -> Iterator[T]:
+        """The items one after the other; how many are done is shown as progress of `what`."""
+        for number, one in enumerate(items):
+            self.progress(what, number, len(items))
+            yield one
+        self.progress(what, len(items), len(items))
 
     def refuse_agents(self, what: str, command: str) -> None:
         """Raises Refused: an agent calls; `what` completes "an agent cannot", `command` is how a person does it."""

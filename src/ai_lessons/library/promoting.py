@@ -2,31 +2,189 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.errors import Conflict, Refused, UsageError
+from ai_lessons.errors import Refused, UsageError
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Status
+from ai_lessons.knowledge import frontmatter, layout, markdown, origins
+from ai_lessons.knowledge.bundle import beside
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Link, Relation
 from ai_lessons.knowledge.evaluation import Facts, Similar, examine, plain, render, ties
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.governance import PolicyVerdict
-from ai_lessons.knowledge.origins import original_of
+from ai_lessons.knowledge.origins import original_of, promoted
+from ai_lessons.knowledge.yaml_edit import REMOVE
 from ai_lessons.learning import fold
-from ai_lessons.library import governing
-from ai_lessons.library.checking import checked
+from ai_lessons.library import governing, secret_scan
 from ai_lessons.library.comparing import copies, evaluate, said, says_the_same
-from ai_lessons.library.options import ENTERPRISE
-from ai_lessons.library.policies import Move
-from ai_lessons.library.promotion_copy import Carried, Placed, carried, place_of, placed
+from ai_lessons.library.gate import checked
+from ai_lessons.library.governing import Move
+from ai_lessons.library.lessons import refuse_wrong
+from ai_lessons.library.options import ENTERPRISE, PROJECT, USER
 from ai_lessons.library.proposal_context import desk
 from ai_lessons.library.proposing import make, rejected_before
-from ai_lessons.library.rule_answers import ASKED, COPIED, PRESENT, PROPOSED, REFUSED, Promoted, PromotionRequest
+from ai_lessons.library.reports import ASKED, COPIED, PRESENT, PROPOSED, REFUSED, Promoted, PromotionRequest
+from ai_lessons.library.running import interpreter_of
+from ai_lessons.repository import outside
+from ai_lessons.repository.commit import author_here
 from ai_lessons.repository.store import Change
+from ai_lessons.repository.trust import Trust
 
 if TYPE_CHECKING:
-    from ai_lessons.knowledge.entries import Light
+    from collections.abc import Mapping, Sequence
+
+    from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
+
+
+_LEFT_BEHIND = ("promoted_to", "reason", "reviewed", "scope", "proves", "path")
+"""What is said of the original and not of its copy."""
+
+
+_SOURCE = re.compile(r"^source:[ \t]*\r?\n(?:[ \t]+[^\n]*\n)+", re.MULTILINE)
+
+
+class Carried(NamedTuple):
+    """An entry with the text of the file that holds its frontmatter, and of a script the bytes of its code."""
+
+    entry: Entry
+    text: str
+    code: bytes | None = None
+    executable: bool = False
+
+    @property
+    def whole(self) -> str:
+        """All its files as one text: what a policy looks at, and what a person releases."""
+        return self.text if self.code is None else f"{self.text}\n{self.code.decode('utf-8', 'replace')}"
+
+
+class Placed(NamedTuple):
+    """The copy as it shall be: its files by path, which of them can be run, and the links that are left behind."""
+
+    entry: Entry
+    files: Mapping[str, bytes]
+    executable: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """What the files say, with empty lines for what we wrote of where it comes from: no author can revise it."""
+        file = self.entry.side_path or self.entry.path
+        texts = {path: data.decode("utf-8", "replace") for path, data in self.files.items()}
+        texts[file] = _SOURCE.sub(lambda found: "\n" * found[0].count("\n"), texts[file], count=1)
+        return texts
+
+
+def carried(parts: RepositorySession, light: Light) -> Carried:
+    """An entry with its files, also the code outside. Raises NotFound, StorageFailed; Refused: that is not trusted."""
+    entry, text = parts.load(light.id)
+    identity = frontmatter.identity(entry) if entry.derived or not text else {}
+    text = markdown.edit(text, identity)
+    if entry.kind is not Kind.SCRIPT:
+        return Carried(entry, text)
+    if parts.store.exists(entry.path):
+        return Carried(entry, text, parts.store.read(entry.path), parts.executable(entry.path))
+    where = outside.expanded(str(entry.fields.get("path") or entry.path))
+    code, runs = outside.read(where)
+    if not Trust(parts.options.state_dir).knows(code, interpreter_of(entry)):  # a pulled file may name any path
+        raise Refused(
+            f"{light.handle} names a file outside its repository that this machine does not trust: {where}",
+            hint=f"read it, then allow it: ai-lessons admin trust-script {light.handle}",
+        )
+    return Carried(entry, text, code, runs)
+
+
+def placed(
+    one: Carried,
+    source: RepositorySession,
+    target: RepositorySession,
+    start: tuple[float, float] | None,
+    allow_secrets: Sequence[tuple[str, str]],
+) -> Placed:
+    """The copy under an id of its own, which says where it comes from. Links lead to what is there; others are named.
+
+    `start`: alpha and beta with which it begins; None: as its author says. The target's catalog is up to date.
+    """
+    now = source.options.now()
+    entry_id, created = frontmatter.new_id(now), frontmatter.stamp(now)
+    links, dropped = _links(one.entry, source, target)
+    said = one.entry.fields
+    changes: dict[str, Any] = {key: REMOVE for key in _LEFT_BEHIND if key in said}
+    changes |= {"id": entry_id, "kind": one.entry.kind.value, "title": one.entry.title, "created": created}
+    changes["source"] = promoted(
+        said.get("source"), one.entry.id, scope_of(source, one.entry), source.options.tier, start
+    )
+    changes["links"] = frontmatter.link_items(links)
+    changes |= {"status": "active"} if one.entry.kind is Kind.LESSON else {}
+    changes |= secret_scan.fields(allow_secrets, there=said, text=one.whole)
+    text = markdown.edit(one.text, changes).encode()
+    path = _path(one.entry, target, entry_id, created)
+    if one.code is None:
+        return Placed(read_entry(path, text), {path: text}, (), dropped)
+    side = layout.side_of(path)
+    runs = (path,) if one.executable else ()
+    return Placed(read_entry(path, one.code, text), {path: one.code, side: text}, runs, dropped)
+
+
+def _path(entry: Entry, target: RepositorySession, entry_id: str, created: str) -> str:
+    """Where new entries of its kind go; a resource to where it lies now, beside what is there."""
+    project = entry.project or GLOBAL_PROJECT
+    if entry.kind is Kind.LESSON:
+        return layout.lesson_path(project, entry.title, entry_id, created)
+    if entry.kind is Kind.RULE:
+        return layout.rule_path(project, entry.title, entry_id)
+    path = entry.path
+    if layout.place(path) is None or f"/{entry.kind.folder}/" not in path:
+        path = layout.resource_path(entry.kind, project, entry.versions, path.rpartition("/")[2])
+    if entry.kind is Kind.DOC and not layout.is_markdown(path):
+        path += ".md"  # only Markdown can say where it comes from
+    taken = any(map(target.store.exists, (path, layout.side_of(path))))
+    return beside(path, entry_id) if taken else path
+
+
+def _links(entry: Entry, source: RepositorySession, target: RepositorySession) -> tuple[list[Link], tuple[str, ...]]:
+    """The links of the copy, the one to its original last, and those that lead nowhere in the target."""
+    there, known = (one.catalog.many(link.target for link in entry.links) for one in (target, source))
+    kept, dropped = [], []
+    for link in entry.links:
+        now: str | None = link.target
+        if link.target not in there:  # what was promoted from it, in the target
+            copies = (e for e in target.catalog.edges(link.target) if e.relation == Relation.DERIVED_FROM)
+            found = [edge.source for edge in copies if edge.target == link.target]
+            now = next((one for one in found if target.catalog.many([one])), None)
+        if now is not None and link.target != entry.id:
+            kept.append(link._replace(target=now))
+        elif link.target != entry.id:
+            light = known.get(link.target)
+            dropped.append(
+                f"{link.relation} {light.handle} {light.title}" if light else f"{link.relation} {link.target}"
+            )
+    kept.append(Link(Relation.DERIVED_FROM.value, entry.id))
+    return list(dict.fromkeys(kept)), tuple(dropped)
+
+
+def scope_of(parts: RepositorySession, entry: Entry) -> str:
+    """The scope that the original has, as groove writes one."""
+    stated, tier = entry.fields.get("scope"), parts.options.tier
+    if isinstance(stated, str) and origins.is_scope(stated):
+        return stated
+    if tier == PROJECT:
+        return f"{origins.PROJECT}:{place_of(parts)}"
+    person = author_here(parts.store.worktree).partition(" <")[0]
+    return f"{origins.USER}:{person or 'unknown'}" if tier == USER else origins.GLOBAL
+
+
+def place_of(parts: RepositorySession) -> str:
+    """What the code project around a project's repository, or the enterprise of a tier, is called; else empty."""
+    root, tier = parts.store.root, parts.options.tier
+    if tier == PROJECT:
+        return (root.parent.parent if root.parent.name == ".ai" else root).name
+    return tier.removeprefix(ENTERPRISE) if tier.startswith(ENTERPRISE) else ""
+
 
 TRAILER = "Promoted-from"
 
@@ -47,11 +205,7 @@ def promote(library: Library, ref: str, to: str, wanted: PromotionRequest | None
         raise UsageError(f"{light.handle} is in the {source.options.tier} tier already", hint="ai-lessons admin tiers")
     target.refuse_other_formats()
     target.current()
-    if light.details.get("status") == Status.WRONG:
-        raise Conflict(
-            f"{light.handle} is marked wrong, so it is not promoted",
-            hint=f"if it is right after all: ai-lessons contribute update {light.handle} --status active",
-        )
+    refuse_wrong(light)
     if source.options.tier.startswith(ENTERPRISE) and not wanted.person:
         raise Refused(
             f"{light.handle} is the enterprise's, and a person takes it out",
@@ -60,47 +214,42 @@ def promote(library: Library, ref: str, to: str, wanted: PromotionRequest | None
     return _Way(library, source, target, light, wanted).go()
 
 
+@dataclass(frozen=True, slots=True)
 class _Way:
     """One promotion."""
 
-    def __init__(
-        self,
-        tiers: Library,
-        source: RepositorySession,
-        target: RepositorySession,
-        light: Light,
-        wanted: PromotionRequest,
-    ) -> None:
-        self._tiers, self._source, self._target, self._wanted = tiers, source, target, wanted
-        self._light = light
-        self._from, self._to = source.options.tier, target.options.tier
+    tiers: Library
+    source: RepositorySession
+    target: RepositorySession
+    light: Light
+    wanted: PromotionRequest
 
     def go(self) -> Promoted:
-        wanted = self._wanted
-        original = carried(self._source, self._light)
-        move = Move(original.entry, original.whole, self._from, self._to, self._ties(original))
-        ruling = governing.ruling(self._tiers, move) if wanted.dry_run else governing.allow(self._tiers, move)
-        copy = placed(original, self._source, self._target, self._start(), wanted.allow_secrets)
+        wanted, to = self.wanted, self.target.options.tier
+        original = carried(self.source, self.light)
+        move = Move(original.entry, original.whole, self.source.options.tier, to, self._ties(original))
+        ruling = governing.ruling(self.tiers, move) if wanted.dry_run else governing.allow(self.tiers, move)
+        copy = placed(original, self.source, self.target, self._start(), wanted.allow_secrets)
         plan = self._plan(copy, ruling)
         if wanted.dry_run or plan.outcome == PRESENT:
             return plan
         if plan.outcome == COPIED and not wanted.person:
             raise Refused(
-                f"an agent only proposes, and {self._light.handle} would be copied to {self._to} at once",
-                hint=f"ask the user to run: ai-lessons contribute promote {self._light.handle} --to {self._to}",
+                f"an agent only proposes, and {self.light.handle} would be copied to {to} at once",
+                hint=f"ask the user to run: ai-lessons contribute promote {self.light.handle} --to {to}",
             )
         path, data = next(iter(copy.files.items()))
         checked(path, data, copy.files.get(copy.entry.side_path or ""))
         if plan.outcome == ASKED:
-            return plan._replace(suggested=governing.request_release(self._tiers, move))
-        with governing.admitted(self._target):  # the guard of the user's repository knows of no release
+            return plan._replace(suggested=governing.request_release(self.tiers, move))
+        with governing.admitted(self.target):  # the guard of the user's repository knows of no release
             return self._brought(copy, plan)
 
     def _ties(self, original: Carried) -> tuple[str, ...]:
         """What in the entry belongs to one place: paths and projects, also its own unless the target knows that."""
-        projects = [place_of(self._source)]
+        projects = [place_of(self.source)]
         project = original.entry.project
-        if project not in {"", GLOBAL_PROJECT} and not self._target.catalog.select(
+        if project not in {"", GLOBAL_PROJECT} and not self.target.catalog.select(
             Filter(project=project, status=None, limit=1)
         ):
             projects.append(project)
@@ -110,7 +259,7 @@ class _Way:
     def _plan(self, copy: Placed, ruling: governing.Ruling) -> Promoted:
         """What would be done, decided without doing any of it."""
         known = self._known(copy)
-        projects = [place_of(self._source)]
+        projects = [place_of(self.source)]
         if ruling.refused:
             outcome = REFUSED
         elif known:
@@ -123,33 +272,33 @@ class _Way:
             facts = Facts(projects, similar=[Similar(one, 1.0, same=True) for one in known])
             report = examine(copy.entry, copy.texts, facts)
         else:
-            report = evaluate(self._target, copy.entry, copy.texts, projects)
+            report = evaluate(self.target, copy.entry, copy.texts, projects)
         before: list[str] = []  # a proposal that is made says it itself
-        if outcome == PROPOSED and self._wanted.dry_run and self._target.rules.ref() is not None:
-            with desk(self._target) as at:
+        if outcome == PROPOSED and self.wanted.dry_run and self.target.rules.ref() is not None:
+            with desk(self.target) as at:
                 rejected = rejected_before(at, said(copy.entry, "", ""))
             before = [f"the same was rejected {rejected}"] if rejected else []
         return Promoted(
-            entry=self._light,
-            source=self._from,
-            target=self._to,
+            entry=self.light,
+            source=self.source.options.tier,
+            target=self.target.options.tier,
             outcome=outcome,
             report=report,
-            dry_run=self._wanted.dry_run,
+            dry_run=self.wanted.dry_run,
             dropped=copy.dropped,
             policy=ruling.reason,
-            decided_in={PROPOSED: self._to, ASKED: ruling.asks}.get(outcome, ""),
+            decided_in={PROPOSED: self.target.options.tier, ASKED: ruling.asks}.get(outcome, ""),
             notes=(*ruling.notes, *known, *before),
         )
 
     def _start(self) -> tuple[float, float] | None:
         """Where a lesson begins that did well or badly: as one that is derived from it would here."""
-        light = self._light
-        told = self._source.usages.tallies([light.id]).get(light.id)
+        light = self.light
+        told = self.source.usages.tallies([light.id]).get(light.id)
         own = fold.prior(light.details.get("confidence"))
         start = light.details.get("start")
         if light.kind is Kind.LESSON and told is not None and told.outcomes:
-            used = self._source.usages.of(light)
+            used = self.source.usages.of(light)
             start = fold.inherited(own, [fold.UsageTally(told, used.alpha, used.beta)])
         if not isinstance(start, float):
             return None
@@ -157,27 +306,27 @@ class _Way:
 
     @property
     def _proposes(self) -> bool:
-        return self._to.startswith(ENTERPRISE) or self._light.kind is Kind.RULE
+        return self.target.options.tier.startswith(ENTERPRISE) or self.light.kind is Kind.RULE
 
     def _known(self, copy: Placed) -> list[str]:
         """Where the same is over there already, if it is: then nothing has to be done."""
-        target, entry = self._target, copy.entry
+        target, entry = self.target, copy.entry
         titled = target.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))
         candidates = {one.id: one for one in titled if one.title == entry.title}
         for one in (candidates | target.catalog.many(copies(target, entry))).values():
             if says_the_same(target.load(one.id)[0], entry):
-                return [f"{one.handle} {one.title} ({self._to}) says the same already"]
+                return [f"{one.handle} {one.title} ({self.target.options.tier}) says the same already"]
         if not self._proposes or target.rules.ref() is None:
             return []
         with desk(target) as at:
             waiting = ((one.branch, at.entry(one)) for one in at.waiting)
             mine = ((branch, it) for branch, it in waiting if it and says_the_same(it, entry))
-            same = (branch for branch, it in mine if original_of(it.fields.get("source")) == self._light.id)
-            return [f"{branch} ({self._to}) proposes the same already" for branch in islice(same, 1)]
+            same = (branch for branch, it in mine if original_of(it.fields.get("source")) == self.light.id)
+            return [f"{branch} ({self.target.options.tier}) proposes the same already" for branch in islice(same, 1)]
 
     def _brought(self, copy: Placed, plan: Promoted) -> Promoted:
-        reason = plain(self._wanted.reason)
-        trailers = [(TRAILER, f"{self._from} {self._light.id}")]
+        reason = plain(self.wanted.reason)
+        trailers = [(TRAILER, f"{self.source.options.tier} {self.light.id}")]
         subject = f"Promote {copy.entry.kind}: {copy.entry.title}"
         if not self._proposes:
             trailers = [("Entry", copy.entry.id), *trailers, *([("Reason", reason)] if reason else [])]
@@ -185,11 +334,11 @@ class _Way:
                 Change(path, data, executable=path in copy.executable or None, expect=None)
                 for path, data in copy.files.items()
             ]
-            applied = self._target.write(subject, changes, trailers)
-            return plan._replace(written=self._target.written_one(copy.entry, applied))
+            applied = self.target.write(subject, changes, trailers)
+            return plan._replace(written=self.target.written_one(copy.entry, applied))
         report = (f"Reason: {reason}\n\n" if reason else "") + render(plan.report)
         report += "".join(f"- left behind: {plain(one)}\n" for one in plan.dropped)
-        with desk(self._target) as at:
+        with desk(self.target) as at:
             made = make(
                 at, copy.entry, copy.files, subject, report=report, trailers=trailers, executable=copy.executable
             )

@@ -14,7 +14,7 @@ from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import place, side_of
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library.comparing import Said, said
-from ai_lessons.library.rule_answers import Pending
+from ai_lessons.library.reports import Pending
 from ai_lessons.repository import proposal_records, proposals
 from ai_lessons.repository.approval import approval_history as trunks
 from ai_lessons.repository.approval.approval_branch import branch_name

@@ -8,13 +8,12 @@ from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.knowledge import frontmatter, layout, markdown
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind
 from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.library import secret_gate, secret_scan
-from ai_lessons.library.checking import checked, project_name
+from ai_lessons.library import gate, secret_scan
 from ai_lessons.library.comparing import Said, alike, contradicted, said, same
+from ai_lessons.library.gate import checked, project_name
 from ai_lessons.library.proposal_context import ProposalContext, desk, entry_of
 from ai_lessons.library.relating import refuse_wrong_kinds
-from ai_lessons.library.reports import Written
-from ai_lessons.library.rule_answers import RuleDraft, Suggested
+from ai_lessons.library.reports import RuleDraft, Suggested, Written
 from ai_lessons.repository import branch_update, proposal_commits
 from ai_lessons.repository.approval import rule_edits
 from ai_lessons.repository.approval.rule_files import ENTRY_TRAILER, RULE_TRAILER, is_release
@@ -62,8 +61,8 @@ def make(
         return Suggested(entry.id, handle, entry.title, entry.path, "", "")
     at.parts.refuse_other_formats()
     at.parts.guard([Change(path, data) for path, data in files.items()])
-    allowed = secret_gate.refuse(at.parts, files)
-    secret_gate.refuse(at.parts, {entry.path: report.encode()})
+    allowed = gate.refuse(at.parts, files)
+    gate.refuse(at.parts, {entry.path: report.encode()})
     warnings = warnings_about(at, entry, handle) if any(files.values()) else ()
     wish = ProposalRequest(
         entry=entry.id,
@@ -71,7 +70,7 @@ def make(
         subject=subject,
         files=files,
         trailers=[*trailers, *allowed, (RULE_TRAILER if is_rule else ENTRY_TRAILER, entry.id)],
-        actor=secret_gate.actor(at.parts),
+        actor=gate.actor(at.parts),
         family=PROPOSALS if is_rule else OTHERS,
         report=report,
         executable=executable,

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge import origins, relations
 from ai_lessons.knowledge.entries import Kind, Relation
-from ai_lessons.library.answers import Approval, Related, Why
+from ai_lessons.library.answers import Approval, Why
+from ai_lessons.library.relating import related_of
 from ai_lessons.repository.approval.approval_types import moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.answers import Usage
+    from ai_lessons.library.answers import Related, Usage
     from ai_lessons.library.multi_repository import Reader
     from ai_lessons.library.opened import Library, Reading
     from ai_lessons.library.session import RepositorySession
@@ -119,8 +120,7 @@ def why(library: Library, ref: str) -> Why:
     """Who said it, from what, who approved it. Raises NotFound, AmbiguousName: not one entry answers to `ref`."""
     parts, light = library.holding(ref)
     entry, _ = parts.load(light.id)
-    place = parts.catalog.locate(light.id)
-    revisions = parts.history.log(place.path if place.hash is not None else place.side_path or place.path)
+    revisions = parts.history.log(parts.file_of(light))
     approval = approval_of(parts, light) if light.kind is Kind.RULE else None
     source = tuple((key, origins.told(entry.fields[key])) for key in _STATED if entry.fields.get(key) not in (None, ""))
     chain, others = _linked(library.reading.catalog, light)
@@ -167,12 +167,7 @@ def _linked(catalog: Reader, light: Light) -> tuple[tuple[Related, ...], tuple[R
         for step in relations.reach(catalog.edges(light.id), light.id)
         if not (step.relation == derived and step.outgoing)
     ]
-    lights = catalog.many(step.target for step in (*origins, *near))
-    chain, others = (
-        tuple(Related(lights.get(s.target), s.target, s.relation, s.outgoing, s.weight, s.depth) for s in several)
-        for several in (origins, near)
-    )
-    return chain, others
+    return related_of(catalog, origins), related_of(catalog, near)
 
 
 def _said(by: str, at: str, revisions: Sequence[FileRevision]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.knowledge.yaml_edit import REMOVE
 from ai_lessons.library import secret_scan
-from ai_lessons.library.checking import checked
+from ai_lessons.library.gate import checked
 from ai_lessons.library.reports import Refreshed
 from ai_lessons.repository import outside
 from ai_lessons.repository.outside import Outside, expanded
@@ -55,15 +55,13 @@ def refresh(
         lights = list({light.id: light for light in map(parts.resolve, refs)}.values())
     looked: list[tuple[Refreshed, Change | None]] = []
     with Sources() as sources:
-        for number, light in enumerate(lights):
-            parts.options.progress("refreshing", number, len(lights))
+        for light in parts.options.each("refreshing", lights):
             try:
                 looked.append(_look_at(parts, sources, light, allow_secrets))
             except AiLessonsError as error:
                 if not every:
                     raise
                 looked.append((Refreshed(light.handle, light.title, light.path, warning=error.message), None))
-    parts.options.progress("refreshing", len(lights), len(lights))
     changes = [change for _, change in looked if change]
     if not changes:
         return tuple(answer for answer, _ in looked)

@@ -12,14 +12,16 @@ from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Relation, Status
 from ai_lessons.knowledge.patterns import parse
 from ai_lessons.knowledge.relations import ACYCLIC, clusters, drawing, wrong_kinds
+from ai_lessons.library.answers import Related
 from ai_lessons.library.statements import may_silence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from ai_lessons.knowledge.entries import Light, Pattern
-    from ai_lessons.knowledge.relations import Line
+    from ai_lessons.knowledge.relations import GraphStep, Line
     from ai_lessons.library.answers import Hit, Query
+    from ai_lessons.library.multi_repository import Reader
     from ai_lessons.library.opened import Library, Reading
 
 SPARE = 20  # Results asked for beyond the limit, for those that take the places of superseded ones
@@ -259,6 +261,15 @@ def alike(one: str, other: str) -> bool:
     """Whether two texts share half of their words (Jaccard)."""
     a, b = (set(_WORD.findall(text.casefold())) for text in (one, other))
     return bool(a | b) and 2 * len(a & b) >= len(a | b)
+
+
+def related_of(catalog: Reader, steps: Collection[GraphStep]) -> tuple[Related, ...]:
+    """What these steps over the graph lead to."""
+    lights = catalog.many(step.target for step in steps)
+    return tuple(
+        Related(lights.get(step.target), step.target, step.relation, step.outgoing, step.weight, step.depth)
+        for step in steps
+    )
 
 
 class Graph(NamedTuple):

@@ -12,13 +12,13 @@ from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, P
 from ai_lessons.knowledge import frontmatter
 from ai_lessons.knowledge.layout import place, side_of
 from ai_lessons.knowledge.texts import decode
-from ai_lessons.library import secret_gate, secret_scan
-from ai_lessons.library.checking import checked
+from ai_lessons.library import gate, secret_scan
 from ai_lessons.library.comparing import alike, said
+from ai_lessons.library.gate import checked
 from ai_lessons.library.proposal_context import SHOWN, ProposalContext, described, desk, refuse_agents, refuse_changed
 from ai_lessons.library.proposing import ALIKE_TOLD, compared, contradictions, rejected_before, warnings_about
 from ai_lessons.library.relating import refuse_wrong_kinds
-from ai_lessons.library.rule_answers import Decided, Pending, Suggested
+from ai_lessons.library.reports import Decided, Pending, Suggested
 from ai_lessons.repository import proposal_commits, proposal_records
 from ai_lessons.repository.approval.approval_types import moment
 from ai_lessons.repository.approval.rule_files import AGENT_TRAILER, ENTRY_TRAILER, REJECTED, RULE_TRAILER
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.proposals import Waiting
 
 
@@ -108,12 +107,6 @@ def _diff(at: ProposalContext, one: Waiting) -> str:
 def _suggested_by(one: Waiting) -> str:
     agent = next((value for key, value in one.trailers if key == AGENT_TRAILER), "")
     return ", ".join(map(str, one.suggested_by)) + (f" (agent {agent})" if agent else "")
-
-
-def count(parts: RepositorySession) -> int:
-    """How many proposals wait, worked out anew; see `pending_count` for the cheap way."""
-    with desk(parts) as at:
-        return at.count()
 
 
 class Batch(NamedTuple):
@@ -229,7 +222,7 @@ def _refuse_unfit(at: ProposalContext, one: Waiting) -> None:
     if new:
         raise Conflict(f"{one.branch} cannot be taken as it is: {new[0]}", hint="mend it, or reject this one")
     if one.is_release:
-        secret_gate.refuse(at.parts, at.files(one))
+        gate.refuse(at.parts, at.files(one))
         if at.entry(one) is None:
             raise InvalidEntry([Problem(one.path, "cannot be read")])
     else:
@@ -278,7 +271,7 @@ def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | No
             what=at.what(one),
             files=paths,
         )
-        secret_gate.refuse(parts, {record.path: reason.encode()})
+        gate.refuse(parts, {record.path: reason.encode()})
         record_name = frontmatter.new_id(now)
         done = proposal_commits.reject(parts.store, at.repo, at.trunk, one, record, record_name)
         path = proposal_records.record_path(REJECTED, record_name, title, record.at)
@@ -306,7 +299,7 @@ def edit_proposal(opened: Library, ref: str, editor: Callable[[str, str], str | 
         )
         _refuse_wrong_kinds(at, entry)
         parts.guard([Change(path, data)])
-        allowed = secret_gate.refuse(parts, {path: data}, old)
+        allowed = gate.refuse(parts, {path: data}, old)
         warnings = warnings_about(at, entry, handle)
         wish = ProposalRequest(
             entry=one.entry,
@@ -314,7 +307,7 @@ def edit_proposal(opened: Library, ref: str, editor: Callable[[str, str], str | 
             subject=f"Edit proposal: {entry.title}",
             files={path: data},
             trailers=[*allowed, (RULE_TRAILER if one.is_rule else ENTRY_TRAILER, one.entry)],
-            actor=secret_gate.actor(parts),
+            actor=gate.actor(parts),
         )
         made = proposal_commits.amend(parts.store, at.repo, one, wish)
     return Suggested(one.entry, handle, entry.title, path, made.branch, made.commit, (*warnings, *made.notes))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.opened import Library
     from ai_lessons.library.options import Options
     from ai_lessons.library.session import RepositorySession
-    from ai_lessons.library.signatures import Signatures
+    from ai_lessons.library.signing import Signatures
     from ai_lessons.repository.approval.approval_types import BranchView
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.worktree import Worktree
@@ -50,7 +50,7 @@ class RulesInForce:
     @cached_property
     def signatures(self) -> Signatures:
         """What the policy `signed` asks for. Loads `cryptography`."""
-        return library.signatures.Signatures(self.worktree, self._options)
+        return library.signing.Signatures(self.worktree, self._options)
 
     @property
     def worktree(self) -> Worktree:
@@ -243,7 +243,8 @@ def number_pending(parts: RepositorySession) -> int:
         if noted["key"] == key():
             return int(noted["count"])
     try:
-        found = library.review.count(parts)
+        with library.proposal_context.desk(parts) as at:
+            found = at.count()
     except NotFound:
         return 0
     with suppress(OSError):  # a repository that cannot be written is counted anew every time

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ai_lessons import library
-from ai_lessons.errors import AiLessonsError, AmbiguousName, InvalidEntry, NotFound
+from ai_lessons.errors import AiLessonsError, AmbiguousName, InvalidEntry, NotFound, Refused
 from ai_lessons.index.catalog import Catalog
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.layout import CONFIG_PATH
@@ -249,6 +249,11 @@ class RepositorySession:
         """Say that these entries will be loaded one after the other."""
         self.rules.expect(place.hash for place in self.catalog.locations(ids) if place.approved and place.hash)
 
+    def file_of(self, light: Light) -> str:
+        """The file whose history is that of the entry: of a script kept elsewhere its description."""
+        place = self.catalog.locate(light.id)
+        return place.path if place.hash is not None else place.side_path or place.path
+
     def executable(self, path: str) -> bool:
         """Whether the file at `path` has its owner's execute bit."""
         return os.access(self.store.root / path, os.X_OK)
@@ -263,13 +268,21 @@ class RepositorySession:
         told = [(key, masked(value)) for key, value in (*trailers, *self.refuse_secrets(changes))]
         self.usages.share()
         self._settle()
-        return self.store.apply(Job(masked(subject), changes, told, library.secret_gate.actor(self)))
+        return self.store.apply(Job(masked(subject), changes, told, library.gate.actor(self)))
 
     def refuse_secrets(self, changes: Sequence[Change]) -> list[tuple[str, str]]:
         """Called before anything is written; trailers. Raises InvalidEntry: a file would bring a secret into git."""
-        gate, root = library.secret_gate, self.store.root
+        gate, root = library.gate, self.store.root
         texts = ((x.path, gate.on_disk(root, x.path) if x.data is AS_IT_IS else x.data) for x in changes)
         return gate.refuse(self, {path: data if isinstance(data, bytes) else None for path, data in texts})
+
+    def save_first(self) -> None:
+        """Commit what waits. Raises Refused: it has to go on waiting, and another job builds on it."""
+        waiting = self.store.save().waiting
+        if waiting:
+            raise Refused(
+                f"the last write is in no commit yet, because {waiting}", hint="ai-lessons admin save, then repeat"
+            )
 
     def commit_events(self, changes: Sequence[Change]) -> str | None:
         """Put event logs in place, as a job of their own; its commit, which may wait."""
@@ -305,10 +318,13 @@ class RepositorySession:
     ) -> tuple[Written, ...]:
         """What to tell of entries that were just written; ids that cannot be read back are left out."""
         lights = self.current(parsed).many(ids)
-        said = (*notes, *applied.told)
-        found = (lights[one] for one in dict.fromkeys(ids) if one in lights)
-        written = library.reports.Written
-        return tuple(written(x.id, x.handle, x.kind, x.title, x.path, applied.commit, said, x.tier) for x in found)
+        return self.told((lights[one] for one in dict.fromkeys(ids) if one in lights), applied, notes)
+
+    @staticmethod
+    def told(lights: Iterable[Light], applied: Applied, notes: Sequence[str] = ()) -> tuple[Written, ...]:
+        """What to tell of these entries, which may be gone."""
+        said, written = (*notes, *applied.told), library.reports.Written
+        return tuple(written(x.id, x.handle, x.kind, x.title, x.path, applied.commit, said, x.tier) for x in lights)
 
     def written_one(self, entry: Entry, applied: Applied, notes: Sequence[str] = ()) -> Written:
         """What to tell of one entry, whose file may be gone by now. The catalog is left as it is."""

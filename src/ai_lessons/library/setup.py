@@ -1,29 +1,34 @@
-"""Making a repository ready (template or address, settings, hooks of git), and agent hosts, which need none opened."""
+"""Making a repository ready (template or address, settings, hooks of git, newer format), and hosts of agents."""
 
 from __future__ import annotations
 
 import os
 import shlex
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from ai_lessons.errors import NotFound, Refused, UsageError
-from ai_lessons.knowledge.config import set_value, values_of
+from ai_lessons.errors import AiLessonsError, NotFound, Refused, StorageFailed, UnsavedEdits, UsageError
+from ai_lessons.knowledge import config, layout
+from ai_lessons.knowledge.governance import GROUP
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.knowledge.texts import decode
-from ai_lessons.library import secret_gate
-from ai_lessons.library.policies import refuse_agents
+from ai_lessons.library import gate
 from ai_lessons.library.reports import Initialised
 from ai_lessons.library.session import RepositorySession
-from ai_lessons.repository import agent_files, agent_hosts, git_hooks, outside, scaffold
+from ai_lessons.repository import agent_files, agent_hosts, git, git_hooks, outside, scaffold
 from ai_lessons.repository.agent_hosts import Host, Target, Where
-from ai_lessons.repository.store import AUTOCOMMIT, Change, blob_id
+from ai_lessons.repository.approval.rule_files import is_rule
+from ai_lessons.repository.store import AUTOCOMMIT, Change, Job, blob_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from ai_lessons.knowledge.config import Migration
     from ai_lessons.library.opened import Library
     from ai_lessons.library.options import Options
+
 
 LISTED = 20  # So many reasons are named; who pushes reads them in a terminal
 
@@ -48,7 +53,7 @@ def init_repository(
     if from_url:
         made = scaffold.clone(from_url, path)
     else:
-        made = scaffold.init(path, team=team, with_starters=starters, unwanted=secret_gate.why_not)
+        made = scaffold.init(path, team=team, with_starters=starters, unwanted=gate.why_not)
     parts = RepositorySession(made.root, options)
     try:
         bigger = parts.store.is_folder_of_bigger_repo
@@ -62,7 +67,7 @@ def init_repository(
 
 def config_get(library: Library, key: str | None = None) -> dict[str, object]:
     """The repository's settings in force, defaults included, by dotted key. Raises NotFound: no such key."""
-    values = values_of(library.primary.config)
+    values = config.values_of(library.primary.config)
     if key is None:
         return values
     if key not in values:
@@ -77,7 +82,7 @@ def config_set(library: Library, key: str, value: str) -> str | None:
     for nothing here.
     """
     parts = library.primary
-    refuse_agents(parts.options, key)
+    _refuse_agents(parts.options, key)
     store = parts.store
     if key == "git.autocommit" and store.is_folder_of_bigger_repo:
         raise Refused(
@@ -85,7 +90,7 @@ def config_set(library: Library, key: str, value: str) -> str | None:
             hint=f"git -C {store.root} config {AUTOCOMMIT} true",
         )
     data = store.read(CONFIG_PATH) if store.exists(CONFIG_PATH) else b""
-    new = set_value(decode(data, CONFIG_PATH), key, value).encode()
+    new = config.set_value(decode(data, CONFIG_PATH), key, value).encode()
     if key == "search.index" and value:
         from ai_lessons.library.indexing import agree
 
@@ -96,7 +101,17 @@ def config_set(library: Library, key: str, value: str) -> str | None:
     return parts.write(f"Set {key}", [Change(CONFIG_PATH, new, expect=expect)]).commit
 
 
-def hooks(library: Library, job: Job) -> tuple[str, ...]:
+_POLICIES = frozenset(("approval", "git", "events", "format", GROUP))
+"""Groups of settings that an agent does not change; the others say how a search works."""
+
+
+def _refuse_agents(options: Options, key: str) -> None:
+    """Raises Refused: an agent would change the setting `key`, and it is for people to say."""
+    if key.partition(".")[0] in _POLICIES:
+        options.refuse_agents(f"change {key}", f"ai-lessons admin config set {key} …")
+
+
+def hooks(library: Library, job: HookJob) -> tuple[str, ...]:
     """Put our part into the client hooks, take it out byte for byte, or say which carry it; a line for each hook."""
     return git_hooks.carry_out(library.primary.store.root, scaffold.hooks_dir(), job)
 
@@ -119,7 +134,7 @@ def check_push(hub: Path, lines: Iterable[str]) -> PushChecked:
     return PushChecked(found[:LISTED], max(len(found) - LISTED, 0))
 
 
-def server_hook(job: Job, hub: Path) -> tuple[str, ...]:
+def server_hook(job: HookJob, hub: Path) -> tuple[str, ...]:
     """Put our part into the hub's `pre-receive` hook, take it out again, byte for byte, or say whether it is there.
 
     Raises NoRepository: no hub there. StorageFailed: it cannot be written.
@@ -131,7 +146,7 @@ def server_hook(job: Job, hub: Path) -> tuple[str, ...]:
 
 __all__ = ["Host", "Target", "hosts", "instruct", "register"]
 
-Job = Literal["install", "uninstall", "status"]
+HookJob = Literal["install", "uninstall", "status"]
 
 PLUGIN = "claude-code"
 TEXT = "agents.md"
@@ -148,7 +163,7 @@ def hosts(at: Where) -> tuple[Host, ...]:
     return agent_hosts.look(at)
 
 
-def instruct(job: Job, cwd: Path, files: Sequence[Path] = ()) -> tuple[str, ...]:
+def instruct(job: HookJob, cwd: Path, files: Sequence[Path] = ()) -> tuple[str, ...]:
     """Our paragraph in the instruction files of the code repository around `cwd`, or in `files`; a line for each.
 
     Raises UsageError: no code repository there, and no file named. StorageFailed: a file cannot be written.
@@ -161,7 +176,7 @@ def instruct(job: Job, cwd: Path, files: Sequence[Path] = ()) -> tuple[str, ...]
     return tuple(f"{file.name}: {agent_files.carry_out(file, job, text)}" for file in chosen)
 
 
-def register(job: Job, cwd: Path) -> tuple[str, ...]:
+def register(job: HookJob, cwd: Path) -> tuple[str, ...]:
     """Our hooks and our server in the settings of Claude Code in the code repository around `cwd`; a line for each.
 
     Raises UsageError: no code repository there. StorageFailed: a file cannot be written.
@@ -181,3 +196,84 @@ def _top(cwd: Path, hint: str) -> Path:
     if top is None:
         raise UsageError(f"{cwd} lies in no code repository", hint=hint)
     return top
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """From which version of the format to which, by which steps; nothing was done where they are the same.
+
+    `snapshot` is the tag of what was before, `changed` are files.
+    """
+
+    old: int
+    new: int
+    steps: tuple[str, ...] = ()
+    snapshot: str | None = None
+    changed: tuple[str, ...] = ()
+    commit: str | None = None
+    dry_run: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def migrate(library: Library, *, dry_run: bool = False, steps: Mapping[int, Migration] = config.STEPS) -> Migrated:
+    """Bring the repository's files, but for approved rules, to the format of this program in one commit.
+
+    Raises UnsupportedRepository: it is of a newer program. UnsavedEdits: a file that changes has edits in no commit.
+    Refused: an earlier write waits for its commit. StorageFailed: git makes no tag.
+    """
+    parts = library.primary
+    old, new = parts.config.format, config.FORMAT
+    if old == new:
+        return Migrated(old, new, dry_run=dry_run)
+    parts.save_first()
+    now = _files(parts)
+    changes = [
+        Change(path, data, expect=blob_id(now[path]) if path in now else None)
+        for path, data in sorted(config.migrated_files(now, old, new, steps).items())
+    ]
+    paths = (*(one.path for one in changes), CONFIG_PATH)
+    edited = [path for path in paths if parts.store.exists(path) and parts.history.dirty(path)]
+    if edited:
+        raise UnsavedEdits(
+            f"{', '.join(edited[:3])} has edits that are in no commit", hint="commit them first: git commit"
+        )
+    done = Migrated(old, new, tuple(steps[version].says for version in range(old, new)), None, paths, None, dry_run)
+    if dry_run:
+        return done
+    tag = f"before-format-{new}-{parts.options.now().astimezone():%Y-%m-%dT%H%M%S}"
+    _tag(parts, tag, f"Before format {new}")
+    changes.append(_stated(parts, new))
+    parts.refuse_secrets(changes)
+    parts.store.autocommit = parts.store.commits(parts.config.autocommit)
+    job = Job(f"Migrate from format {old} to {new}", changes, [("Snapshot", tag)], gate.actor(parts))
+    applied = parts.store.apply(job)
+    parts.current()
+    return replace(done, snapshot=tag, commit=applied.commit, notes=applied.told)
+
+
+def _files(parts: RepositorySession) -> dict[str, bytes]:
+    """The files of entries but for rules."""
+    found: dict[str, bytes] = {}
+    for folder, rows in parts.store.scan():
+        for row in rows:
+            path = f"{folder}/{row[0]}" if folder else row[0]
+            if layout.place(path) is not None and not is_rule(path):
+                with suppress(AiLessonsError):  # `validate` names it; what cannot be read cannot be changed
+                    found[path] = parts.store.read(path)
+    return found
+
+
+def _tag(parts: RepositorySession, name: str, message: str) -> None:
+    head = parts.store.head().commit or ""
+    # a signature would ask for a passphrase, and the tag proves nothing
+    done = git.run(parts.store.worktree, "tag", "--annotate", "--no-sign", "--message", message, "--", name, head)
+    if done.code:
+        raise StorageFailed(f"git made no tag: {done.err}")
+
+
+def _stated(parts: RepositorySession, version: int) -> Change:
+    """The settings with the new version in them, everything else as it was."""
+    there = parts.store.exists(CONFIG_PATH)
+    data = parts.store.read(CONFIG_PATH) if there else b""
+    text = config.set_value(decode(data, CONFIG_PATH), "format", version)
+    return Change(CONFIG_PATH, text.encode(), expect=blob_id(data) if there else None)

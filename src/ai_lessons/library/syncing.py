@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.errors import AiLessonsError, NotFound, Refused, UsageError
+from ai_lessons.errors import AiLessonsError, NotFound, UsageError
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, handle, id_end
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import place
 from ai_lessons.knowledge.merging import RULE
-from ai_lessons.library import secret_gate
-from ai_lessons.library.checking import checked
+from ai_lessons.library import gate
+from ai_lessons.library.gate import checked
 from ai_lessons.library.proposal_context import desk, refuse_agents
 from ai_lessons.repository import sync as syncing
 from ai_lessons.repository import sync_bring
@@ -76,8 +76,8 @@ def sync(library: Library, remote: str | None = None, *, ask: bool = False) -> S
     """
     parts = library.primary
     parts.refuse_other_formats()
-    secret_gate.refuse_waiting(parts)
-    secret_gate.refuse_sharing(parts, _remote(parts, remote))
+    gate.refuse_waiting(parts)
+    gate.refuse_sharing(parts, _remote(parts, remote))
     _, said = parts.usages.share(at_least=1)
     done = syncing.sync(parts.store, remote=remote, ask=ask, proposals=lambda: _own_proposals(parts))
     parts.current()
@@ -173,7 +173,7 @@ def _edited(parts: RepositorySession, entry: TornEntry, editor: Callable[[str, s
     if made is None:
         raise UsageError("nothing was edited, so nothing is decided", hint="--take ours or --take theirs")
     data = made.partition(CUT)[0].encode()
-    secret_gate.refuse(parts, {entry.path: data}, entry.ours + entry.theirs)
+    gate.refuse(parts, {entry.path: data}, entry.ours + entry.theirs)
     if place(entry.path) is not None and sync_bring.entry_of(entry.path, entry.ours) is not None:
         checked(entry.path, data)
     return data
@@ -189,11 +189,7 @@ def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
     parts.refuse_other_formats()
     if count < 1:
         raise UsageError("there is nothing to take back in less than one job")
-    saved = parts.store.save()
-    if saved.waiting:
-        raise Refused(
-            f"the last write is in no commit yet, because {saved.waiting}", hint="ai-lessons admin save, then repeat"
-        )
+    parts.save_first()
     done = []
     for step in reverts.plan(parts.store, count):
         applied = parts.write(f"Undo: {step.subject}", step.files, [(reverts.TRAILER, step.commit)])
@@ -282,7 +278,7 @@ def save(library: Library) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """
     parts = library.primary
     parts.refuse_other_formats()
-    secret_gate.refuse_waiting(parts)
+    gate.refuse_waiting(parts)
     store = parts.store
     events, said = parts.usages.share(at_least=1)
     saved = store.save()

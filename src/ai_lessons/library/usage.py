@@ -17,13 +17,14 @@ from ai_lessons.learning.choose import measured
 from ai_lessons.learning.events import Event
 from ai_lessons.library import secret_scan
 from ai_lessons.library.answers import Usage
-from ai_lessons.library.reports import Ablation, Judged
+from ai_lessons.library.reports import Judged
 from ai_lessons.repository.events import EventLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
+    from ai_lessons.learning.choose import Effect
     from ai_lessons.learning.fold import ParameterState
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
@@ -255,11 +256,10 @@ def _named(parts: RepositorySession, ids: Sequence[str]) -> tuple[Judged, ...]:
     )  # fmt: skip
 
 
-def ablation(parts: RepositorySession) -> Ablation | None:
+def ablation(parts: RepositorySession) -> Effect | None:
     """What showing lessons changed, as far as leaving some out on purpose can tell."""
     cache = parts.usages.cache
-    found = measured(cache.in_sessions()) if cache else None
-    return Ablation(*found) if found else None
+    return measured(cache.in_sessions()) if cache else None
 
 
 def damaged(parts: RepositorySession) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem
 from ai_lessons.index.catalog_reading import Filter
+from ai_lessons.index.catalog_survey import join, units
 from ai_lessons.knowledge import checks, frontmatter, layout, markdown
 from ai_lessons.knowledge.checks import day_of
 from ai_lessons.knowledge.config import parse_config, unknown_keys
@@ -22,8 +23,8 @@ from ai_lessons.knowledge.markdown import key_lines
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.learning.events import SCRIPT_FAILED, SCRIPT_OK
 from ai_lessons.library import comparing, secret_scan, statements
-from ai_lessons.library.checking import texts_of
-from ai_lessons.library.health import stale_scripts
+from ai_lessons.library.gate import texts_of
+from ai_lessons.library.health import stale
 from ai_lessons.library.refreshing import is_known_source
 from ai_lessons.library.relating import superseded_by
 from ai_lessons.library.reports import Outdated, Report
@@ -125,16 +126,10 @@ def _read_all(store: Store) -> tuple[list[Entry], list[Problem], list[str]]:
 def _files(store: Store, skipped: list[str]) -> Iterator[tuple[str, str | None]]:
     """Paths of entries, each with its side file if it has one."""
     for folder, rows in store.scan(skipped):
-        paths = {f"{folder}/{row[0]}" if folder else row[0] for row in rows}
-        for path in sorted(paths):
-            where = layout.place(path)
-            if where is None:
-                continue
-            is_script = where.kind is Kind.SCRIPT
-            if is_script and layout.is_markdown(path) and path.rpartition(".")[0] in paths:
-                continue
-            side = layout.side_of(path)
-            yield path, side if is_script and side in paths else None
+        for unit in units(folder, (row[0] for row in rows)):
+            path = join(folder, unit.name)
+            if layout.place(path) is not None:
+                yield path, join(folder, unit.side) if unit.side else None
 
 
 def _mends(parts: RepositorySession, wanted: Sequence[str]) -> tuple[list[Change], list[str]]:
@@ -235,7 +230,7 @@ class _Review:
         self._cache = self._parts.usages.cache
         self._asked = statements.questions(self._parts)
         self._repeated = comparing.repetitions(self._parts)
-        self._gone = {one.handle: one for one in stale_scripts(self._parts)}
+        self._gone = {one.handle: one for one in stale(self._parts)}
         self._code = code_repository.around(
             self._parts.options.cwd, self._parts.store.worktree.top, self._parts.store.root
         )

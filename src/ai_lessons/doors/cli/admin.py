@@ -11,8 +11,7 @@ import click
 
 from ai_lessons import library
 from ai_lessons.doors import mcp_server, render, render_jobs, render_transfer
-from ai_lessons.doors.cli import content, rules, transfer
-from ai_lessons.doors.cli.command_context import Call, pass_call
+from ai_lessons.doors.cli import review, rules, transfer
 from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.cli.options import id_argument, ids_argument
 from ai_lessons.doors.terminal import is_terminal, line
@@ -22,8 +21,9 @@ from ai_lessons.knowledge.entries import Kind
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ai_lessons.doors.cli.command_context import Call
     from ai_lessons.doors.terminal import View
-    from ai_lessons.library.setup import Job
+    from ai_lessons.library.setup import HookJob
     from ai_lessons.library.warm import HelperState
 
 RESOURCES = frozenset(kind for kind in Kind if kind.is_resource)
@@ -43,7 +43,6 @@ def admin() -> None:
 @click.option("--no-hooks", is_flag=True, help="Install no git hooks.")
 @click.option("--team", is_flag=True, help="Ask for an approver other than the proposer.")
 @click.option("--starters", is_flag=True, help="Bring the starter set; its rules wait as proposals.")
-@pass_call
 def init(call: Call, path: str | None, from_url: str | None, no_hooks: bool, team: bool, starters: bool) -> None:
     """Make a knowledge repository, or complete one. A folder that is full already is taken as it is."""
     place = call.settings.cwd / path if path else call.root
@@ -59,7 +58,6 @@ def init(call: Call, path: str | None, from_url: str | None, no_hooks: bool, tea
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path())
 @click.option("--fix", is_flag=True, help="Mend what can be mended without a decision.")
 @click.option("--ci", is_flag=True, help="What `admin review` asks about is a problem, too.")
-@pass_call
 def validate(call: Call, paths: tuple[str, ...], fix: bool, ci: bool) -> int:
     """Check files, all or some; exit code 4 if there are problems. For people, hooks and CI."""
     report = library.validating.validate(call.library, paths, fix=fix, content=ci)
@@ -68,7 +66,6 @@ def validate(call: Call, paths: tuple[str, ...], fix: bool, ci: bool) -> int:
 
 
 @admin.command("doctor", examples=["ai-lessons admin doctor"])
-@pass_call
 def doctor(call: Call) -> int:
     """Check everything around the files; each finding with what to do. Exit code 1 if something is wrong."""
     checks = library.health.doctor(call.library)
@@ -77,7 +74,6 @@ def doctor(call: Call) -> int:
 
 
 @admin.command("tiers", examples=["ai-lessons admin tiers"])
-@pass_call
 def tiers(call: Call) -> None:
     """Which repositories are read and written from where you stand, and why."""
     call.answer(library.opened.tier_states(call.root, call.options()), render_jobs.tiers)
@@ -88,14 +84,12 @@ def tiers(call: Call) -> None:
     examples=["ai-lessons admin stats"],
     tool=Tool("stats", "", "entries files", "How much is kept, and what waits.", reads=True),
 )
-@pass_call
 def stats(call: Call) -> None:
     """Counts and sizes."""
     call.answer(library.health.stats(call.library), render_jobs.stats)
 
 
 @admin.command("save", examples=["ai-lessons admin save"])
-@pass_call
 def save(call: Call) -> None:
     """Commit the writes that wait for a commit."""
     done = library.syncing.save(call.library)
@@ -104,7 +98,6 @@ def save(call: Call) -> None:
 
 @admin.command("adopt", examples=["ai-lessons admin adopt jira-api/notes.md"])
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
-@pass_call
 def adopt(call: Call, paths: tuple[str, ...]) -> None:
     """Write ids into plain files, so that they keep them when they are moved."""
     call.answer(library.validating.adopt(call.library, paths), render_jobs.writes)
@@ -112,7 +105,6 @@ def adopt(call: Call, paths: tuple[str, ...]) -> None:
 
 @admin.command("trust-script", examples=["ai-lessons admin trust-script S-9XW2RB"])
 @id_argument
-@pass_call
 def trust_script(call: Call, ref: str) -> None:
     """Trust a script, and files beside it that it names, as they stand now on this machine; any change asks again."""
     call.answer(
@@ -129,7 +121,6 @@ def config() -> None:
 
 @config.command("get", examples=["ai-lessons admin config get", "ai-lessons admin config get search.model"])
 @click.argument("key", required=False)
-@pass_call
 def config_get(call: Call, key: str | None) -> None:
     """Print one value, or all."""
     call.answer(library.setup.config_get(call.library, key), render_jobs.config)
@@ -138,7 +129,6 @@ def config_get(call: Call, key: str | None) -> None:
 @config.command("set", examples=["ai-lessons admin config set git.autocommit true"])
 @click.argument("key")
 @click.argument("value")
-@pass_call
 def config_set(call: Call, key: str, value: str) -> None:
     """Change one value; only its line in the file changes."""
     commit = library.setup.config_set(call.library, key, value)
@@ -150,7 +140,7 @@ def hooks() -> None:
     """Git hooks of this clone or of a hub, and what tells agents of the knowledge base."""
 
 
-def hooks_command(job: Job, text: str) -> None:
+def hooks_command(job: HookJob, text: str) -> None:
     """Define one of the three commands about hooks."""
     name = f"ai-lessons admin hooks {job}"
     examples = [name, f"{name} --server /srv/git/knowledge.git", f"{name} --agents", f"{name} --host claude-code"]
@@ -160,7 +150,6 @@ def hooks_command(job: Job, text: str) -> None:
     @click.option("--agents", "paragraph", is_flag=True, help="Instead: our paragraph in AGENTS.md or CLAUDE.md here.")
     @click.option("--file", "files", metavar="F", multiple=True, help="Our paragraph in this file; may be given again.")
     @click.option("--host", type=click.Choice(["claude-code"]), help="Instead: this agent host's hooks here.")
-    @pass_call
     def command(call: Call, server: str | None, paragraph: bool, files: tuple[str, ...], host: str | None) -> None:
         jobs, cwd = library.setup, call.settings.cwd
         if server:
@@ -181,14 +170,12 @@ hooks_command("status", "Say which are installed.")
 
 @admin.command("reindex", examples=["ai-lessons admin reindex", "ai-lessons admin reindex --full"])
 @click.option("--full", is_flag=True, help="Throw catalog and index away first; vectors are kept.")
-@pass_call
 def reindex(call: Call, full: bool) -> None:
     """Bring catalog and index up to date now. Every search does it by itself."""
     call.answer(library.indexing.reindex(call.library, full=full), render_jobs.indexed)
 
 
 @admin.command("reindex-resources", examples=["ai-lessons admin reindex-resources"])
-@pass_call
 def reindex_resources(call: Call) -> None:
     """Read all docs and scripts again, those outside the repository too."""
     call.answer(library.indexing.reindex(call.library, kinds=RESOURCES), render_jobs.indexed)
@@ -196,17 +183,15 @@ def reindex_resources(call: Call) -> None:
 
 @admin.command("reindex-resource", examples=["ai-lessons admin reindex-resource S-9XW2RB"])
 @ids_argument
-@pass_call
 def reindex_resource(call: Call, refs: tuple[str, ...]) -> None:
     """Read these entries again."""
     call.answer(library.indexing.reindex(call.library, refs), render_jobs.indexed)
 
 
 @admin.command("list-stale", examples=["ai-lessons admin list-stale"])
-@pass_call
 def list_stale(call: Call) -> None:
     """List scripts whose file outside the repository is newer than what was indexed, or gone."""
-    call.answer(library.health.stale(call.library), render_jobs.stale)
+    call.answer(tuple(library.health.stale(call.library.primary)), render_jobs.stale)
 
 
 @admin.group("model")
@@ -215,14 +200,12 @@ def model() -> None:
 
 
 @model.command("status", examples=["ai-lessons admin model status"])
-@pass_call
 def model_status(call: Call) -> None:
     """Say where the model is, or where it was looked for."""
     call.answer(library.model.model_status(call.library), render_jobs.model)
 
 
 @model.command("pull", examples=["ai-lessons admin model pull"])
-@pass_call
 def model_pull(call: Call) -> None:
     """Fetch the model now; it is checked against its pinned hash."""
     call.answer(library.model.model_pull(call.library), render_jobs.model)
@@ -233,7 +216,6 @@ def model_pull(call: Call) -> None:
     examples=["ai-lessons admin completion bash >> ~/.bashrc", "ai-lessons admin completion fish"],
 )
 @click.argument("shell", type=click.Choice(SHELLS), required=False)
-@pass_call
 def completion(call: Call, shell: str | None) -> None:
     """Print the script that teaches your shell our commands, ids, projects and tags."""
     from click.shell_completion import get_completion_class
@@ -263,26 +245,23 @@ def uri_argument(required: bool) -> Callable[[Callable[..., None]], Callable[...
 
 @index.command("status", examples=["ai-lessons admin index status"])
 @uri_argument(required=False)
-@pass_call
 def index_status(call: Call, uri: str | None) -> None:
     """Say what is in the index; with URI also what a shared one holds, and how much of it is of use here."""
-    call.answer(library.shared_index.index_status(call.library, uri), render_jobs.index_state)
+    call.answer(library.indexing.index_status(call.library, uri), render_jobs.index_state)
 
 
 @index.command("push", examples=["ai-lessons admin index push /srv/git/knowledge-index"])
 @uri_argument(required=True)
-@pass_call
 def push(call: Call, uri: str) -> None:
     """Complete the index and make the shared one at URI equal to it: for the machine that builds it for all."""
-    call.answer(library.shared_index.index_push(call.library, uri), render_jobs.pushed)
+    call.answer(library.indexing.index_push(call.library, uri), render_jobs.pushed)
 
 
 @index.command("pull", examples=["ai-lessons admin index pull /srv/git/knowledge-index"])
 @uri_argument(required=True)
-@pass_call
 def pull(call: Call, uri: str) -> None:
     """Take over the vectors of the shared index at URI. Texts are never taken: those are your own files."""
-    call.answer(library.shared_index.index_pull(call.library, uri), render_jobs.pulled)
+    call.answer(library.indexing.index_pull(call.library, uri), render_jobs.pulled)
 
 
 admin.commands.update(transfer.part.commands)
@@ -290,7 +269,6 @@ admin.add_command(mcp_server.mcp)
 
 
 @admin.command("hosts", examples=["ai-lessons admin hosts", "ai-lessons admin hosts --json"])
-@pass_call
 def hosts(call: Call) -> None:
     """Show the agent hosts on this machine, their hooks, and what of ours reaches their agents."""
     found = library.setup.hosts(library.setup.where(os.environ, call.settings.cwd))
@@ -301,7 +279,6 @@ def hosts(call: Call) -> None:
 @admin.command("agent-hook", hidden=True, examples=["ai-lessons admin agent-hook < event.json   # by an agent host"])
 @click.option("--project", metavar="P", help="Project of the session, instead of the one named as the folder is.")
 @click.option("--explain", is_flag=True, help="Say what is told and what is not, each with the reason.")
-@pass_call
 def agent_hook(call: Call, project: str | None, explain: bool) -> None:
     """Answer one event of an agent host, from standard input. Silent and successful whatever goes wrong."""
     from ai_lessons.doors import agent_hook as hook
@@ -315,7 +292,6 @@ def agent_hook(call: Call, project: str | None, explain: bool) -> None:
 
 # hidden, because only a hook calls it
 @admin.command("check-push", hidden=True, examples=["ai-lessons admin check-push < updates   # in a pre-receive hook"])
-@pass_call
 def check_push(call: Call) -> int:
     """Decide about a push inside a pre-receive hook, from its standard input. Exit code 8 if it is refused."""
     done = library.setup.check_push(Path(os.environ.get("GIT_DIR") or "."), sys.stdin.read().splitlines())
@@ -339,14 +315,13 @@ admin.commands.update(rules.to_admin.commands)
 )
 @click.argument("name", required=False)
 @click.option("--reset", is_flag=True, help="Forget what was learned, and the bounds; of all without a NAME.")
-@pass_call
 def params(call: Call, name: str | None, reset: bool) -> None:
     """Show the parameters that learn from outcomes, or forget what one learned."""
     job = library.health.params_reset if reset else library.health.params
     call.answer(job(call.library, name), render.params)
 
 
-admin.add_command(content.review)
+admin.add_command(review.stale)
 
 
 @admin.group("warm")
@@ -364,14 +339,12 @@ def _helpers(found: tuple[HelperState, ...], _view: View) -> str:
 
 
 @warm.command("status", examples=["ai-lessons admin warm status", "ai-lessons admin warm status --json"])
-@pass_call
 def status(call: Call) -> None:
     """Say whether a helper runs: its age, memory, requests and repositories."""
     call.answer(library.warm.helpers(call.options()), _helpers)
 
 
 @warm.command("stop", examples=["ai-lessons admin warm stop"])
-@pass_call
 def stop(call: Call) -> None:
     """End it now, also one that hangs. The next search that needs one starts another."""
     call.answer(library.warm.helpers(call.options(), stop=True), _helpers)

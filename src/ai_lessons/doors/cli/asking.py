@@ -83,6 +83,23 @@ def one_by_one(items: Sequence[T], decide: Callable[[T], str], told: Mapping[str
     )
 
 
+def until_decided(choose: Callable[[], str], carried_out: Callable[[str], bool]) -> str:
+    """Have a person choose until something was carried out, or passed over; what was chosen. Errors are only told."""
+    while True:
+        chosen = choose()
+        try:
+            if chosen in {"skip", "quit"} or carried_out(chosen):
+                return chosen
+        except AiLessonsError as error:  # the person decides what to do about it
+            show_error(error)
+
+
+def choice(question: str, keys: Collection[str]) -> str:
+    """One of these keys, typed with Enter."""
+    found: str = click.prompt(f"\n{question}", type=click.Choice(list(keys)), show_choices=False, err=True)
+    return found
+
+
 def confirm(question: str) -> bool:
     """Yes or no, on stderr."""
     return click.confirm(question, default=False, err=True)

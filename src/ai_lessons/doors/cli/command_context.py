@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import click
 
@@ -31,23 +32,17 @@ T = TypeVar("T")
 PATIENCE = 0.4  # seconds a job may take before it gets a bar: a bar that flashes up and goes tells nothing
 
 
+@dataclass(eq=False)
 class Call:
     """Global options, and all a command needs beyond its own arguments; `tool`: an agent calls it over MCP."""
 
-    tool = False
-
-    def __init__(
-        self,
-        repo: str | None = None,
-        tier: str | None = None,
-        *,
-        json: bool = False,
-        quiet: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        self.repo, self.tier = repo, tier
-        self.json, self.quiet, self.verbose = json, quiet, verbose
-        self.bars: ProgressDisplay | None = None
+    tool: ClassVar[bool] = False
+    repo: str | None = None
+    tier: str | None = None
+    json: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    bars: ProgressDisplay | None = None
 
     @cached_property
     def settings(self) -> Settings:
@@ -145,9 +140,6 @@ class Call:
         if not self.quiet:
             for note in dict.fromkeys(notes):
                 click.echo(f"note: {line(note)}", err=True)
-
-
-pass_call = click.make_pass_decorator(Call)
 
 
 def _size() -> tuple[int, int]:

@@ -51,13 +51,15 @@ class FirstSentence(click.Command):
 
 
 class Command(FirstSentence):
-    """A command whose help ends with examples, and that takes the global options too; a `tool` for agents, perhaps."""
+    """A command whose help ends with examples, and that takes the global options too; a `tool` for agents, perhaps.
+
+    Its function is given the `Call` first, then what was parsed.
+    """
 
     def __init__(self, *args: Any, examples: Sequence[str], tool: Tool | None = None, **kwargs: Any) -> None:
         self.examples, self.tool = tuple(examples), tool
-        super().__init__(
-            *args, **kwargs | {"params": kwargs["params"] + _global_options(), "context_settings": CONTEXT}
-        )
+        params, callback = kwargs["params"] + _global_options(), click.pass_obj(kwargs["callback"])
+        super().__init__(*args, **kwargs | {"params": params, "callback": callback, "context_settings": CONTEXT})
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Options in one aligned column."""

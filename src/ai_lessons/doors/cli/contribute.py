@@ -10,8 +10,7 @@ import click
 
 from ai_lessons import library
 from ai_lessons.doors import render, render_jobs
-from ai_lessons.doors.cli import asking, harvest, options, rules
-from ai_lessons.doors.cli.command_context import Call, pass_call
+from ai_lessons.doors.cli import asking, options, review, rules
 from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.terminal import is_terminal
 from ai_lessons.errors import Refused, UsageError
@@ -20,6 +19,8 @@ from ai_lessons.library.reports import LessonDraft, ResourceDraft
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from ai_lessons.doors.cli.command_context import Call
 
 
 IDS = options.offer("id")
@@ -71,8 +72,7 @@ def text_from(content: str | None, file: str | None, dash: str | None, *, option
 )
 @click.argument("dash", metavar="[-]", required=False, type=click.Choice(["-"]))
 @click.option("--title", required=True, metavar="T", help="One sentence that says what was observed.")
-@options.content_options[0]
-@options.content_options[1]
+@options.content_options
 @options.tags_option
 @options.project_option
 @click.option("--confidence", type=options.CONFIDENCE, default="medium", show_default=True, help=HOW_SURE)
@@ -95,7 +95,6 @@ def text_from(content: str | None, file: str | None, dash: str | None, *, option
 @click.option("--because", metavar="B", help="and why.")
 @click.option("--anyway", is_flag=True, help="Also where another lesson says nearly the same.")
 @options.allow_secret_option
-@pass_call
 def add_lesson(
     call: Call, /, dash: str | None, content: str | None, file: str | None, anyway: bool, **given: Any
 ) -> None:
@@ -123,10 +122,8 @@ contribute.add_command(add_lesson, "add")
 @click.option("--status", type=options.STATUS, help=f"{options.STATUS.listed}; all but active leave the results.")
 @click.option("--context", "contexts", metavar="X", multiple=True, help="All contexts anew; may be given again.")
 @click.option("--applies-to", metavar="GLOB", multiple=True, help="All globs anew; may be given again.")
-@options.content_options[0]
-@options.content_options[1]
+@options.content_options
 @options.allow_secret_option
-@pass_call
 def update(call: Call, /, ref: str, content: str | None, file: str | None, **given: Any) -> None:
     """Change what is stated about an entry, or its text. Only the lines that change are touched."""
     given["content"] = asking.new_text(content, file)
@@ -135,7 +132,6 @@ def update(call: Call, /, ref: str, content: str | None, file: str | None, **giv
 
 @contribute.command("edit", examples=["EDITOR=nano ai-lessons contribute edit L-8F3K2A"])
 @options.id_argument
-@pass_call
 def edit(call: Call, ref: str) -> None:
     """Open an entry in your editor; it is checked before it is written."""
     done = asking.until_valid(call, partial(library.editing.edit, call.library, ref))
@@ -163,7 +159,6 @@ def remove(call: Call, refs: Sequence[str], *, yes: bool, only_resources: bool =
 
 @contribute.command("delete", examples=["ai-lessons contribute delete L-8F3K2A --yes"])
 @delete_options
-@pass_call
 def delete(call: Call, refs: tuple[str, ...], yes: bool) -> None:
     """Delete entries. Git keeps their history."""
     remove(call, refs, yes=yes)
@@ -182,7 +177,6 @@ two_ids = options.stack(
 @two_ids
 @click.option("--relation", type=RELATION, default="related_to", show_default=True, help="How A stands to B.")
 @click.option("--weight", type=click.FloatRange(0, 1), help="How strong, from 0 to 1.")
-@pass_call
 def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> None:
     """Say how one entry stands to another.
 
@@ -204,7 +198,6 @@ def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> Non
 )
 @two_ids
 @click.option("--relation", type=RELATION, help="Only this relation; without it, all between the two.")
-@pass_call
 def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
     """Take links between two entries away."""
     call.answer(library.editing.unlink(call.library, a, b, relation), render_jobs.written)
@@ -236,7 +229,6 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
 @click.option("--in-place", is_flag=True, help="Leave a script where it is and remember the place.")
 @click.option("--preview", is_flag=True, help="Only show how the text would be split.")
 @options.allow_secret_option
-@pass_call
 def add_resource(call: Call, /, kind: str, preview: bool, **given: Any) -> None:
     """Add docs or scripts: a snapshot with the commit that it was taken from."""
     draft = ResourceDraft(kind=Kind(kind), **given)
@@ -265,7 +257,6 @@ def add_resource(call: Call, /, kind: str, preview: bool, **given: Any) -> None:
 @click.argument("refs", metavar="[ID]...", nargs=-1, shell_complete=IDS)
 @click.option("--all", "every", is_flag=True, help="Every doc that has a source.")
 @options.allow_secret_option
-@pass_call
 def refresh_resource(call: Call, refs: tuple[str, ...], every: bool, allow_secrets: Sequence[tuple[str, str]]) -> None:
     """Read docs again from where they came; says when that place has moved on."""
     if bool(refs) == every:
@@ -284,7 +275,6 @@ def refresh_resource(call: Call, refs: tuple[str, ...], every: bool, allow_secre
 @options.project_option
 @options.new_tags_options
 @options.allow_secret_option
-@pass_call
 def update_resource(call: Call, /, ref: str, **given: Any) -> None:
     """Change what is stated about a doc or a script."""
     done = library.editing.update(call.library, ref, **options.changes(given), only_resources=True)
@@ -293,14 +283,13 @@ def update_resource(call: Call, /, ref: str, **given: Any) -> None:
 
 @contribute.command("delete-resource", examples=["ai-lessons contribute delete-resource D-4T7QZM --yes"])
 @delete_options
-@pass_call
 def delete_resource(call: Call, refs: tuple[str, ...], yes: bool) -> None:
     """Delete docs or scripts. Git keeps their history."""
     remove(call, refs, yes=yes, only_resources=True)
 
 
 contribute.commands.update(rules.to_contribute.commands)
-contribute.add_command(harvest.harvest)
+contribute.add_command(review.harvest)
 
 
 OUTCOMES = ("helpful", "ignored", "contradicted")
@@ -324,7 +313,6 @@ OUTCOMES = ("helpful", "ignored", "contradicted")
 @click.argument("outcome", type=options.OneOrPair(OUTCOMES), required=False)
 @click.argument("more", metavar="[ID=OUTCOME]...", nargs=-1)
 @click.option("--note", metavar="TEXT", default="", help="Why; kept with the event.")
-@pass_call
 def feedback(call: Call, ref: str, outcome: str | None, more: tuple[str, ...], note: str) -> None:
     """Say how an entry did: helpful, ignored or contradicted. Its confidence moves by that.
 

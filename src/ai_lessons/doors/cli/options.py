@@ -233,7 +233,7 @@ context_tags_option = click.option(
     "--context-tags", type=ContextTags(), metavar="T,T=W", default="", help=SITUATION, shell_complete=TAGS
 )
 explain_option = click.option("--explain", is_flag=True, help="Show every factor of a score.")
-content_options = (
+content_options = stack(
     click.option("--content", metavar="C", help="The text; - reads standard input."),
     click.option("--file", "file", metavar="F", type=click.Path(), help="The text is in this file; - as above."),
 )

@@ -1,4 +1,4 @@
-"""`ai-lessons recall`: find, read and run what is known. The graph and history are in `history`."""
+"""`ai-lessons recall`: find, read and run what is known; how entries hang together, and how they came to be."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import click
 
 from ai_lessons import library
 from ai_lessons.doors import encode, render, render_rules
-from ai_lessons.doors.cli import asking, history, options
-from ai_lessons.doors.cli.command_context import Call, pass_call
+from ai_lessons.doors.cli import asking, options
 from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.terminal import is_terminal
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from ai_lessons.doors.cli.command_context import Call
     from ai_lessons.doors.terminal import View
     from ai_lessons.library.answers import Count
 
@@ -79,7 +79,6 @@ def find(call: Call, words: tuple[str, ...], given: Mapping[str, Any], *, only_r
 @options.type_option
 @search_options
 @click.option("--all", "every", is_flag=True, help="Also what something newer supersedes, with less score.")
-@pass_call
 def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
     """Search everything by meaning and by words.
 
@@ -105,7 +104,6 @@ def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
 @query_argument
 @options.resource_type_option
 @search_options
-@pass_call
 def search_resources(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
     """Search docs and scripts only."""
     find(call, words, given, only_resources=True)
@@ -149,7 +147,6 @@ SHOWN = "notice id handle kind title tags path frontmatter related section appro
     ),
 )
 @read_options
-@pass_call
 def show(call: Call, /, **given: Any) -> None:
     """Show one entry in full, with what is related to it."""
     read(call, **given)
@@ -167,7 +164,6 @@ def show(call: Call, /, **given: Any) -> None:
     ),
 )
 @read_options
-@pass_call
 def show_resource(call: Call, /, **given: Any) -> None:
     """Show a doc or a script in full, with its sections."""
     read(call, **given, command="show-resource")
@@ -194,7 +190,6 @@ def show_resource(call: Call, /, **given: Any) -> None:
 @click.option("--cwd", metavar="D", type=click.Path(), help="Run it in this folder.")
 @click.option("--timeout", metavar="S", type=click.FloatRange(0, min_open=True), help="Stop it after so many seconds.")
 @click.argument("args", metavar="[-- ARGS...]", nargs=-1, type=click.UNPROCESSED)
-@pass_call
 def run_resource(call: Call, ref: str, cwd: str | None, timeout: float | None, args: tuple[str, ...]) -> int:
     """Run a script; its exit code is ours.
 
@@ -222,7 +217,6 @@ def run_resource(call: Call, ref: str, cwd: str | None, timeout: float | None, a
 @options.version_option
 @click.option("--sort", type=click.Choice(SORTS), default="newest", show_default=True, help="Order.")
 @click.option("--limit", type=click.IntRange(0), default=LISTED, show_default=True, help="At most so many; 0 for all.")
-@pass_call
 def list_(call: Call, /, every: bool, **given: Any) -> None:
     """List entries, the newest first, without what was superseded. A big repository is not poured out: see --limit."""
     status = None if every or given["status"] == "all" else given["status"]
@@ -255,7 +249,6 @@ def list_(call: Call, /, every: bool, **given: Any) -> None:
 )
 @click.option("--error", metavar="FILE", help="What helps with this failure: command (`$ …`) and output; - reads it.")
 @click.option("--explain", is_flag=True, help="Name the lessons that were left out, each with the reason.")
-@pass_call
 def context(call: Call, /, explain: bool, error: str | None, **given: Any) -> None:
     """Show the rules and lessons for what one is about to do, or what helps with a failure."""
     given["error"] = (error if call.tool or not error else asking.read_text(error)) or ""
@@ -277,7 +270,6 @@ def counting(name: str) -> None:
     text = f"{name.capitalize()}, with the number of entries of each kind."
 
     @recall.command(name, help=text, examples=[f"ai-lessons recall {name}"])
-    @pass_call
     def command(call: Call) -> None:
         call.answer(getattr(library.browsing, name)(call.library), partial(render.counts, what=name[:-1]))
 
@@ -292,7 +284,6 @@ for counted in ("tags", "projects"):
     tool=Tool("versions", "project", "notice versions", "Versions of docs and scripts, the newest first.", reads=True),
 )
 @options.project_option
-@pass_call
 def versions(call: Call, project: str | None) -> None:
     """Versions, the newest first, with the number of entries of each kind."""
     found = library.browsing.versions(call.library, project)
@@ -305,4 +296,65 @@ def versions(call: Call, project: str | None) -> None:
     call.answer(found, text, data, framed=lambda value, root: framing.told(text(value, framing.BARE), root))
 
 
-recall.commands.update(history.part.commands)
+@recall.command(
+    "related",
+    examples=["ai-lessons recall related L-8F3K2A --depth 2"],
+    tool=Tool("related", "id=ref depth", "related", "Entries that links lead to, either way.", reads=True),
+)
+@options.id_argument
+@click.option("--depth", type=click.IntRange(1, 10), default=1, show_default=True, help="Steps over the graph.")
+def related(call: Call, ref: str, depth: int) -> None:
+    """Show what an entry is linked with, in both directions."""
+    call.answer(library.browsing.related(call.library, ref, depth), render.related)
+
+
+FORMATS = ("text", "dot", "mermaid")
+
+
+@recall.command(
+    "graph",
+    examples=["ai-lessons recall graph L-8F3K2A --depth 2", "ai-lessons recall graph --format mermaid"],
+)
+@click.argument("refs", metavar="[ID...]", nargs=-1, shell_complete=options.offer("id"))
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="How to draw it.")
+@click.option("--depth", type=click.IntRange(1, 10), default=1, show_default=True, help="Steps from these entries.")
+@click.option("--limit", type=click.IntRange(1), default=200, show_default=True, help="Most entries.")
+def graph(call: Call, refs: tuple[str, ...], form: str, depth: int, limit: int) -> None:
+    """Draw what is linked: around these entries, or everything."""
+    from ai_lessons.doors import render_graph
+
+    drawn = library.relating.graph(call.library, refs, depth=depth, most=limit)
+    call.answer(drawn, render_graph.FORMATS[form], paged=form == "text")
+
+
+@recall.command("log", examples=["ai-lessons recall log L-8F3K2A"])
+@options.id_argument
+def log(call: Call, ref: str) -> None:
+    """Show the history of an entry, from git."""
+    call.answer(library.browsing.log(call.library, ref), render.log, paged=True)
+
+
+@recall.command("diff", examples=["ai-lessons recall diff L-8F3K2A", "ai-lessons recall diff L-8F3K2A HEAD"])
+@options.id_argument
+@click.argument("rev", required=False)
+def diff(call: Call, ref: str, rev: str | None) -> None:
+    """Show how an entry differs from a commit (default: the last one)."""
+    text = library.browsing.diff(call.library, ref, rev)
+    if call.json or is_terminal(sys.stdout):
+        call.answer(text, render.diff, lambda text: {"diff": text}, paged=True)
+    else:
+        call.exactly(text)
+
+
+@recall.command("why", examples=["ai-lessons recall why L-8F3K2A"])
+@options.id_argument
+def why(call: Call, ref: str) -> None:
+    """Show where an entry comes from: who said it, from what, and who approved it."""
+    call.answer(library.provenance.why(call.library, ref), render_rules.why)
+
+
+@recall.command("why-told", examples=["ai-lessons recall why-told 00893aaf"])
+@click.argument("session", metavar="SESSION")
+def why_told(call: Call, session: str) -> None:
+    """Show what hooks told an agent in a session, why, and what came of it."""
+    call.answer(library.agent_hooks.why_told(call.options().state_dir, session), render.why_told)

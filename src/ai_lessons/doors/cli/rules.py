@@ -10,15 +10,15 @@ import click
 from ai_lessons import library
 from ai_lessons.doors import render_rules
 from ai_lessons.doors.cli import asking, options, review
-from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Command, Group, Tool
 from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.terminal import line
 from ai_lessons.errors import Refused, UsageError
-from ai_lessons.library.rule_answers import PromotionRequest, RuleDraft
+from ai_lessons.library.reports import PromotionRequest, RuleDraft
 
 if TYPE_CHECKING:
-    from ai_lessons.library.rule_answers import Decided
+    from ai_lessons.doors.cli.command_context import Call
+    from ai_lessons.library.reports import Decided
 
 EXIT_VIOLATED = 8  # `audit` found that the policy is violated: the code of what a policy forbids
 link_option = partial(click.option, metavar="ID", multiple=True, shell_complete=options.offer("id"))
@@ -44,8 +44,7 @@ to_contribute, to_admin = Group("contribute"), Group("admin")  # These commands 
 )
 @click.option("--title", required=True, metavar="T", help="What to do, in one sentence.")
 @click.option("--rationale", required=True, metavar="R", help="Why: which outcome is wanted.")
-@options.content_options[0]
-@options.content_options[1]
+@options.content_options
 @options.tags_option
 @options.project_option
 @click.option(
@@ -54,7 +53,6 @@ to_contribute, to_admin = Group("contribute"), Group("admin")  # These commands 
 @link_option("--link-lesson", "linked_lessons", help="Lesson that it rests on; may be given again.")
 @link_option("--link-script", "--link-doc", "linked_resources", help="Script that does it, or doc that describes it.")
 @options.allow_secret_option
-@pass_call
 def suggest_rule(call: Call, /, content: str | None, file: str | None, **given: Any) -> None:
     """Propose a rule, on a branch of its own. It is in force only once a person has approved it."""
     links = tuple(("", ref) for ref in (*given.pop("linked_lessons"), *given.pop("linked_resources")))
@@ -65,7 +63,6 @@ def suggest_rule(call: Call, /, content: str | None, file: str | None, **given: 
 
 @to_contribute.command("propose", examples=["ai-lessons contribute propose"])
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path())
-@pass_call
 def propose(call: Call, paths: tuple[str, ...]) -> None:
     """Turn rules that were edited in the folder into proposals; there the approved text comes back."""
     call.answer(library.proposing.propose(call.library, paths), render_rules.proposed)
@@ -83,7 +80,6 @@ def propose(call: Call, paths: tuple[str, ...]) -> None:
     ),
 )
 @click.option("--count", "only_count", is_flag=True, help="Only how many there are; quick.")
-@pass_call
 def pending_rules(call: Call, only_count: bool) -> None:
     """List the proposals that wait for a person, of local and remote branches."""
     opened = call.library
@@ -96,7 +92,6 @@ def pending_rules(call: Call, only_count: bool) -> None:
 
 @to_admin.command("review-rules", examples=["ai-lessons admin review-rules"])
 @click.option("--sign", is_flag=True, help="Add a record to every approval, signed with your SSH key.")
-@pass_call
 def review_rules(call: Call, sign: bool) -> None:
     """Go through the proposals on a terminal: approve, edit, reject, skip."""
     review.run(call, sign=sign)
@@ -114,7 +109,6 @@ def review_rules(call: Call, sign: bool) -> None:
 @options.project_option
 @click.option("--yes", is_flag=True, help="Do not show and ask; needed where there is no terminal.")
 @click.option("--sign", is_flag=True, help="Add a record, signed with your SSH key; also for rules that lack one.")
-@pass_call
 def approve_rule(call: Call, refs: tuple[str, ...], batch: str, project: str | None, yes: bool, sign: bool) -> None:
     """Approve proposals, which merges them; a rule is in force then. For people; agents are refused.
 
@@ -124,17 +118,10 @@ def approve_rule(call: Call, refs: tuple[str, ...], batch: str, project: str | N
     globs = tuple(ref for ref in refs if set("*?[") & set(ref))
     if batch or project or globs:
         if len(globs) < len(refs):
-            raise UsageError(
-                "ids and what names many cannot be given together", hint="approve those in a second command"
-            )
-        wanted = library.review.Batch(project or "", batch, globs)
-        many = review.many_confirmed(call, wanted, yes=yes)
-        title = " ".join(
-            filter(None, [f"of {project}" if project else "", f"of batch {batch.upper()}" if batch else ""])
-        )
-        call.answer(
-            library.review.approve_rules(call.library, many, title or "rules", sign=sign), render_rules.approved
-        )
+            raise UsageError("ids and what names many cannot be given together", hint="use two commands")
+        many = review.many_confirmed(call, library.review.Batch(project or "", batch, globs), yes=yes)
+        title = f"of {project}" if project else f"of batch {batch.upper()}" if batch else f"as {' '.join(globs)}"
+        call.answer(library.review.approve_rules(call.library, many, title, sign=sign), render_rules.approved)
         return
     if not refs:
         raise UsageError("nothing to approve is named", hint="an ID, a GLOB, --project or --batch; see pending-rules")
@@ -151,7 +138,6 @@ def approve_rule(call: Call, refs: tuple[str, ...], batch: str, project: str | N
 @to_admin.command("reject-rule", examples=['ai-lessons admin reject-rule R-5N1QTC --reason "Holds only for v3"'])
 @options.id_argument
 @click.option("--reason", default="", metavar="R", help="Why; whoever suggests it again is told.")
-@pass_call
 def reject_rule(call: Call, ref: str, reason: str) -> None:
     """Turn a proposal down; its text and the reason are kept. For people; agents are refused."""
     call.answer(library.review.reject_rule(call.library, ref, reason=reason), partial(render_rules.decided, "Rejected"))
@@ -160,7 +146,6 @@ def reject_rule(call: Call, ref: str, reason: str) -> None:
 @to_admin.command("revoke-rule", examples=["ai-lessons admin revoke-rule R-5N1QTC --yes"])
 @options.id_argument
 @click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
-@pass_call
 def revoke_rule(call: Call, ref: str, yes: bool) -> None:
     """Take a rule out of force by a signed record, where approvals are signed. For people; agents are refused."""
     if not (yes or call.can_ask):
@@ -172,7 +157,6 @@ def revoke_rule(call: Call, ref: str, yes: bool) -> None:
 
 @to_admin.command("trust-keys", examples=["ai-lessons admin trust-keys --yes"])
 @click.option("--yes", is_flag=True, help="Do not show and ask; needed where there is no terminal.")
-@pass_call
 def trust_keys(call: Call, yes: bool) -> None:
     """Trust the keys on the repository's list of signers to approve rules, as it stands now. Agents are refused."""
     ask = (lambda _question, _keys: True) if yes else asking.ask_keys if call.can_ask else None
@@ -182,7 +166,6 @@ def trust_keys(call: Call, yes: bool) -> None:
 @to_admin.command("audit", examples=["ai-lessons admin audit", "ai-lessons admin audit --acknowledge"])
 @click.option("--acknowledge", is_flag=True, help="Accept what raises an alarm, once a person has looked at it.")
 @click.option("--yes", is_flag=True, help="With --acknowledge: do not ask; needed where there is no terminal.")
-@pass_call
 def audit(call: Call, acknowledge: bool, yes: bool) -> int:
     """Show who approved what, when and how; exit code 8 if a rule violates the policy."""
     ask = (lambda _alarms: True) if yes else asking.ask_about_alarms if call.can_ask else None
@@ -213,7 +196,6 @@ def audit(call: Call, acknowledge: bool, yes: bool) -> int:
 @click.option("--reason", default="", metavar="R", help="Why; for the people who decide about it there.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, with the evaluation; write nothing.")
 @options.allow_secret_option
-@pass_call
 def promote(call: Call, /, ref: str, to: str, **given: Any) -> None:
     """Bring an entry to another tier: a copy to yours or the project's, a proposal to an enterprise's."""
     wanted = PromotionRequest(**given, person=not call.tool)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ai_lessons import library
 from ai_lessons.doors import encode, render_transfer
 from ai_lessons.doors.cli.asking import until_valid
-from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Group
 from ai_lessons.errors import Conflict, UsageError
+
+if TYPE_CHECKING:
+    from ai_lessons.doors.cli.command_context import Call
 
 LOG, GROOVE, SQLITE, MARKDOWN, AGENTS = "lessons-jsonl", "groove", "ai-lessons-sqlite", "markdown", "agents-md"
 FORMATS = (GROOVE, LOG, SQLITE, MARKDOWN, AGENTS)
@@ -35,7 +38,6 @@ remote_option = click.option("--remote", metavar="R", help="The remote, where th
 
 @part.command("sync", examples=["ai-lessons admin sync", "ai-lessons admin sync --remote origin"])
 @remote_option
-@pass_call
 def sync(call: Call, remote: str | None) -> int:
     """Share: commit what waits, fetch, merge, push. Exit code 5 if a file needs a decision of yours.
 
@@ -53,7 +55,6 @@ def sync(call: Call, remote: str | None) -> int:
     "--take", type=click.Choice(["ours", "theirs", "edit"]), help="Settle it: one version, or your own of both."
 )
 @remote_option
-@pass_call
 def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None) -> None:
     """Show what the last sync could not merge, both versions, or settle one of them with --take."""
     if take is None:
@@ -73,7 +74,6 @@ def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None)
 @part.command("recover", examples=["ai-lessons admin recover --list", "ai-lessons admin recover"])
 @click.argument("refs", metavar="[ID]...", nargs=-1)
 @click.option("--list", "only_list", is_flag=True, help="Only show what is kept.")
-@pass_call
 def recover(call: Call, refs: tuple[str, ...], only_list: bool) -> None:
     """Bring back writes that git stash, clean or reset took away before their commit: all, or by id or path."""
     done = library.syncing.recover(call.library, refs, only_list=only_list)
@@ -82,7 +82,6 @@ def recover(call: Call, refs: tuple[str, ...], only_list: bool) -> None:
 
 @part.command("undo", examples=["ai-lessons admin undo", "ai-lessons admin undo 2"])
 @click.argument("count", metavar="[N]", type=click.IntRange(min=1), default=1)
-@pass_call
 def undo(call: Call, count: int) -> None:
     """Take back the last job of this program, or the last N, each by a new commit. Decisions about rules stay."""
     call.answer(library.syncing.undo(call.library, count), render_transfer.undone)
@@ -100,7 +99,6 @@ def undo(call: Call, count: int) -> None:
 @click.argument("file", metavar="FILE", type=click.Path())
 @click.option("--to", "form", metavar="FORM", type=click.Choice(TARGETS), default=GROOVE, help=f"{', '.join(TARGETS)}.")
 @click.option("--project", metavar="P", help="Only this project; and, of rules, the global ones.")
-@pass_call
 def export(call: Call, file: str, form: str, project: str | None) -> None:
     """Write every entry into one JSON file (- is stdout), or the rules in force into files that agents read.
 
@@ -132,7 +130,6 @@ def export(call: Call, file: str, form: str, project: str | None) -> None:
 )
 @click.option("--project", metavar="P", help="Where notes and instructions go (default: global).")
 @dry_option
-@pass_call
 def import_file(call: Call, file: str, form: str | None, project: str | None, dry_run: bool) -> None:
     """Take over what another tool, or another repository, kept. Twice adds nothing; rules become proposals.
 
@@ -164,7 +161,6 @@ def guess(file: Path) -> str:
 
 @part.command("migrate", examples=["ai-lessons admin migrate", "ai-lessons admin migrate --dry-run"])
 @dry_option
-@pass_call
 def migrate(call: Call, dry_run: bool) -> None:
     """Bring the repository to the newest file format: a tag, then one commit, which `undo` takes back."""
-    call.answer(library.migrating.migrate(call.library, dry_run=dry_run), render_transfer.migrated)
+    call.answer(library.setup.migrate(call.library, dry_run=dry_run), render_transfer.migrated)

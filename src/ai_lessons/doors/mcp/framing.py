@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Approval
     from ai_lessons.library.lessons import Loaded
-    from ai_lessons.library.rule_answers import Pending
+    from ai_lessons.library.reports import Pending
     from ai_lessons.library.running import Ran
 
 NOTICE = (

@@ -7,7 +7,7 @@ import logging
 from contextlib import suppress
 from functools import partial
 from pathlib import Path  # noqa: TC003  # pydantic reads it while it runs
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import anyio.to_thread
 import click
@@ -148,7 +148,7 @@ def schema_of(param: click.Parameter, *, single: bool) -> Data:
 class ToolCall(Call):
     """What a command is given when an agent calls it: the library of the pool, and an answer that is kept."""
 
-    tool = True
+    tool: ClassVar[bool] = True
 
     def __init__(self, pool: SessionPool, tool: Tool) -> None:
         super().__init__(json=True)
