@@ -64,6 +64,29 @@ def test_from_the_second_question_on_vectors_are_compared_in_memory_with_the_sam
         assert [hit.score for hit in found] == pytest.approx([hit.score for hit in by_table], abs=1e-5)
 
 
+@pytest.mark.parametrize("wanted", [PassageFilter(), PassageFilter(project="own")], ids=["all", "a project"])
+def test_from_the_second_question_on_texts_are_taken_from_memory_with_the_same_answer(
+    world: World, monkeypatch: pytest.MonkeyPatch, wanted: PassageFilter
+) -> None:
+    by_table = world.index.candidates("number 7 of the project", wanted, 20).text
+    world.index.candidates("another question")
+    monkeypatch.setattr(table.Passages, "by_text", lambda *_: pytest.fail("rows were read"))
+    assert world.index.candidates("number 7 of the project", wanted, 20).text == by_table
+    assert len(by_table) > 1
+
+
+@pytest.mark.parametrize(("away", "kept"), [(False, False), (True, True)])
+def test_more_is_kept_of_an_index_in_object_storage(
+    world: World, monkeypatch: pytest.MonkeyPatch, away: bool, kept: bool
+) -> None:
+    monkeypatch.setattr(query, "MOST_KEPT", 69)
+    passages = world.index.in_use()
+    assert passages is not None
+    keeping = query.KeptVectors(away=away)
+    assert keeping.of(passages, (1, 1), "one question") is None
+    assert (keeping.of(passages, (1, 1), "another") is not None) is kept
+
+
 def test_what_others_write_is_found_at_once_although_vectors_are_in_memory(world: World) -> None:
     reader = world.open()
     for _ in range(3):
