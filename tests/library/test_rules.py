@@ -354,7 +354,7 @@ def test_the_count_is_remembered_until_something_moves(world: World, monkeypatch
     made = suggest(world)
     assert rules_in_force.pending_count(world.fresh()) == 1
     with monkeypatch.context() as patch:
-        patch.setattr("ai_lessons.library.review.count", lambda _: 99)
+        patch.setattr("ai_lessons.library.proposal_context.ProposalContext.count", lambda _: 99)
         assert rules_in_force.pending_count(world.fresh()) == 1
     world.git(world.root, "branch", "-D", made.branch)
     assert rules_in_force.pending_count(world.fresh()) == 0

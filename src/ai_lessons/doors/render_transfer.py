@@ -11,10 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ai_lessons.doors.terminal import View
-    from ai_lessons.library.exporting import Exported
-    from ai_lessons.library.import_bundle import Ported
     from ai_lessons.library.setup import Host, Migrated
     from ai_lessons.library.syncing import Conflicts, Recovered, Resolved, Synced, TornEntry, Undone
+    from ai_lessons.library.transfer import Exported, Ported
 
 REVIEW = "Rules count once a person has approved them: ai-lessons admin review-rules"
 DRY = "Nothing was written. Without --dry-run this is what would be done."

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from ai_lessons.library.opened import Library
     from ai_lessons.repository.proposals import Waiting
 
-
 WRITERS_NAMED = 5  # Of so many people it is told how many of their proposals are not listed
 
 

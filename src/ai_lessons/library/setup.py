@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from ai_lessons.library.opened import Library
     from ai_lessons.library.options import Options
 
-
 LISTED = 20  # So many reasons are named; who pushes reads them in a terminal
 
 

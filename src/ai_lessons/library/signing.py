@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from ai_lessons.repository.proposals import Waiting
     from ai_lessons.repository.worktree import Worktree
 
-
 COMMAND = "ai-lessons admin trust-keys"
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from ai_lessons.doors.cli.command_context import Call
 
-
 IDS = options.offer("id")
 RELATION = options.OneOf(Relation, "relation")
 HOW_SURE = f"How sure it is: {options.CONFIDENCE.listed}."
