@@ -36,10 +36,12 @@ if TYPE_CHECKING:
 WRITERS_NAMED = 5  # Of so many people it is told how many of their proposals are not listed
 
 
-def pending_rules(opened: Library) -> tuple[Pending, ...]:
-    """Every proposal that waits for a person, of branches here and on remotes, oldest first."""
-    parts = opened.primary
-    with desk(parts) as at:
+def pending_rules(opened: Library, *, unsigned: bool = False) -> tuple[Pending, ...]:
+    """Every proposal that waits for a person, of branches here and on remotes, oldest first.
+
+    `unsigned`: also what is on the approval branch and lacks signatures, of rules that nobody proposes anything for.
+    """
+    with desk(opened.primary) as at:
         found = [_pending(at, one) for one in at.waiting]
         more = at.some.left_out.most_common()
         if found and more:
@@ -47,7 +49,9 @@ def pending_rules(opened: Library) -> tuple[Pending, ...]:
             said = [f"{number} more of {writer}" for writer, number in named]
             said += [f"{sum(number for _, number in rest)} more of {len(rest)} other people"] if rest else []
             found[-1] = found[-1]._replace(left_out=tuple(said))
-        return tuple(found)
+        proposed = {one.id for one in found}
+        lacking = library.signing.unsigned_rules(at) if unsigned else ()
+        return (*found, *(one for one in lacking if one.id not in proposed))
 
 
 def _pending(at: ProposalContext, one: Waiting) -> Pending:
