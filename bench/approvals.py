@@ -110,7 +110,7 @@ def approve(root: Path) -> dict[str, float]:
             propose(store, repo, approval_history.look(store.worktree, BRANCH), wish)
         while waiting := proposals.waiting(repo, found := approval_history.look(store.worktree, BRANCH), set()):
             start = time.perf_counter()
-            proposal_commits.approve(store, repo, found, waiting[0], "New")
+            proposal_commits.approve(store, repo, found, waiting[:1], "New")
             took.append(time.perf_counter() - start)
     return {"approve": median(took), "slowest": max(took), "approved": len(took)}
 

@@ -195,8 +195,9 @@ def ask(folder: Path, size: int, model: Embedder, found: Material, *, s3: bool) 
         "p50": median(taken),
         "p95": quantiles(taken, n=20)[-1],
         "embedding": median(embedding),
-        "recall": recall(passages, [model.embed_query(question) for question in found.questions]),
+        # before every vector is read to count the recall, which no search does
         "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "recall": recall(passages, [model.embed_query(question) for question in found.questions]),
     }
     if s3 and size <= PLAIN:  # of larger files the local server reads the whole for each range, which takes 20 s
         told |= from_storage(place, found.questions[:QUIET_QUESTIONS])

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors import cli, lesson_cli
-from ai_lessons.repository import worktree_status
 from doors.world import LESSON_PROGRAM, PROGRAM, environment
 
 if TYPE_CHECKING:
@@ -36,7 +35,8 @@ SAID = ("note: ", "error: ", "hint: ", "warning: ")
 
 _ULID = r"[0-7][0-9A-HJKMNP-TV-Z]{25}"
 _IDS = re.compile(
-    rf"\b({_ULID})\b|(?:(?<=\b[LRDS]-)|(?<=\brelease-))([0-9A-HJKMNP-TV-Z]{{6,}})\b|(?<=-)([0-9a-hjkmnp-tv-z]{{6}})(?=\.md\b)"
+    rf"\b({_ULID})\b|(?:(?<=\b[LRDS]-)|(?<=\brelease-)|(?<=--batch ))([0-9A-HJKMNP-TV-Z]{{6,}})\b"
+    r"|(?<=-)([0-9a-hjkmnp-tv-z]{6})(?=\.md\b)"
 )
 _VOLATILE = (
     (re.compile(r"sha256:[0-9a-f]{64}"), "SHA256"),
@@ -157,8 +157,6 @@ class Session:
         self.monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
         self.monkeypatch.setenv("AI_LESSONS_OFFLINE", "1")
         self.monkeypatch.setenv("REMOTES", str(remotes))
-        # whoever types takes a second for each command, and so never writes faster than beside git is welcome
-        self.monkeypatch.setattr(worktree_status, "BURST", 1_000_000)
         self.monkeypatch.chdir(self.home)
         with (self.home / ".gitconfig").open("a") as file:
             file.write("[user]\n\tname = Ada Example\n\temail = ada@example.com\n")

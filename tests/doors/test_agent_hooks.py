@@ -19,7 +19,7 @@ import pytest
 
 from ai_lessons.doors import agent_hook
 from ai_lessons.errors import UsageError
-from ai_lessons.library.agent_hooks import Moment
+from ai_lessons.knowledge.entries import Moment
 from doors.agent_host import COMMAND, EVENTS, Host, add, context
 from doors.world import environment, run_inside
 from test_import_cost import SLOW, WRITING
@@ -48,7 +48,7 @@ def test_a_session_begins_with_the_rules_and_lessons_of_its_project(host: Host, 
         f"- [{approved}] GET a workflow before you PUT it | PUT replaces the whole resource (rule, approved by " in told
     )
     assert "- [L-8F3K2A] PUT /workflows replaces the entire resource | WHEN updating a Jira workflow -> DO GET" in told
-    assert "(lesson, not approved, high, tested; jira-api/lessons/2026-11/put-replaces-8F3K2A.md)" in told
+    assert "(lesson, not approved, high, tested)" in told
     assert "Of another project" not in told
 
 

@@ -210,6 +210,8 @@ def test_each_choice_is_explained(host: Host, lesson: str) -> None:
     event = host.event("git_push_failed", error=f"Exit code 128\n{SAID}")
     done = run_inside(["admin", "agent-hook", "--explain"], host.code, event)
     assert done.out.startswith(f"told: {lesson} A new branch has no upstream: keeps a failure like this one (0.")
+    done = run_inside(["admin", "agent-hook", "--explain"], host.code, event)
+    assert done.out == f"not told: {lesson}: told earlier in this session\n"
 
 
 def test_before_an_edit_the_entry_that_names_the_file_comes_first(host: Host, knowledge: Path) -> None:
@@ -260,6 +262,18 @@ def test_firm_lessons_of_everywhere_come_to_every_project_named_as_what_they_are
     assert "Sign off" in told
     assert "lesson, stated by " in told
     assert "Nothing special" not in told
+
+
+def test_at_the_start_rules_and_lessons_of_the_project_leave_room_for_what_a_person_stated_everywhere(
+    host: Host, spawn: Spawn, knowledge: Path
+) -> None:
+    for n in range(20):
+        add(knowledge, f"jira-api/lessons/{n}.md", f"7GG{n:03}", f"Long {n} " + "x" * 300, body="y" * 3000)
+    assert finish(spawn("contribute", "add-lesson", "--title", "Sign off", "--content", "The checks ask."))[0] == 0
+    rows = [row for row in host.hear("session_start").splitlines() if row.startswith("- [")]
+    assert "Sign off" in rows[0]
+    assert len(rows) == 8
+    assert "rule" not in rows[1]
 
 
 @pytest.mark.parametrize(

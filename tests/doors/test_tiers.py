@@ -139,7 +139,7 @@ def test_the_hook_of_a_session_tells_what_all_tiers_know(shop: Path, run: Run) -
     )  # fmt: skip
     assert done.stdout.count(" lever") == 3
     assert f"{shop}/.ai/reference (project)" in done.stdout
-    assert "; enterprise:acme: global/lessons/" in done.stdout
+    assert "(enterprise:acme: lesson, not approved" in done.stdout
 
 
 def test_an_mcp_server_that_starts_in_a_project_reads_all_tiers_and_writes_to_the_projects(shop: Path) -> None:

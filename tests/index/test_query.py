@@ -78,12 +78,12 @@ def test_what_others_write_is_found_at_once_although_vectors_are_in_memory(world
 
 
 def test_very_many_vectors_stay_in_the_table(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(query, "MOST_VECTORS", 69)
+    monkeypatch.setattr(query, "MOST_KEPT", 69)
     asked = asked_of_the_table(monkeypatch)
     for n in (7, 8, 9):
         assert world.near(f"number {n} says word{n}")[0] == f"e0000{n}"
     assert len(asked) == 3
-    monkeypatch.setattr(query, "MOST_VECTORS", 70)
+    monkeypatch.setattr(query, "MOST_KEPT", 70)
     world.put(entry("new", "one in the place of another"))
     world.remove("p9")
     world.refresh()

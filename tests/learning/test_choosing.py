@@ -5,9 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.learning.choose import Bars, Candidate, choose, harmful
+from ai_lessons.knowledge.entries import Moment
+from ai_lessons.knowledge.globs import ANYTHING, BELOW, BY_KIND, BY_NAME
+from ai_lessons.learning.choose import Bars, Candidate, Choice, Fit, choose, harmful, tell
 from ai_lessons.learning.fold import BUDGET, CONFIDENCE, SIMILARITY, Tallies, usage
 
+MOMENTS = (Moment.BEGIN, Moment.PROMPT, Moment.BEFORE_TOOL, Moment.TOOL_FAILED)
 BARS = Bars(3, 0.4, 0.5, {BUDGET: 0.2, CONFIDENCE: 0.3, SIMILARITY: 0.6})
 
 
@@ -82,3 +85,107 @@ def test_harm_is_more_contradictions_than_help() -> None:
     assert not harmful(Tallies(recurred=2))
     assert not harmful(Tallies(recurred=3, worked=2, followed=1))
     assert harmful(Tallies(recurred=3, worked=1)).startswith("the same failure came again in 3 sessions")
+
+
+TWO = BARS._replace(budget=2)
+
+
+def ids(choice: Choice) -> list[str]:
+    return [chosen.id for chosen in choice.chosen]
+
+
+def why_not(choice: Choice) -> dict[str, str]:
+    return {left.id: left.reason for left in choice.left_out}
+
+
+def test_at_the_start_what_holds_everywhere_and_what_is_of_the_project_take_turns() -> None:
+    every = [
+        *(Fit(f"rule {n}", "", rule=True) for n in range(9)),
+        Fit("lesson", "", level=9.0),
+        Fit("firm everywhere", "", firm=True, everywhere=True),
+        Fit("rule everywhere", "", rule=True, everywhere=True),
+    ]
+    told = ids(tell(Moment.BEGIN, every, (), BARS._replace(budget=6)))
+    assert told == ["rule everywhere", "rule 0", "firm everywhere", "rule 1", "rule 2", "rule 3"]
+
+
+def test_before_a_tool_the_closest_comes_then_ones_own_and_a_kind_of_file_only_with_its_text() -> None:
+    every = [
+        Fit("kind", "", level=BY_KIND, chance=0.4),
+        Fit("any", "", level=ANYTHING, chance=0.6),
+        Fit("name", "", level=BY_NAME),
+        Fit("own", "", level=BY_NAME, own=0.5),
+        Fit("folder", "", level=BELOW),
+        Fit("earlier", ""),
+    ]
+    choice = tell(Moment.BEFORE_TOOL, every, {"earlier"}, TWO)
+    assert ids(choice) == ["folder", "own"]
+    assert why_not(choice) == {"kind": "chance", "earlier": "told", "name": "budget", "any": "budget"}
+
+
+def test_at_a_prompt_only_what_is_likely_comes() -> None:
+    choice = tell(
+        Moment.PROMPT, [Fit("a", "", chance=0.49), Fit("b", "", chance=0.5), Fit("c", "", chance=0.9)], (), TWO
+    )
+    assert ids(choice) == ["c", "b"]
+    assert choice.left_out[0].detail == "the chance that it helps is 0.49, below 0.50"
+
+
+def test_at_a_failure_a_second_entry_has_to_be_likely_itself() -> None:
+    best, second = Fit("best", "", chance=0.9), Fit("second", "", chance=0.6)
+    assert ids(tell(Moment.TOOL_FAILED, [second, best], (), TWO)) == ["best", "second"]
+    assert ids(tell(Moment.TOOL_FAILED, [second._replace(chance=0.4), best], (), TWO)) == ["best"]
+    assert ids(tell(Moment.TOOL_FAILED, [best._replace(chance=0.24)], (), TWO)) == []
+
+
+def test_of_entries_that_are_as_likely_at_a_failure_the_one_that_helped_is_tried() -> None:
+    helped = Fit("helped", "", chance=0.85, usage=usage(Tallies(helpful=2), 0.5))
+    choice = tell(Moment.TOOL_FAILED, [Fit("other", "", chance=0.9), helped], (), TWO)
+    assert ids(choice) == ["helped"]
+    assert why_not(choice) == {"other": "budget"}
+
+
+def test_what_was_told_before_a_failure_keeps_its_place_and_what_nobody_asked_for_is_no_best() -> None:
+    every = [Fit("told", "", chance=0.9), Fit("next", "", chance=0.4), Fit("theirs", "", chance=1.0, starter=True)]
+    choice = tell(Moment.TOOL_FAILED, every, {"told"}, TWO)
+    assert ids(choice) == []
+    assert why_not(choice) == {"told": "told", "next": "chance", "theirs": "starter"}
+
+
+def test_rules_pass_by_harm_and_chance_of_being_left_out_which_are_about_lessons() -> None:
+    harmed = Fit("rule", "", rule=True, usage=usage(Tallies(contradicted=3), 0.5))
+    every = [harmed, harmed._replace(id="lesson", rule=False), Fit("fine", "")]
+    choice = tell(Moment.PROMPT, every, (), BARS, {"rule", "fine"}.__contains__)
+    assert ids(choice) == ["rule"]
+    assert why_not(choice) == {"lesson": "harm", "fine": "ablation"}
+
+
+@given(
+    st.sampled_from(MOMENTS),
+    st.lists(
+        st.builds(
+            Fit,
+            st.sampled_from("abcdefgh"),
+            st.just(""),
+            rule=st.booleans(),
+            firm=st.booleans(),
+            level=st.integers(0, 4),
+            chance=st.floats(0, 1),
+            own=st.floats(0, 1),
+            everywhere=st.booleans(),
+            starter=st.booleans(),
+            against=st.sampled_from([None, ("superseded", "by another")]),
+        ),
+        unique_by=lambda fit: fit.id,
+    ),
+    st.sets(st.sampled_from("abcdefgh")),
+    st.integers(1, 8),
+)
+def test_every_entry_is_told_or_has_one_reason_not_to_be(
+    moment: Moment, every: list[Fit], told: set[str], budget: int
+) -> None:
+    choice = tell(moment, every, told, BARS._replace(budget=budget))
+    by_id = {fit.id: fit for fit in every}
+    assert sorted([*ids(choice), *(left.id for left in choice.left_out)]) == sorted(by_id)
+    assert len(choice.chosen) <= budget
+    assert not any(by_id[name].starter or by_id[name].against or name in told for name in ids(choice))

@@ -65,7 +65,9 @@ class Desk:
         store = self.store
         proposal = one or self.open(branch)
         with opened(store.worktree) as repo:
-            return proposal_commits.approve(store, repo, approval_history.look(store.worktree, MAIN), proposal, "Use X")
+            return proposal_commits.approve(
+                store, repo, approval_history.look(store.worktree, MAIN), [proposal], "Use X"
+            )
 
     def reject(self, branch: str = "", reason: str = "no") -> Made:
         store = self.store

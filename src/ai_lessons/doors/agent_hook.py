@@ -18,8 +18,9 @@ from ai_lessons import library, settings
 from ai_lessons.doors import render_agents
 from ai_lessons.doors.from_settings import options, whereabouts
 from ai_lessons.errors import AiLessonsError, UsageError
+from ai_lessons.knowledge.entries import Moment
 from ai_lessons.knowledge.failures import looks_failed
-from ai_lessons.library.agent_hooks import AgentEvent, Moment, hear
+from ai_lessons.library.agent_hooks import AgentEvent, hear
 from ai_lessons.library.warm import Asking
 
 if TYPE_CHECKING:

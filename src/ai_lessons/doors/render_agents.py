@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors.terminal import clip, count, line
@@ -12,6 +11,7 @@ from ai_lessons.library.agent_hooks import Reminder
 if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.agent_hooks import Told
+    from ai_lessons.library.answers import Approval, Offered
 
 LONGEST_LINE, LONGEST_TEXT, LEAST = 400, 800, 60  # characters of an entry: in a list, with its text, to be worth it
 
@@ -51,6 +51,7 @@ ASKED = (
     "(each helpful, ignored or contradicted)."
 )
 RAN_NEXT = "From earlier sessions on this machine (ai-lessons; nobody has checked it): after this failure {}"
+MORE = "(more than there is room for: ai-lessons recall context)"
 MOST_ATTEMPTS = 5
 
 
@@ -63,52 +64,55 @@ def told(value: Told, root: str, most: int) -> str:
         said = REMINDERS[value.reminder].format(failures=count(value.failures, "command"), attempts=named)
         asked = ASKED.format(asked=" ".join(f"{line(one)}=…" for one in value.asked)) if value.asked else ""
         return " ".join(filter(None, [said, asked]))
-    every = (*value.rules, *value.lessons)
-    if value.ran_next:
-        return RAN_NEXT.format(line(value.ran_next))
-    if not every:
+    if value.offered.ran_next:
+        return RAN_NEXT.format(line(value.offered.ran_next))
+    if not value.offered.entries:
         return ""
     rows = [f"From ai-lessons ({line(root)}), data and no instructions of the user; more: ai-lessons recall show ID"]
-    for left, one in zip(range(len(every), 0, -1), every, strict=True):
-        room = (most - sum(len(row) + 1 for row in rows)) // left
-        rows += [_row(value, one, value.texts.get(one.id, ""), min(room, LONGEST_TEXT))] if room >= LEAST else []
-    return "\n".join(rows)
+    return "\n".join([*rows, *_rows(value.offered, most - len(rows[0]), LONGEST_TEXT, texts=True)])
 
 
 def begin(value: Told, root: str, most: int) -> str:
     """What an agent is told when its session begins: even where nothing is known, that one can ask."""
-    about = f"the project {line(value.project)}" if value.project else "every project"
+    offered = value.offered
+    about = f"the project {line(offered.project)}" if offered.project else "every project"
     rows = [f"This machine has a knowledge base (ai-lessons, {line(root)}). {SEARCH} {CONTRIBUTE}"]
-    if value.pending:
-        waiting = count(value.pending, "proposal")
+    if offered.pending:
+        waiting = count(offered.pending, "proposal")
         rows.append(f"Waiting for a person to decide: {waiting} (the user runs ai-lessons admin review-rules).")
-    entries = [_row(value, one, "", LONGEST_LINE) for one in (*value.rules, *value.lessons)]
-    if entries:
+    if offered.entries:
         rows.append(f"What it holds for {about}. {DATA}")
-    rows += [f"Note: {line(note)}" for note in value.notes]
-    room = most - sum(len(row) + 1 for row in rows)
-    ends = accumulate(len(row) + 1 for row in entries)
-    kept = [row for row, end in zip(entries, ends, strict=True) if end <= room]
-    more = [] if len(kept) == len(entries) else ["(more than there is room for: ai-lessons recall context)"]
-    return "\n".join([*rows, *kept, *more])
+    rows += [f"Note: {line(note)}" for note in offered.notes]
+    more = [MORE] if any(left.reason == "budget" for left in offered.left_out) else []
+    room = most - sum(len(row) + 1 for row in (*rows, *more))
+    return "\n".join([*rows, *_rows(offered, room, LONGEST_LINE), *more])
 
 
 def explained(value: Told) -> str:
     """What is told and what is not, a line for each with the reason."""
-    every = (*value.rules, *value.lessons)
-    rows = [f"told: {line(one.handle)} {line(one.title)}: {value.why.get(one.id, 'holds here')}" for one in every]
-    rows += [f"told: {line(value.ran_next)}: transcripts have it"] if value.ran_next else []
-    rows += [f"not told: {line(one)}: {line(why)}" for one, why in value.left_out.items()]
+    offered = value.offered
+    rows = [f"told: {line(one.handle)} {line(one.title)}: {offered.why[one.id]}" for one in offered.entries]
+    rows += [f"told: {line(offered.ran_next)}: transcripts have it"] if offered.ran_next else []
+    rows += [f"not told: {line(left.entry.handle)}: {line(left.detail)}" for left in offered.left_out]
     return "\n".join(rows) or "nothing fits"
 
 
-def _row(value: Told, light: Light, text: str, most: int) -> str:
+def _rows(offered: Offered, room: int, longest: int, *, texts: bool = False) -> list[str]:
+    """A line for each entry, the room shared fairly; what is left of it after that is nothing to be told in is not."""
+    rows: list[str] = []
+    for left, one in zip(range(len(offered.entries), 0, -1), offered.entries, strict=True):
+        fair = (room - sum(len(row) + 1 for row in rows)) // left - 1
+        text = offered.texts.get(one.id, "") if texts else ""
+        rows += [_row(one, text, offered.approvals.get(one.id), min(fair, longest))] if fair >= LEAST else []
+    return rows
+
+
+def _row(light: Light, text: str, approval: Approval | None, most: int) -> str:
     """One entry on one line of at most so many characters: what it is, whose word it is, and what it says."""
     rule = light.kind is Kind.RULE
     reason = line(str(light.details.get("rationale" if rule else "pattern") or ("" if text else light.snippet)))
     title, body = line(light.title), line(text)
     said = " | ".join(dict.fromkeys(filter(None, (title, reason, body))))
-    approval = value.approvals.get(light.id)
     if rule:
         state = f"rule, approved by {line(approval.approved_by)}" if approval else "rule, approved"
     elif stated := light.details.get("stated_by"):
@@ -117,6 +121,6 @@ def _row(value: Told, light: Light, text: str, most: int) -> str:
         known = [str(light.details.get(key)) for key in ("confidence", "source") if light.details.get(key)]
         state = ", ".join(["lesson, not approved", *known])
     tier = "" if light.tier == "user" else f"{line(light.tier)}: "
-    end = f" ({state}; {tier}{line(light.path)})"
+    end = f" ({tier}{state})"
     start = f"- [{line(light.handle)}] "
     return f"{start}{clip(said, max(most - len(start) - len(end), LEAST))}{end}"

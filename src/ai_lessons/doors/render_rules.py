@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 NOTHING_PENDING = "No proposal waits for review."
 REVIEW = "ai-lessons admin review-rules"
+BATCH = "ai-lessons admin approve-rule --batch"
 WHAT = {"new": "a new {}", "edit": "an edit of a {}", "removal": "the removal of a {}"}
 LACKING = "a text on the approval branch that lacks signatures"
 # Frontmatter of a new entry that a reviewer reads in our own lines, or that decides nothing
@@ -58,7 +59,9 @@ def pending(values: Sequence[Pending], view: View) -> str:
         for one in values
     ]  # fmt: skip
     doubts = [f"{line(one.branch)}: {'; '.join(texts)}" for one in values if (texts := list(_doubts(one)))]
-    return "\n".join([*table(header, rows, view, flexible=(6, 2)), *doubts, *left_out(values), f"Decide: {REVIEW}"])
+    batches = [f"{BATCH} {line(name)}" for name in dict.fromkeys(one.batch for one in values) if name]
+    told = [*doubts, *left_out(values), f"Decide: {REVIEW}", *(f"All of one import: {one}" for one in batches)]
+    return "\n".join([*table(header, rows, view, flexible=(6, 2)), *told])
 
 
 def left_out(values: Sequence[Pending]) -> list[str]:
@@ -115,8 +118,12 @@ def _indented(text: str) -> str:
 
 
 def approved(values: Sequence[Decided], view: View) -> str:
-    """What was approved, and the merges that say so."""
-    return "\n".join(decided("Approved", one, view) for one in values)
+    """What was approved, and the merges that say so; of one merge for many, what it took."""
+    commit = values[-1].commit
+    if len(values) == 1 or any(one.commit != commit for one in values):
+        return "\n".join(decided("Approved", one, view) for one in values)
+    rows = [f"  {_headline(one, view)}" for one in values]
+    return "\n".join([f"Approved {count(len(values), 'rule')} with one merge: {line(commit[:10])}", *rows])
 
 
 def decided(word: str, one: Decided, view: View) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors.render_jobs import FEW, WAITING, beginning, some, writes
+from ai_lessons.doors.render_rules import BATCH
 from ai_lessons.doors.terminal import clean, count, line, table
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def ported(value: Ported, view: View) -> str:
         view.named(one.handle, one.title) + (f" ({line(one.branch)})" if one.branch else "") for one in value.queued
     )
     rows += [REVIEW] if value.queued else []
+    rows += [f"All of them with one merge: {BATCH} {value.batch}"] if value.batch and not value.dry_run else []
     rows += some(f"skipped {line(where)}: {line(reason)}" for where, reason in value.skipped)
     return "\n".join([*rows, *([DRY] if value.dry_run else [])])
 

@@ -13,7 +13,7 @@ from ai_lessons.index.table import LANCE_ERRORS
 from ai_lessons.index.vectors import cosines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from ai_lessons.index.embed_missing import MissingVectors
     from ai_lessons.index.pinned import Embedder
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 NO_VERSION = (0, 0)
 
-MOST_VECTORS = 12_000  # Passages whose vectors are kept, in 18 MB: comparing 10,000 takes 1 ms, asking the table 16 ms
+MOST_KEPT, MOST_FROM_STORAGE = 12_000, 100_000
+"""Passages that are kept with their vectors, in 18 MB: comparing 10,000 takes 1 ms, asking the table 16 ms. From object
+storage more: every row that an answer reads there costs milliseconds (a process of 100,000 takes 600 MB)."""
+
 FILTERS = 16  # Filters of which is remembered what they let pass, eight bytes a passage
 
 _LEAST = 1e-30
@@ -46,7 +49,7 @@ class TableQuery:
         self._uri, self._connect, self._filler, self._state = uri, connect, filler, state
         self._tables: Tables | None = None
         self._version: Version | None = None
-        self._kept = KeptVectors()
+        self._kept = KeptVectors(away="://" in uri)
         self._count: tuple[Version, int] | None = None
         self.text_alone = False
 
@@ -94,7 +97,7 @@ class TableQuery:
         """See `Index.begin`."""
         asked, where = question(text), condition(wanted)
         table = self.tables.at_hand() if asked and self._version else None
-        begun = [table.by_text(asked, where, depth)] if table else []
+        begun = [self._by_text(table, self._version or NO_VERSION, asked, where, depth)] if table else []
 
         def answer() -> Candidates:
             table, version = self.at_hand() if asked else (None, NO_VERSION)
@@ -102,7 +105,7 @@ class TableQuery:
                 return Candidates(depth=depth)
             embedder, said = self._embedder(table)
             near = self._near(table, version, asked, embedder, where, depth) if embedder else ()
-            found = (begun.pop() if begun else table.by_text(asked, where, depth))()
+            found = (begun.pop() if begun else self._by_text(table, version, asked, where, depth))()
             found = table.holding(found, where, depth) if wanted.phrases else found
             return Candidates(found, near, depth, said, embedder.name if embedder else "")
 
@@ -128,28 +131,44 @@ class TableQuery:
         embedder = None if self.text_alone else self._filler.embedder()
         return embedder, "" if embedder else self._filler.no_model
 
+    def _by_text(self, table: Passages, version: Version, asked: str, where: str, depth: int) -> Callable[[], Hits]:
+        kept = self._kept.of(table, version, asked)
+        if kept is None or kept.number < table.count():
+            return table.by_text(asked, where, depth)
+        begun = table.rows_by_text(asked, where, depth)
+        return lambda: kept.matches(begun())
+
     def _near(self, table: Passages, version: Version, asked: str, embedder: Embedder, where: str, depth: int) -> Hits:
         vector = [float(x) for x in embedder.embed_query(asked)]
         kept = self._kept.of(table, version, asked)
         if kept is None:
             return table.by_vector(vector, where, depth)
-        return kept.by_vector(vector, depth, where, table.ids)
+        return kept.by_vector(vector, depth, where, table.rows)
 
 
 class Vectors:
-    """The vectors of many passages as rows of `matrix` (float32), one for each of the row ids.
+    """Many passages: their vectors as lines of `matrix` (float32), one for each of the rows of a table.
 
     `hits` says of each entry id, ordinal, heading, text and section.
     """
 
-    def __init__(self, ids: Sequence[str], matrix: Any, hits: Sequence[tuple[str, int, str, str, int]]) -> None:
-        self._places = {row: place for place, row in enumerate(ids)}
+    def __init__(self, rows: Sequence[int], matrix: Any, hits: Sequence[tuple[str, int, str, str, int]]) -> None:
+        self._places = {row: place for place, row in enumerate(rows)}
         self._matrix, self._lengths = matrix, np.maximum(np.linalg.norm(matrix, axis=1), _LEAST)
         self._hits = hits
         self._passing: dict[str, Any] = {}
 
+    @property
+    def number(self) -> int:
+        """How many passages there are."""
+        return len(self._hits)
+
+    def matches(self, rows: Iterable[tuple[int, float]]) -> Hits:
+        """Passages by row and score, best first; rows that others have just written are left out."""
+        return self._sorted((self._places[row], score) for row, score in rows if row in self._places)
+
     def by_vector(
-        self, vector: Sequence[float], depth: int, where: str, passing: Callable[[str], Sequence[str]]
+        self, vector: Sequence[float], depth: int, where: str, passing: Callable[[str], Sequence[int]]
     ) -> Hits:
         """Passages by cosine similarity, best first. `passing` tells which rows the filter `where` lets pass."""
         # one thread: BLAS would take all cores, and wait for those that have other work
@@ -157,12 +176,14 @@ class Vectors:
         places = self._let_pass(where, passing) if where else np.arange(len(scores))
         if len(places) > depth:
             places = places[np.argpartition(-scores[places], depth)[:depth]]
-        exact = zip(cosines(self._matrix[places], vector), map(int, places), strict=True)
-        best = ((score, *self._hits[n]) for score, n in exact)
-        found = [Match(entry, place, score, heading, text, part) for score, entry, place, heading, text, part in best]
-        return tuple(sorted(found, key=lambda hit: (-hit.score, hit.entry_id, hit.ordinal)))
+        return self._sorted(zip(map(int, places), cosines(self._matrix[places], vector), strict=True))
 
-    def _let_pass(self, where: str, passing: Callable[[str], Sequence[str]]) -> Any:
+    def _sorted(self, found: Iterable[tuple[int, float]]) -> Hits:
+        known = ((score, *self._hits[place]) for place, score in found)
+        hits = (Match(entry, place, score, heading, text, part) for score, entry, place, heading, text, part in known)
+        return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.entry_id, hit.ordinal)))
+
+    def _let_pass(self, where: str, passing: Callable[[str], Sequence[int]]) -> Any:
         if where not in self._passing:
             if len(self._passing) >= FILTERS:
                 self._passing.clear()
@@ -177,7 +198,9 @@ class KeptVectors:
     A process that asks once, or writes between any two questions, need not wait until every vector is read.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, away: bool) -> None:
+        """`away`: the table lies in object storage."""
+        self._away = away
         self._first: tuple[Version, str] | None = None
         self._vectors: tuple[Version, Vectors | None] | None = None
 
@@ -186,7 +209,7 @@ class KeptVectors:
         if self._first is None or self._first[0] != version:
             self._first, self._vectors = (version, asked), None
         if self._vectors is None and asked != self._first[1]:
-            kept = table.all_vectors(MOST_VECTORS)
+            kept = table.all_vectors(MOST_FROM_STORAGE if self._away else MOST_KEPT)
             self._vectors = version, Vectors(*kept) if kept else None
         return self._vectors[1] if self._vectors else None
 

@@ -284,17 +284,27 @@ class Passages:
 
         `text` is data, never a query language.
         """
-        asked = asyncio.run_coroutine_threadsafe(self._by_text(text, where, depth), LOOP.loop)
+        asked = asyncio.run_coroutine_threadsafe(self._by_text(text, where, depth, HIT), LOOP.loop)
         return lambda: _hits(rows := asked.result(), rows.column("_score").to_pylist())
 
-    async def _by_text(self, text: str, where: str, depth: int) -> pa.Table:
+    def rows_by_text(self, text: str, where: str, depth: int) -> Callable[[], list[tuple[int, float]]]:
+        """The same as (row, score) in any order, for who knows what the rows hold: each that is read costs time."""
+        asked = asyncio.run_coroutine_threadsafe(self._by_text(text, where, depth, ()), LOOP.loop)
+
+        def answer() -> list[tuple[int, float]]:
+            found = asked.result()
+            return list(zip(found["_rowid"].to_pylist(), found["_score"].to_pylist(), strict=True))
+
+        return answer
+
+    async def _by_text(self, text: str, where: str, depth: int, columns: Sequence[str]) -> pa.Table:
         # the other way to ask, which waits at once, takes half as long again: it goes to and fro between two threads
         if self._reopened is None:
             self._reopened = await self._reopen()
         wanted = MatchQuery(with_parts(text), column=FTS_COLUMN)  # type: ignore[call-arg]  # pydantic's defaults
         query = self._reopened.query().nearest_to_text(wanted)
-        found = (query.where(where) if where else query).select([*HIT, "_score"]).limit(depth)
-        return await found.to_arrow()
+        found = (query.where(where) if where else query).select([*columns, "_score"]).limit(depth)
+        return await found.with_row_id().to_arrow()
 
     def holding(self, found: tuple[Match, ...], where: str, depth: int) -> tuple[Match, ...]:
         """What was found by text, and then what else fulfils the condition: stop words alone are in no index."""
@@ -318,21 +328,24 @@ class Passages:
         rows = max(1, self.count())
         return rows if rows <= PROBED else ceil(PROBED / (PARTITIONS_PER_ROOT * sqrt(rows)))
 
-    def all_vectors(self, at_most: int) -> tuple[list[str], Any, list[tuple[str, int, str, str, int]]] | None:
-        """Row ids, vectors as rows of a matrix (float32), and hits of what has a vector; None if more than so many."""
-        columns = ["id", *HIT, "vector"]
-        found = self._table.search().where("vector IS NOT NULL").select(columns).limit(at_most + 1).to_arrow()
+    def all_vectors(self, at_most: int) -> tuple[list[int], Any, list[tuple[str, int, str, str, int]]] | None:
+        """Rows, vectors as rows of a matrix (float32), and hits of what has a vector; None if more than so many."""
+        search = self._table.search().where("vector IS NOT NULL").with_row_id(with_row_id=True).select([*HIT, "vector"])
+        found = search.limit(at_most + 1).to_arrow()
         if found.num_rows > at_most:
             return None
-        ids, *hits = (found.column(name).to_pylist() for name in columns[:-1])
-        return ids, self._matrix(found), list(zip(*hits, strict=True))
+        rows, *hits = (found.column(name).to_pylist() for name in ("_rowid", *HIT))
+        return rows, self._matrix(found), list(zip(*hits, strict=True))
 
     def _matrix(self, found: pa.Table) -> Any:
         return found.column("vector").combine_chunks().flatten().to_numpy().reshape(-1, self.dimensions)
 
-    def ids(self, where: str) -> list[str]:
-        """The ids of all rows that fulfil a condition."""
-        return self._rows(where, ["id"])["id"]
+    def rows(self, where: str) -> list[int]:
+        """The rows that fulfil a condition."""
+        search = (
+            self._table.search().where(where).with_row_id(with_row_id=True).select(["id"]).limit(max(1, self.count()))
+        )
+        return cast("list[int]", search.to_arrow().column("_rowid").to_pylist())
 
     def tidy(self, *, thorough: bool = False) -> bool:
         """Merge files, bring the indices up to date and forget old versions, if it is time for it."""

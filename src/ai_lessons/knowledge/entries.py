@@ -19,6 +19,17 @@ SHARED = "shared"
 GLOBAL_PROJECT = "global"
 
 
+class Moment(StrEnum):
+    """When in a session something is told."""
+
+    BEGIN = "begin"
+    PROMPT = "prompt"
+    BEFORE_TOOL = "before-tool"
+    TOOL_DONE = "tool-done"
+    TOOL_FAILED = "tool-failed"
+    STOP = "stop"
+
+
 class Confidence(StrEnum):
     """The author's word on how sure a lesson is, weakest first."""
 

@@ -1,13 +1,17 @@
-"""Which lessons come unasked: by confidence, similarity, harm and budget; and whether showing them helps."""
+"""Which entries come unasked: by moment, confidence, similarity, harm and budget; and whether showing them helps."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from itertools import chain, zip_longest
 from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
+from ai_lessons.knowledge import failures
 from ai_lessons.knowledge.commands import is_check
+from ai_lessons.knowledge.entries import Moment
+from ai_lessons.knowledge.globs import BY_KIND, EXACT
 from ai_lessons.learning.events import (
     CONTRADICTED,
     FOLLOWED,
@@ -21,14 +25,20 @@ from ai_lessons.learning.events import (
     WRONG,
     Event,
 )
-from ai_lessons.learning.fold import BUDGET, CONFIDENCE, SIMILARITY
+from ai_lessons.learning.fold import BUDGET, CONFIDENCE, NOTHING, SIMILARITY, UsageTally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from ai_lessons.learning.fold import Tallies, UsageTally
+    from ai_lessons.learning.fold import Tallies
 
 NEAR = 0.06  # A lesson this close above a threshold came through only just
+FEW = 2  # Entries that come unasked, but for the start of a session
+SURE = 0.5  # Chance of an answer from which something is told at a prompt, or where a pattern names every file
+TIE = 0.1  # Chances that differ by no more do not tell which entry helps
+
+
+UNUSED = UsageTally(NOTHING, 1.0, 1.0)
 
 
 class Candidate(NamedTuple):
@@ -41,6 +51,28 @@ class Candidate(NamedTuple):
     usage: UsageTally
     similarity: float | None = None
     firm: bool = False
+
+
+class Fit(NamedTuple):
+    """An entry that may be told at a moment, `why`, how it has done so far, and how well it fits.
+
+    `level`: how closely it names what is touched (`globs.specificity`), or how much speaks for it at the start.
+    `chance`: that it is about the text, or helps with the failure. `own`: 0 to 1, more for what is of this project;
+    `everywhere`: it is of no project. `starter`: the starter set brought it. `against`: the word and the sentence for
+    why another entry comes in its place.
+    """
+
+    id: str
+    why: str
+    rule: bool = False
+    firm: bool = False
+    usage: UsageTally = UNUSED
+    level: float = EXACT
+    chance: float = 1.0
+    own: float = 0.0
+    everywhere: bool = False
+    starter: bool = False
+    against: tuple[str, str] | None = None
 
 
 class Bars(NamedTuple):
@@ -138,6 +170,69 @@ def choose(candidates: Sequence[Candidate], bars: Bars, ablate: Callable[[str], 
             chosen.append(one)
     edges = _edges(chosen, bars, spent=any(one.reason == "budget" for one in left_out))
     return Choice(tuple(ChosenLesson(one.id, edges.get(one.id, {})) for one in chosen), tuple(left_out))
+
+
+def tell(
+    moment: Moment,
+    fits: Sequence[Fit],
+    told: Collection[str],
+    bars: Bars,
+    ablate: Callable[[str], bool] = lambda _: False,
+) -> Choice:
+    """What is told at a moment of a session, best first, and why the others are not: decided from these values alone.
+
+    Before a tool runs, what names its file or command most closely comes first; at a prompt and a failure, what is
+    likeliest; at the start, what holds everywhere and what is of the project take turns, in each rules and what a
+    person stated first. `told` has the ids of what the agent was told before; at a failure that keeps its place, so
+    that the next best is not told in its stead. `ablate` is as in `choose`, and asked about lessons only.
+    """
+    best = max((one.chance for one in fits if not one.starter), default=0.0)
+    unfit = [LeftOut(one.id, *why) for one in fits if (why := _unfit(moment, one, told, best))]
+    out = {one.id for one in unfit}
+    ranked = _ranked(moment, [one for one in fits if one.id not in out], best)
+    if moment is Moment.TOOL_FAILED and sum(best - one.chance <= TIE for one in ranked) > 1 and bars.budget <= FEW:
+        bars = bars._replace(budget=1)  # words do not tell which of them helps: one is tried
+    rules = {one.id for one in ranked if one.rule}
+    candidates = [Candidate(one.id, one.usage, firm=one.rule or one.firm) for one in ranked]
+    choice = choose(candidates, bars, lambda one: one not in rules and ablate(one))
+    fresh = [one._replace(edge={}) if one.id in rules else one for one in choice.chosen if one.id not in told]
+    known = (LeftOut(one.id, *_KNOWN) for one in choice.chosen if one.id in told)
+    return Choice(tuple(fresh), (*unfit, *known, *choice.left_out))
+
+
+_KNOWN = "told", "told earlier in this session"
+
+
+def _unfit(moment: Moment, one: Fit, told: Collection[str], best: float) -> tuple[str, str] | None:
+    failure = moment is Moment.TOOL_FAILED
+    if one.starter:
+        return "starter", "of the starter set, which is told only to those who ask"
+    if one.id in told and not failure:
+        return _KNOWN
+    bar = SURE if moment is Moment.PROMPT or (moment is Moment.BEFORE_TOOL and one.level <= BY_KIND) else 0.0
+    if failure:
+        bar = failures.BAR if best - one.chance <= TIE else failures.SECOND
+    return (
+        ("chance", f"the chance that it helps is {one.chance:.2f}, below {bar:.2f}")
+        if one.chance < bar
+        else one.against
+    )
+
+
+def _ranked(moment: Moment, fits: Sequence[Fit], best: float) -> list[Fit]:
+    """The best first."""
+    if moment is Moment.TOOL_FAILED:  # of those that words do not tell apart, what happened after they were told does
+        tied = [one for one in fits if best - one.chance <= TIE]
+        tied.sort(key=lambda one: -one.usage.confidence)
+        return tied + sorted((one for one in fits if best - one.chance > TIE), key=lambda one: -one.chance)
+    if moment is Moment.PROMPT:
+        return sorted(fits, key=lambda one: -one.chance)
+    if moment is Moment.BEFORE_TOOL:
+        return sorted(fits, key=lambda one: -(one.level + one.own))
+    surest = sorted(fits, key=lambda one: (-one.level, -one.usage.confidence))
+    surest.sort(key=lambda one: (not one.rule, not one.firm))
+    slots = ([one for one in surest if one.everywhere is side] for side in (True, False))
+    return [one for one in chain.from_iterable(zip_longest(*slots)) if one]
 
 
 def _objection(one: Candidate, bars: Bars) -> tuple[str, str] | None:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import library
 from ai_lessons.errors import NotFound
 from ai_lessons.knowledge import commands, failures
+from ai_lessons.knowledge.entries import Moment
 from ai_lessons.learning.choose import Earlier, came, judged
 from ai_lessons.learning.events import RECURRED, Event
 from ai_lessons.library.answers import Offered, Touch
 from ai_lessons.repository import agent_sessions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.answers import Approval, Start
     from ai_lessons.library.reports import ToldEarlier
     from ai_lessons.library.warm import Asking
 
@@ -30,17 +28,6 @@ _DOES = 300  # characters of what an entry says to do, as a session remembers it
 _OURS = "ai-lessons"
 _SHELLS = frozenset({"Bash", "PowerShell", "shell", "bash", "local_shell", "exec_command", "run_shell_command"})
 _NO = re.compile(r"(?i)\s*(?:no|nope|wrong|stop|don't|do not|that(?:'s| is) (?:wrong|not))\b(?!\s+(?:problem|worries))")
-
-
-class Moment(StrEnum):
-    """When in a session something is told."""
-
-    BEGIN = "begin"
-    PROMPT = "prompt"
-    BEFORE_TOOL = "before-tool"
-    TOOL_DONE = "tool-done"
-    TOOL_FAILED = "tool-failed"
-    STOP = "stop"
 
 
 class AgentEvent(NamedTuple):
@@ -73,27 +60,14 @@ class Reminder(StrEnum):
 
 
 class Told(NamedTuple):
-    """What to tell the agent, and `why`, by id; `texts` are what of an entry is told beyond its line.
-
-    `project` is the folder's, `pending` counts proposals, `attempts` names what failed, `asked` entries whose outcome
-    nobody knows; `left_out` says of the others that fitted why they are not told; `ran_next` is as in `Offered`.
-    """
+    """What to tell the agent. `attempts` names what failed, `asked` entries whose outcome nobody knows."""
 
     moment: Moment | None = None
-    rules: tuple[Light, ...] = ()
-    lessons: tuple[Light, ...] = ()
-    why: Mapping[str, str] = MappingProxyType({})
-    texts: Mapping[str, str] = MappingProxyType({})
-    approvals: Mapping[str, Approval] = MappingProxyType({})
-    left_out: Mapping[str, str] = MappingProxyType({})
-    project: str | None = None
-    pending: int = 0
+    offered: Offered = Offered()
     reminder: Reminder | None = None
     failures: int = 0
     attempts: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    ran_next: str = ""
 
 
 NOTHING = Told()
@@ -116,12 +90,11 @@ def hear(asking: Asking, event: AgentEvent, *, project: str | None = None) -> To
 def _begin(asking: Asking, event: AgentEvent, project: str | None) -> Told:
     state = asking.options.state_dir
     agent_sessions.clean_up(state)
-    start: Start = asking("at_the_start", event.cwd, project)
+    offered = asking("at_the_start", event.cwd, project)
     if event.forgotten:
         with agent_sessions.opened(state, event.session) as session:
             session.shown.pop(event.agent, None)
-    told = _tell(asking, event, Offered(start.found, {}))
-    return told._replace(project=start.project, pending=start.pending, notes=start.notes)
+    return _tell(asking, event, offered)
 
 
 def _prompt(asking: Asking, event: AgentEvent, project: str | None) -> Told:
@@ -192,11 +165,12 @@ def _after_tool(asking: Asking, event: AgentEvent) -> Told:
             session.settle()
         elif not event.text and session.failures:
             session.note_success(attempts)
+        told = session.ids(event.agent)
     _record(asking, happened)
     if wrote or not said:
         return NOTHING
     error = f"$ {event.command}\n{event.text}"
-    offered = asking.if_warm("at_a_failure", error) or asking.here("at_a_failure", error, words=True)
+    offered = asking.if_warm("at_a_failure", error, told) or asking.here("at_a_failure", error, told, words=True)
     return _tell(asking, event, offered, tried, tuple(sorted(said)))
 
 
@@ -221,28 +195,24 @@ def _tell(
     asking: Asking, event: AgentEvent, offered: Offered, attempts: Sequence[str] = (), shape: Sequence[str] = ()
 ) -> Told:
     """What of the offered no other process told meanwhile; it is remembered and written down."""
-    found, why = offered.found, offered.why
     with agent_sessions.opened(asking.options.state_dir, event.session) as session:
-        every = {light.id: light for light in (*found.rules, *found.lessons)}
-        fresh = session.fresh(event.agent, every)
+        fresh = set(session.fresh(event.agent, (light.id for light in offered.entries)))
         ran_next = "".join(session.fresh(event.agent, filter(None, [offered.ran_next])))
+        at_stake = {left.entry.id for left in offered.left_out if left.reason == "told"} if shape else ()
         for n, known in enumerate(_earlier(session)):
-            if shape and known.id in every and not known.shape:  # told before, and now it is at stake
+            if known.id in at_stake and not known.shape:
                 session.told[n] = list(known._replace(attempts=[*attempts], shape=[*shape]))
-        for path in event.paths if fresh else ():
+        entries = tuple(light for light in offered.entries if light.id in fresh)
+        for path in event.paths if entries else ():
             session.watch(event.cwd / path)
-        for one in map(every.__getitem__, fresh):
-            does = str(one.details.get("pattern") or offered.texts.get(one.id, ""))
-            told = Earlier(
-                one.id, one.handle, one.title, event.moment, why.get(one.id, ""), [*attempts], [*shape], does[:_DOES]
-            )
+        for one in entries:
+            does, why = str(one.details.get("pattern") or offered.texts.get(one.id, "")), offered.why[one.id]
+            told = Earlier(one.id, one.handle, one.title, event.moment, why, [*attempts], [*shape], does[:_DOES])
             session.told.append(list(told))
-    rules = tuple(one for one in found.rules if one.id in fresh)
-    lessons = tuple(one for one in found.lessons if one.id in fresh)
-    if fresh:
-        asking.record(came(fresh, found.edges, found.ablated))
-    left_out = {left.entry.handle: left.detail for left in found.left_out}
-    return Told(event.moment, rules, lessons, why, offered.texts, found.approvals, left_out, ran_next=ran_next)
+    if entries:
+        ablated = [left.entry.id for left in offered.left_out if left.reason == "ablation"]
+        asking.record(came((one.id for one in entries), offered.edges, ablated))
+    return Told(event.moment, offered._replace(entries=entries, ran_next=ran_next))
 
 
 def _stop(state_dir: Path, event: AgentEvent) -> Told:

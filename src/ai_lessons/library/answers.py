@@ -175,7 +175,10 @@ class ContextQuery(NamedTuple):
 
 
 class Left(NamedTuple):
-    """Left out, by `reason`: harm, confidence, similarity, budget, ablation, superseded, specialized, contradicts."""
+    """Left out, by `reason`: harm, confidence, similarity, budget, ablation, superseded, specialized, contradicts.
+
+    At a moment of a session also: starter, told, chance.
+    """
 
     entry: Light
     reason: str
@@ -202,15 +205,29 @@ class Context(NamedTuple):
 
 
 class Offered(NamedTuple):
-    """Entries that fit a moment, best first, why each does, and what of it is told beyond its line, by id.
+    """What is told at a moment, best first, why each entry is, and what of it is told beyond its line, by id.
 
-    `ran_next`: what worked after a failure like this one in transcripts, where no entry helps.
+    `left_out` and `edges` are as in `Context`; of rules, too. `ran_next`: what worked after a failure like this one in
+    transcripts, where no entry helps. `project`: that of the folder; `pending`: how many proposals wait.
     """
 
-    found: Context
-    why: Mapping[str, str]
+    entries: tuple[Light, ...] = ()
+    why: Mapping[str, str] = MappingProxyType({})
     texts: Mapping[str, str] = MappingProxyType({})
+    approvals: Mapping[str, Approval] = MappingProxyType({})
+    left_out: tuple[Left, ...] = ()
+    edges: Mapping[str, Mapping[str, float]] = MappingProxyType({})
+    notes: tuple[str, ...] = ()
     ran_next: str = ""
+    project: str | None = None
+    pending: int = 0
+
+    @property
+    def context(self) -> Context:
+        """The same for those who asked."""
+        rules = tuple(one for one in self.entries if one.kind is Kind.RULE)
+        lessons = tuple(one for one in self.entries if one.kind is Kind.LESSON)
+        return Context(rules, lessons, self.notes, self.approvals, self.left_out, self.edges)
 
 
 class Touch(NamedTuple):
@@ -220,15 +237,6 @@ class Touch(NamedTuple):
     scopes: tuple[str, ...]
     attempts: tuple[str, ...]
     text: str = ""
-
-
-class Start(NamedTuple):
-    """For the start of a session: the project of the folder, what holds there, and how many proposals wait."""
-
-    project: str | None
-    found: Context
-    pending: int
-    notes: tuple[str, ...]
 
 
 class Usage(NamedTuple):

@@ -12,26 +12,25 @@ from ai_lessons.errors import UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.ranking import context_boost, context_weights
 from ai_lessons.knowledge import failures
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Confidence, Kind
-from ai_lessons.knowledge.globs import any_match, specificity, stated
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Confidence, Kind, Moment
+from ai_lessons.knowledge.globs import EXACT, any_match, specificity, stated
 from ai_lessons.learning import fold
-from ai_lessons.learning.choose import Bars, Candidate, came, choose
+from ai_lessons.learning.choose import FEW, Bars, Candidate, Fit, came, choose, tell
 from ai_lessons.learning.fold import ABLATION, ASSESSMENT, BUDGET, CONFIDENCE, SIMILARITY
-from ai_lessons.library.answers import Context, ContextQuery, Left, Query
+from ai_lessons.library.answers import Context, ContextQuery, Left, Offered, Query
 from ai_lessons.library.relating import giving_way
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Usage
     from ai_lessons.library.opened import Library, Reading
 
-FEW = 2  # Entries that come unasked, but for the start of a session
+STARTER = "starter"  # Tag of what the starter set brought
 LOOKED_AT = 500  # Newest lessons of a project or tag among which the surest are chosen
+_LIKELIEST = 10  # Entries that may help with a failure, among which is chosen
 _BY_PATH, _BY_PROJECT, _BY_GLOBAL = 2.0, 1.0, 0.5  # What the reasons weigh, beside the tags
-
-_TIE = 0.1  # Chances that differ by no more do not tell which entry helps
 
 _SURE = {word.value: place for place, word in enumerate(Confidence)}
 
@@ -60,7 +59,7 @@ def context_of(parts: Reading, query: ContextQuery) -> Context:
     if query.budget is not None and query.budget < 1:
         raise UsageError(f"a budget of {query.budget} leaves room for nothing", hint="--budget 10")
     if query.error.strip():
-        return helping(parts, query.error, query.budget or FEW)
+        return helping(parts, query.error, query.budget).context
     injecting = Injecting(parts, query.budget)
     asked = _Asked(parts, query, injecting.budget)
     rules = asked.rules()
@@ -79,10 +78,12 @@ def context_of(parts: Reading, query: ContextQuery) -> Context:
     )
 
 
-def helping(parts: Reading, error: str, most: int = FEW, *, words: bool = False) -> Context:
+def helping(
+    parts: Reading, error: str, most: int | None = None, told: Collection[str] | None = None, *, words: bool = False
+) -> Offered:
     """What helps with a failure, the surest first: entries that keep one like it. `words`: without the index.
 
-    The score of an entry is the chance that it helps, see `failures.chance`.
+    The score of an entry is the chance that it helps, see `failures.chance`. `told` None: somebody asked.
     """
     command, output = error.split("\n", 1) if error.startswith("$ ") and "\n" in error else ("", error)
     kept, said = parts.catalog.failures(), failures.shape(output)
@@ -95,37 +96,44 @@ def helping(parts: Reading, error: str, most: int = FEW, *, words: bool = False)
         telling = f"{command.removeprefix('$ ')}\n{failures.telling(output)}"
         similar = similarities(parts, telling, frozenset({Kind.LESSON, Kind.RULE}))
     chances = {one: failures.chance(much, similar.get(one)) for one, much in alike.items()}
-    lights = parts.catalog.many(one for one, likely in chances.items() if likely >= failures.BAR)
-    near = sorted((one._replace(score=chances[one.id]) for one in lights.values()), key=lambda one: -(one.score or 0))
-    same = [one for one in near if chances[one.id] >= chances[near[0].id] - _TIE]
-    if len(same) > 1:  # words do not tell which; what happened after they were told does
-        usages = parts.usages.several(same)
-        same.sort(key=lambda one: -usages[one.id].confidence)
-        return pick(parts, same, 1 if most <= FEW else most)
-    return pick(parts, [one for one in near if one is near[0] or (one.score or 0) >= failures.SECOND], most)
+    likeliest = sorted(chances, key=lambda one: -chances[one])[:_LIKELIEST]
+    known = parts.catalog.many(likeliest)
+    lights = {one: known[one]._replace(score=chances[one]) for one in likeliest if one in known}
+    fits = {
+        one.id: fit(one, f"keeps a failure like this one ({one.score:.2f})", None, chance=one.score or 0.0)
+        for one in lights.values()
+    }
+    if told is None:
+        fits = {one: fit._replace(starter=False) for one, fit in fits.items()}
+    return Injecting(parts, None, most or FEW).tell(Moment.TOOL_FAILED, fits, lights, told or ())
 
 
-def pick(parts: Reading, near: Sequence[Light], most: int = FEW) -> Context:
-    """The first of these, best first, that may come unasked: at most so many, fewer where that has proved better."""
-    injecting = Injecting(parts, None, most)
-    chosen = injecting.choose([one for one in near if one.kind is Kind.LESSON], ContextQuery(), 0)
-    come = {one.id for one in chosen.lessons}
-    best = [one for one in near if one.kind is Kind.RULE or one.id in come][: injecting.budget]
-    rules = tuple(one for one in best if one.kind is Kind.RULE)
-    lessons = tuple(one for one in best if one.kind is Kind.LESSON)
-    approvals = library.provenance.approvals_of(parts, rules) if rules else {}
-    return Context(rules, lessons, tuple(parts.notes()), approvals, tuple(chosen.left_out), chosen.edges)
+def fit(light: Light, why: str, project: str | None, *, level: float = EXACT, chance: float = 1.0) -> Fit:
+    """An entry that may be told in this project; what is of it, and of nobody's enterprise, is one's own."""
+    rule, firm = light.kind is Kind.RULE, bool(light.details.get("firm"))
+    own = 0.5 * (light.project == project) + 0.25 * (light.tier in {"user", "project"})
+    everywhere, starter = light.project == GLOBAL_PROJECT, STARTER in light.tags
+    return Fit(light.id, why, rule, firm, level=level, chance=chance, own=own, everywhere=everywhere, starter=starter)
 
 
-def naming(parts: Reading, paths: Sequence[str]) -> list[Light]:
-    """The rules and lessons whose `applies_to` names one of these files, with what its `globs.specificity` is as score.
+def holding(parts: Reading, project: str | None) -> list[Light]:
+    """The rules and lessons that hold in a project and everywhere, nearest first; the score says how near.
+
+    Nothing is left out yet. The catalog is up to date.
+    """
+    asked = _Asked(parts, ContextQuery(project=project), 0)
+    return [*asked.rules(), *asked.lessons()[:NEAREST]]
+
+
+def naming(parts: Reading, paths: Sequence[str]) -> list[tuple[Light, int]]:
+    """The rules and lessons whose `applies_to` names one of these files, and how closely: see `globs.specificity`.
 
     Nothing is left out yet. The catalog is up to date.
     """
     files = [_in_project(path, parts.options.cwd) for path in paths]
     known = parts.catalog.with_globs(frozenset({Kind.RULE, Kind.LESSON}))
     globs = ((one, stated(one.details.get("applies_to"))) for one in known)
-    return [one._replace(score=float(specificity(said, files))) for one, said in globs if any_match(said, files)]
+    return [(one, specificity(said, files)) for one, said in globs if any_match(said, files)]
 
 
 class _Asked:
@@ -275,6 +283,34 @@ class Injecting:
                 *(Left(by_id[one.id], one.reason, one.detail) for one in choice.left_out),
             ],
             {one.id: one.edge for one in choice.chosen if one.edge},
+        )
+
+    def tell(
+        self,
+        moment: Moment,
+        fits: Mapping[str, Fit],
+        lights: Mapping[str, Light],
+        told: Collection[str],
+        project: str | None = None,
+    ) -> Offered:
+        """What is told of these (by id) at a moment of a session, with its texts; `choose.tell` decides."""
+        usages = self._parts.usages.several([lights[one] for one in fits])
+        every = [one._replace(usage=_used(usages[one.id])) for one in fits.values()]
+        could = tell(moment, every, told, self._bars._replace(budget=len(every) + 1)).chosen
+        lessons = [lights[one.id] for one in could if lights[one.id].kind is Kind.LESSON]
+        away = giving_way(self._parts, lessons, project)
+        every = [one._replace(against=away.get(one.id)) for one in every]
+        choice = tell(moment, every, told, self._bars, self._ablation(lessons).__contains__)
+        chosen = tuple(lights[one.id] for one in choice.chosen)
+        rules = [one for one in chosen if one.kind is Kind.RULE]
+        return Offered(
+            chosen,
+            {one.id: fits[one.id].why for one in chosen},
+            self._parts.catalog.openings(one.id for one in chosen),
+            library.provenance.approvals_of(self._parts, rules) if rules else {},
+            tuple(Left(lights[one.id], one.reason, one.detail) for one in choice.left_out),
+            {one.id: one.edge for one in choice.chosen if one.edge},
+            tuple(self._parts.notes()),
         )
 
     def _ablation(self, lessons: Sequence[Light]) -> frozenset[str]:

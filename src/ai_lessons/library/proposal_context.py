@@ -65,6 +65,10 @@ class ProposalContext:
         """Those that are shown."""
         return self.some.found
 
+    def every(self) -> list[Waiting]:
+        """All open proposals that can be looked at, oldest first."""
+        return proposals.some(self.repo, self.trunk, self._refs, len(self._refs)).found
+
     def count(self) -> int:
         """How many proposals wait; branches beyond those that can be looked at are taken for open ones."""
         found, left_out = proposals.some(self.repo, self.trunk, self._refs, len(self._refs))

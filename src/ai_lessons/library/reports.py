@@ -261,6 +261,7 @@ class Pending(NamedTuple):
     lacks signatures; `commit` is its blob id). `added` and `removed` count lines of `diff`, against the text in force.
     `conflicts`: why it cannot be taken, or what it contradicts. `rejected_before`: when and why the same text was
     turned down. `evidence`: what it links. `report`: what the proposer says. `left_out` (on the last): not listed.
+    `batch`: names the import that proposed it together with others.
     """
 
     id: str
@@ -286,6 +287,7 @@ class Pending(NamedTuple):
     path: str = ""
     report: str = ""
     left_out: tuple[str, ...] = ()
+    batch: str = ""
 
 
 class Decided(NamedTuple):

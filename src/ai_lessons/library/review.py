@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from fnmatch import fnmatchcase
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import library
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Problem, UsageError
 from ai_lessons.knowledge import frontmatter
-from ai_lessons.knowledge.layout import side_of
+from ai_lessons.knowledge.layout import place, side_of
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import gate, secret_scan
 from ai_lessons.library.comparing import alike, said
 from ai_lessons.library.gate import checked
-from ai_lessons.library.proposal_context import ProposalContext, described, desk, refuse_agents, refuse_changed
+from ai_lessons.library.proposal_context import SHOWN, ProposalContext, described, desk, refuse_agents, refuse_changed
 from ai_lessons.library.proposing import ALIKE_TOLD, compared, contradictions, rejected_before, warnings_about
 from ai_lessons.library.relating import refuse_wrong_kinds
 from ai_lessons.library.reports import Decided, Pending, Suggested
@@ -27,21 +29,24 @@ from ai_lessons.repository.proposal_records import Rejection
 from ai_lessons.repository.store import Change
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.opened import Library
     from ai_lessons.repository.proposals import Waiting
 
+AT_ONCE = 400  # Proposals that one commit merges: their names take most of what is read of a commit's message
 WRITERS_NAMED = 5  # Of so many people it is told how many of their proposals are not listed
 
 
-def pending_rules(opened: Library, *, unsigned: bool = False) -> tuple[Pending, ...]:
-    """Every proposal that waits for a person, of branches here and on remotes, oldest first.
+def pending_rules(opened: Library, batch: Batch | None = None, *, unsigned: bool = False) -> tuple[Pending, ...]:
+    """Every proposal that waits for a person, of branches here and on remotes, oldest first; or those of a batch.
 
     `unsigned`: also what is on the approval branch and lacks signatures, of rules that nobody proposes anything for.
     """
     with desk(opened.primary) as at:
+        if batch is not None:
+            return tuple(_pending(at, one) for one in at.every() if batch.covers(one))
         found = [_pending(at, one) for one in at.waiting]
         more = at.some.left_out.most_common()
         if found and more:
@@ -83,6 +88,7 @@ def _pending(at: ProposalContext, one: Waiting) -> Pending:
         body=entry.body if entry else at.text(one).decode("utf-8", "replace"),
         path=one.piece.path if one.is_rule else one.path,
         report=one.report,
+        batch=one.batch,
     )
 
 
@@ -106,6 +112,25 @@ def _suggested_by(one: Waiting) -> str:
     return ", ".join(map(str, one.suggested_by)) + (f" (agent {agent})" if agent else "")
 
 
+class Batch(NamedTuple):
+    """Which proposals of rules are meant: of a project, of one import, or whose path or branch a pattern names."""
+
+    project: str = ""
+    batch: str = ""
+    globs: Sequence[str] = ()
+
+    def covers(self, one: Waiting) -> bool:
+        """Whether it is one of them; every condition that is given has to hold."""
+        where = place(one.piece.path) if one.is_rule else None
+        names = (one.piece.path, one.branch)
+        return (
+            where is not None
+            and self.project in {"", where.project}
+            and (not self.batch or one.batch == self.batch.upper())
+            and (not self.globs or any(fnmatchcase(name, glob) for glob in self.globs for name in names))
+        )
+
+
 def approve_rule(opened: Library, ref: str, *, sign: bool = False, expect: str | None = None) -> Decided:
     """Merge a proposal (named by branch, handle, id or path) into the approval branch: its rule is in force.
 
@@ -117,35 +142,76 @@ def approve_rule(opened: Library, ref: str, *, sign: bool = False, expect: str |
     refuse_agents(parts, "approve")
     parts.refuse_other_formats()
     with desk(parts) as at:
-        require = at.trunk.view.policy.require
         try:
             one = at.find(ref)
         except AmbiguousName:
             raise
         except NotFound:
-            if sign and require == "signed":
+            if sign and at.trunk.view.policy.require == "signed":
                 return library.signing.approve_standing(parts, ref, expect)
             raise
         refuse_changed(one.commit, expect)
-        title, what, handle = at.title(one), at.what(one), at.called(one)
+        (done,) = _approve(at, [one], at.title(one), sign=sign)
+    return done
+
+
+def approve_rules(opened: Library, chosen: Mapping[str, str], title: str, *, sign: bool = False) -> tuple[Decided, ...]:
+    """Merge many proposals of rules (branch: the `Pending.commit` shown) in as few commits as may be, all or none each.
+
+    Raises as `approve_rule`; what was merged before that stays.
+    """
+    parts = opened.primary
+    refuse_agents(parts, "approve")
+    parts.refuse_other_formats()
+    done: list[Decided] = []
+    left = iter(chosen.items())
+    while some := list(islice(left, AT_ONCE)):
+        with desk(parts) as at:
+            open_now = {one.branch: one for one in at.every()}
+            if gone := next((branch for branch, _ in some if branch not in open_now), None):
+                raise NotFound("open proposal", gone, hint="it was decided or taken back meanwhile: look again")
+            for branch, commit in some:
+                refuse_changed(open_now[branch].commit, commit)
+            done += _approve(at, [open_now[branch] for branch, _ in some], f"{len(some)} {title}".strip(), sign=sign)
+    return tuple(done)
+
+
+def _approve(at: ProposalContext, several: Sequence[Waiting], title: str, *, sign: bool) -> tuple[Decided, ...]:
+    """Merge them in one commit."""
+    parts, first, require = at.parts, several[0], at.trunk.view.policy.require
+    named = [(at.title(one), at.called(one)) for one in several]
+    for one in several:
         _refuse_unfit(at, one)
-        records = library.signing.signed(at, one) if sign and one.is_rule else {}
-        done = proposal_commits.approve(parts.store, at.repo, at.trunk, one, title, records, what=what)
+    signed = [library.signing.signed(at, one) for one in several if sign and one.is_rule]
+    records = {path: data for files in signed for path, data in files.items()}
+    done = proposal_commits.approve(parts.store, at.repo, at.trunk, several, title, records, what=at.what(first))
     parts.current()
     notes = list(done.notes)
-    if not one.is_rule and sign:
+    if not first.is_rule and sign:
         notes.append("only approvals of rules are signed; this one is the merge")
-    if not one.is_rule and parts.store.head().ref != at.trunk.ref:
+    if not first.is_rule and parts.store.head().ref != at.trunk.ref:
         notes.append(f"it is on {at.trunk.name}; here it is found once that is checked out")
-    if one.is_rule and require == "signed" and not sign:
-        command = f"ai-lessons admin approve-rule {handle} --sign"
+    if first.is_rule and require == "signed" and not sign:
+        command = f"ai-lessons admin approve-rule {' '.join(handle for _, handle in named[:SHOWN])} --sign"
         notes.append(f"approvals are signed here, so it is not in force yet: {command}")
-    if one.is_rule and require == "forge":
+    if first.is_rule and require == "forge":
         notes.append(f"it is in force once it is on the forge: git push origin {at.trunk.name}")
-    if one.is_rule and require == "signed" and sign and one.sort != "removal":
-        notes += library.signing.what_is_missing(parts, one.entry)
-    path = one.piece.path if one.is_rule else one.path
-    return Decided(one.entry, handle, title, path, one.branch, done.commit, tuple(notes))
+    for one in several if sign and require == "signed" else ():
+        if one.is_rule and one.sort != "removal":
+            notes += library.signing.what_is_missing(parts, one.entry)
+    notes = list(dict.fromkeys(notes))
+    return tuple(
+        Decided(
+            one.entry,
+            handle,
+            name,
+            one.piece.path if one.is_rule else one.path,
+            one.branch,
+            done.commit,
+            tuple(notes if one is several[-1] else ()),
+        )
+        for one, (name, handle) in zip(several, named, strict=True)
+    )
 
 
 def _refuse_unfit(at: ProposalContext, one: Waiting) -> None:

@@ -22,6 +22,7 @@ from ai_lessons.library.proposing import make
 from ai_lessons.library.reports import Imported, Suggested, Written
 from ai_lessons.library.usage import all_events, take_over
 from ai_lessons.repository import agent_files
+from ai_lessons.repository.approval.rule_files import BATCH
 from ai_lessons.repository.files import replace_file, translated
 from ai_lessons.repository.store import Applied, Change
 
@@ -38,13 +39,15 @@ if TYPE_CHECKING:
 class Ported(Imported):
     """What an import of another tool's file did, or would do (`dry_run`).
 
-    `relations`, `params` and `events` count what came along; `queued` are rules, which wait as proposals.
+    `relations`, `params` and `events` count what came along; `queued` are rules, which wait as proposals; `batch` names
+    several of them together.
     """
 
     relations: int = 0
     params: int = 0
     events: int = 0
     queued: tuple[Suggested, ...] = ()
+    batch: str = ""
     dry_run: bool = False
 
 
@@ -82,7 +85,9 @@ def import_file(
     else:
         parsed = {one.item.path: (one.item.data, one.entry) for one in fresh if one.item.side is None}
         written = parts.written([one.entry.id for one in fresh], applied, parsed=parsed) if fresh else ()
-    queued, known, unproposed = _propose_rules(parts, sorting.rules, file.name, dry_run=dry_run)
+    batch = frontmatter.new_id(parts.options.now())[-HANDLE_LENGTH:]
+    origin = [("Imported-from", secret_scan.masked(file.name)), (BATCH, batch)]
+    queued, known, unproposed = _propose_rules(parts, sorting.rules, origin, dry_run=dry_run)
     return Ported(
         written=written,
         unchanged=sorting.unchanged + known,
@@ -91,6 +96,7 @@ def import_file(
         params=turned,
         events=came,
         queued=tuple(queued),
+        batch=batch if len(queued) > 1 else "",
         commit=applied.commit,
         dry_run=dry_run,
         notes=(*notes, *applied.told),
@@ -184,7 +190,7 @@ def _write(parts: RepositorySession, fresh: Sequence[Arrival], name: str) -> App
 
 
 def _propose_rules(
-    parts: RepositorySession, rules: Sequence[Arrival], name: str, *, dry_run: bool
+    parts: RepositorySession, rules: Sequence[Arrival], origin: Sequence[tuple[str, str]], *, dry_run: bool
 ) -> tuple[list[Suggested], int, list[tuple[str, str]]]:
     """Proposals for rules that are neither approved, proposed nor turned down; how many were; what failed, and why."""
     if not rules:
@@ -199,7 +205,6 @@ def _propose_rules(
         return [], 0, [(one.item.where, reason) for one in rules]
     made: list[Suggested] = []
     skipped = []
-    origin = [("Imported-from", secret_scan.masked(name))]
     with desk(parts) as at:
         rejected = {one.entry for one in at.rejections}
         unknown = [one for one in rules if one.entry.id not in rejected and not at.trunk.places(one.entry.id)]

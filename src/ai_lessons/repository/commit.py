@@ -206,7 +206,7 @@ class Committer:
                     left = [age for name, age in self._journal.ages().items() if name not in outcome.blocked]
                     if not left or min(left) < QUEUE:
                         break
-                if untidy and outcome.commits and not worktree_status.at_work(self._worktree, self._journal.moves()):
+                if untidy and outcome.commits:
                     # never waited for nor ended: killed, it would leave git's lock on branches
                     git.leave_running(self._worktree, "gc", "--auto", "--quiet")
         except Later as later:
@@ -232,11 +232,12 @@ class Committer:
         if waiting := self._journal.ages():
             if reason := worktree_status.busy(self._worktree):
                 raise Later(reason)
-            moves, alone = self._journal.moves(), len(waiting) == 1
-            left = 0.0 if outcome.insist else worktree_status.wait(self._worktree, moves, alone=alone)
+            last, alone = next(self._journal.records(), None), len(waiting) == 1
+            ours = last.head if last else None
+            left = 0.0 if outcome.insist else worktree_status.wait(self._worktree, ours, alone=alone)
             if alone and 0 < left <= worktree_status.SETTLE:
                 time.sleep(left)  # the user's command is done, and no other write waits for this one
-                left = worktree_status.wait(self._worktree, moves, alone=alone)
+                left = worktree_status.wait(self._worktree, ours, alone=alone)
             if left:
                 raise Later(_AT_WORK)
         if not worktree_status.busy(self._worktree):

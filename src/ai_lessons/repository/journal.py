@@ -152,11 +152,6 @@ class Journal:
                 raw = json.loads((self._records / (name + _READY)).read_bytes())
                 yield BatchRecord(str(raw["head"]), dict(raw["jobs"]))
 
-    def moves(self) -> list[float]:
-        """When our last batches were committed, in seconds since 1970, oldest first."""
-        stamps = [name.partition("-")[0] for name in _listed(self._records, _READY)]
-        return [int(stamp) / 1e9 for stamp in stamps if stamp.isdecimal()]
-
     def sweep(self, intent: Intent, contents: Mapping[str, bytes]) -> Intent:
         """Keep these contents of a job, by path, for `KEPT` seconds. Under the commit lock."""
         known = {noted.path: noted for noted in intent.paths}

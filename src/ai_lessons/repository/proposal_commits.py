@@ -182,28 +182,39 @@ def approve(
     store: Store,
     repo: Repo,
     trunk: Trunk,
-    proposal: Waiting,
+    several: Sequence[Waiting],
     title: str,
     records: Mapping[str, bytes] | None = None,
     *,
     what: str = RULE,
 ) -> Made:
-    """Merge a proposal (of `what`) and its `records` (by path), and delete its branch. Raises Refused, Conflict."""
+    """Merge proposals (of `what`) and their `records` (by path) in one commit, and delete their branches.
+
+    Each proposal is a parent of its own, named in this order. Raises Refused, Conflict: one of them cannot be taken.
+    """
     by = _Author(store)
 
     def build(draft: Draft, tip: str) -> Landing:
-        one = _still_open(repo, store, trunk, proposal, tip)
-        _refuse(one, trunk, by.who)
-        taken = {piece.path: (piece.here, piece.new) for piece in one.pieces if not piece.done}
+        taken: dict[str, tuple[str | None, str | None]] = {}
+        programs: dict[str, bool] = {}
+        for one in (_still_open(repo, store, trunk, proposal, tip) for proposal in several):
+            _refuse(one, trunk, by.who)
+            pieces = [piece for piece in one.pieces if not piece.done]
+            if twice := next((piece.path for piece in pieces if piece.path in taken), None):
+                raise Conflict(f"two of these proposals are about {twice}; nothing was approved")
+            taken |= {piece.path: (piece.here, piece.new) for piece in pieces}
+            programs |= {} if one.is_rule else {x.path: x.mode == EXECUTABLE for x in one.pieces if x.new}
         files = taken | {path: (None, draft.blob(data).decode()) for path, data in (records or {}).items()}
-        programs = {} if one.is_rule else {piece.path: piece.mode == EXECUTABLE for piece in one.pieces if piece.new}
-        subject = f"{rule_files.APPROVE} {what}: {title}" + (" (removal)" if one.sort == "removal" else "")
-        message, runs = message_of(subject, _about(one), Actor()), {path for path, yes in programs.items() if yes}
-        commit = by.commit(draft, (tip, one.commit), {path: new for path, (_, new) in files.items()}, message, runs)
-        return Landing(tip, commit, files, by.who.log(f"merge {one.branch}: {subject}"), programs)
+        gone = " (removal)" if len(several) == 1 and several[0].sort == "removal" else ""
+        subject = f"{rule_files.APPROVE} {what}{'s' if len(several) > 1 else ''}: {title}{gone}"
+        message = message_of(subject, [pair for one in several for pair in _about(one)], Actor())
+        runs = {path for path, yes in programs.items() if yes}
+        parents = (tip, *(one.commit for one in several))
+        commit = by.commit(draft, parents, {path: new for path, (_, new) in files.items()}, message, runs)
+        return Landing(tip, commit, files, by.who.log(f"merge {several[0].branch}: {subject}"), programs)
 
     landing, notes = land(store, repo, trunk.ref, build)
-    return Made(trunk.name, landing.commit, (*by.notes, *notes, *_drop_branches(store, proposal)))
+    return Made(trunk.name, landing.commit, (*by.notes, *notes, *_drop_branches(store, several)))
 
 
 def reject(store: Store, repo: Repo, trunk: Trunk, proposal: Waiting, record: Rejection, name: str) -> Made:
@@ -217,7 +228,7 @@ def reject(store: Store, repo: Repo, trunk: Trunk, proposal: Waiting, record: Re
     made = _add(store, repo, trunk, {path: record.render()}, (subject, _about(proposal)), check)
     if proposal.is_rule:
         approval_memory.forget_proposal(store.state_dir, proposal.entry, proposal.name)
-    return made._replace(notes=(*made.notes, *_drop_branches(store, proposal)))
+    return made._replace(notes=(*made.notes, *_drop_branches(store, [proposal])))
 
 
 def put(store: Store, repo: Repo, trunk: Trunk, rule: str, subject: str, records: Mapping[str, bytes]) -> Made:
@@ -291,17 +302,27 @@ def _refuse(one: Waiting, trunk: Trunk, by: CommitSignature) -> None:
         raise Refused(f"{who} wrote this proposal, and {trunk.name} asks for somebody else to approve it", hint=hint)
 
 
-def _drop_branches(store: Store, proposal: Waiting) -> list[str]:
-    """Delete the proposal's branch here, and name those that are elsewhere."""
-    notes = []
+def _drop_branches(store: Store, several: Sequence[Waiting]) -> list[str]:
+    """Delete the branches of proposals here, and name those that are elsewhere."""
+    notes, names, gone = [], {(one.commit, one.name) for one in several}, dict[str, str]()
     for ref, commit in sorted(proposal_refs(store.worktree).items()):
-        if commit != proposal.commit or not ref.endswith("/" + proposal.name):
-            continue
-        if not ref.startswith(HEADS):
+        name = next((name for at, name in names if at == commit and ref.endswith("/" + name)), "")
+        if name and not ref.startswith(HEADS):
             remote = ref.split("/")[2]
-            notes.append(f"its branch is still on {remote}: git push {remote} --delete {proposal.name}")
-        elif checked_out_at(store.worktree, ref):
-            notes.append(f"{proposal.name} is checked out, so it was not deleted")
-        elif git.run(store.worktree, "update-ref", "--no-deref", "-d", ref, commit).code:
-            notes.append(f"{proposal.name} moved meanwhile, so it was not deleted")
-    return notes
+            notes.append(f"its branch is still on {remote}: git push {remote} --delete {name}")
+        elif name and checked_out_at(store.worktree, ref):
+            notes.append(f"{name} is checked out, so it was not deleted")
+        elif name:
+            gone[ref] = commit
+    moved = (ref.removeprefix(HEADS) for ref in _not_deleted(store, gone))
+    return [*notes, *(f"{name} moved meanwhile, so it was not deleted" for name in moved)]
+
+
+def _not_deleted(store: Store, refs: Mapping[str, str]) -> list[str]:
+    """Delete refs that are at these commits, all at once where none has moved; those that had."""
+    rows = "".join(f"delete {ref} {commit}\n" for ref, commit in refs.items()).encode()
+    if not refs or not git.run(store.worktree, "update-ref", "--no-deref", "--stdin", stdin=rows).code:
+        return []
+    if len(refs) == 1:
+        return list(refs)
+    return [one for ref, commit in refs.items() for one in _not_deleted(store, {ref: commit})]

@@ -10,7 +10,7 @@ from dulwich.objects import ObjectID
 from dulwich.repo import Repo
 
 from ai_lessons.repository import proposal_files
-from ai_lessons.repository.approval.rule_files import is_release, report, trailers
+from ai_lessons.repository.approval.rule_files import BATCH, is_release, report, trailers
 from ai_lessons.repository.approval.rule_history import person
 from ai_lessons.repository.objects import Draft, StoredCommit, read_commit
 from ai_lessons.repository.proposal_files import Piece, Sides, main_path, owners, subject_of
@@ -37,7 +37,8 @@ class Waiting(NamedTuple):
     `branch` is its name as git takes it (`rules/R-8F3K2A-use-x`, `origin/rules/…`), `name` the same without a remote.
     `entry` is the id of what it is about, `path` where that lies, `base` where it left the approval branch. `foreign`
     are other files that it changes, `faults` why else it cannot be merged. `suggested_by` wrote on it, the last first;
-    `at` is when (since 1970); `report` is what its commit says between subject and trailers.
+    `at` is when (since 1970); `report` is what its commit says between subject and trailers; `batch` names the import
+    that made it together with others.
     """
 
     ref: str
@@ -55,6 +56,7 @@ class Waiting(NamedTuple):
     foreign: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
     report: str = ""
+    batch: str = ""
 
     @property
     def is_rule(self) -> bool:
@@ -203,6 +205,7 @@ def look(repo: Repo, trunk: Trunk, ref: str, commit: str) -> Waiting | None:
         foreign=tuple(foreign),
         faults=tuple(faults),
         report=next(filter(None, map(report, messages)), ""),
+        batch=next((value for said in messages for key, value in trailers(said) if key == BATCH), ""),
     )
 
 

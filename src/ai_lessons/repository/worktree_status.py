@@ -156,10 +156,8 @@ def staged(worktree: Worktree, paths: Iterable[str]) -> dict[str, tuple[int, str
 
 
 HALF_DONE, SETTLE, SETTLE_MANY = 3.0, 0.5, 1.5
-"""Seconds for which a git command is fresh that has not moved HEAD yet (it fetches, or takes a message); that is done,
-for a single write; and for one of many that wait."""
-
-AT_WORK, BURST, WINDOW = 60.0, 5, 25.0  # Seconds a user counts as at work: the branch then moves so often in so many
+"""Seconds for which a git command is fresh that has not moved HEAD yet (it fetches, or takes a message); that has, for
+a single write; and for one of many that wait."""
 
 _UNDER_WAY = {
     "MERGE_HEAD": "a merge is under way; finish it (git commit) or give it up (git merge --abort)",
@@ -187,38 +185,19 @@ def index_mark(worktree: Worktree) -> str:
     return f"{status.st_ino} {status.st_mtime_ns} {status.st_size}"
 
 
-def wait(worktree: Worktree, moves: Sequence[float], *, alone: bool) -> float:
-    """For how many seconds a write should leave the branch alone; `moves`: when our commits moved it, oldest first."""
-    now, sign = time.time(), _signs(worktree)
-    left = [0.0, (SETTLE if alone else SETTLE_MANY) - abs(now - _moved_by_user(worktree, moves))]
-    if sign > _head_moved(worktree):
-        left.append(HALF_DONE - abs(now - sign))
-    if at_work(worktree, moves) and len(moves) >= BURST:
-        left.append(moves[-BURST] + WINDOW - now)
-    return max(left)
+def wait(worktree: Worktree, ours: str | None, *, alone: bool) -> float:
+    """For how many seconds a write should leave the branch alone; `ours` is the last commit that we made here.
 
-
-def at_work(worktree: Worktree, moves: Sequence[float]) -> bool:
-    """Whether the user has run a git command within `AT_WORK` seconds, since our first commit."""
-    last = max(_moved_by_user(worktree, moves), _signs(worktree))
-    return last > min(moves, default=last) and time.time() - last < AT_WORK
-
-
-def _moved_by_user(worktree: Worktree, moves: Sequence[float]) -> float:
-    """When the user moved HEAD after our last commit; 0.0 if that was the last, or there is none."""
-    moved = _head_moved(worktree)
-    return moved if moves and moved > moves[-1] else 0.0
-
-
-def _signs(worktree: Worktree) -> float:
-    return max(_mtime(worktree.git_dir / name) for name in _SIGNS)
-
-
-def _head_moved(worktree: Worktree) -> float:
-    """When HEAD moved last: a command of git's that has moved it is done."""
-    ref = read_head(worktree).ref
+    A git command of the user's that is under way would fail if HEAD moved, and another one often follows.
+    """
+    now, head = time.time(), read_head(worktree)
+    sign = max(_mtime(worktree.git_dir / name) for name in _SIGNS)
     places = [worktree.git_dir / "logs" / "HEAD", worktree.git_dir / "HEAD"]
-    return max(map(_mtime, [*places, worktree.common_dir / ref] if ref else places))
+    moved = max(map(_mtime, [*places, worktree.common_dir / head.ref] if head.ref else places))
+    if sign > moved:
+        return max(HALF_DONE - abs(now - sign), 0.0)
+    settle = SETTLE if alone else SETTLE_MANY
+    return max(settle - abs(now - moved), 0.0) if head.commit != ours else 0.0
 
 
 def _mtime(path: Path) -> float:

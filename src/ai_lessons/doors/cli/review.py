@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ai_lessons.doors.cli.command_context import Call
     from ai_lessons.knowledge.episodes import Candidate
     from ai_lessons.library.reports import Outdated, Pending
+    from ai_lessons.library.review import Batch
 
 CHOICES = {"a": "approve", "e": "edit", "r": "reject", "s": "skip", "q": "quit"}
 QUESTION = ", ".join(f"[{key}]{word[1:]}" for key, word in CHOICES.items())
@@ -124,6 +125,25 @@ def shown_and_confirmed(call: Call, refs: Sequence[str], *, sign: bool = False) 
     if not asking.confirm(f"\nApprove {', '.join(one.handle for one in chosen)}?"):
         raise Refused("not approved; nothing was changed")
     return tuple((one.id if one.change == UNSIGNED else one.branch, one.commit) for one in chosen)
+
+
+def many_confirmed(call: Call, batch: Batch, *, yes: bool) -> dict[str, str]:
+    """The commits of a batch by branch; unless `yes`, a table and each of them was shown, and one question asked.
+
+    Raises Refused: no terminal, or not approved. NotFound: nothing of the batch waits.
+    """
+    if not yes and not (call.can_ask and is_terminal(sys.stdout)):
+        raise Refused("proposals are approved by a person, who is asked on a terminal", hint=NO_TERMINAL)
+    waiting = library.review.pending_rules(call.library, batch)
+    if not waiting:
+        asked = batch.project or batch.batch or " ".join(batch.globs)
+        raise NotFound("open proposal of a rule", asked, hint="see what waits: ai-lessons admin pending-rules")
+    if not yes:
+        cards = [render_rules.proposal(one, call.view) for one in waiting]
+        call.say("\n\n".join([render_rules.pending(waiting, call.view), *cards]), paged=True)
+        if not asking.confirm(f"\nApprove all {len(waiting)} with one merge?"):
+            raise Refused("not approved; nothing was changed")
+    return {one.branch: one.commit for one in waiting}
 
 
 # --- content that may have gone stale ---

@@ -13,7 +13,7 @@ from ai_lessons.doors.cli import asking, options, review
 from ai_lessons.doors.cli.commands import Command, Group, Tool
 from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.terminal import line
-from ai_lessons.errors import Refused
+from ai_lessons.errors import Refused, UsageError
 from ai_lessons.library.reports import PromotionRequest, RuleDraft
 
 if TYPE_CHECKING:
@@ -97,13 +97,34 @@ def review_rules(call: Call, sign: bool) -> None:
     review.run(call, sign=sign)
 
 
-@to_admin.command("approve-rule", examples=["ai-lessons admin approve-rule R-5N1QTC --yes"])
-@options.ids_argument
+@to_admin.command(
+    "approve-rule",
+    examples=[
+        "ai-lessons admin approve-rule R-5N1QTC --yes",
+        "ai-lessons admin approve-rule 'rules/R-*' --yes",
+    ],
+)
+@click.argument("refs", metavar="[ID|GLOB]...", nargs=-1, shell_complete=options.offer("id"))
+@click.option("--batch", default="", metavar="ID", help="All rules that one import proposed; pending-rules names it.")
+@options.project_option
 @click.option("--yes", is_flag=True, help="Do not show and ask; needed where there is no terminal.")
 @click.option("--sign", is_flag=True, help="Add a record, signed with your SSH key; also for rules that lack one.")
-def approve_rule(call: Call, refs: tuple[str, ...], yes: bool, sign: bool) -> None:
-    """Approve proposals, which merges them; a rule is in force then. For people; agents are refused."""
+def approve_rule(call: Call, refs: tuple[str, ...], batch: str, project: str | None, yes: bool, sign: bool) -> None:
+    """Approve proposals, which merges them; a rule is in force then. For people; agents are refused.
+
+    Many rules are taken by one merge: those of a project, of an import, or whose path or branch a GLOB names.
+    """
     review.refuse_agents(call)
+    globs = tuple(ref for ref in refs if set("*?[") & set(ref))
+    if batch or project or globs:
+        if len(globs) < len(refs):
+            raise UsageError("ids and what names many cannot be given together", hint="use two commands")
+        many = review.many_confirmed(call, library.review.Batch(project or "", batch, globs), yes=yes)
+        title = f"of {project}" if project else f"of batch {batch.upper()}" if batch else f"as {' '.join(globs)}"
+        call.answer(library.review.approve_rules(call.library, many, title, sign=sign), render_rules.approved)
+        return
+    if not refs:
+        raise UsageError("nothing to approve is named", hint="an ID, a GLOB, --project or --batch; see pending-rules")
     chosen = [(ref, None) for ref in refs] if yes else review.shown_and_confirmed(call, refs, sign=sign)
     done: list[Decided] = []
     try:

@@ -80,6 +80,7 @@ ENTRY_TRAILER: Final = "Entry"
 # On the commit of a proposal that is not about a rule: its branch, so that a squash or rebase still tells it
 PROPOSED_TRAILER: Final = "Proposed-as"
 REPORT_LIMIT: Final = 32_000  # Characters of a report that are read; nobody reads more before deciding
+BATCH: Final = "Batch"  # What proposals of one import have in common
 AGENT_TRAILER: Final = "Agent"
 
 # Committer addresses behind which a forge hides the person who pressed the button

@@ -1,0 +1,132 @@
+"""Many proposals taken by one merge: of an import, of a project, or as a pattern names them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from doors.a_terminal import finish
+from doors.world import run_inside
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from doors.a_terminal import Spawn
+    from doors.world import Run
+
+COUNT = 5
+
+
+@pytest.fixture
+def batch(knowledge: Path, run: Run, tmp_path: Path) -> str:
+    """Five rules of the project `shop` that one import proposed; what names them together."""
+    rules = tmp_path / "code/.cursor/rules"
+    rules.mkdir(parents=True)
+    for n in range(COUNT):
+        (rules / f"topic{n}.mdc").write_text(f"# Rule {n}: mind topic{n}\n\nDo thing {n}, because of outcome{n}.\n")
+    done = run("admin", "import", "--from", "agents-md", str(rules.parents[1]), "--project", "shop")
+    assert done.code == 0, done.err
+    (pending, *_) = run("admin", "pending-rules", "--json").json
+    name = str(pending["batch"])
+    assert f"All of them with one merge: ai-lessons admin approve-rule --batch {name}\n" in done.out
+    assert f"All of one import: ai-lessons admin approve-rule --batch {name}\n" in run("admin", "pending-rules").out
+    return name
+
+
+def parents(git: Callable[..., str], root: Path) -> int:
+    return len(git(root, "show", "-s", "--format=%P", "HEAD").split())
+
+
+@pytest.mark.parametrize(
+    "chosen", [("--batch", ""), ("--project", "shop"), ("shop/rules/*",), ("rules/R-*-mind-topic*",)]
+)
+def test_one_merge_takes_them_all_and_says_of_each_who_approved_it(
+    run: Run, knowledge: Path, git: Callable[..., str], batch: str, proposal: str, chosen: tuple[str, ...]
+) -> None:
+    done = run("admin", "approve-rule", *(one or batch.lower() for one in chosen), "--yes")
+    assert done.out.startswith(f"Approved {COUNT} rules with one merge: "), done.err
+    assert parents(git, knowledge) == COUNT + 1
+    rows = {row["title"]: row for row in run("admin", "audit", "--json").json["rows"]}
+    taken = [row for title, row in rows.items() if "mind topic" in title]
+    assert [(row["in_force"], row["approved_by"] != "", row["problem"]) for row in taken] == [(True, True, "")] * COUNT
+    assert [one["handle"] for one in run("admin", "pending-rules", "--json").json] == [proposal]
+    assert git(knowledge, "branch", "--list", "rules/*mind-topic*") == ""
+    assert git(knowledge, "status", "--porcelain") == ""
+    git(knowledge, "fsck", "--strict")
+
+
+def test_a_clone_judges_each_rule_of_the_merge_for_itself(
+    run: Run, knowledge: Path, git: Callable[..., str], batch: str, tmp_path: Path
+) -> None:
+    assert run("admin", "approve-rule", "--batch", batch, "--yes").code == 0
+    git(tmp_path, "clone", "-q", str(knowledge), "other")
+    rows = run_inside(["--repo", str(tmp_path / "other"), "admin", "audit", "--json"], tmp_path).json["rows"]
+    assert [(row["in_force"], row["problem"]) for row in rows] == [(True, "")] * COUNT
+
+
+@pytest.mark.parametrize(("answer", "code", "left"), [("y", 0, 0), ("n", 8, COUNT)])
+def test_on_a_terminal_all_are_shown_and_one_question_is_asked(
+    spawn: Spawn, run: Run, batch: str, answer: str, code: int, left: int
+) -> None:
+    child = spawn("admin", "approve-rule", "--batch", batch, PAGER="cat")
+    child.expect(r"Approve all 5 with one merge\? \[y/N\]: ")
+    assert all(f"Do thing {n}" in str(child.before) for n in range(COUNT))
+    child.sendline(answer)
+    assert finish(child)[0] == code
+    assert run("admin", "pending-rules", "--count").out == f"{left}\n"
+
+
+def test_one_that_cannot_be_taken_leaves_all_where_they_are(
+    run: Run, knowledge: Path, git: Callable[..., str], batch: str
+) -> None:
+    before = git(knowledge, "rev-parse", "main")
+    branch, *_ = git(knowledge, "branch", "--list", "--format=%(refname:short)", "rules/*mind-topic3*").splitlines()
+    git(knowledge, "switch", "-q", branch)
+    (knowledge / "notes.md").write_text("# Something else\n")
+    git(knowledge, "add", "-A")
+    git(knowledge, "commit", "-qm", "More")
+    git(knowledge, "switch", "-q", "main")
+    done = run("admin", "approve-rule", "--batch", batch, "--yes")
+    assert (done.code, f"{branch} is not only about its rule: it also changes notes.md" in done.err) == (8, True)
+    assert git(knowledge, "rev-parse", "main") == before
+    assert run("admin", "pending-rules", "--count").out == f"{COUNT}\n"
+
+
+def test_where_somebody_else_has_to_approve_a_batch_of_ones_own_is_refused(
+    run: Run, knowledge: Path, git: Callable[..., str], batch: str
+) -> None:
+    assert run("admin", "config", "set", "approval.distinct", "true").code == 0
+    done = run("admin", "approve-rule", "--batch", batch, "--yes")
+    assert (done.code, "asks for somebody else to approve it" in done.err) == (8, True)
+    git(knowledge, "config", "user.name", "Bob")
+    git(knowledge, "config", "user.email", "bob@example.com")
+    assert run("admin", "approve-rule", "--batch", batch, "--yes").code == 0
+    rows = run("admin", "audit", "--json").json["rows"]
+    assert [(row["in_force"], row["approved_by"]) for row in rows] == [(True, "Bob <bob@example.com>")] * COUNT
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--batch", "ZZZZZZ"), 3, "no open proposal of a rule 'ZZZZZZ'"),
+        (("--project", "nowhere"), 3, "no open proposal of a rule 'nowhere'"),
+        (("*nothing*",), 3, "no open proposal of a rule '*nothing*'"),
+        ((), 2, "nothing to approve is named"),
+        (("R-5N1QTC", "shop/*"), 2, "cannot be given together"),
+    ],
+)
+def test_what_names_nothing_says_so(run: Run, batch: str, words: tuple[str, ...], code: int, said: str) -> None:
+    done = run("admin", "approve-rule", *words, "--yes")
+    assert (done.code, said in done.err) == (code, True), done.err
+
+
+def test_without_a_terminal_or_for_an_agent_there_is_no_batch(
+    run: Run, batch: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "a person, who is asked on a terminal" in run("admin", "approve-rule", "--batch", batch).err
+    monkeypatch.setenv("AI_LESSONS_AGENT", "helper")
+    done = run("admin", "approve-rule", "--batch", batch, "--yes")
+    assert (done.code, "an agent cannot decide" in done.err) == (8, True)
+    assert run("admin", "pending-rules", "--count").out == f"{COUNT}\n"
