@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ai_lessons.doors import render, render_jobs
-from ai_lessons.doors.terminal import View
+from ai_lessons.doors.terminal import View, clean
 from ai_lessons.errors import Problem
 from ai_lessons.index.catalog_reading import Tally
 from ai_lessons.index.rows import IndexRefresh
@@ -221,7 +221,7 @@ def test_no_text_of_a_file_reaches_the_terminal_as_it_is() -> None:
     )
     texts = [
         render.shown(shown, VIEW),
-        render.harmless(evil),
+        clean(evil),
         render.answer(Answer(evil, (Hit(entry, evil, {evil: 1.0}),), prompt=evil), VIEW),
         render.resources(Answer(evil, (Hit(entry),)), VIEW),
         render.listing(Listing((entry,), 1), VIEW),

@@ -16,7 +16,6 @@ from ai_lessons.library import (
     browsing,
     editing,
     health,
-    import_bundle,
     importing,
     lesson_writing,
     proposing,
@@ -24,6 +23,7 @@ from ai_lessons.library import (
     searching,
     setup,
     syncing,
+    transfer,
     validating,
 )
 from ai_lessons.library.answers import Query
@@ -158,7 +158,7 @@ WRITES: dict[str, Callable[[Library, Path], object]] = {
     "save": lambda it, _: syncing.save(it),
     "undo": lambda it, _: syncing.undo(it),
     "sync": lambda it, _: syncing.sync(it),
-    "import": lambda it, file: import_bundle.import_file(it, file, "markdown"),
+    "import": lambda it, file: transfer.import_file(it, file, "markdown"),
     "migrate": lambda it, _: setup.migrate(it),
     "lesson wrong": lambda it, _: lesson_writing.wrong(it, LESSON),
 }

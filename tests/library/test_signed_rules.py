@@ -112,11 +112,11 @@ def test_a_merge_without_a_signature_is_an_unapproved_change(alice: Team) -> Non
     assert f"approve-rule {made.handle} --sign" in "\n".join(done.notes)
     assert alice.in_force() == []
     assert alice.problems() == [f"a text at {made.path} is on main without approval: there is no signed record"]
-    (waiting,) = signing.unsigned_rules(alice.fresh())
+    (waiting,) = review.pending_rules(alice.fresh(), unsigned=True)
     assert (waiting.id, waiting.change, waiting.path, waiting.body) == (made.id, "unsigned", made.path, "Do it.\n")
     assert not alice.approve(made.handle).notes
     assert (alice.in_force(), alice.problems(), alice.status()) == ([TITLE], [], "")
-    assert signing.unsigned_rules(alice.fresh()) == ()
+    assert review.pending_rules(alice.fresh(), unsigned=True) == ()
     with pytest.raises(NotFound):
         alice.approve(made.handle)
 

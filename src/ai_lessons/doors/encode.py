@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from ai_lessons.errors import AiLessonsError
     from ai_lessons.knowledge.entries import Light, Pattern
     from ai_lessons.library.answers import Shown
-    from ai_lessons.library.exporting import Exported
     from ai_lessons.library.lessons import LessonShown
+    from ai_lessons.library.transfer import Exported
 
     Data = dict[str, Any]
 
@@ -157,7 +157,7 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
     ),
     "entries.Light": light,
     "entries.Pattern": pattern,
-    "import_bundle.Ported": lambda value: (
+    "transfer.Ported": lambda value: (
         keyed(value, "written unchanged skipped relations params events queued commit dry_run notes")
         | {"skipped": _pairs("path reason", value.skipped)}
     ),
@@ -167,7 +167,7 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
         "groups": [{"scope": scope, "lessons": [lesson(one) for one in entries]} for scope, entries in value.groups],
         "notes": list(value.notes),
     },
-    "exporting.Exported": _exported,
+    "transfer.Exported": _exported,
     "reports.Promoted": lambda value: (
         keyed(value.entry, "id handle title")
         | keyed(value, "from=source to=target outcome dry_run copy=written proposal=suggested evaluation=report")

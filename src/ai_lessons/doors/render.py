@@ -150,11 +150,6 @@ def _approval(given: Approval, view: View) -> list[str]:
     return [view.paint(since, "good" if given.in_force else "bad"), *(f"  {row}" for row in rows if row)]
 
 
-def harmless(text: str) -> str:
-    """A file as it stands, but for what a terminal would obey."""
-    return clean(text).rstrip("\n")
-
-
 def _header(value: Shown, view: View) -> list[str]:
     entry, details = value.entry, value.entry.details
     others = {key: one for key, one in value.frontmatter.items() if key not in HEADER_KEYS}

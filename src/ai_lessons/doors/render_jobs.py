@@ -8,7 +8,7 @@ from ai_lessons.doors import render
 from ai_lessons.doors.terminal import clean, count, line, size, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.doors.terminal import View
     from ai_lessons.library import reports
@@ -54,10 +54,15 @@ def imported(value: reports.Imported, view: View) -> str:
     lines = [writes(value.written, view)] if few else []
     lines.append(f"{added} added, {value.unchanged:,} unchanged, {len(value.skipped):,} skipped")
     lines += [] if few else beginning(WAITING, value.notes)
-    lines += [f"  skipped {line(path)}: {line(reason)}" for path, reason in value.skipped[:FEW]]
-    if len(value.skipped) > FEW:
-        lines.append(f"  … and {len(value.skipped) - FEW:,} more (--json names them all)")
-    return "\n".join(lines)
+    return "\n".join([*lines, *some(f"skipped {line(path)}: {line(reason)}" for path, reason in value.skipped)])
+
+
+def some(said: Iterable[str]) -> Iterator[str]:
+    """A few of these as lines below something, and how many more there are."""
+    rows = list(said)
+    yield from (f"  {row}" for row in rows[:FEW])
+    if len(rows) > FEW:
+        yield f"  … and {len(rows) - FEW:,} more (--json names them all)"
 
 
 def previews(values: Sequence[reports.PassagePreview], view: View) -> str:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ai_lessons.doors.render_jobs import FEW, WAITING, beginning, writes
+from ai_lessons.doors.render_jobs import FEW, WAITING, beginning, some, writes
 from ai_lessons.doors.render_rules import BATCH
 from ai_lessons.doors.terminal import clean, count, line, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from ai_lessons.doors.terminal import View
-    from ai_lessons.library.exporting import Exported
-    from ai_lessons.library.import_bundle import Ported
     from ai_lessons.library.setup import Host, Migrated
     from ai_lessons.library.syncing import Conflicts, Recovered, Resolved, Synced, TornEntry, Undone
+    from ai_lessons.library.transfer import Exported, Ported
 
 REVIEW = "Rules count once a person has approved them: ai-lessons admin review-rules"
 DRY = "Nothing was written. Without --dry-run this is what would be done."
@@ -29,20 +28,13 @@ def ported(value: Ported, view: View) -> str:
     sums += [f"{count(len(value.queued), 'rule')} queued as proposals"]
     rows.append(", ".join(sums))
     rows += beginning(WAITING, value.notes) if not 0 < len(value.written) <= FEW else []
-    rows += _some(
+    rows += some(
         view.named(one.handle, one.title) + (f" ({line(one.branch)})" if one.branch else "") for one in value.queued
     )
     rows += [REVIEW] if value.queued else []
     rows += [f"All of them with one merge: {BATCH} {value.batch}"] if value.batch and not value.dry_run else []
-    rows += _some(f"skipped {line(where)}: {line(reason)}" for where, reason in value.skipped)
+    rows += some(f"skipped {line(where)}: {line(reason)}" for where, reason in value.skipped)
     return "\n".join([*rows, *([DRY] if value.dry_run else [])])
-
-
-def _some(said: Iterable[str]) -> Iterator[str]:
-    rows = list(said)
-    yield from (f"  {row}" for row in rows[:FEW])
-    if len(rows) > FEW:
-        yield f"  … and {len(rows) - FEW:,} more (--json names them all)"
 
 
 def exported(value: Exported, _view: View) -> str:
@@ -53,7 +45,7 @@ def exported(value: Exported, _view: View) -> str:
         rows.append(", ".join([*(count(number, kind) for kind, number in kinds), count(value.events, "event")]))
     else:
         rows.append(f"{count(value.rules, 'rule')} in force")
-    rows += _some(f"left out {line(path)}: {line(reason)}" for path, reason in value.skipped)
+    rows += some(f"left out {line(path)}: {line(reason)}" for path, reason in value.skipped)
     return "\n".join(rows)
 
 
@@ -64,7 +56,7 @@ def migrated(value: Migrated, _view: View) -> str:
     rows = [f"{'From' if value.dry_run else 'Migrated from'} format {value.old} to {value.new}"]
     rows += [f"  {line(step)}" for step in value.steps]
     rows.append(f"{count(len(value.changed), 'file')} changed")
-    rows += [*_some(map(line, value.changed)), *beginning(WAITING, value.notes)]
+    rows += [*some(map(line, value.changed)), *beginning(WAITING, value.notes)]
     if value.snapshot:
         rows.append(f"Before: {line(value.snapshot)}. Take it back: ai-lessons admin undo")
     return "\n".join([*rows, *([DRY] if value.dry_run else [])])

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from ai_lessons.library import (
         agent_hooks as agent_hooks, audit as audit, browsing as browsing, comparing as comparing,
         contexts as contexts, editing as editing,
-        exporting as exporting, governing as governing, harvest as harvest, health as health,
-        import_bundle as import_bundle, importing as importing, indexing as indexing,
+        governing as governing, harvest as harvest, health as health,
+        importing as importing, indexing as indexing,
         lesson_writing as lesson_writing, lessons as lessons,
         model as model, multi_repository as multi_repository, opened as opened,
         promoting as promoting, proposal_context as proposal_context, proposing as proposing, provenance as provenance,
         refreshing as refreshing, relating as relating, reports as reports, review as review,
         rules_in_force as rules_in_force, running as running,
         searching as searching, gate as gate, setup as setup,
-        signing as signing, syncing as syncing, telling as telling,
+        signing as signing, syncing as syncing, telling as telling, transfer as transfer,
         usage as usage, validating as validating, warm as warm,
     )  # fmt: skip
 

@@ -53,7 +53,7 @@ from ai_lessons.repository.proposal_records import Release, file_at
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from enum import StrEnum
 
     from ai_lessons.knowledge.entries import Entry
@@ -293,28 +293,25 @@ def request_release(tiers: Library, move: Move) -> Suggested:
     return ask(parts, move, author_here(tiers.primary.store.worktree), say.question.policy.key, stated)
 
 
-def guard(tiers: Library, into: RepositorySession) -> Callable[[Sequence[Change]], None]:
-    """What the user's repository `into` asks before a write while a project of an enterprise is worked in.
+def guard(tiers: Library, into: RepositorySession, changes: Sequence[Change]) -> None:
+    """Asked before a write to the user's repository `into` while a project of an enterprise is worked in.
 
     Removals pass, and files that are there and only committed; code that is in these files already may stay.
+    Raises Refused: the policy forbids it.
     """
-
-    def check(changes: Sequence[Change]) -> None:
-        texts = {one.path: one.data for one in changes if isinstance(one.data, bytes) and layout.place(one.path)}
-        if not texts:
-            return
-        at = governed(tiers, tiers.belongs_to)
-        bad = [] if at.policies.personal is Personal.ALLOW else list(texts)
-        if at.policies.personal is Personal.ALLOW_NON_CODE:
-            there = set[str]()
-            for one in changes:
-                with suppress(AiLessonsError):
-                    there |= _code_in(one.path, into.store.read(one.path))
-            bad = [path for path, data in texts.items() if _code_in(path, data) - there]
-        if bad:
-            raise _not_written(tiers, at)
-
-    return check
+    texts = {one.path: one.data for one in changes if isinstance(one.data, bytes) and layout.place(one.path)}
+    if not texts:
+        return
+    at = governed(tiers, tiers.belongs_to)
+    bad = [] if at.policies.personal is Personal.ALLOW else list(texts)
+    if at.policies.personal is Personal.ALLOW_NON_CODE:
+        there = set[str]()
+        for one in changes:
+            with suppress(AiLessonsError):
+                there |= _code_in(one.path, into.store.read(one.path))
+        bad = [path for path, data in texts.items() if _code_in(path, data) - there]
+    if bad:
+        raise _not_written(tiers, at)
 
 
 @contextmanager

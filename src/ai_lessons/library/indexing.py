@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
 
-
 _PLACE = "search.index"  # What kind of thing is agreed to, in the list of what this user trusts
 
 _HIDDEN = tuple(status for status in Status if status is not Status.ACTIVE)

@@ -152,8 +152,7 @@ class Library:
             opened = self._opened[place.root] = RepositorySession(place.root, options, lambda: self.embedders)
             users = {one.root for one in self.options.places.known if one.name == USER}
             if self.belongs_to and (place.name == USER or place.root in users):
-                # PLW0108: policies are loaded when something is written
-                opened.guard = lambda changes: library.governing.guard(self, opened)(changes)  # noqa: PLW0108
+                opened.guard = lambda changes: library.governing.guard(self, opened, changes)
         return self._opened[place.root]
 
     @cached_property

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
 
-
 _LEFT_BEHIND = ("promoted_to", "reason", "reviewed", "scope", "proves", "path")
 """What is said of the original and not of its copy."""
 

@@ -35,15 +35,16 @@ if TYPE_CHECKING:
     from ai_lessons.library.opened import Library
     from ai_lessons.repository.proposals import Waiting
 
-
 AT_ONCE = 400  # Proposals that one commit merges: their names take most of what is read of a commit's message
 WRITERS_NAMED = 5  # Of so many people it is told how many of their proposals are not listed
 
 
-def pending_rules(opened: Library, batch: Batch | None = None) -> tuple[Pending, ...]:
-    """Every proposal that waits for a person, of branches here and on remotes, oldest first; or those of a batch."""
-    parts = opened.primary
-    with desk(parts) as at:
+def pending_rules(opened: Library, batch: Batch | None = None, *, unsigned: bool = False) -> tuple[Pending, ...]:
+    """Every proposal that waits for a person, of branches here and on remotes, oldest first; or those of a batch.
+
+    `unsigned`: also what is on the approval branch and lacks signatures, of rules that nobody proposes anything for.
+    """
+    with desk(opened.primary) as at:
         if batch is not None:
             return tuple(_pending(at, one) for one in at.every() if batch.covers(one))
         found = [_pending(at, one) for one in at.waiting]
@@ -53,7 +54,9 @@ def pending_rules(opened: Library, batch: Batch | None = None) -> tuple[Pending,
             said = [f"{number} more of {writer}" for writer, number in named]
             said += [f"{sum(number for _, number in rest)} more of {len(rest)} other people"] if rest else []
             found[-1] = found[-1]._replace(left_out=tuple(said))
-        return tuple(found)
+        proposed = {one.id for one in found}
+        lacking = library.signing.unsigned_rules(at) if unsigned else ()
+        return (*found, *(one for one in lacking if one.id not in proposed))
 
 
 def _pending(at: ProposalContext, one: Waiting) -> Pending:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from ai_lessons.library.opened import Library
     from ai_lessons.library.options import Options
 
-
 LISTED = 20  # So many reasons are named; who pushes reads them in a terminal
 
 
@@ -241,7 +240,11 @@ def migrate(library: Library, *, dry_run: bool = False, steps: Mapping[int, Migr
     if dry_run:
         return done
     tag = f"before-format-{new}-{parts.options.now().astimezone():%Y-%m-%dT%H%M%S}"
-    _tag(parts, tag, f"Before format {new}")
+    head, message = parts.store.head().commit or "", f"Before format {new}"
+    # a signature would ask for a passphrase, and the tag proves nothing
+    made = git.run(parts.store.worktree, "tag", "--annotate", "--no-sign", "--message", message, "--", tag, head)
+    if made.code:
+        raise StorageFailed(f"git made no tag: {made.err}")
     changes.append(_stated(parts, new))
     parts.refuse_secrets(changes)
     parts.store.autocommit = parts.store.commits(parts.config.autocommit)
@@ -261,14 +264,6 @@ def _files(parts: RepositorySession) -> dict[str, bytes]:
                 with suppress(AiLessonsError):  # `validate` names it; what cannot be read cannot be changed
                     found[path] = parts.store.read(path)
     return found
-
-
-def _tag(parts: RepositorySession, name: str, message: str) -> None:
-    head = parts.store.head().commit or ""
-    # a signature would ask for a passphrase, and the tag proves nothing
-    done = git.run(parts.store.worktree, "tag", "--annotate", "--no-sign", "--message", message, "--", name, head)
-    if done.code:
-        raise StorageFailed(f"git made no tag: {done.err}")
 
 
 def _stated(parts: RepositorySession, version: int) -> Change:

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from ai_lessons.repository.proposals import Waiting
     from ai_lessons.repository.worktree import Worktree
 
-
 COMMAND = "ai-lessons admin trust-keys"
 
 
@@ -156,10 +155,9 @@ def _record(at: ProposalContext, rule: str, path: str, data: bytes, decision: De
     return decide(at.trunk, wanted, repository=trusted.repository, signers=trusted.signers, interactive=os.isatty(0))
 
 
-def unsigned_rules(library: Library) -> tuple[Pending, ...]:
+def unsigned_rules(at: ProposalContext) -> list[Pending]:
     """What is on the approval branch already and lacks signatures; nothing where none are asked for."""
-    with desk(library.primary) as at:
-        return tuple(_pending(at, verdict, one) for verdict, one in _unsigned(at))
+    return [_pending(at, verdict, one) for verdict, one in _unsigned(at)]
 
 
 def approve_standing(parts: RepositorySession, ref: str, expect: str | None) -> Decided:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from datetime import UTC
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AiLessonsError, NotFound, UsageError
 from ai_lessons.index.usage_cache import UsageCache
@@ -18,10 +19,11 @@ from ai_lessons.learning.events import Event
 from ai_lessons.library import secret_scan
 from ai_lessons.library.answers import Usage
 from ai_lessons.library.reports import Judged
-from ai_lessons.repository.events import EventLog
+from ai_lessons.repository.events import PART_BYTES, EventLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.learning.choose import Effect
@@ -266,3 +268,58 @@ def damaged(parts: RepositorySession) -> int:
     """Lines of event logs that say nothing that can be used."""
     cache = parts.usages.cache
     return cache.damaged() if cache else 0
+
+
+# --- from and to other repositories ---
+
+_EVENT_ID = re.compile(rb'"id": ?"([0-7][0-9A-HJKMNP-TV-Z]{25})"')
+
+
+def take_over(
+    parts: RepositorySession, told: Iterable[Mapping[str, Any]], arrived: AbstractSet[str], *, dry_run: bool
+) -> tuple[int, int, tuple[str, ...]]:
+    """Write down those events of another repository that are not here yet: how many, about how many parameters, notes.
+
+    `told` are JSON objects; `arrived` are the ids of entries that come along with them.
+    """
+    known = arrived | {place.id for place in parts.catalog.locations()}
+    wanted = []
+    for said in told:
+        one = events.read_line(json.dumps(said))
+        if one and one.event in {*events.USES, *events.TURNS} and (one.entry in known or one.entry in fold.DEFINITIONS):
+            wanted.append(one._replace(note="") if secret_scan.secrets_in(one.note) else one)
+    log = EventLog(parts.store.root, parts.store.state_dir)
+    there = {name.decode() for file in log.files() for name in _EVENT_ID.findall(file.read())} if wanted else set()
+    new = {one.id: one for one in wanted if one.id not in there}
+    if new and not parts.usages.recording and not dry_run:
+        return 0, 0, ("this repository records no events, so none were taken over",)
+    if not dry_run:
+        _append(log, sorted(new.values()))
+    return len(new), len({one.entry for one in new.values() if one.event in events.TURNS}), ()
+
+
+def _append(log: EventLog, new: Sequence[Event]) -> None:
+    """By months, in pieces of which none is larger than a part of a log."""
+    for month in sorted({one.at[:7] for one in new}):
+        piece: list[bytes] = []
+        size = 0
+        for line in (events.line_of(one) for one in new if one.at[:7] == month):
+            if size + len(line) > PART_BYTES:
+                log.append(piece, month)
+                piece, size = [], 0
+            piece.append(line)
+            size += len(line)
+        log.append(piece, month)
+
+
+def all_events(parts: RepositorySession, entries: set[str]) -> list[dict[str, Any]]:
+    """Every event about these entries and parameters, by id; ids that say different things are left out."""
+    found: dict[str, Event] = {}
+    void: set[str] = set()
+    for file in EventLog(parts.store.root, parts.store.state_dir).files():
+        for line in file.read().decode("utf-8", "replace").split("\n"):
+            one = events.read_line(line) if line else None
+            wanted = one and (one.entry in entries or one.event in events.TURNS)
+            if one and wanted and found.setdefault(one.id, one) != one:
+                void.add(one.id)
+    return [json.loads(events.line_of(found[name])) for name in sorted(found.keys() - void)]

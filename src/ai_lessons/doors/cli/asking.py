@@ -198,12 +198,12 @@ class Edits:
         return file
 
 
-def until_valid(call: Call, job: Callable[[Edits], T]) -> T:
-    """Edit until the library takes the text, or the user gives up: then the text is kept."""
+def until_valid(call: Call, job: Callable[[Edits], T], nothing: str = "nothing was changed") -> T:
+    """Edit until the library takes the text, or the user gives up: then the text is kept. None is told of, too."""
     edits = Edits()
     while True:
         try:
-            return job(edits)
+            done = job(edits)
         except AiLessonsError as error:
             if edits.text is None:
                 raise
@@ -214,3 +214,6 @@ def until_valid(call: Call, job: Callable[[Edits], T]) -> T:
                 error.message = "the edit was not written"  # what is wrong with it was said before the question
             error.hint = f"your text is kept in {edits.keep(call.settings.folders.state / 'edits')}"
             raise
+        else:
+            call.note([nothing] if done is None else ())
+            return done

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from ai_lessons.doors.cli.command_context import Call
 
-
 IDS = options.offer("id")
 RELATION = options.OneOf(Relation, "relation")
 HOW_SURE = f"How sure it is: {options.CONFIDENCE.listed}."
@@ -135,9 +134,7 @@ def update(call: Call, /, ref: str, content: str | None, file: str | None, **giv
 def edit(call: Call, ref: str) -> None:
     """Open an entry in your editor; it is checked before it is written."""
     done = asking.until_valid(call, partial(library.editing.edit, call.library, ref))
-    if done is None:
-        call.note(["nothing was changed"])
-    else:
+    if done is not None:
         call.answer(done, render_jobs.written)
 
 

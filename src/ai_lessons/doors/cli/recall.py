@@ -14,7 +14,7 @@ from ai_lessons.doors import encode, render, render_rules
 from ai_lessons.doors.cli import asking, options
 from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.mcp import framing
-from ai_lessons.doors.terminal import is_terminal
+from ai_lessons.doors.terminal import clean, is_terminal
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge.entries import Status
 from ai_lessons.library.answers import ContextQuery, Query
@@ -127,7 +127,7 @@ def read(call: Call, ref: str, section: int | None, heading: str | None, raw: bo
         text, framed = partial(render.shown, command=command), partial(framing.shown, call=how)
         call.answer(shown, text, paged=True, framed=framed)
     elif is_terminal(sys.stdout):
-        call.say(render.harmless(shown.raw), paged=True)
+        call.say(clean(shown.raw).rstrip("\n"), paged=True)
     else:
         call.exactly(shown.raw)
 

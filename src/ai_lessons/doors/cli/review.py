@@ -46,7 +46,7 @@ def refuse_agents(call: Call) -> None:
 def run(call: Call, *, sign: bool) -> None:
     """Show all that waits for a decision or a signature and ask, until none is left or the reviewer quits."""
     refuse_agents(call)
-    waiting = _what_waits(call, sign=True)
+    waiting = library.review.pending_rules(call.library, unsigned=True)
     if not waiting:
         click.echo(render_rules.NOTHING_PENDING)
         return
@@ -69,10 +69,7 @@ def _decide(call: Call, one: Pending, *, sign: bool) -> str:
             )
         if choice == "edit":
             changed = asking.until_valid(call, partial(library.review.edit_proposal, call.library, one.branch))
-            if changed is None:
-                call.note(["nothing was changed"])
-            else:  # on a branch here, if the proposal was a remote's
-                name = changed.branch
+            name = changed.branch if changed else name  # on a branch here, if the proposal was a remote's
         else:
             try:
                 _carry_out(call, one, choice, sign=sign)
@@ -80,7 +77,7 @@ def _decide(call: Call, one: Pending, *, sign: bool) -> str:
                 asking.show_error(conflict)
             else:
                 return True
-        now = [other for other in _what_waits(call, sign=True) if other.branch == name]
+        now = [other for other in library.review.pending_rules(call.library, unsigned=True) if other.branch == name]
         now = [other for other in now if other.id == one.id or other.change != UNSIGNED]
         if not now:
             raise NotFound("open proposal", name, hint="it was decided or taken back meanwhile: skip it")
@@ -113,7 +110,7 @@ def shown_and_confirmed(call: Call, refs: Sequence[str], *, sign: bool = False) 
     """Show these proposals (`sign`: unsigned rules, too), ask once; names and commits. Raises Refused, NotFound."""
     if not (call.can_ask and is_terminal(sys.stdout)):
         raise Refused("a proposal is approved by a person, who is asked on a terminal", hint=NO_TERMINAL)
-    waiting = _what_waits(call, sign=sign)
+    waiting = library.review.pending_rules(call.library, unsigned=sign)
     chosen = []
     for ref in refs:
         end = id_end(ref)
@@ -147,14 +144,6 @@ def many_confirmed(call: Call, batch: Batch, *, yes: bool) -> dict[str, str]:
         if not asking.confirm(f"\nApprove all {len(waiting)} with one merge?"):
             raise Refused("not approved; nothing was changed")
     return {one.branch: one.commit for one in waiting}
-
-
-def _what_waits(call: Call, *, sign: bool) -> tuple[Pending, ...]:
-    """Proposals; with `sign` also what is on the approval branch of rules that nobody proposes anything for."""
-    waiting = library.review.pending_rules(call.library)
-    proposed = {one.id for one in waiting}
-    unsigned = library.signing.unsigned_rules(call.library) if sign else ()
-    return (*waiting, *(one for one in unsigned if one.id not in proposed))
 
 
 # --- content that may have gone stale ---
@@ -225,7 +214,6 @@ def _settled(call: Call, one: Outdated, choice: str) -> bool:
     elif choice == "edit":
         edited = asking.until_valid(call, partial(library.editing.edit, call.library, entry.id))
         if edited is None:
-            call.note(["nothing was changed"])
             return False
         done = edited
     elif choice == "wrong":
@@ -312,9 +300,8 @@ def _decide_on(call: Call, one: Candidate) -> str:
 def _keep(call: Call, one: Candidate) -> bool:
     """Open the draft in the editor and add what comes back; whether something did."""
     job = partial(library.harvest.keep, call.library, one, origin=call.caller)
-    done = asking.until_valid(call, job)
+    done = asking.until_valid(call, job, "nothing was added")
     if done is None:
-        call.note(["nothing was added"])
         return False
     click.echo(render_jobs.writes((done,), call.view), color=call.view.colour)
     call.note(done.notes)

@@ -107,7 +107,7 @@ def export(call: Call, file: str, form: str, project: str | None) -> None:
     people who install nothing: run it again in a hook or in CI to refresh them.
     """
     place = None if file == "-" else call.settings.cwd / Path(file).expanduser()
-    done = library.exporting.export_file(call.library, place, form, project=project)
+    done = library.transfer.export_file(call.library, place, form, project=project)
     if done.document is not None:
         call.exactly(encode.dump(done.document) + "\n")
         call.note([*done.notes, *(f"left out {path}: {reason}" for path, reason in done.skipped)])
@@ -138,7 +138,7 @@ def import_file(call: Call, file: str, form: str | None, project: str | None, dr
     """
     place = call.settings.cwd / Path(file).expanduser()
     form = form or guess(place)
-    done = library.import_bundle.import_file(call.library, place, form, project=project, dry_run=dry_run)
+    done = library.transfer.import_file(call.library, place, form, project=project, dry_run=dry_run)
     call.answer(done, render_transfer.ported)
 
 

@@ -1,41 +1,38 @@
-"""Taking over what another tool or repository kept: one commit for entries, proposals for rules, events as events."""
+"""Knowledge on its way in and out: what another tool or repository kept, one JSON document, rules for agents to read.
+
+What comes in is one commit for entries, proposals for rules, events as events.
+"""
 
 from __future__ import annotations
 
-import json
-import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, UsageError
-from ai_lessons.knowledge import frontmatter, layout, markdown
-from ai_lessons.knowledge.bundle import beside
-from ai_lessons.knowledge.entries import HANDLE_LENGTH, Kind, handle, stated_id
+from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, StorageFailed, UsageError
+from ai_lessons.index.catalog_reading import Filter
+from ai_lessons.knowledge import agent_rules, bundle, frontmatter, layout, markdown
+from ai_lessons.knowledge.bundle import Item, beside
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, HANDLE_LENGTH, Kind, handle, stated_id
 from ai_lessons.knowledge.relations import wrong_kinds
-from ai_lessons.learning import events
-from ai_lessons.learning.fold import DEFINITIONS
 from ai_lessons.library import secret_scan
-from ai_lessons.library.gate import checked
+from ai_lessons.library.gate import checked, project_name
 from ai_lessons.library.import_sources import read_source
 from ai_lessons.library.proposal_context import desk
 from ai_lessons.library.proposing import make
 from ai_lessons.library.reports import Imported, Suggested, Written
+from ai_lessons.library.usage import all_events, take_over
+from ai_lessons.repository import agent_files
 from ai_lessons.repository.approval.rule_files import BATCH
-from ai_lessons.repository.events import PART_BYTES, EventLog
+from ai_lessons.repository.files import replace_file, translated
 from ai_lessons.repository.store import Applied, Change
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
-    from ai_lessons.knowledge.bundle import Bundle, Item
     from ai_lessons.knowledge.entries import Entry
-    from ai_lessons.learning.events import Event
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
-
-_EVENT_ID = re.compile(rb'"id": ?"([0-7][0-9A-HJKMNP-TV-Z]{25})"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +78,7 @@ def import_file(
         raise InvalidEntry([Problem(file.name, f"{where}: {reason}") for where, reason in skipped[:20]])
     fresh = sorting.fresh
     arrived = {entry.id for _, entry in (*fresh, *sorting.rules)}
-    came, turned, notes = _bring_events(parts, bundle, arrived, dry_run=dry_run)
+    came, turned, notes = take_over(parts, bundle.events, arrived, dry_run=dry_run)
     applied = Applied(None) if dry_run or not fresh else _write(parts, fresh, file.name)
     if dry_run:
         written = tuple(Written(e.id, handle(e.kind, e.id), e.kind, e.title, item.path, None) for item, e in fresh)
@@ -221,38 +218,131 @@ def _propose_rules(
     return made, len(rules) - len(new), skipped
 
 
-# --- events ---
+# --- out ---
+
+GROOVE, AGENTS, CLAUDE = "groove", "agents-md", "claude-rules"
+FORMS = (GROOVE, AGENTS, CLAUDE)
 
 
-def _bring_events(
-    parts: RepositorySession, bundle: Bundle, arrived: AbstractSet[str], *, dry_run: bool
-) -> tuple[int, int, tuple[str, ...]]:
-    """Write down the events of a bundle that are not here yet: how many, about how many parameters, and notes."""
-    known = arrived | {place.id for place in parts.catalog.locations()}
-    wanted = []
-    for said in bundle.events:
-        one = events.read_line(json.dumps(said))
-        if one and one.event in {*events.USES, *events.TURNS} and (one.entry in known or one.entry in DEFINITIONS):
-            wanted.append(one._replace(note="") if secret_scan.secrets_in(one.note) else one)
-    log = EventLog(parts.store.root, parts.store.state_dir)
-    there = {name.decode() for file in log.files() for name in _EVENT_ID.findall(file.read())} if wanted else set()
-    new = {one.id: one for one in wanted if one.id not in there}
-    if new and not parts.usages.recording and not dry_run:
-        return 0, 0, ("this repository records no events, so none were taken over",)
-    if not dry_run:
-        _append(log, sorted(new.values()))
-    return len(new), len({one.entry for one in new.values() if one.event in events.TURNS}), ()
+class Exported(NamedTuple):
+    """What was given away: `files` (path, what was done), else the `document`, and `skipped` (path, reason)."""
+
+    form: str
+    files: tuple[tuple[str, str], ...]
+    lessons: int = 0
+    rules: int = 0
+    docs: int = 0
+    scripts: int = 0
+    events: int = 0
+    skipped: tuple[tuple[str, str], ...] = ()
+    document: dict[str, Any] | None = None
+    notes: tuple[str, ...] = ()
 
 
-def _append(log: EventLog, new: Sequence[Event]) -> None:
-    """By months, in pieces of which none is larger than a part of a log."""
-    for month in sorted({one.at[:7] for one in new}):
-        piece: list[bytes] = []
-        size = 0
-        for line in (events.line_of(one) for one in new if one.at[:7] == month):
-            if size + len(line) > PART_BYTES:
-                log.append(piece, month)
-                piece, size = [], 0
-            piece.append(line)
-            size += len(line)
-        log.append(piece, month)
+def export_file(library: Library, file: Path | None, form: str = "groove", *, project: str | None = None) -> Exported:
+    """Write `groove`, one JSON document (None: hand it back), or the rules in force: `agents-md`, `claude-rules`.
+
+    Raises UsageError: no such form. StorageFailed: the place cannot be written, or is no plain file or folder.
+    """
+    parts = library.primary
+    if project:
+        project_name(project)
+    if form == GROOVE:
+        return _export_all(parts, file, project)
+    if form not in FORMS:
+        raise UsageError(f"no form {form!r}", hint="one of: " + ", ".join(FORMS))
+    if file is None:
+        raise UsageError(f"{form} is written into files of yours", hint="name the file or folder in place of -")
+    lights = parts.current().select(Filter(kinds=frozenset({Kind.RULE}), status=None))
+    wanted = [one for one in lights if project is None or one.project in {project, GLOBAL_PROJECT}]
+    wanted.sort(key=lambda one: (one.project != GLOBAL_PROJECT, one.project, one.title.casefold(), one.id))
+    parts.expect([one.id for one in wanted])
+    rules = [(one.handle, parts.load(one.id)[0]) for one in wanted]
+    with translated(str(file), writing=True):
+        if form == CLAUDE:
+            done = _claude_rules(file, rules)
+        else:
+            job, text = ("install", agent_rules.agents_md(rules)) if rules else ("uninstall", "")
+            done = ((str(file), agent_files.carry_out(file, job, text, agent_files.marks(agent_rules.NAME))),)
+    return Exported(form, done, rules=len(rules), notes=tuple(parts.notes()))
+
+
+def _export_all(parts: RepositorySession, file: Path | None, project: str | None) -> Exported:
+    found, skipped = _entries(parts, project)
+    document = _document(parts, found)
+    counts = {f"{kind.value}s": sum(entry.kind is kind for entry, _ in found) for kind in Kind}
+    done: tuple[tuple[str, str], ...] = ()
+    if file is not None:
+        if file.is_symlink() or (file.exists() and not file.is_file()):
+            raise StorageFailed(f"{file} is no plain file", hint="name another file")
+        with translated(str(file), writing=True):
+            there = file.exists()
+            replace_file(file, bundle.dump(document))
+        done = ((str(file), "replaced" if there else "written"),)
+    return Exported(
+        GROOVE, done, **counts, events=len(document["events"]), skipped=tuple(skipped),
+        document=document if file is None else None, notes=tuple(parts.notes()),
+    )  # fmt: skip
+
+
+def _entries(parts: RepositorySession, project: str | None) -> tuple[list[tuple[Entry, Item]], list[tuple[str, str]]]:
+    """Every entry with its file by their ids, and those that cannot be read with the reason."""
+    lights = sorted(parts.current().select(Filter(project=project, status=None)), key=lambda light: light.id)
+    parts.expect([light.id for light in lights])
+    found, skipped = [], []
+    for light in parts.options.each("reading", lights):
+        try:
+            entry, text = parts.load(light.id)
+            place = parts.catalog.locate(light.id)
+            if entry.kind is Kind.RULE:  # as it is in force
+                file = Item("", entry.path, text.encode())
+            elif place.hash is None and place.side_path:  # the script itself lies elsewhere
+                file = Item("", place.side_path, parts.store.read(place.side_path))
+            else:
+                side, data = text.encode() if place.side_path else None, parts.store.read(entry.path)
+                file = Item("", entry.path, data, side, parts.executable(entry.path))
+            found.append((entry, file))
+        except AiLessonsError as error:
+            skipped.append((light.path, error.message))
+    return found, skipped
+
+
+def _document(parts: RepositorySession, found: Sequence[tuple[Entry, Item]]) -> dict[str, Any]:
+    lessons = [(entry, file) for entry, file in found if entry.kind is Kind.LESSON]
+    usages = parts.usages.several(list(parts.catalog.many([entry.id for entry, _ in lessons]).values()))
+    others = ((entry, file) for entry, file in found if entry.kind is not Kind.LESSON)
+    return {
+        "version": bundle.VERSION,
+        "exported_at": frontmatter.stamp(parts.options.now()),
+        "learnings": [bundle.learning(entry, file, usages[entry.id]) for entry, file in lessons],
+        "params": [],  # the events say how they were moved
+        "relations": bundle.relations([entry for entry, _ in found], [entry.id for entry, _ in lessons]),
+        "files": [{"kind": entry.kind.value, **bundle.kept(file)} for entry, file in others],
+        "events": all_events(parts, {entry.id for entry, _ in found}),
+    }
+
+
+def _claude_rules(folder: Path, rules: Sequence[tuple[str, Entry]]) -> tuple[tuple[str, str], ...]:
+    """One file a rule, because each says for which files it is loaded; those of rules no longer in force go."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise StorageFailed(f"{folder} is no folder", hint="name a folder such as .claude/rules")
+    wanted = {agent_rules.claude_name(rule): agent_rules.claude_rule(handle, rule) for handle, rule in rules}
+    there = {one.name for one in folder.glob(f"{agent_rules.PREFIX}*.md")} if folder.exists() else set()
+    done = [_claude_file(folder / name, wanted.get(name)) for name in [*wanted, *sorted(there - wanted.keys())]]
+    return tuple(one for one in done if one)
+
+
+def _claude_file(file: Path, text: str | None) -> tuple[str, str] | None:
+    """One file as it shall be (None: gone), and what was done. A file that is not ours as a whole is left alone."""
+    if file.is_symlink():
+        return str(file), "left alone, it is a link"
+    old = file.read_bytes() if file.exists() else None
+    if old is not None and not agent_rules.is_ours(old):
+        return str(file), "left alone, it is not ours"
+    if text is None:
+        file.unlink()
+        return str(file), "removed"
+    if old == text.encode():
+        return str(file), "already there"
+    replace_file(file, text.encode())
+    return str(file), "written" if old is None else "brought up to date"
