@@ -122,6 +122,22 @@ def test_what_names_nothing_says_so(run: Run, batch: str, words: tuple[str, ...]
     assert (done.code, said in done.err) == (code, True), done.err
 
 
+def test_a_reason_that_nobody_stated_is_asked_for_and_told_to_no_agent(
+    run: Run, knowledge: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "AGENTS.md").write_text("# Tests\n\nRun them all.\n\n# Types\n\nCheck them.\n\nBecause they drift.\n")
+    assert run("admin", "import", "--from", "agents-md", str(tmp_path), "--project", "shop").code == 0
+    assert run("admin", "pending-rules").out.count("no reason is stated: edit it and say why") == 1
+    assert run("admin", "approve-rule", "--project", "shop", "--yes").code == 0
+    listed = {one["title"]: one["rationale"] for one in run("recall", "list", "--type", "rule", "--json").json}
+    assert listed == {"Tests": "", "Types": "they drift."}
+    for words in (("recall", "context", "--project", "shop"), ("recall", "search", "run tests", "--json")):
+        assert "does not say why" not in run(*words).out
+    exported = tmp_path / "out.md"
+    assert run("admin", "export", str(exported), "--to", "agents-md", "--project", "shop").code == 0
+    assert exported.read_text().count("Because: ") == 1
+
+
 def test_without_a_terminal_or_for_an_agent_there_is_no_batch(
     run: Run, batch: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

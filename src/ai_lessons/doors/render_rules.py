@@ -71,6 +71,8 @@ def left_out(values: Sequence[Pending]) -> list[str]:
 
 def _doubts(one: Pending) -> Iterator[str]:
     yield from map(line, one.conflicts)
+    if one.kind == "rule" and one.change == "new" and not one.rationale:
+        yield "no reason is stated: edit it and say why"
     if one.similar:
         yield f"much like {', '.join(map(line, one.similar))}: update it?"
     if one.rejected_before:

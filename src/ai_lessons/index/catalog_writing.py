@@ -112,6 +112,8 @@ def details_of(entry: Entry) -> dict[str, Any]:
     kind = KINDS[entry.kind]
     details = {key: fields.get(key) for key in kind.details}
     details |= {key: fields[key] for key in kind.if_stated if fields.get(key) is not None}
+    if details.get("rationale"):
+        details["rationale"] = entry.rationale
     if entry.kind is Kind.LESSON:
         details["source"] = entry.source
         details["status"] = entry.status.value
@@ -153,7 +155,7 @@ def _digest(parts: Iterable[str], entry: Entry | None = None) -> str:
 
 def snippet(entry: Entry) -> str:
     """The first words of what the entry says, in one line; a lesson's pattern says most."""
-    text = str(entry.pattern or "") or str(entry.fields.get("rationale") or "") or entry.body or entry.code
+    text = str(entry.pattern or "") or entry.rationale or entry.body or entry.code
     words = " ".join(re.sub(_MARKUP, "", text[: SNIPPET_LENGTH * 20]).split())
     words = words.removeprefix(entry.title).lstrip(" :-") or words
     if len(words) <= SNIPPET_LENGTH:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons.errors import InvalidEntry, Problem
 from ai_lessons.knowledge import frontmatter, layout, markdown
 from ai_lessons.knowledge.bundle import Item, made_id, moment, one_line
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, HANDLE_LENGTH, Kind, stated_id
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, HANDLE_LENGTH, UNSTATED, Kind, stated_id
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.origins import project_of
 from ai_lessons.knowledge.texts import decode, escaped, split
@@ -133,9 +133,7 @@ def _rule(name: str, section: MarkdownSection, project: str | None, now: datetim
     title = one_line(section.title)
     body = section.body.strip("\n")
     why = _WHY.search(body)
-    rationale = (
-        one_line(why[1], _MOST_WHY) if why else f"Stated in {name}, which does not say why: say it before you approve"
-    )
+    rationale = one_line(why[1], _MOST_WHY) if why else f"Stated in {name}, {UNSTATED}"
     entry_id = made_id("instruction", title, body)
     fields = frontmatter.rule_fields(
         entry_id, frontmatter.stamp(now), title=title, rationale=rationale, applies_to=globs
@@ -185,10 +183,8 @@ def is_ours(there: bytes) -> bool:
 
 
 def _section(handle: str, rule: Entry, level: int) -> str:
-    lines = [
-        f"{'#' * level} {_line(rule.title)} ({handle})",
-        f"Because: {_line(str(rule.fields.get('rationale', '')))}",
-    ]
+    lines = [f"{'#' * level} {_line(rule.title)} ({handle})"]
+    lines += [f"Because: {_line(rule.rationale)}"] if rule.rationale else []
     globs = ", ".join(f"`{_line(glob).replace('`', '?')}`" for glob in _globs(rule))
     about = [
         *([f"in the project {_line(rule.project)}"] if rule.project != GLOBAL_PROJECT else []),

@@ -195,6 +195,10 @@ class Pattern(NamedTuple):
         return f"WHEN {self.when} -> {'DO NOT' if self.negative else 'DO'} {self.action} -> BECAUSE {self.because}"
 
 
+UNSTATED = "which does not say why: say it before you approve"
+"""How the rationale of an imported rule ends whose source has none: the file needs one, and this is none."""
+
+
 class Entry(NamedTuple):
     """One lesson, rule, doc or script, as read from its file or files.
 
@@ -238,11 +242,17 @@ class Entry(NamedTuple):
         return said if isinstance(said, str) else None
 
     @property
+    def rationale(self) -> str:
+        """Why a rule is so; empty where what brought it notes that nobody said it, see `UNSTATED`."""
+        said = str(self.fields.get("rationale") or "")
+        return "" if said.endswith(UNSTATED) else said
+
+    @property
     def opening(self) -> str:
         """What of the frontmatter is embedded in front of the body; empty if there is none."""
         key = KINDS[self.kind].opening
         said = (str(self.pattern) if self.pattern else None) if key == "pattern" else self.fields.get(key)
-        return said.strip() if isinstance(said, str) else ""
+        return said.strip() if isinstance(said, str) and not said.endswith(UNSTATED) else ""
 
     @property
     def pattern(self) -> Pattern | None:

@@ -66,7 +66,7 @@ class Said(NamedTuple):
 def said(entry: Entry, handle: str, state: str) -> Said:
     """An entry's text for comparison."""
     text = f"{entry.body}\n{entry.code}" if entry.code else entry.body
-    return Said(entry.id, handle, entry.title, str(entry.fields.get("rationale") or ""), text, state)
+    return Said(entry.id, handle, entry.title, entry.rationale, text, state)
 
 
 def alike(one: Said, others: Iterable[Said]) -> tuple[str, ...]:

@@ -273,7 +273,7 @@ def described(at: ProposalContext, entry: Entry | None, diff: str, **facts: Any)
         added=sum(line.startswith("+") for line in lines),
         removed=sum(line.startswith("-") for line in lines),
         diff=diff,
-        rationale=str(entry.fields.get("rationale") or "") if entry else "",
+        rationale=entry.rationale if entry else "",
         tags=entry.tags if entry else (),
         evidence=tuple(lights[target] for target in dict.fromkeys(links) if target in lights),
         **facts,
