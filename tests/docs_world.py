@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors import cli, lesson_cli
-from doors.world import LESSON_PROGRAM, PROGRAM, environment
+from doors.world import LESSON_PROGRAM, environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -32,6 +32,14 @@ OURS: dict[str, Callable[[list[str]], int]] = {"ai-lessons": cli.run, "lesson": 
 """Our programs, which run in this process where the command is plain."""
 SAID = ("note: ", "error: ", "hint: ", "warning: ")
 """How lines begin that our program prints on stderr."""
+
+TELLS_ALL = """
+from runpy import run_module
+from ai_lessons.library import contexts
+contexts.Injecting._ablation = lambda *_: frozenset()
+run_module("ai_lessons", run_name="__main__")
+"""
+"""Our program, without what it leaves out on purpose to measure it."""
 
 _ULID = r"[0-7][0-9A-HJKMNP-TV-Z]{25}"
 _IDS = re.compile(
@@ -151,7 +159,9 @@ class Session:
         programs, remotes = self.home.parent / f"{self.home.name}-bin", self.home.parent / f"{self.home.name}-remotes"
         programs.mkdir()
         remotes.mkdir()
-        for name, program in (("ai-lessons", PROGRAM), ("lesson", LESSON_PROGRAM)):
+        # one lesson in fifty is left out on purpose, which a page cannot show
+        self.monkeypatch.setattr("ai_lessons.library.contexts.Injecting._ablation", lambda *_: frozenset())
+        for name, program in (("ai-lessons", [sys.executable, "-c", TELLS_ALL]), ("lesson", LESSON_PROGRAM)):
             (programs / name).write_text(f'#!/bin/sh\nexec {shlex.join(program)} "$@"\n')
             (programs / name).chmod(0o755)
         self.monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
