@@ -154,9 +154,9 @@ def test_what_was_told_before_a_failure_keeps_its_place_and_what_nobody_asked_fo
 
 def test_rules_pass_by_harm_and_chance_of_being_left_out_which_are_about_lessons() -> None:
     harmed = Fit("rule", "", rule=True, usage=usage(Tallies(contradicted=3), 0.5))
-    every = [harmed, harmed._replace(id="lesson", rule=False), Fit("fine", "")]
-    choice = tell(Moment.PROMPT, every, (), BARS, {"rule", "fine"}.__contains__)
-    assert ids(choice) == ["rule"]
+    every = [harmed, harmed._replace(id="lesson", rule=False), Fit("fine", ""), Fit("firm", "", firm=True)]
+    choice = tell(Moment.PROMPT, every, (), BARS, {"rule", "fine", "firm"}.__contains__)
+    assert ids(choice) == ["rule", "firm"]
     assert why_not(choice) == {"lesson": "harm", "fine": "ablation"}
 
 

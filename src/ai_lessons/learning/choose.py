@@ -155,14 +155,14 @@ class Choice(NamedTuple):
 
 
 def choose(candidates: Sequence[Candidate], bars: Bars, ablate: Callable[[str], bool] = lambda _: False) -> Choice:
-    """Take candidates in their order while the budget lasts; `ablate` says of an id whether to leave it out."""
+    """Take candidates in order while the budget lasts; `ablate` says whether to leave one out that is not firm."""
     chosen: list[Candidate] = []
     left_out: list[LeftOut] = []
     for one in candidates:
         reason = _objection(one, bars)
         if not reason and len(chosen) >= bars.budget:
             reason = "budget", f"the budget of {bars.budget} is spent"
-        if not reason and ablate(one.id):
+        if not reason and not one.firm and ablate(one.id):
             reason = "ablation", "left out on purpose, to measure whether it makes a difference"
         if reason:
             left_out.append(LeftOut(one.id, *reason))
@@ -184,7 +184,7 @@ def tell(
     Before a tool runs, what names its file or command most closely comes first; at a prompt and a failure, what is
     likeliest; at the start, what holds everywhere and what is of the project take turns, in each rules and what a
     person stated first. `told` has the ids of what the agent was told before; at a failure that keeps its place, so
-    that the next best is not told in its stead. `ablate` is as in `choose`, and asked about lessons only.
+    that the next best is not told in its stead. `ablate` is as in `choose`; rules count as firm.
     """
     best = max((one.chance for one in fits if not one.starter), default=0.0)
     unfit = [LeftOut(one.id, *why) for one in fits if (why := _unfit(moment, one, told, best))]
@@ -192,9 +192,8 @@ def tell(
     ranked = _ranked(moment, [one for one in fits if one.id not in out], best)
     if moment is Moment.TOOL_FAILED and sum(best - one.chance <= TIE for one in ranked) > 1 and bars.budget <= FEW:
         bars = bars._replace(budget=1)  # words do not tell which of them helps: one is tried
-    rules = {one.id for one in ranked if one.rule}
     candidates = [Candidate(one.id, one.usage, firm=one.rule or one.firm) for one in ranked]
-    choice = choose(candidates, bars, lambda one: one not in rules and ablate(one))
+    choice, rules = choose(candidates, bars, ablate), {one.id for one in ranked if one.rule}
     fresh = [one._replace(edge={}) if one.id in rules else one for one in choice.chosen if one.id not in told]
     known = (LeftOut(one.id, *_KNOWN) for one in choice.chosen if one.id in told)
     return Choice(tuple(fresh), (*unfit, *known, *choice.left_out))
