@@ -133,7 +133,7 @@ class TableQuery:
 
     def _by_text(self, table: Passages, version: Version, asked: str, where: str, depth: int) -> Callable[[], Hits]:
         kept = self._kept.of(table, version, asked)
-        if kept is None or kept.number < table.count():
+        if kept is None or kept.number < self.passages():
             return table.by_text(asked, where, depth)
         begun = table.rows_by_text(asked, where, depth)
         return lambda: kept.matches(begun())

@@ -99,12 +99,12 @@ def helping(
     likeliest = sorted(chances, key=lambda one: -chances[one])[:_LIKELIEST]
     known = parts.catalog.many(likeliest)
     lights = {one: known[one]._replace(score=chances[one]) for one in likeliest if one in known}
-    fits = {
-        one.id: fit(one, f"keeps a failure like this one ({one.score:.2f})", None, chance=one.score or 0.0)
+    fits = [
+        fit(one, f"keeps a failure like this one ({one.score:.2f})", None, chance=one.score or 0.0)
         for one in lights.values()
-    }
+    ]
     if told is None:
-        fits = {one: fit._replace(starter=False) for one, fit in fits.items()}
+        fits = [one._replace(starter=False) for one in fits]
     return Injecting(parts, None, most or FEW).tell(Moment.TOOL_FAILED, fits, lights, told or ())
 
 
@@ -288,14 +288,14 @@ class Injecting:
     def tell(
         self,
         moment: Moment,
-        fits: Mapping[str, Fit],
+        fits: Sequence[Fit],
         lights: Mapping[str, Light],
         told: Collection[str],
         project: str | None = None,
     ) -> Offered:
-        """What is told of these (by id) at a moment of a session, with its texts; `choose.tell` decides."""
-        usages = self._parts.usages.several([lights[one] for one in fits])
-        every = [one._replace(usage=_used(usages[one.id])) for one in fits.values()]
+        """What is told of these at a moment of a session, with its texts; `choose.tell` decides. `lights` by id."""
+        usages = self._parts.usages.several([lights[one.id] for one in fits])
+        every = [one._replace(usage=_used(usages[one.id])) for one in fits]
         could = tell(moment, every, told, self._bars._replace(budget=len(every) + 1)).chosen
         lessons = [lights[one.id] for one in could if lights[one.id].kind is Kind.LESSON]
         away = giving_way(self._parts, lessons, project)
@@ -305,7 +305,7 @@ class Injecting:
         rules = [one for one in chosen if one.kind is Kind.RULE]
         return Offered(
             chosen,
-            {one.id: fits[one.id].why for one in chosen},
+            {one.id: one.why for one in fits if lights[one.id] in chosen},
             self._parts.catalog.openings(one.id for one in chosen),
             library.provenance.approvals_of(self._parts, rules) if rules else {},
             tuple(Left(lights[one.id], one.reason, one.detail) for one in choice.left_out),

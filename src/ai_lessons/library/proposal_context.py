@@ -65,14 +65,14 @@ class ProposalContext:
         """Those that are shown."""
         return self.some.found
 
-    def every(self) -> list[Waiting]:
-        """All open proposals that can be looked at, oldest first."""
-        return proposals.some(self.repo, self.trunk, self._refs, len(self._refs)).found
+    @cached_property
+    def every(self) -> Some:
+        """All open proposals that can be looked at, oldest first, and how many branches more there are of whom."""
+        return proposals.some(self.repo, self.trunk, self._refs, len(self._refs))
 
     def count(self) -> int:
         """How many proposals wait; branches beyond those that can be looked at are taken for open ones."""
-        found, left_out = proposals.some(self.repo, self.trunk, self._refs, len(self._refs))
-        return len(found) + left_out.total()
+        return len(self.every.found) + self.every.left_out.total()
 
     def own(self) -> list[Waiting]:
         """Every open proposal that has a branch here."""

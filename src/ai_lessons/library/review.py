@@ -46,7 +46,7 @@ def pending_rules(opened: Library, batch: Batch | None = None, *, unsigned: bool
     """
     with desk(opened.primary) as at:
         if batch is not None:
-            return tuple(_pending(at, one) for one in at.every() if batch.covers(one))
+            return tuple(_pending(at, one) for one in at.every.found if batch.covers(one))
         found = [_pending(at, one) for one in at.waiting]
         more = at.some.left_out.most_common()
         if found and more:
@@ -167,12 +167,12 @@ def approve_rules(opened: Library, chosen: Mapping[str, str], title: str, *, sig
     left = iter(chosen.items())
     while some := list(islice(left, AT_ONCE)):
         with desk(parts) as at:
-            open_now = {one.branch: one for one in at.every()}
+            open_now = {one.branch: one for one in at.every.found}
             if gone := next((branch for branch, _ in some if branch not in open_now), None):
                 raise NotFound("open proposal", gone, hint="it was decided or taken back meanwhile: look again")
             for branch, commit in some:
                 refuse_changed(open_now[branch].commit, commit)
-            done += _approve(at, [open_now[branch] for branch, _ in some], f"{len(some)} {title}".strip(), sign=sign)
+            done += _approve(at, [open_now[branch] for branch, _ in some], f"{len(some)} {title}", sign=sign)
     return tuple(done)
 
 

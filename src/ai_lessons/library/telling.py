@@ -39,7 +39,7 @@ def at_the_start(opened: Library, cwd: Path, project: str | None) -> Offered:
     parts.current()
     project = project or _project(parts, cwd)
     lights = {one.id: one for one in library.contexts.holding(parts, project)}
-    fits = {one.id: fit(one, _holds(one), project, level=one.score or 0.0) for one in lights.values()}
+    fits = [fit(one, _holds(one), project, level=one.score or 0.0) for one in lights.values()]
     offered = Injecting(parts, AT_THE_START).tell(Moment.BEGIN, fits, lights, (), project)
     try:
         pending, notes = sum(map(library.rules_in_force.number_pending, parts.every)), offered.notes
@@ -55,10 +55,9 @@ def at_a_prompt(opened: Library, text: str, project: str | None, told: Collectio
     project = project or _project(parts, parts.options.cwd)
     here = {project, GLOBAL_PROJECT}
     lights = {one.id: one for one in _found(parts, text) if one.kind is not Kind.RULE or one.project in here}
-    fits = {
-        one.id: fit(one, f"about the prompt ({one.score:.2f})", project, chance=one.score or 0.0)
-        for one in lights.values()
-    }
+    fits = [
+        fit(one, f"about the prompt ({one.score:.2f})", project, chance=one.score or 0.0) for one in lights.values()
+    ]
     return Injecting(parts, None, FEW).tell(Moment.PROMPT, fits, lights, told, project)
 
 
@@ -83,10 +82,9 @@ def before_a_tool(opened: Library, touch: Touch, told: Collection[str]) -> Offer
                 lights[one.id], level[one.id] = one, near
                 why[one.id] = f"about {scope}" if near < EXACT else "about this command"
     project = _project(parts, parts.options.cwd) if lights else None
-    fits = {
-        one.id: fit(one, why[one.id], project, level=level[one.id], chance=likely.get(one.id, 0.0))
-        for one in lights.values()
-    }
+    fits = [
+        fit(one, why[one.id], project, level=level[one.id], chance=likely.get(one.id, 0.0)) for one in lights.values()
+    ]
     return Injecting(parts, None, FEW).tell(Moment.BEFORE_TOOL, fits, lights, told, project)
 
 
