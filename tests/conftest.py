@@ -100,4 +100,7 @@ def git_repo(tmp_path: Path, git: Git, tmp_path_factory: pytest.TempPathFactory)
         (made / "README.md").write_text("# Knowledge\n")
         git(made, "add", "-A")
         git(made, "commit", "-qm", "first")
-    return shutil.copytree(made, tmp_path / "repo", copy_function=shutil.copyfile)
+    copied = shutil.copytree(made, tmp_path / "repo", copy_function=shutil.copyfile)
+    for sign in ("HEAD", "logs/HEAD", "refs/heads/main", "COMMIT_EDITMSG"):
+        os.utime(copied / ".git" / sign, (0, 0))  # nobody is at work there, so that no write waits for them
+    return copied
