@@ -467,6 +467,28 @@ def test_what_other_doors_write_without_a_terminal_is_not_taken_for_the_word_of_
     assert shell.ok("lesson load --scope tmux", here=True).endswith("- By a pipe\n")
 
 
+def test_scopes_as_groove_writes_them_survive_every_command_and_the_way_out_and_in(
+    shell: Shell, git_repo: Path, tmp_path: Path
+) -> None:
+    for scope in ("user:alex", "project:/a/x"):
+        assert shell.here(f'lesson add -s {scope} "{READ_FIRST}"').code == 0
+        (one,) = json.loads(shell.here(f"lesson list -s {scope} --json").out)
+        assert one["scope"] == scope
+        assert scope in shell.here(f"lesson list -s {scope}").out
+        assert f"### {scope}\n" in shell.here(f"lesson load -s {scope}").out
+        assert yaml.safe_load(shell.here(f"lesson show {one['handle']}").out)["scope"] == scope
+    assert "user:alex" not in shell.here("lesson load").out
+    out, other = tmp_path / "out.json", tmp_path / "other"
+    program = f"{sys.executable} -m ai_lessons"
+    assert shell.run(f"{program} admin export {out} && {program} admin init {other}").code == 0
+    said = [one["scope"] for one in json.loads(out.read_text())["learnings"]]
+    assert {"User": "alex"} in said
+    assert {"Project": "/a/x"} in said
+    assert shell.run(f"{program} --repo {other} admin import {out}").code == 0
+    listed = json.loads(shell.here(f"lesson --repo {other} list --json").out)
+    assert {"user:alex", "project:/a/x"} <= {one["scope"] for one in listed}
+
+
 def test_an_old_log_is_taken_over_from_its_usual_place(shell: Shell, hermetic: Path) -> None:
     log = hermetic / ".claude/lessons/lessons.jsonl"
     log.parent.mkdir(parents=True)

@@ -50,6 +50,38 @@ def test_the_same_lesson_twice_is_one_lesson(world: World) -> None:
     assert handles(world, scope="tmux") == [first.handle]
 
 
+def test_a_scope_of_a_user_or_of_a_path_is_kept_and_told_apart(world: World) -> None:
+    scopes = ("user:alex", "user:kim", "project:/a/shop", "project:/b/shop", "shop", "")
+    ids = {scope: lesson_writing.add(world.library, READ_FIRST, scope=scope).id for scope in scopes}
+    assert len(set(ids.values())) == len(scopes)
+    assert lesson_writing.add(world.library, READ_FIRST, scope="project:/a/shop").change == "unchanged"
+
+    def seen(scope: str | None) -> set[str]:
+        listed = {one.id for one in lessons.list_lessons(world.library, scope=scope).entries}
+        found = {hit.entry.id for hit in searching.search_lessons(world.library, "tmux", scope=scope).lessons}
+        assert found == listed - {one for one in listed if one not in ids.values()}
+        return {name for name, one in ids.items() if one in listed}
+
+    assert seen(None) == set(scopes)
+    assert seen("global") == {""}
+    assert seen("user:alex") == {"user:alex"}
+    assert seen("shop") == {"shop", "project:/a/shop", "project:/b/shop"}
+    assert seen("project:/a/shop") == {"shop", "project:/a/shop"}
+    assert seen("project:shop") == seen("shop")
+    found = lessons.load(world.library, "user:alex")
+    assert [(name, ids["user:alex"] in {one.id for one in group}) for name, group in found.groups] == [
+        ("global", False),
+        ("user:alex", True),
+    ]
+    assert lessons.load(world.library, "user:alex", limit=1).total == found.total
+    path = next(one.path for one in lessons.list_lessons(world.library, scope="user:kim").entries)
+    assert "scope: user:kim\n" in world.read(path)
+
+
+def test_the_root_as_a_project_is_everywhere(world: World) -> None:
+    assert lesson_writing.add(world.library, READ_FIRST, scope="project:/").path.startswith("global/")
+
+
 def test_a_person_who_states_a_drafted_lesson_makes_it_firm(world: World) -> None:
     drafted = lesson_writing.add(world.library, READ_FIRST)
     confirmed = lesson_writing.add(world.library, READ_FIRST, by="user")

@@ -6,6 +6,7 @@ import json
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from ai_lessons.knowledge import origins
 from ai_lessons.knowledge.entries import KINDS
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def light(entry: Light, *, scored: bool = False) -> Data:
 
 def lesson(entry: Light, *, scored: bool = False) -> Data:
     """A lesson of a list, as the program `lesson` gives it."""
-    data = keyed(entry, "id handle scope=project")
+    data = keyed(entry, "id handle") | {"scope": origins.named(entry.project, entry.details.get("scope"))}
     data |= {key: encode(entry.details.get(key)) for key in ("from", "status", "created", "pattern")}
     return data | keyed(entry, "title path score" if scored else "title path")
 

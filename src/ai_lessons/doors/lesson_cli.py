@@ -12,7 +12,7 @@ from ai_lessons import library
 from ai_lessons.doors import cli, encode, render_lessons, render_transfer
 from ai_lessons.doors.cli.asking import read_input
 from ai_lessons.doors.cli.commands import Group, Tool
-from ai_lessons.doors.cli.options import id_argument, limit_option, offer, project_named
+from ai_lessons.doors.cli.options import id_argument, limit_option, offer
 from ai_lessons.doors.mcp import framing
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge import patterns
@@ -28,9 +28,8 @@ ORIGINS = click.Choice(["ai", "user"])
 
 
 def scope_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """`--scope`, which is the project of the lesson."""
-    complete = offer("project")
-    return click.option("-s", "--scope", metavar="S", callback=project_named, help=text, shell_complete=complete)
+    """`--scope`: a project, or `user:NAME` and `project:PATH` as groove writes them."""
+    return click.option("-s", "--scope", metavar="S", help=text, shell_complete=offer("project"))
 
 
 ABOUT = "Behavioural lessons of agents and people: WHEN … -> DO … -> BECAUSE …, kept as Markdown files in git."

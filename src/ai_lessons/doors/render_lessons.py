@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ai_lessons.doors import encode
 from ai_lessons.doors.render_jobs import WAITING, beginning
 from ai_lessons.doors.terminal import View, clean, clip, count, line, table
+from ai_lessons.knowledge import origins
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT
 from ai_lessons.knowledge.patterns import title_of
 from ai_lessons.knowledge.yaml_text import entry_lines, scalar
@@ -30,12 +31,16 @@ def says(entry: Light) -> str:
     return str(entry.details.get("pattern") or entry.title)
 
 
+def _scope(entry: Light) -> str:
+    return origins.named(entry.project, entry.details.get("scope"))
+
+
 def rows(entries: Sequence[Light], view: View, *, every: bool = False) -> str:
     """One line a lesson; with `every` its status, too."""
     if not entries:
         return "No lessons."
     keys = ("from", "status") if every else ("from",)
-    cells = [(one.handle, one.project, *(str(one.details.get(k) or "") for k in keys), says(one)) for one in entries]
+    cells = [(one.handle, _scope(one), *(str(one.details.get(k) or "") for k in keys), says(one)) for one in entries]
     return "\n".join(table(("ID", "SCOPE", *map(str.upper, keys), "PATTERN"), cells, view))
 
 
@@ -71,7 +76,7 @@ def _standing(entry: Light) -> str:
 def shown(value: LessonShown, _view: View) -> str:
     """One lesson as YAML."""
     entry, details = value.entry, value.entry.details
-    head = {"id": entry.handle, "scope": entry.project, "from": details.get("from"), "status": details.get("status")}
+    head = {"id": entry.handle, "scope": _scope(entry), "from": details.get("from"), "status": details.get("status")}
     yaml = [f"{key}: {scalar(text)}" for key, text in head.items() if text]
     yaml += [f"created: {str(details['created'])[:10]}"] if details.get("created") else []
     for key in ("reason", "promoted_to"):

@@ -83,7 +83,7 @@ CREATE VIEW shown AS SELECT * FROM entries WHERE standing = 0;
 CREATE VIEW counted AS SELECT key, status, kind, project FROM entries INDEXED BY shown_newest WHERE standing = 0;
 """
 
-VERSION = 8  # Raise it when the tables change, or when the same file would be read into another entry
+VERSION = 9  # Raise it when the tables change, or when the same file would be read into another entry
 
 SCHEMA = Schema("catalog", _TABLES, VERSION, application=0x61694C73)
 

@@ -32,6 +32,8 @@ _CONDITIONS = {
     "kinds": "kind IN (SELECT value FROM json_each(:kinds))",
     "project": "project = :project",
     "status": "status = :status",
+    "scopes": """CASE WHEN instr(details, '"scope":') THEN json_extract(details, '$.scope') ELSE '' END
+        IN (SELECT value FROM json_each(:scopes))""",
     "tags": """key IN (
         SELECT key FROM tags WHERE tag IN (SELECT value FROM json_each(:tags))
         GROUP BY key HAVING count(*) = json_array_length(:tags))""",
@@ -41,7 +43,7 @@ _CONDITIONS = {
         GROUP BY key HAVING count(*) = json_array_length(:versions))""",
 }
 _SELECT = "SELECT id, handle, kind, title, project, tags, versions, path, snippet, details FROM shown WHERE "
-_COUNT = "SELECT count(*) FROM counted WHERE "
+_COUNT = "SELECT count(*) FROM {} WHERE "
 # a look at the text leaves few rows to parse; the details tell for certain
 _LIKELY_GLOBS = """
 status = 'active' AND instr(details, '"applies_to":') AND NOT instr(details, '"applies_to":null')
@@ -57,7 +59,7 @@ WHERE e.standing = 2 GROUP BY e.key
 class Filter(NamedTuple):
     """Which entries, in which order. `tags` and `versions` must all be there; `status` None shows every status.
 
-    `without`: ids that are left out.
+    `without`: ids that are left out. `scopes`: what an entry may state as its scope, "" for nothing.
     """
 
     kinds: frozenset[Kind] = frozenset()
@@ -69,6 +71,7 @@ class Filter(NamedTuple):
     limit: int | None = None
     offset: int = 0
     without: frozenset[str] = frozenset()
+    scopes: frozenset[str] = frozenset()
 
 
 class Location(NamedTuple):
@@ -158,7 +161,7 @@ class CatalogReader:
     def count(self, wanted: Filter) -> int:
         """How many entries pass a filter, whatever its limit and offset."""
         values = _values(wanted)
-        return self._one(_COUNT + _passes(values), values)
+        return self._one(_COUNT.format("shown" if wanted.scopes else "counted") + _passes(values), values)
 
     def get(self, entry_id: str) -> Light:
         """The entry with this full id. Raises NotFound."""
@@ -323,6 +326,7 @@ def _values(wanted: Filter) -> dict[str, str | int]:
         "tags": _array(wanted.tags),
         "versions": _array(wanted.versions),
         "without": _array(wanted.without),
+        "scopes": _array(wanted.scopes),
     }
     return {name: value for name, value in values.items() if value is not None}
 

@@ -135,13 +135,14 @@ KINDS: Mapping[Kind, KindFacts] = {
     Kind.LESSON: KindFacts(
         "L", "lessons", "Lessons (context):",
         {"confidence": "medium", "source": "observed", "from": "user", "status": "active"}
-        | dict.fromkeys(("category", "contexts", "applies_to", "pattern")),
+        | dict.fromkeys(("category", "scope", "contexts", "applies_to", "pattern")),
         "box", ("[", "]"), statuses=frozenset(Status),
         choices={
             "confidence": tuple(Confidence), "source": tuple(Source), "from": ("ai", "user"), "status": tuple(Status),
             "category": tuple(Category),
         },
-        details=("confidence", "source", "from", "category"), if_stated=("contexts", "applies_to", *REVIEW_KEYS),
+        details=("confidence", "source", "from", "category"),
+        if_stated=("scope", "contexts", "applies_to", *REVIEW_KEYS),
         light=("confidence", "source", "status"), opening="pattern",
     ),
     Kind.DOC: KindFacts(

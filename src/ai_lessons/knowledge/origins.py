@@ -198,6 +198,40 @@ def of_entry(project: str, stated: object = None) -> Scope:
     return Scope(GLOBAL) if project == GLOBAL_PROJECT else Scope(PROJECT, project)
 
 
+class Place(NamedTuple):
+    """Where lessons of a scope are: in the folder of this project, stating one of `scopes` (empty: nothing, or any)."""
+
+    project: str
+    scopes: frozenset[str] = frozenset()
+    stated: str = ""
+
+    @property
+    def name(self) -> str:
+        """The scope as people name it."""
+        return self.stated or self.project
+
+
+def place_of(scope: str | None) -> Place:
+    """The place of `global`, `user:NAME`, `project:PATH` or the name of a project.
+
+    What states no scope holds in all places of its project. Raises UsageError: no name is left of the path.
+    """
+    if not scope or scope == GLOBAL:
+        return Place(GLOBAL_PROJECT, frozenset(("", GLOBAL)))
+    if not is_scope(scope):
+        return Place(scope)
+    said = parse_scope(scope)
+    if said == Scope(PROJECT, said.project):
+        return Place(said.project)
+    return Place(said.project, frozenset((scope,) if said.kind == USER else (scope, "")), scope)
+
+
+def named(project: str, stated: object) -> str:
+    """The scope of an entry as people name it: the one that it states where it lies, else its project."""
+    scope = of_entry(project, stated)
+    return project if scope in {Scope(GLOBAL), Scope(PROJECT, project)} else str(scope)
+
+
 def project_named(text: str) -> str:
     """A project by its name, or by a scope as groove spells it. Raises UsageError: no name is left of the path."""
     if text.partition(":")[0] in {USER, PROJECT} and ":" in text:

@@ -30,6 +30,7 @@ class Query(NamedTuple):
     `text` may hold phrases and filters, as `knowledge.queries` has it, unless it is `plain`.
     `versions` are releases, ranges and names as `knowledge.versions.score` has it, or `auto`.
     `approvals` asks who approved the rules that are found, `every` for what is superseded, too.
+    `scopes` are what a lesson may state as its scope ("" for nothing), if only some shall be found.
     """
 
     text: str
@@ -43,6 +44,7 @@ class Query(NamedTuple):
     approvals: bool = False
     plain: bool = False
     every: bool = False
+    scopes: frozenset[str] = frozenset()
 
 
 class Hit(NamedTuple):

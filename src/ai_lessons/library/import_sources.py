@@ -26,7 +26,7 @@ from ai_lessons.knowledge.entries import (
     Status,
     stated_id,
 )
-from ai_lessons.knowledge.origins import project_of
+from ai_lessons.knowledge.origins import place_of, project_of
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library.gate import project_name
 from ai_lessons.library.lesson_writing import CONFIDENCE
@@ -188,14 +188,15 @@ def _logged(where: str, first: Row, last: Row) -> Item:
     if created is None:
         raise UsageError(f"created {said!r} is not a date")
     origin = "user" if last.get("from") == "user" else "ai"
+    at = place_of(str(last.get("scope") or ""))
     fields = frontmatter.lesson_fields(
         made_id(str(first.get("id")), *(first.get(key) for key in _SAME), created=created), frontmatter.stamp(created),
-        title=patterns.title_of(pattern), confidence=CONFIDENCE[origin], origin=origin, **pattern.parts,
+        title=patterns.title_of(pattern), scope=at.stated, confidence=CONFIDENCE[origin], origin=origin,
+        **pattern.parts,
     )  # fmt: skip
     fields["status"] = status.value
     fields |= {key: " ".join(str(last[key]).split()) for key in ("reason", "promoted_to") if last.get(key)}
-    project = project_name(str(last.get("scope") or GLOBAL_PROJECT))
-    path = layout.lesson_path(project, fields["title"], fields["id"], fields["created"])
+    path = layout.lesson_path(project_name(at.project), fields["title"], fields["id"], fields["created"])
     return Item(where, path, markdown.render(fields, "").encode())
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import frontmatter, markdown
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Status
+from ai_lessons.knowledge.entries import Kind, Status
 from ai_lessons.knowledge.layout import check_path
+from ai_lessons.knowledge.origins import place_of
 from ai_lessons.knowledge.patterns import title_of
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_scan, statements
@@ -40,8 +41,8 @@ def add(library: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") 
     """
     parts = library.primary
     by = "ai" if parts.options.agent else by
-    project = project_name(scope) if scope else GLOBAL_PROJECT
-    wanted = Filter(kinds=frozenset({Kind.LESSON}), project=project, status=None)
+    at = place_of(scope)
+    wanted = Filter(frozenset({Kind.LESSON}), project_name(at.project), status=None, scopes=frozenset((at.stated,)))
     same = [one for one in parts.current().select(wanted) if one.details.get("pattern") == str(pattern)]
     active = [one for one in same if one.details.get("status") == Status.ACTIVE]
     if active and (by != "user" or any(map(is_firm, active))):
@@ -52,7 +53,7 @@ def add(library: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") 
         statements.confirm(parts, entry._replace(fields={**entry.fields, **changes}))
         done = change(parts, light, changes, "confirmed", f"Confirm lesson: {light.title}")
         return done._replace(change="confirmed")
-    draft = LessonDraft(title_of(pattern), project=project, confidence=CONFIDENCE[by], origin=by)
+    draft = LessonDraft(title_of(pattern), project=at.project, scope=at.stated, confidence=CONFIDENCE[by], origin=by)
     written = add_lesson(library, draft._replace(**pattern.parts))
     return _told(written._replace(notes=(*written.notes, *(_history(parts, one) for one in same))), "added", by)
 

@@ -1,4 +1,4 @@
-"""Lessons as the program `lesson` reads them, from the catalog alone; a lesson's scope is its project."""
+"""Lessons as the program `lesson` reads them, from the catalog alone; a scope is a project, unless one is stated."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import Conflict, NotFound, UsageError
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Status
+from ai_lessons.knowledge.entries import Entry, Kind, Status
+from ai_lessons.knowledge.origins import Place, place_of
 from ai_lessons.learning.choose import harmful
 from ai_lessons.library.answers import Listing
 from ai_lessons.library.browsing import contents_of
@@ -98,7 +99,9 @@ def list_lessons(
     """Lessons, oldest first; the active ones, or with `every` also the wrong and the promoted."""
     status = None if every else Status.ACTIVE
     reading = library.reading
-    found = reading.current().select(Filter(kinds=_LESSONS, project=scope, status=status, sort="created"))
+    at = place_of(scope) if scope else Place("")
+    wanted = Filter(_LESSONS, at.project or None, status=status, sort="created", scopes=at.scopes)
+    found = reading.current().select(wanted)
     entries = tuple(one for one in found if origin in {None, one.details.get("from")})
     return Listing(entries, len(entries), tuple(reading.notes()))
 
@@ -114,19 +117,23 @@ def load(library: Library, scope: str | None = None, *, limit: int | None = None
     known = catalog.many(harm) if harm else {}
     left_out = frozenset(entry for entry, light in known.items() if not is_firm(light))
     without = superseded(reading) | left_out
-    groups: dict[str, list[Light]] = {GLOBAL_PROJECT: [], scope or GLOBAL_PROJECT: []}
+    places = dict.fromkeys((place_of(None), place_of(scope)))
+    groups: dict[str, list[Light]] = {at.name: [] for at in places}
     order = "created" if limit is None else "firm"
-    asked = [Filter(_LESSONS, project, sort=order, limit=limit, without=without) for project in groups]
-    found = [one for wanted in asked for one in catalog.select(wanted)]
+    asked = [Filter(_LESSONS, at.project, sort=order, limit=limit, without=without, scopes=at.scopes) for at in places]
+    of_place = [(at.name, catalog.select(wanted)) for at, wanted in zip(places, asked, strict=True)]
+    name_of = {one.id: name for name, lights in of_place for one in lights}
+    found = [one for _, lights in of_place for one in lights]
     total = len(found) if limit is None else sum(map(catalog.count, asked))
     if limit is not None:
         newest = sorted(found, key=created, reverse=True)
         most = sorted(newest, key=is_firm, reverse=True)[:limit]
         found = sorted(most, key=created)
     for one in sorted(found, key=is_firm, reverse=True):  # of each the order stays
-        groups[one.project].append(one)
+        groups[name_of[one.id]].append(one)
     filled = tuple((name, tuple(group)) for name, group in groups.items() if group)
-    handles = sorted(light.handle for light in catalog.many(left_out).values() if light.project in groups)
+    projects = {at.project for at in places}
+    handles = sorted(light.handle for light in catalog.many(left_out).values() if light.project in projects)
     told = [f"left out, because contradicted more often than helpful: {', '.join(handles)}"] if handles else []
     return Loaded(filled, total, (*reading.notes(), *told))
 

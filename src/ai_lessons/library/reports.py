@@ -140,12 +140,16 @@ class Written(NamedTuple):
 
 
 class LessonDraft(NamedTuple):
-    """What a new lesson says. `when`, `do` or `dont`, and `because` come together or not at all."""
+    """What a new lesson says. `when`, `do` or `dont`, and `because` come together or not at all.
+
+    `scope` is stated as groove writes one, where the project does not say it: `user:NAME`, `project:PATH`.
+    """
 
     title: str
     content: str = ""
     tags: Sequence[str] = ()
     project: str = ""
+    scope: str | None = None
     confidence: str = "medium"
     source: str = "observed"
     origin: str = "user"
