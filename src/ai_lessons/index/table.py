@@ -64,7 +64,7 @@ as long to make and lost some: `python -m bench.scale`.
 VECTORS_AT_ONCE = 4096  # Vectors of one part, where all are read: 6 MB
 REFINE = 2  # Times the depth: as many of the nearest by index are compared in full
 PARTITIONS_PER_ROOT = 3  # Partitions are the root of the number of rows, divided by this
-PROBED = 300_000  # Rows that a question is compared with, those of the nearest partitions; of fewer all
+PROBED = 150_000  # Rows that a question is compared with, those of the nearest partitions; of fewer all
 
 INDEX_CACHE = 512 << 20
 METADATA_CACHE = 32 << 20

@@ -24,6 +24,7 @@ from ai_lessons.repository.events import PART_BYTES, EventLog
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
+    from datetime import datetime
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.learning.choose import Effect
@@ -111,20 +112,9 @@ class Usages:
             return
         if any(one.note and secret_scan.secrets_in(one.note) for one in new):
             raise UsageError("the note holds what looks like a secret, and notes are shared", hint="say it without")
-        now = self._parts.options.now().astimezone(UTC)
-        at, milliseconds = now.strftime("%Y-%m-%dT%H:%M:%SZ"), int(now.timestamp() * 1000)
-        session = secret_scan.masked(self._parts.options.session or "")
-        lines = [
-            events.line_of(
-                one._replace(
-                    id=one.id or entries.ulid(milliseconds, os.urandom(10)),
-                    at=one.at or at,
-                    session=secret_scan.masked(one.session) or session,
-                )
-            )
-            for one in new
-        ]
-        self._log.append(lines, at[:7])
+        now, session = self._parts.options.now(), secret_scan.masked(self._parts.options.session or "")
+        masked = (one._replace(session=secret_scan.masked(one.session) or session) for one in stamped(new, now))
+        self._log.append([events.line_of(one) for one in masked], f"{now.astimezone(UTC):%Y-%m}")
 
     def record_if_possible(self, happened: Iterable[Event]) -> list[str]:
         """`record`, for jobs whose answer does not depend on it; a note if it could not be."""
@@ -195,6 +185,12 @@ class Usages:
                 edges = self._parts.catalog.edges(entry_id)
                 found[entry_id] = [e.target for e in edges if e.relation == derived and e.source == entry_id]
         return found
+
+
+def stamped(happened: Iterable[Event], now: datetime) -> list[Event]:
+    """The events with an id and a time, where they have none yet."""
+    at, milliseconds = f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}", int(now.timestamp() * 1000)
+    return [one._replace(id=one.id or entries.ulid(milliseconds, os.urandom(10)), at=one.at or at) for one in happened]
 
 
 def record(opened: Library, happened: Sequence[Event]) -> list[str]:

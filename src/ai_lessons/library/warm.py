@@ -12,7 +12,6 @@ import struct
 import sys
 import time
 from contextlib import contextmanager, suppress
-from datetime import UTC
 from functools import cached_property
 from hashlib import sha256
 from io import BytesIO
@@ -21,7 +20,6 @@ from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import library
-from ai_lessons.knowledge.entries import ulid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -43,16 +41,7 @@ LOCK = ".lock"
 PACKAGE = Path(__file__).parents[1]
 _HEAD = struct.Struct("!BI")
 _PLAIN = frozenset((("builtins", "dict"), ("pathlib", "PosixPath"), ("pathlib._local", "PosixPath")))
-_NOT_OURS = (
-    struct.error,
-    pickle.PickleError,
-    AttributeError,
-    EOFError,
-    ImportError,
-    LookupError,
-    TypeError,
-    ValueError,
-)
+_NOT_OURS = struct.error, pickle.PickleError, AttributeError, EOFError, ImportError, LookupError, TypeError, ValueError
 
 JOBS: Mapping[str, Callable[[], Callable[..., Any]]] = {
     "search": lambda: library.searching.search,
@@ -136,16 +125,7 @@ class Asking:
 
     def record(self, happened: Iterable[Event]) -> None:
         """Write events down, by the helper if there is one. Their ids are from here, so that twice counts once."""
-        now = self.options.now().astimezone(UTC)
-        made = [
-            one._replace(id=ulid(int(now.timestamp() * 1000), os.urandom(10)), at=f"{now:%Y-%m-%dT%H:%M:%SZ}")
-            for one in happened
-        ]
-        with suppress(Alone):
-            if self._place:
-                ask(self._place, self._request("record", (made,), {}))
-                return
-        self.here("record", made)
+        self("record", library.usage.stamped(happened, self.options.now()))
 
     @cached_property
     def _place(self) -> Path | None:
