@@ -311,7 +311,11 @@ def world(keep: Path | None = None) -> Iterator[World]:
 def arguments(description: str) -> argparse.ArgumentParser:
     """The options that all benches share."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--data", type=Path, help="folder with the data sets (docs/benchmarks.md); else made up")
+    parser.add_argument(
+        "--data",
+        type=lambda said: Path(said).resolve(),
+        help="folder with the data sets (docs/benchmarks.md); else made up",
+    )
     parser.add_argument("--work", type=Path, help="keep repositories and caches here and use them again")
     parser.add_argument("--check", action="store_true", help="exit 1 when a bar is missed")
     return parser
