@@ -84,6 +84,7 @@ class Settings(NamedTuple):
     agent_by: str = ""
     session: str | None = None
     offline: bool = False
+    virtual_env: Path | None = None
     reads: tuple[Tier, ...] = ()
     known: tuple[Tier, ...] = ()
     belongs_to: str = ""
@@ -140,6 +141,7 @@ def load(
         agent=agent,
         agent_by=agent_by,
         session=environ.get("AI_LESSONS_SESSION") or None,
+        virtual_env=_path(environ.get("VIRTUAL_ENV"), here, environ),
         offline=_flag(environ, "AI_LESSONS_OFFLINE", table, "offline", file),
         reads=reads,
         known=known,

@@ -411,7 +411,7 @@ def test_the_model_says_where_it_is() -> None:
 
 
 def test_empty_answers_are_sentences() -> None:
-    assert render_jobs.stale((), VIEW) == "No script is stale."
+    assert render_jobs.stale((), VIEW) == "Nothing is stale."
     assert render_jobs.writes((), VIEW) == "Nothing to do."
     assert render_jobs.previews((), VIEW) == "Nothing to split."
     assert render.related((), VIEW) == "No related entries."

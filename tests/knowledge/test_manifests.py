@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.knowledge.manifests import Manifest, Use, in_use, is_manifest, names_of_package, packages
+from ai_lessons.knowledge.manifests import Manifest, Use, direct, in_use, is_manifest, names_of_package, packages
 from ai_lessons.knowledge.versions import score
 
 REQUIREMENTS = """\
@@ -266,3 +266,67 @@ def test_folders_and_languages_of_one_distance_count_all() -> None:
     ]
     assert [version for version, _ in uses(files, "redis")["redis"]] == ["@4.0", "@4.6.0", "@5.0"]
     assert [version for version, _ in uses(files, "syn")["syn"]] == ["@1.0.109", "@2.0.66"]
+
+
+PNPM = """lockfileVersion: '9.0'
+
+importers:
+
+  .:
+    dependencies:
+      '@scope/web':
+        specifier: ^1.0.0
+        version: 1.4.2(react@18.2.0)
+    devDependencies:
+      linked:
+        specifier: link:../linked
+        version: link:../linked
+      typescript:
+        specifier: ^5
+        version: 5.4.5
+  other:
+    dependencies:
+      hidden:
+        version: 9.9.9
+
+packages:
+
+  react@18.2.0:
+    resolution: {integrity: sha512-x}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (PNPM, [("@scope/web", "@1.4.2"), ("typescript", "@5.4.5")]),
+        (
+            "dependencies:\n  react: 18.2.0_x\n  vue:\n    specifier: ^3\n    version: 3.4.0\n",
+            [("react", "@18.2.0"), ("vue", "@3.4.0")],
+        ),
+        ("\x00:\n- : :", []),
+    ],
+)
+def test_what_a_project_of_pnpm_asks_for_itself_is_read(text: str, found: list[tuple[str, str]]) -> None:
+    assert packages("pnpm-lock.yaml", text) == found
+
+
+def test_the_packages_that_a_project_asks_for_are_named_once() -> None:
+    project = """
+    [project]
+    dependencies = ["Click[extra]>=8", "PyYAML ; python_version > '3'"]
+    optional-dependencies = { dev = ["ruff@https://x", "click"] }
+    [dependency-groups]
+    test = ["pytest~=8", { include-group = "dev" }]
+    [tool.poetry.dependencies]
+    python = "^3.11"
+    httpx = "^0.27"
+    [tool.poetry.group.docs.dependencies]
+    mkdocs = "*"
+    """
+    assert direct("pyproject.toml", project) == ["click", "pyyaml", "ruff", "pytest", "httpx", "mkdocs"]
+    assert direct("package.json", '{"dependencies": {"@a/b": "1"}, "devDependencies": {"c": "2"}}') == ["@a/b", "c"]
+    assert direct("package.json", "[]") == []
+    for path in ("pyproject.toml", "package.json"):
+        with pytest.raises(ValueError, match=r"line|name"):
+            direct(path, "{")

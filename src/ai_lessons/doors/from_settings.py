@@ -19,7 +19,7 @@ def whereabouts(given: Settings) -> str:
     return ", ".join(f"{tier.path} ({tier.name})" for tier in given.reads)
 
 
-SAME = ("cwd", "model_dir", "index_dir", "agent", "agent_by", "session", "tier", "offline", "warm")
+SAME = ("cwd", "model_dir", "index_dir", "agent", "agent_by", "session", "tier", "offline", "virtual_env", "warm")
 """What settings and options call by the same name."""
 
 

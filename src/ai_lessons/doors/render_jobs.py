@@ -162,7 +162,7 @@ def indexed(value: reports.Indexed, _view: View) -> str:
 def stale(values: Sequence[reports.Stale], view: View) -> str:
     """Scripts whose file outside the repository moved on."""
     if not values:
-        return "No script is stale."
+        return "Nothing is stale."
     rows = [(one.handle, one.title, one.path, one.reason) for one in values]
     return "\n".join(table(("ID", "TITLE", "PATH", "REASON"), rows, view, flexible=(2, 1)))
 

@@ -146,7 +146,7 @@ KINDS: Mapping[Kind, KindFacts] = {
         light=("confidence", "source", "status"), opening="pattern",
     ),
     Kind.DOC: KindFacts(
-        "D", "docs", "Docs (reference):", dict.fromkeys(_COPIED), "note", ("(", ")"),
+        "D", "docs", "Docs (reference):", dict.fromkeys((*_COPIED, "source")), "note", ("(", ")"),
         versioned=True, if_stated=(*_COPIED, *REVIEW_KEYS),
     ),
 }  # fmt: skip

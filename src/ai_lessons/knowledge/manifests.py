@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
 
@@ -86,6 +87,32 @@ def packages(path: str, text: str) -> list[Found]:
     except (ValueError, RecursionError):
         return []
     return list(dict.fromkeys(one for one in every if all(0 < len(part) <= LONGEST_NAME for part in one)))
+
+
+def direct(path: str, text: str) -> list[str]:
+    """The packages that a project asks for by name, as its `pyproject.toml` or `package.json` says, each once.
+
+    Raises ValueError: the file cannot be read.
+    """
+    whole = json.loads(text) if path.endswith(".json") else tomllib.loads(text)
+    if path.endswith(".json"):
+        return list(dict.fromkeys(one for key in ("dependencies", "devDependencies") for one in _at(whole, key)))
+    project, poetry = _at(whole, "project"), _at(whole, "tool", "poetry")
+    lists = [project.get("dependencies"), *_at(project, "optional-dependencies").values()]
+    lists += _at(whole, "dependency-groups").values()
+    rows = "\n".join(row for one in lists if isinstance(one, list) for row in one if isinstance(row, str))
+    tables = [_at(poetry, "dependencies")]
+    tables += [_at(group, "dependencies") for group in _at(poetry, "group").values()]
+    named = [re.split(r"[\s\[<>=!~;@(]", row.strip(), maxsplit=1)[0] for row in rows.splitlines()]
+    named += [name for table in tables for name in table if name != PYTHON]
+    return list(dict.fromkeys(filter(None, map(normal, named))))
+
+
+def _at(table: object, *keys: str) -> Mapping[str, Any]:
+    """A table inside of tables; an empty one where there is none."""
+    for key in keys:
+        table = table.get(key) if isinstance(table, dict) else None
+    return table if isinstance(table, dict) else {}
 
 
 def normal(name: str) -> str:
@@ -171,6 +198,25 @@ def _npm_lock(text: str) -> Iterator[Found]:
             yield name, IN_USE + version
 
 
+_ASKED_FOR = ("dependencies", "devDependencies")
+_YAML_KEY = re.compile(r"( *)'?([^\s':]+)'?:(?: +'?([^\s'(_]+).*)?")
+
+
+def _pnpm_lock(text: str) -> Iterator[Found]:
+    """What the project itself asks for, by the indentation of its lines; older files name no `importers`."""
+    open_keys: list[tuple[int, str]] = []
+    for found in map(_YAML_KEY.match, text.splitlines()):
+        if found is None:
+            continue
+        indent = len(found[1])
+        open_keys = [*((at, key) for at, key in open_keys if at < indent), (indent, found[2])]
+        path = [key for _, key in open_keys]
+        path = path[2:] if path[:2] == ["importers", "."] else path
+        here = path[:1] and path[0] in _ASKED_FOR and (len(path) == 2 or (len(path) == 3 and path[2] == "version"))
+        if here and found[3] and found[3][0].isdigit():
+            yield path[1], IN_USE + found[3]
+
+
 _GO_UNTAGGED = re.compile(r"^v0\.0\.0-(?:0\.)?[0-9]{14}-")
 
 
@@ -195,6 +241,7 @@ _READERS: Sequence[tuple[str, str, Callable[[str], Iterable[Found]]]] = (
     ("poetry.lock", PYTHON, _locked_packages),
     ("requirements*.txt", PYTHON, _requirements),
     ("package-lock.json", "javascript", _npm_lock),
+    ("pnpm-lock.yaml", "javascript", _pnpm_lock),
     ("go.mod", "go", _go_mod),
     ("Cargo.lock", "rust", _locked_packages),
 )

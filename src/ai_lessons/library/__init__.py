@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         governing as governing, harvest as harvest, health as health,
         importing as importing, indexing as indexing,
         lesson_writing as lesson_writing, lessons as lessons,
-        model as model, multi_repository as multi_repository, opened as opened,
+        model as model, multi_repository as multi_repository, opened as opened, packages as packages,
         promoting as promoting, proposal_context as proposal_context, proposing as proposing, provenance as provenance,
         refreshing as refreshing, relating as relating, reports as reports, review as review,
         rules_in_force as rules_in_force, running as running,

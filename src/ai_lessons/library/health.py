@@ -14,7 +14,7 @@ from ai_lessons.knowledge.entries import Kind, Relation
 from ai_lessons.knowledge.relations import clusters
 from ai_lessons.learning.events import RESET, Event
 from ai_lessons.learning.fold import DEFINITIONS
-from ai_lessons.library import usage
+from ai_lessons.library import packages, usage
 from ai_lessons.library.reports import Check, Parameter, Stale, Stats
 from ai_lessons.repository import git, git_hooks, scaffold
 from ai_lessons.repository.store import AUTOCOMMIT
@@ -184,7 +184,8 @@ def stats(library: Library) -> Stats:
 
 
 def stale(parts: RepositorySession) -> Iterator[Stale]:
-    """Scripts kept outside the repository whose file changed since the side file was written, or is gone."""
+    """Scripts whose file outside the repository changed since, or is gone; docs of packages that moved on."""
+    yield from packages.stale(parts)
     for light in parts.current().select(Filter(kinds=frozenset({Kind.SCRIPT}), status=None)):
         where = light.details.get("path")
         if not where or parts.store.exists(light.path):

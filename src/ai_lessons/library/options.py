@@ -72,6 +72,7 @@ class Options(NamedTuple):
     to trust where approvals are signed, `ask_source(doc, path, file)` before a doc is read from elsewhere than before.
     `agent` calls if no person does, as `agent_by` (a variable or file) says. `tier` is of the repository that is
     opened, `places` what is read beside it. `warm`: the folder of the helper that stays in memory; None: none.
+    `virtual_env`: the environment of Python that is active.
     `outcomes`: whether hooks write down what sessions show of entries that they told.
     """
 
@@ -86,6 +87,7 @@ class Options(NamedTuple):
     session: str | None = None
     tier: str = USER
     offline: bool = False
+    virtual_env: Path | None = None
     ask_trust: Callable[[str, str], bool] | None = None
     ask_keys: Callable[[str, list[str]], bool] | None = None
     ask_source: Callable[[str, str, str], bool] | None = None

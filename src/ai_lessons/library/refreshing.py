@@ -16,7 +16,7 @@ from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.knowledge.yaml_edit import REMOVE
-from ai_lessons.library import secret_scan
+from ai_lessons.library import packages, secret_scan
 from ai_lessons.library.gate import checked
 from ai_lessons.library.reports import Refreshed
 from ai_lessons.repository import outside
@@ -41,6 +41,7 @@ def refresh(
 ) -> tuple[Refreshed, ...]:
     """Read docs again from where they came, in one commit; `every` means all that name a source.
 
+    Docs of a package that is installed in another version come anew beside the old, in a commit of their own.
     Raises UsageError: neither names nor `every`. Unless `every`, where each is a warning: NotFound: no source, or it is
     gone. InvalidEntry: what came is no text of an entry, or holds a secret. Refused: see `allow_source`.
     """
@@ -62,17 +63,19 @@ def refresh(
                 if not every:
                     raise
                 looked.append((Refreshed(light.handle, light.title, light.path, warning=error.message), None))
+    moved_on = packages.refresh(parts) if every else []
     changes = [change for _, change in looked if change]
     if not changes:
-        return tuple(answer for answer, _ in looked)
+        return (*(answer for answer, _ in looked), *moved_on)
     title = next(answer.title for answer, change in looked if change)
     parts.keep_edits([change.path for change in changes])
     applied = parts.write(f"Refresh {f'doc: {title}' if len(changes) == 1 else f'{len(changes)} docs'}", changes)
     late = [f"waiting: {applied.waiting}"] if applied.waiting else []
-    return tuple(
+    told = (
         answer._replace(warning="; ".join(filter(None, (answer.warning, *late)))) if answer.changed else answer
         for answer, _ in looked
     )
+    return (*told, *moved_on)
 
 
 def _look_at(

@@ -272,9 +272,7 @@ def _hits(
                 distance=parts.nearness(light.tier),
             )
             for entry_id, light in lights.items()
-            if light.details.get("status", "active") in {"active", None}
-            and (not query.scopes or light.details.get("scope", "") in query.scopes)
-            and not (light.kind is Kind.RULE and query.context_tags and not belongs(light, query, aliases))
+            if _passes(light, query, aliases)
         },
         context=query.context_tags,
         aliases=aliases,
@@ -300,6 +298,17 @@ def _hits(
             )
         )
     return hits
+
+
+def _passes(light: Light, query: Query, aliases: Mapping[str, str]) -> bool:
+    """Whether it is active, of a scope that is asked for, and, as a rule, of a context that is."""
+    active = light.details.get("status", "active") in {"active", None}
+    in_scope = not query.scopes or light.details.get("scope", "") in query.scopes
+    return (
+        active
+        and in_scope
+        and not (light.kind is Kind.RULE and query.context_tags and not belongs(light, query, aliases))
+    )
 
 
 def _newest_leads(page: Sequence[Ranked], lights: Mapping[str, Light]) -> Sequence[Ranked]:

@@ -241,6 +241,17 @@ def add_resource(call: Call, /, kind: str, preview: bool, **given: Any) -> None:
 
 
 @contribute.command(
+    "add-package",
+    examples=["ai-lessons contribute add-package click==8.1.7", "ai-lessons contribute add-package --locked"],
+)
+@click.argument("names", metavar="[NAME[==V]]...", nargs=-1)
+@click.option("--locked", is_flag=False, flag_value="", metavar="[LOCKFILE]", help="What the project asks for itself.")
+def add_package(call: Call, names: tuple[str, ...], locked: str | None) -> None:
+    """Add docs of installed packages at their version: README, docs, public API. npm:NAME for `node_modules`."""
+    call.answer(library.packages.add(call.library, names, lock=locked), render_jobs.imported)
+
+
+@contribute.command(
     "refresh-resource",
     examples=["ai-lessons contribute refresh-resource D-4T7QZM", "ai-lessons contribute refresh-resource --all"],
     tool=Tool(

@@ -1,0 +1,227 @@
+"""Docs of packages at the version that is installed or locked, one for each page and module, in one commit."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections import defaultdict
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, Refused, UsageError
+from ai_lessons.index.catalog_reading import Filter
+from ai_lessons.index.model_sources import download_commands
+from ai_lessons.knowledge import frontmatter, layout, manifests, markdown
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.manifests import Manifest, normal
+from ai_lessons.knowledge.version_sets import IN_USE
+from ai_lessons.knowledge.versions import newest_first
+from ai_lessons.library.gate import checked
+from ai_lessons.library.reports import Imported, Refreshed, Stale
+from ai_lessons.repository import code_repository, outside, packages
+from ai_lessons.repository.store import Change, blob_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ai_lessons.knowledge.entries import Entry, Light
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.session import RepositorySession
+    from ai_lessons.repository.packages import Package, Page
+
+_WANTED = re.compile(r"(?:(npm|pypi):)?(@?[^@=\s]+)(?:(?:==|@)\s*(\S+))?")
+_REF = re.compile(r"pkg:(\w+)/(.+)@(.+)")
+
+
+class Wanted(NamedTuple):
+    """A package to take docs of. `version` empty: the one that is installed; `language` empty: whichever has it."""
+
+    name: str
+    version: str = ""
+    language: str = ""
+
+
+def add(library: Library, names: Sequence[str], *, lock: str | None = None) -> Imported:
+    """Docs of these packages, written `NAME`, `NAME==VERSION` or `npm:NAME`; with `lock` of what that file pins.
+
+    `lock` empty means the nearest lock file of the code around. Of the packages in it those are taken that the project
+    asks for itself. What is here already stays, or is brought up to date; what cannot be had is skipped and
+    named.
+
+    Raises UsageError: nothing is asked for. NotFound: no lock file. Of one package alone, what is in its way.
+    """
+    parts = library.primary
+    wanted = [_wanted(name) for name in names]
+    wanted += _locked(parts, lock) if lock is not None else []
+    if not wanted:
+        raise UsageError("no package is named", hint="contribute add-package click, or --locked in a project")
+    return _add(parts, list(dict.fromkeys(wanted)))
+
+
+def _wanted(said: str) -> Wanted:
+    found = _WANTED.fullmatch(said.strip())
+    if not found:
+        raise UsageError(f"{said!r} names no package", hint="NAME, NAME==VERSION or npm:NAME")
+    return Wanted(found[2], found[3] or "", found[1] or "")
+
+
+def _locked(parts: RepositorySession, lock: str) -> Iterator[Wanted]:
+    """What a lock file pins of the packages that the project beside it asks for; of all, where nothing says which."""
+    cwd = parts.options.cwd
+    if lock:
+        path = cwd / outside.expanded(lock)
+        locks = [Manifest(str(path), outside.read(path, manifests.LARGEST)[0].decode("utf-8", "replace"))]
+    else:
+        found = code_repository.manifests(cwd, below_too=False)[0]
+        top = outside.top_of(cwd) or cwd
+        nearest = [one._replace(path=str(top / one.path)) for one in found if one.distance == found[0].distance]
+        locks = [one for one in nearest if Path(one.path).name != "go.mod"]
+    pins: dict[Wanted, None] = {}
+    for one in locks:
+        folder, language = Path(one.path).parent, "npm" if re.search(r"\.(?:json|yaml)$", one.path) else "pypi"
+        source = folder / ("package.json" if language == "npm" else "pyproject.toml")
+        asked = None
+        if source.is_file():
+            try:
+                asked = {normal(x) for x in manifests.direct(source.name, outside.read(source)[0].decode())}
+            except ValueError as error:
+                raise InvalidEntry([Problem(str(source), f"cannot be read: {error}"[:200])]) from error
+        for name, version in manifests.packages(one.path, one.text):
+            if name != manifests.PYTHON and version.startswith(IN_USE) and (asked is None or normal(name) in asked):
+                pins[Wanted(name, version.removeprefix(IN_USE), language)] = None
+    if not pins:
+        hint = "uv.lock, poetry.lock, requirements.txt, package-lock.json and pnpm-lock.yaml are read"
+        raise NotFound("lock file with packages of the project", lock or str(cwd), hint=hint)
+    yield from pins
+
+
+def _add(parts: RepositorySession, wanted: Sequence[Wanted]) -> Imported:
+    places = packages.places(parts.options.cwd, parts.options.virtual_env)
+    planned: dict[str, Planned] = {}
+    skipped: list[tuple[str, str]] = []
+    taken: list[Package] = []
+    unchanged = 0
+    parts.current()
+    with tempfile.TemporaryDirectory(prefix="ai-lessons-package-") as temporary:
+        for number, one in enumerate(parts.options.each("reading packages", wanted)):
+            try:
+                package = _obtain(parts, one, places, Path(temporary, str(number)))
+                taken.append(package)
+                for page in package.pages():
+                    try:
+                        made = _planned(parts, package, page)
+                    except AiLessonsError as error:
+                        skipped.append((f"{package.name} {package.version}: {page.path}", error.message))
+                        continue
+                    unchanged += made is None
+                    planned |= {made.entry.path: made} if made else {}
+            except AiLessonsError as error:
+                if len(wanted) == 1:
+                    raise
+                skipped.append((one.name, error.message))
+    if not planned:
+        return Imported((), unchanged, tuple(skipped), None)
+    names = [f"{one.name} {one.version}" for one in taken]
+    subject = f"Add docs of {names[0] if len(names) == 1 else f'{len(names)} packages'}"
+    applied = parts.write(subject, [Change(path, one.data, expect=one.expect) for path, one in planned.items()])
+    parsed = {path: (one.data, one.entry) for path, one in planned.items()}
+    written = parts.written([one.entry.id for one in planned.values()], applied, parsed=parsed)
+    return Imported(written, unchanged, tuple(skipped), applied.commit, applied.told)
+
+
+def _obtain(parts: RepositorySession, wanted: Wanted, places: Sequence[Path], folder: Path) -> Package:
+    """The package as it is installed; another version of Python's from the package index. Raises as `packages`."""
+    try:
+        found = packages.find(wanted.name, places, wanted.language)
+        if wanted.version in {"", found.version}:
+            return found
+        reason = f"{wanted.name} is installed as {found.version}, not as {wanted.version}"
+    except NotFound as error:
+        if not wanted.version or wanted.language == packages.NPM:
+            raise
+        reason = error.message
+    if parts.options.offline or wanted.language == packages.NPM:
+        raise Refused(reason, hint="install it first")
+    folder.mkdir()
+    return packages.fetch(wanted.name, wanted.version, download_commands(), folder)
+
+
+def project_of(package: Package) -> str:
+    """The project that a package's docs belong to: `click`, `types-node`."""
+    return normal(re.sub(r"[@/]+", "-", package.name))
+
+
+class Planned(NamedTuple):
+    """The entry that a page becomes, and the bytes of its file in place of those that have the blob `expect`."""
+
+    entry: Entry
+    data: bytes
+    expect: str | None = None
+
+
+def _planned(parts: RepositorySession, package: Package, page: Page) -> Planned | None:
+    """What becomes of a page; None: it is there. Raises InvalidEntry: it holds a secret, or breaks the format."""
+    path = layout.resource_path(Kind.DOC, project_of(package), (package.version,), page.path)
+    layout.check_path(path)
+    body = frontmatter.body_of(page.text)
+    digest = f"sha256:{sha256(body.encode()).hexdigest()}"
+    if parts.store.exists(path):
+        old = parts.store.read(path)
+        if f"content_hash: {digest}\n".encode() in old:
+            return None
+        data = markdown.edit(old.decode("utf-8", "replace"), {"content_hash": digest}, body).encode()
+        return Planned(checked(path, data), data, blob_id(old))
+    now = parts.options.now()
+    source = {"package": package.name, "licence": package.licence, "origin": package.origin}
+    fields = frontmatter.doc_fields(
+        frontmatter.new_id(now), frontmatter.stamp(now), title=page.title, source_ref=package.ref, content_hash=digest,
+        versions=[package.version], source={key: value for key, value in source.items() if value},
+    )  # fmt: skip
+    data = markdown.render(fields, body).encode()
+    return Planned(checked(path, data), data)
+
+
+# --- what moved on ---
+
+
+def moved_on(parts: RepositorySession) -> Iterator[tuple[Package, Light]]:
+    """Packages whose installed version has no docs here while another one has, with a doc of the newest of those."""
+    stored: dict[tuple[str, str], dict[str, Light]] = defaultdict(dict)
+    for light in parts.current().select(Filter(kinds=frozenset({Kind.DOC}), status=None)):
+        if found := _REF.fullmatch(str(light.details.get("source_ref") or "")):
+            versions = stored[found[1], found[2]]
+            versions[found[3]] = min(versions.get(found[3], light), light, key=lambda one: (len(one.path), one.path))
+    places = packages.places(parts.options.cwd, parts.options.virtual_env) if stored else ()
+    for (language, name), versions in sorted(stored.items()):
+        try:
+            package = packages.find(name, places, language)
+        except NotFound:
+            continue
+        if package.version not in versions:
+            yield package, versions[newest_first(versions)[0]]
+
+
+def stale(parts: RepositorySession) -> Iterator[Stale]:
+    """What moved on, for `list-stale`."""
+    for package, light in moved_on(parts):
+        reason = f"{package.version} is installed: ai-lessons contribute refresh-resource --all"
+        yield Stale(light.handle, light.title, light.path, reason)
+
+
+def refresh(parts: RepositorySession) -> list[Refreshed]:
+    """Take docs of the installed version beside the old, of every package that moved on."""
+    moved = list(moved_on(parts))
+    if not moved:
+        return []
+    done = _add(parts, [Wanted(one.name, one.version, one.language) for one, _ in moved])
+    new = {f"{project_of(one)}/": (one, light) for one, light in moved}
+    answers = []
+    for written in done.written:
+        package, light = new[f"{written.path.split('/')[0]}/"]
+        old = str(light.details.get("source_ref"))
+        said = f"waiting: {done.notes[0]}" if done.notes else ""
+        answers.append(
+            Refreshed(written.handle, written.title, written.path, True, old, package.ref, warning=said)  # noqa: FBT003 - a tuple
+        )
+    return [*answers, *(Refreshed("", name, "", warning=reason) for name, reason in done.skipped)]

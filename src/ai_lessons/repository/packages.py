@@ -1,0 +1,195 @@
+"""Packages where they are installed: of Python in `site-packages`, of npm in `node_modules`; and a wheel unpacked."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sysconfig
+import zipfile
+from importlib.metadata import Distribution
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.errors import InvalidEntry, NotFound, Problem, StorageFailed, Unreachable
+from ai_lessons.repository import outside, programs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+PYPI, NPM = "pypi", "npm"
+LARGEST_PAGE = 200_000  # Characters; a page that is longer is cut
+MOST_PAGES = 500
+LARGEST_WHEEL = 200 << 20  # Bytes, unpacked
+PATIENCE = 120.0  # Seconds for the download of a wheel
+_NAME = re.compile(r"(?:@[\w.-]+/)?\w[\w.-]*", re.ASCII)
+_DOCS = re.compile(r"(?:^|/)docs?/.*\.(?:md|rst|txt)$", re.IGNORECASE)
+_READMES = ("README.md", "readme.md", "Readme.md", "README.markdown", "README")
+
+
+class Page(NamedTuple):
+    """One page of documentation: its path below the folder of the version, its title and Markdown."""
+
+    path: str
+    title: str
+    text: str
+
+
+class Package(NamedTuple):
+    """One package at one version, in the folder `place`. `ref` is its package URL (purl), as `source_ref` has it."""
+
+    language: str
+    name: str
+    version: str
+    place: Path
+    licence: str = ""
+    origin: str = ""
+    distribution: Distribution | None = None
+
+    @property
+    def ref(self) -> str:
+        """`pkg:pypi/click@8.1.7`."""
+        return f"pkg:{self.language}/{self.name}@{self.version}"
+
+    def pages(self) -> Iterator[Page]:
+        """Its long description, the documentation among its files and its public API. Raises InvalidEntry: too many."""
+        made = _of_python(self, self.distribution) if self.distribution else _of_npm(self)
+        for number, page in enumerate(made):
+            if number == MOST_PAGES:
+                raise InvalidEntry([Problem(self.name, f"more than {MOST_PAGES} pages")])
+            cut = page.text[:LARGEST_PAGE].replace("\0", "").strip()
+            if cut:
+                yield page._replace(text=cut + ("\n\n(cut here)\n" if len(page.text) > LARGEST_PAGE else "\n"))
+
+
+def places(cwd: Path, active: Path | None) -> tuple[Path, ...]:
+    """Where packages of the code at `cwd` are installed: in it, in the `active` environment, beside this program."""
+    top = outside.top_of(cwd)
+    chain = [one for one in (cwd, *cwd.parents) if one.is_relative_to(top)] if top else [cwd]
+    roots = [folder / name for folder in chain for name in (".venv", "venv")] + ([active] if active else [])
+    sites = [site for root in roots for site in sorted(root.glob("lib/python3*/site-packages"))]
+    modules = [folder / "node_modules" for folder in chain]
+    own = Path(sysconfig.get_path("purelib"))
+    return tuple(one for one in dict.fromkeys((*sites, *modules, own)) if one.is_dir())
+
+
+def find(name: str, among: Iterable[Path], language: str = "") -> Package:
+    """The package of this name in the first place that has it. Raises NotFound."""
+    for place in among if _NAME.fullmatch(name) else ():
+        package = _npm(place, name) if place.name == "node_modules" else _python(place, name)
+        if package and language in {"", package.language}:
+            return package
+    hint = "install it, or name the version: contribute add-package NAME==VERSION"
+    raise NotFound("installed package", name, hint=hint)
+
+
+def fetch(name: str, version: str, commands: Iterable[list[str]], folder: Path) -> Package:
+    """The package from the package index, unpacked below `folder`; nothing of it is installed or run.
+
+    Raises NotFound: no such wheel. Unreachable: there is no pip. StorageFailed: it is damaged or too large.
+    """
+    reason = "there is no pip on this machine"
+    for command in commands:
+        arguments = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-deps", "--only-binary", ":all:"]
+        asked = [*command, *arguments, "--dest", str(folder), f"{name}=={version}"]
+        try:
+            done = programs.run(asked, env=dict(os.environ), timeout=PATIENCE)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            reason = str(error)
+            continue
+        wheel = next(iter(folder.glob("*.whl")), None)
+        if wheel is None:
+            reason = (done.stderr.decode(errors="replace").strip().splitlines() or [reason])[-1]
+            continue
+        try:
+            with zipfile.ZipFile(wheel) as archive:
+                if sum(one.file_size for one in archive.infolist()) > LARGEST_WHEEL:
+                    raise StorageFailed(f"{wheel.name} is larger than {LARGEST_WHEEL >> 20} MB")
+                archive.extractall(folder)
+        except zipfile.BadZipFile as error:
+            raise StorageFailed(f"{wheel.name} is damaged") from error
+        return find(name, [folder], PYPI)
+    raise Unreachable(f"{name} {version} is not installed, and not to be had: {reason[:200]}")
+
+
+def _python(site: Path, name: str) -> Package | None:
+    found = next(iter(Distribution.discover(name=name, path=[str(site)])), None)
+    if found is None:
+        return None
+    said = found.metadata.json
+    classes = (one.rpartition("::")[2].strip() for one in said.get("classifier", ()) if one.startswith("License ::"))
+    licence = said.get("license_expression") or next(classes, "") or said.get("license") or ""
+    urls = [one.partition(",")[2].strip() for one in said.get("project_url", ())] + [str(said.get("home_page") or "")]
+    return Package(
+        PYPI, str(said["name"]), str(said["version"]), site, _line(licence), next(filter(None, urls), ""), found
+    )
+
+
+def _of_python(package: Package, distribution: Distribution) -> Iterator[Page]:
+    from ai_lessons.repository.python_api import pages
+
+    name = f"{package.name} {package.version}"
+    yield Page("README.md", name, str(distribution.metadata.json.get("description") or ""))
+    files = [Path(one) for one in distribution.files or () if _inside(package.place / one, package.place)]
+    for file in files:
+        if _DOCS.search(file.as_posix()):
+            yield Page(_markdown(file.as_posix()), f"{file.stem} ({name})", _read(package.place / file, package.place))
+    for module, text in pages(package.place, [file for file in files if file.suffix == ".py"]):
+        yield Page(f"api/{module}.md", f"{module} ({name})", text)
+
+
+def _npm(modules: Path, name: str) -> Package | None:
+    said = _manifest(modules / name)
+    if not isinstance(said.get("version"), str):
+        return None
+    repository = said.get("repository")
+    origin = said.get("homepage") or (repository.get("url") if isinstance(repository, dict) else repository)
+    return Package(NPM, name, str(said["version"]), modules / name, _line(said.get("license")), _line(origin))
+
+
+def _of_npm(package: Package) -> Iterator[Page]:
+    name, top = f"{package.name} {package.version}", package.place
+    readme = next((top / one for one in _READMES if (top / one).is_file()), None)
+    if readme:
+        yield Page("README.md", name, _read(readme, top))
+    for file in sorted(top.glob("doc*/**/*")):
+        inner = file.relative_to(top).as_posix()
+        if _DOCS.search(inner) and file.is_file() and "node_modules" not in inner:
+            yield Page(_markdown(inner), f"{file.stem} ({name})", _read(file, top))
+    said = _manifest(top)
+    types = _read(top / str(said.get("types") or said.get("typings") or "index.d.ts"), top)
+    if types:
+        yield Page("types.md", f"types of {name}", f"# Types of {package.name}\n\n```typescript\n{types}\n```\n")
+
+
+def _manifest(folder: Path) -> Mapping[str, object]:
+    try:
+        said = json.loads(_read(folder / "package.json", folder) or "{}")
+    except ValueError:
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _inside(file: Path, folder: Path) -> bool:
+    """Whether a file of a package lies in it: neither its path nor a link may lead out."""
+    return file.resolve().is_relative_to(folder.resolve())
+
+
+def _read(file: Path, folder: Path) -> str:
+    """A text of a package in this folder; empty where there is none, or none to be read."""
+    if not _inside(file, folder):
+        return ""
+    try:
+        with file.open("rb") as opened:
+            return opened.read(4 * LARGEST_PAGE).decode("utf-8", "replace").replace("\r\n", "\n")
+    except OSError:
+        return ""
+
+
+def _markdown(path: str) -> str:
+    return path if path.lower().endswith(".md") else f"{path}.md"
+
+
+def _line(said: object) -> str:
+    return " ".join(str(said or "").split())[:100]

@@ -1,0 +1,155 @@
+"""Docs of packages at the version that a project pins: taken in one commit, found by that version, kept fresh."""
+
+from __future__ import annotations
+
+import shutil
+from importlib.metadata import distribution
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ai_lessons.errors import InvalidEntry, NotFound, Refused, UsageError
+from ai_lessons.library import health, packages, refreshing, searching
+from ai_lessons.library.answers import Query
+from repository.test_packages import make_python
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from library.world import World
+
+PYPROJECT = '[project]\nname = "shop"\ndependencies = ["Click_Like>=1", "absent"]\n'
+LOCK = '[[package]]\nname = "{}"\nversion = "{}"\n\n'
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> Path:
+    """A project with a lock file, and an environment in which the package is installed."""
+    folder = tmp_path / "code"
+    make_python(folder / ".venv/lib/python3.12/site-packages")
+    (folder / ".git").mkdir()
+    (folder / "pyproject.toml").write_text(PYPROJECT)
+    lock(folder, "1.2.0")
+    return folder
+
+
+def lock(folder: Path, version: str) -> None:
+    text = LOCK.format("click-like", version) + LOCK.format("indirect", "3.0")
+    (folder / "uv.lock").write_text(text)
+
+
+def upgrade(code: Path, version: str) -> None:
+    site = code / ".venv/lib/python3.12/site-packages"
+    shutil.rmtree(site)
+    make_python(site, version)
+
+
+def asked(world: World, code: Path, text: str, **more: Any) -> list[tuple[str, tuple[str, ...]]]:
+    found = searching.search(world.fresh(cwd=code), Query(text, **more))
+    return [(hit.entry.path, tuple(hit.entry.versions)) for hit in found.docs]
+
+
+def test_docs_of_what_is_installed_come_in_one_commit_and_twice_change_nothing(world: World, code: Path) -> None:
+    done = packages.add(world.fresh(cwd=code), ["click-like"])
+    assert {one.path for one in done.written} == {
+        "click-like/docs/1.2.0/README.md",
+        "click-like/docs/1.2.0/api/clicklike.md",
+        "click-like/docs/1.2.0/clicklike/docs/guide.rst.md",
+    }
+    assert done.skipped == ()
+    assert world.commits()[0] == "Add docs of Click-Like 1.2.0"
+    text = world.read("click-like/docs/1.2.0/api/clicklike.md")
+    assert "source_ref: pkg:pypi/Click-Like@1.2.0\n" in text
+    assert "source:\n  package: Click-Like\n  licence: MIT\n  origin: https://example.org/docs\n" in text
+    again = packages.add(world.fresh(cwd=code), ["Click_Like==1.2.0"])
+    assert (again.written, again.unchanged, again.commit) == ((), 3, None)
+
+
+def test_a_page_that_was_edited_here_is_brought_up_to_date_and_keeps_its_id(world: World, code: Path) -> None:
+    (first,) = [one for one in packages.add(world.fresh(cwd=code), ["click-like"]).written if "README" in one.path]
+    site = code / ".venv/lib/python3.12/site-packages"
+    meta = site / "click_like-1.2.0.dist-info/METADATA"
+    meta.write_text(meta.read_text().replace("Makes commands.", "Makes better commands."))
+    again = packages.add(world.fresh(cwd=code), ["click-like"])
+    assert [(one.id, one.path) for one in again.written] == [(first.id, first.path)]
+    assert "Makes better commands." in world.read(first.path)
+
+
+def test_of_a_lock_file_come_the_packages_that_the_project_asks_for(world: World, code: Path) -> None:
+    done = packages.add(world.fresh(cwd=code), [], lock="")
+    assert {one.path.split("/")[0] for one in done.written} == {"click-like"}
+    below = code / "src"
+    below.mkdir()
+    assert packages.add(world.fresh(cwd=below), [], lock="../uv.lock").unchanged == 3
+    (code / "pyproject.toml").unlink()
+    with_all = packages.add(world.fresh(cwd=code), [], lock="")
+    assert [(name, with_all.unchanged) for name, _ in with_all.skipped] == [("indirect", 3)]
+
+
+def test_the_pinned_version_answers_and_after_an_upgrade_the_new_one_beside_it(world: World, code: Path) -> None:
+    packages.add(world.fresh(cwd=code), [], lock="")
+    question = "how do I make an option required"
+    assert asked(world, code, question)[0] == ("click-like/docs/1.2.0/api/clicklike.md", ("1.2.0",))
+    upgrade(code, "2.0.0")
+    (stale,) = health.stale(world.fresh(cwd=code).primary)
+    assert "2.0.0 is installed" in stale.reason
+    done = refreshing.refresh(world.fresh(cwd=code), [], every=True)
+    assert {one.path for one in done if one.changed} == {
+        "click-like/docs/2.0.0/README.md",
+        "click-like/docs/2.0.0/api/clicklike.md",
+        "click-like/docs/2.0.0/clicklike/docs/guide.rst.md",
+    }
+    assert list(health.stale(world.fresh(cwd=code).primary)) == []
+    assert asked(world, code, question)[0][1] == ("1.2.0",)  # what is locked counts, not what is installed
+    lock(code, "2.0.0")
+    assert asked(world, code, question)[0][1] == ("2.0.0",)
+    assert refreshing.refresh(world.fresh(cwd=code), [], every=True) == ()
+
+
+def test_a_real_package_answers_a_real_question(world: World, tmp_path: Path) -> None:
+    done = packages.add(world.fresh(cwd=tmp_path), ["click"])
+    version = distribution("click").version
+    assert f"click/docs/{version}/api/click.core.md" in {one.path for one in done.written}
+    assert asked(world, tmp_path, "Option is_flag prompt")[0] == (f"click/docs/{version}/api/click.core.md", (version,))
+
+
+@pytest.mark.parametrize(
+    ("names", "lock_file", "error"),
+    [
+        ([], None, UsageError),
+        (["a b"], None, UsageError),
+        (["not-installed"], None, NotFound),
+        (["npm:click"], None, NotFound),
+        (["click==0.0.1"], None, Refused),
+        ([], "no.lock", NotFound),
+        ([], "", NotFound),
+    ],
+)
+def test_what_cannot_be_had_is_told_and_nothing_is_written(
+    world: World, tmp_path: Path, names: list[str], lock_file: str | None, error: type[Exception]
+) -> None:
+    before = world.commits()
+    with pytest.raises(error):
+        packages.add(world.fresh(cwd=tmp_path), names, lock=lock_file)
+    assert world.commits() == before
+
+
+def test_of_several_one_that_cannot_be_had_is_skipped(world: World, code: Path) -> None:
+    done = packages.add(world.fresh(cwd=code), ["click-like", "not-installed"])
+    assert len(done.written) == 3
+    assert [name for name, _ in done.skipped] == ["not-installed"]
+
+
+def test_a_damaged_project_file_is_named(world: World, code: Path) -> None:
+    (code / "pyproject.toml").write_text("[project\n")
+    with pytest.raises(InvalidEntry, match="pyproject"):
+        packages.add(world.fresh(cwd=code), [], lock="")
+
+
+def test_a_page_that_holds_a_secret_is_left_out_and_named(world: World, code: Path) -> None:
+    guide = code / ".venv/lib/python3.12/site-packages/clicklike/docs/guide.rst"
+    guide.write_text("key = 'AKIA" + "Q3EGPLXTNZ5WYB7M'\n")
+    done = packages.add(world.fresh(cwd=code), ["click-like"])
+    assert len(done.written) == 2
+    ((name, _),) = done.skipped
+    assert name == "Click-Like 1.2.0: clicklike/docs/guide.rst.md"
