@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import pytest
@@ -34,6 +35,7 @@ def desk(knowledge: Path, git: Callable[..., str], run: Run) -> Path:
         '{"id":"001","created":"2024-02-10","when":"editing","action":"do","do":"read first","because":"it helps"}\n'
     )
     (desk / "failed.txt").write_text("$ make test\nmake: *** No rule to make target 'test'.  Stop.\n")
+    (desk / "uv.lock").write_text(f'[[package]]\nname = "click"\nversion = "{version("click")}"\n')
     (desk / "notes").mkdir()
     (desk / "notes/one.md").write_text("# One\n\nFirst note.\n")
     (desk / "AGENTS.md").write_text("# Build\n\nWith make.\n")

@@ -535,8 +535,7 @@ def test_a_hook_that_asks_the_helper_loads_next_to_nothing() -> None:
     code = "import sys, ai_lessons.doors.hook; print([n for n in sys.modules if n.startswith('ai_lessons')])"
     done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
     assert {name.removeprefix("ai_lessons.") for name in literal_eval(done.stdout)} == {
-        "ai_lessons", "doors", "doors.hook", "errors", "knowledge", "knowledge.entries", "library", "library.warm",
-        "settings",
+        "ai_lessons", "doors", "doors.hook", "errors", "library", "library.warm", "settings",
     }  # fmt: skip
 
 

@@ -242,7 +242,7 @@ def add_resource(call: Call, /, kind: str, preview: bool, **given: Any) -> None:
 
 @contribute.command(
     "add-package",
-    examples=["ai-lessons contribute add-package click==8.1.7", "ai-lessons contribute add-package --locked"],
+    examples=["ai-lessons contribute add-package click", "ai-lessons contribute add-package --locked"],
 )
 @click.argument("names", metavar="[NAME[==V]]...", nargs=-1)
 @click.option("--locked", is_flag=False, flag_value="", metavar="[LOCKFILE]", help="What the project asks for itself.")
