@@ -24,7 +24,7 @@ def package(tmp_path: Path) -> Path:
 
 def run(package: Path, program: str) -> list[str]:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(package), *sys.path])}
-    program = f"from ai_lessons.index.deferring import defer\n{program}"
+    program = f"from ai_lessons.index.deferring import defer, unchecked\n{program}"
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.split("\n")[:-1]
@@ -58,3 +58,31 @@ def test_lancedb_is_imported_without_its_rest_client_and_that_is_still_to_be_had
         "import lance_namespace_urllib3_client as client\nprint(client.TableApi.__name__)"
     )
     assert run(package, program) == ["[]", "TableApi"]
+
+
+def test_what_is_imported_unchecked_is_whole_and_later_imports_are_as_ever(package: Path) -> None:
+    (package / "model.py").write_text(
+        "from overrides import EnforceOverrides, override\n"
+        "from pydantic import BaseModel\n"
+        "class One(BaseModel):\n    number: int\n"
+        "class Base(EnforceOverrides):\n    def do(self): return 1\n"
+        "class Other(Base):\n    @override\n    def do(self): return 2\n"
+    )
+    program = (
+        "import sys\nfrom pydantic import BaseModel\nbefore = dict(BaseModel.model_config)\n"
+        "with unchecked():\n    from model import One, Other\n"
+        "print(One.__pydantic_complete__, One(number='3').number, Other().do())\n"
+        "print(BaseModel.model_config == before, 'overrides' in sys.modules)\n"
+        "class Later(BaseModel):\n    number: int\n"
+        "print(Later.__pydantic_complete__)"
+    )
+    assert run(package, program) == ["False 3 2", "True False", "True"]
+
+
+def test_lancedb_is_imported_whole(package: Path) -> None:
+    program = (
+        "import ai_lessons.index.table, lancedb\nfrom lancedb.pydantic import LanceModel, Vector\n"
+        "class Row(LanceModel):\n    v: Vector(2)\n"
+        "print(Row.__name__, Row(v=[1, 2]) is not None, Row.to_arrow_schema().names)"
+    )
+    assert run(package, program) == ["Row True ['v']"]

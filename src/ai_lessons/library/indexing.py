@@ -16,7 +16,6 @@ from ai_lessons.index.shared import SharedIndex
 from ai_lessons.index.vectors import VectorCache
 from ai_lessons.knowledge.config import DEFAULT_MODEL
 from ai_lessons.knowledge.entries import Status
-from ai_lessons.knowledge.passages import split
 from ai_lessons.repository.trust import Trust
 
 if TYPE_CHECKING:
@@ -157,6 +156,8 @@ class Indexing:
         return {entry: f"{text} {meta} {cut}" for entry, text, meta in prints if entry not in hidden}
 
     def _rows(self, ids: Sequence[str]) -> Iterator[EntryRows]:
+        from ai_lessons.knowledge.passages import split  # a search that finds nothing changed needs no parser
+
         prints, cut = self._fingerprints(), self._parts.reading_config.chunking
         lights = self._parts.catalog.many(ids)
         self._parts.expect(ids)
