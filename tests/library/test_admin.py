@@ -166,7 +166,7 @@ def test_two_files_that_fix_would_put_in_one_place_are_not_both_moved(world: Wor
 def test_the_doctor_looks_at_everything_and_writes_nothing(world: World, git: Git) -> None:
     checks = {check.name: check for check in health.doctor(world.library)}
     assert list(checks) == [
-        "repository", "git", "identity", "pending", "entries", "approval", "hooks", "catalog",
+        "repository", "git", "identity", "pending", "files", "entries", "approval", "hooks", "catalog",
         "index", "model", "config", "disk",
     ]  # fmt: skip
     assert checks["repository"].state == checks["identity"].state == checks["entries"].state == "ok"

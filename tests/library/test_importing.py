@@ -231,6 +231,19 @@ def test_a_file_of_the_repository_is_described_where_it_is(world: World) -> None
     script = world.bring(world.root / "p/scripts/tools/go.sh", kind=Kind.SCRIPT).written[0]
     assert script.path == "p/scripts/tools/go.sh"
     assert world.bring(world.root / "p/docs/v3/guide.md", tags=["t"]).unchanged == 1
+    assert world.status() == ""  # the script itself is committed with its side file
+    for entry in (doc, script):
+        shown = browsing.show(world.library, entry.id)
+        assert shown.frontmatter["created"] == "2026-11-21T20:14:00Z"
+        assert shown.frontmatter["source_ref"].endswith("-dirty")
+        assert not entry.id.startswith("00000000")
+
+
+def test_a_file_of_the_repository_that_others_link_to_keeps_its_id(world: World) -> None:
+    world.write("p/docs/v3/guide.md", "# Guide\n\ntext\n")
+    (plain,) = browsing.list_entries(world.library).entries
+    world.add("Read the guide", links=[("related_to", plain.id)])
+    assert world.bring(world.root / "p/docs/v3/guide.md").written[0].id == plain.id
 
 
 def test_a_folder_of_the_repository_leaves_out_what_is_no_entry(world: World) -> None:

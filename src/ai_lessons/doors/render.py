@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PROMPT_MARK = "\N{ELECTRIC LIGHT BULB}"
 HEADER_KEYS = frozenset(
-    {"id", "kind", "title", "tags", "versions", "links", "pattern", "confidence", "source", "status"}
+    {"id", "kind", "title", "tags", "versions", "links", "pattern", "confidence", "source", "status", "path"}
 )  # Frontmatter that the header of `show` already says in its own lines
 
 
@@ -46,10 +46,16 @@ def resources(found: Answer, view: View, more: More = lambda _hit: ()) -> str:
         entry = hit.entry
         score = "" if entry.score is None else f"(score: {entry.score:.3f}) "
         told = [_joined(("type", entry.kind), _versions(entry), *_place(hit))]
-        told += [f"path: {view.place(entry.path, entry.tier)}"] if entry.kind is Kind.SCRIPT else []
+        told += [f"path: {_where(entry, view)}"] if entry.kind is Kind.SCRIPT else []
         lines = [f"  {text}" for text in (*told, *_snippet(hit), *more(hit))]
         blocks.append("\n".join([f"{_label(entry, view)} {score}{line(entry.title)}", *lines, *_factors(hit)]))
     return _told(blocks, found)
+
+
+def _where(entry: Light, view: View) -> str:
+    """Where its file is; a script that is kept elsewhere is there."""
+    kept = entry.details.get("path") if entry.kind is Kind.SCRIPT else None
+    return line(str(kept)) if kept else view.place(entry.path, entry.tier)
 
 
 def _told(blocks: Sequence[str], found: Answer) -> str:
@@ -72,7 +78,7 @@ def _body(hit: Hit, view: View) -> list[str]:
         return [_joined(*((key, details.get(key)) for key in ("confidence", "source"))), *_snippet(hit)]
     if entry.kind is Kind.SCRIPT:
         return [
-            f"{_joined(_versions(entry), *_place(hit))} | path: {view.place(entry.path, entry.tier)}",
+            f"{_joined(_versions(entry), *_place(hit))} | path: {_where(entry, view)}",
             *_snippet(hit),
         ]
     return [_joined(_versions(entry), *_place(hit)), *_snippet(hit)]
@@ -162,7 +168,7 @@ def _header(value: Shown, view: View) -> list[str]:
         _joined(("versions", ", ".join(entry.versions))),
         _joined(("tags", ", ".join(entry.tags))),
         f"id: {entry.id}",
-        f"path: {view.place(entry.path, entry.tier)}",
+        f"path: {_where(entry, view)}",
         *(f"{line(str(key))}: {line(_plain(one))}" for key, one in others.items()),
         *(f"{word} {line(str(parts[key]))}" for key, word in words.items() if parts.get(key)),
     ]

@@ -17,6 +17,7 @@ from ai_lessons.learning.fold import DEFINITIONS
 from ai_lessons.library import packages, usage
 from ai_lessons.library.reports import Check, Parameter, Stale, Stats
 from ai_lessons.repository import git, git_hooks, scaffold
+from ai_lessons.repository.loose_files import loose
 from ai_lessons.repository.store import AUTOCOMMIT
 
 if TYPE_CHECKING:
@@ -139,10 +140,16 @@ def _disk(parts: RepositorySession) -> Finding:
 
 
 # The doctor's checks by the name of their line, in their order
+def _files(parts: RepositorySession) -> Finding:
+    if found := loose(parts.store):
+        return "warning", "; ".join(found), "git add and git commit what is to stay; move or remove the rest"
+    return "ok", "every file is an entry, and in a commit", ""
+
+
 CHECKS: Mapping[str, Callable[[RepositorySession], Finding]] = {
     "repository": _repository, "git": lambda _: ("ok", git.run_outside("--version").text.strip(), ""),
-    "identity": _identity, "pending": _pending, "entries": _entries, "approval": _approval, "hooks": _hooks,
-    "catalog": _catalog, "index": _index, "model": _model,
+    "identity": _identity, "pending": _pending, "files": _files, "entries": _entries, "approval": _approval,
+    "hooks": _hooks, "catalog": _catalog, "index": _index, "model": _model,
     "config": lambda parts: ("ok", f"format {parts.config.format}", ""), "disk": _disk,
 }  # fmt: skip
 

@@ -21,7 +21,7 @@ from ai_lessons.library.reports import Imported, PassagePreview
 from ai_lessons.library.running import content, interpreter_of
 from ai_lessons.repository import outside
 from ai_lessons.repository.sources import Sources
-from ai_lessons.repository.store import Change, blob_id
+from ai_lessons.repository.store import AS_IT_IS, Change, blob_id
 from ai_lessons.repository.trust import Trust, fingerprint
 
 if TYPE_CHECKING:
@@ -243,17 +243,26 @@ class Planner:
         entry = read_entry(path, data, side)
         if entry.kind is not self._draft.kind:
             raise Conflict(f"{path} is a {entry.kind}, not a {self._draft.kind}", hint=f"--type {entry.kind}")
-        changes: dict[str, Any] = frontmatter.identity(entry) if entry.derived else {}
+        changes: dict[str, Any] = self._new_identity(entry, data, path) if entry.derived else {}
         versions = self._versions or (() if self._draft.versions else frontmatter.versions_of_place(entry.path))
         if versions and set(versions) != set(entry.versions):
             changes["versions"] = list(versions)
         changes |= self._new_words(entry, data)
+        as_it_is = (Change(path, AS_IT_IS, expect=blob_id(data)),) if is_script else ()
         if not changes:
             return Planned(entry, ())
         target, old = (side_path, side) if side_path else (path, data)
         new = markdown.edit(decode(old or b"", target), changes).encode()
         changed = checked(path, data, new) if is_script else checked(path, new)
-        return Planned(changed, (Change(target, new, expect=None if old is None else blob_id(old)),))
+        return Planned(changed, (*as_it_is, Change(target, new, expect=None if old is None else blob_id(old))))
+
+    def _new_identity(self, entry: Entry, data: bytes, path: str) -> dict[str, Any]:
+        """What is stated about a plain file: as everywhere, but for the id of one that others link to already."""
+        said: dict[str, Any] = frontmatter.identity(entry)
+        if not self._parts.catalog.edges(entry.id):
+            said["id"] = frontmatter.new_id(self._now)
+        source = self._sources.ref(self._parts.store.root / path, data)
+        return said | {"created": frontmatter.stamp(self._now)} | ({"source_ref": source} if source else {})
 
 
 def preview(library: Library, draft: ResourceDraft) -> tuple[PassagePreview, ...]:

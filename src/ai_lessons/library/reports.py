@@ -32,11 +32,15 @@ class Initialised(NamedTuple):
 
 
 class Report(NamedTuple):
-    """Outcome of `validate`: every problem left, what `--fix` mended, and how many files were read."""
+    """Outcome of `validate`: every problem left, what `--fix` mended, and how many files were read.
+
+    `notes` name files that nobody takes care of, which is no problem of any file.
+    """
 
     problems: tuple[Problem, ...]
     fixed: tuple[str, ...]
     files: int
+    notes: tuple[str, ...] = ()
 
 
 class Check(NamedTuple):

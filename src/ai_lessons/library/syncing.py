@@ -16,6 +16,7 @@ from ai_lessons.library.proposal_context import desk, refuse_agents
 from ai_lessons.repository import sync as syncing
 from ai_lessons.repository import sync_bring
 from ai_lessons.repository import undo as reverts
+from ai_lessons.repository.loose_files import loose
 from ai_lessons.repository.recover import bring_back
 from ai_lessons.repository.sync_merge import IN_THE_WAY, ConflictChoice
 
@@ -286,6 +287,7 @@ def save(library: Library) -> tuple[tuple[str, ...], tuple[str, ...]]:
     notes = [*said, *saved.told]
     notes += [f"not committed yet: {intent.subject}" for intent in left[:SHOWN]]
     notes += [f"and {len(left) - SHOWN} more"] if len(left) > SHOWN else []
+    notes += loose(store)
     if damaged:
         notes.append(f"{len(damaged)} notes of writes cannot be read; their files are in place: git status")
     return (*events, *saved.commits), tuple(notes)

@@ -30,6 +30,7 @@ from ai_lessons.library.relating import superseded_by
 from ai_lessons.library.reports import Outdated, Report
 from ai_lessons.repository import code_repository, outside
 from ai_lessons.repository.approval.approval_history import odd_commits
+from ai_lessons.repository.loose_files import loose
 from ai_lessons.repository.store import Change, blob_id
 
 if TYPE_CHECKING:
@@ -55,10 +56,12 @@ def validate(library: Library, paths: Sequence[str] = (), *, fix: bool = False, 
     if not wanted and ref:  # commits that are not as git writes them prove nothing
         odd = [Problem(f"commit {name[:10]}", what) for name, what in odd_commits(parts.store.worktree, ref)]
         report = report._replace(problems=(*report.problems, *odd))
+    if not wanted:
+        report = report._replace(notes=tuple(loose(parts.store)))
     changes, fixed = _mends(parts, wanted) if fix else ([], [])
     if changes:
         parts.write(f"Mend {fixed[0]}" if len(fixed) == 1 else f"Mend {len(fixed)} files", changes)
-        report = _look(parts, wanted)._replace(fixed=tuple(fixed))
+        report = _look(parts, wanted)._replace(fixed=tuple(fixed), notes=report.notes)
     if content:
         stale = (one for one in _review_problems(parts) if _concerns(one.path, wanted))
         return report._replace(problems=(*report.problems, *stale))

@@ -1,0 +1,64 @@
+"""What nobody takes care of is named: what is in no commit, links that lead out, files of no kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ai_lessons.repository import loose_files
+from ai_lessons.repository.loose_files import loose
+from repository.steps import add, note_only
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+    from ai_lessons.repository.store import Store
+    from conftest import Git
+    from repository.conftest import Opened
+
+
+def write(root: Path, *paths: str) -> None:
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("text\n")
+
+
+def test_in_a_repository_in_order_there_is_nothing_to_say(store: Store) -> None:
+    store.apply(add("p/lessons/a.md"))
+    write(store.root, "LICENSE", "CODEOWNERS", ".gitignore", ".ai-lessons/x.yaml", "p/scripts/v1/__pycache__/a.pyc")
+    (store.root / "p/lessons/b.md").symlink_to("a.md")
+    assert loose(store) == []
+
+
+def test_each_sort_is_named_with_the_first_few(
+    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(loose_files, "NAMED", 2)
+    note_only(store, add("p/lessons/waits.md"))
+    write(store.root, "p/docs/v1/a b.md", "p/scripts/v1/run.sh", "p/lessons/é.md", "p/picture.png", "stray.txt")
+    git(store.root, "add", "p/lessons/é.md")
+    (store.root / "p/docs/v1/link.md").symlink_to(tmp_path)
+    (store.root / "p/docs/folder").symlink_to("/")
+    assert loose(store) == [
+        "in no commit: p/docs/v1/a b.md, p/lessons/é.md and 1 more",
+        "a link out of the repository: p/docs/folder, p/docs/v1/link.md",
+        "of no kind that is known: stray.txt, p/picture.png",
+    ]
+
+
+def test_where_commits_are_the_users_what_has_none_is_no_news(git_repo: Path, opened: Opened) -> None:
+    store = opened(git_repo, autocommit=False)
+    write(store.root, "p/lessons/a.md")
+    assert loose(store) == []
+
+
+def test_in_a_folder_of_a_bigger_repository_only_ours_counts(git_repo: Path, git: Git, opened: Opened) -> None:
+    write(git_repo, "code.c", "kb/p/lessons/a.md", "kb/stray.txt")
+    git(git_repo, "config", "ai-lessons.autocommit", "true")
+    (git_repo / "kb/out.md").symlink_to(git_repo / "README.md")
+    assert loose(opened(git_repo / "kb")) == [
+        "in no commit: p/lessons/a.md",
+        "a link out of the repository: out.md",
+        "of no kind that is known: stray.txt",
+    ]
