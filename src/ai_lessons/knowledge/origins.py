@@ -198,7 +198,7 @@ def of_entry(project: str, stated: object = None) -> Scope:
     return Scope(GLOBAL) if project == GLOBAL_PROJECT else Scope(PROJECT, project)
 
 
-class Place(NamedTuple):
+class ScopePlace(NamedTuple):
     """Where lessons of a scope are: in the folder of this project, stating one of `scopes` (empty: nothing, or any)."""
 
     project: str
@@ -211,19 +211,19 @@ class Place(NamedTuple):
         return self.stated or self.project
 
 
-def place_of(scope: str | None) -> Place:
+def place_of(scope: str | None) -> ScopePlace:
     """The place of `global`, `user:NAME`, `project:PATH` or the name of a project.
 
     What states no scope holds in all places of its project. Raises UsageError: no name is left of the path.
     """
     if not scope or scope == GLOBAL:
-        return Place(GLOBAL_PROJECT, frozenset(("", GLOBAL)))
+        return ScopePlace(GLOBAL_PROJECT, frozenset(("", GLOBAL)))
     if not is_scope(scope):
-        return Place(scope)
+        return ScopePlace(scope)
     said = parse_scope(scope)
     if said == Scope(PROJECT, said.project):
-        return Place(said.project)
-    return Place(said.project, frozenset((scope,) if said.kind == USER else (scope, "")), scope)
+        return ScopePlace(said.project)
+    return ScopePlace(said.project, frozenset((scope,) if said.kind == USER else (scope, "")), scope)
 
 
 def named(project: str, stated: object) -> str:

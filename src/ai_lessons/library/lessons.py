@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons.errors import Conflict, NotFound, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import Entry, Kind, Status
-from ai_lessons.knowledge.origins import Place, place_of
+from ai_lessons.knowledge.origins import ScopePlace, place_of
 from ai_lessons.learning.choose import harmful
 from ai_lessons.library.answers import Listing
 from ai_lessons.library.browsing import contents_of
@@ -99,7 +99,7 @@ def list_lessons(
     """Lessons, oldest first; the active ones, or with `every` also the wrong and the promoted."""
     status = None if every else Status.ACTIVE
     reading = library.reading
-    at = place_of(scope) if scope else Place("")
+    at = place_of(scope) if scope else ScopePlace("")
     wanted = Filter(_LESSONS, at.project or None, status=status, sort="created", scopes=at.scopes)
     found = reading.current().select(wanted)
     entries = tuple(one for one in found if origin in {None, one.details.get("from")})

@@ -34,7 +34,7 @@ _WANTED = re.compile(r"(?:(npm|pypi):)?(@?[^@=\s]+)(?:(?:==|@)\s*(\S+))?")
 _REF = re.compile(r"pkg:(\w+)/(.+)@(.+)")
 
 
-class Wanted(NamedTuple):
+class PackageRequest(NamedTuple):
     """A package to take docs of. `version` empty: the one that is installed; `language` empty: whichever has it."""
 
     name: str
@@ -59,14 +59,14 @@ def add(library: Library, names: Sequence[str], *, lock: str | None = None) -> I
     return _add(parts, list(dict.fromkeys(wanted)))
 
 
-def _wanted(said: str) -> Wanted:
+def _wanted(said: str) -> PackageRequest:
     found = _WANTED.fullmatch(said.strip())
     if not found:
         raise UsageError(f"{said!r} names no package", hint="NAME, NAME==VERSION or npm:NAME")
-    return Wanted(found[2], found[3] or "", found[1] or "")
+    return PackageRequest(found[2], found[3] or "", found[1] or "")
 
 
-def _locked(parts: RepositorySession, lock: str) -> Iterator[Wanted]:
+def _locked(parts: RepositorySession, lock: str) -> Iterator[PackageRequest]:
     """What a lock file pins of the packages that the project beside it asks for; of all, where nothing says which."""
     cwd = parts.options.cwd
     if lock:
@@ -77,7 +77,7 @@ def _locked(parts: RepositorySession, lock: str) -> Iterator[Wanted]:
         top = outside.top_of(cwd) or cwd
         nearest = [one._replace(path=str(top / one.path)) for one in found if one.distance == found[0].distance]
         locks = [one for one in nearest if Path(one.path).name != "go.mod"]
-    pins: dict[Wanted, None] = {}
+    pins: dict[PackageRequest, None] = {}
     for one in locks:
         folder, language = Path(one.path).parent, "npm" if re.search(r"\.(?:json|yaml)$", one.path) else "pypi"
         source = folder / ("package.json" if language == "npm" else "pyproject.toml")
@@ -89,16 +89,16 @@ def _locked(parts: RepositorySession, lock: str) -> Iterator[Wanted]:
                 raise InvalidEntry([Problem(str(source), f"cannot be read: {error}"[:200])]) from error
         for name, version in manifests.packages(one.path, one.text):
             if name != manifests.PYTHON and version.startswith(IN_USE) and (asked is None or normal(name) in asked):
-                pins[Wanted(name, version.removeprefix(IN_USE), language)] = None
+                pins[PackageRequest(name, version.removeprefix(IN_USE), language)] = None
     if not pins:
         hint = "uv.lock, poetry.lock, requirements.txt, package-lock.json and pnpm-lock.yaml are read"
         raise NotFound("lock file with packages of the project", lock or str(cwd), hint=hint)
     yield from pins
 
 
-def _add(parts: RepositorySession, wanted: Sequence[Wanted]) -> Imported:
+def _add(parts: RepositorySession, wanted: Sequence[PackageRequest]) -> Imported:
     places = packages.places(parts.options.cwd, parts.options.virtual_env)
-    planned: dict[str, Planned] = {}
+    planned: dict[str, PageChange] = {}
     skipped: list[tuple[str, str]] = []
     taken: list[Package] = []
     unchanged = 0
@@ -130,7 +130,7 @@ def _add(parts: RepositorySession, wanted: Sequence[Wanted]) -> Imported:
     return Imported(written, unchanged, tuple(skipped), applied.commit, applied.told)
 
 
-def _obtain(parts: RepositorySession, wanted: Wanted, places: Sequence[Path], folder: Path) -> Package:
+def _obtain(parts: RepositorySession, wanted: PackageRequest, places: Sequence[Path], folder: Path) -> Package:
     """The package as it is installed; another version of Python's from the package index. Raises as `packages`."""
     try:
         found = packages.find(wanted.name, places, wanted.language)
@@ -152,7 +152,7 @@ def project_of(package: Package) -> str:
     return normal(re.sub(r"[@/]+", "-", package.name))
 
 
-class Planned(NamedTuple):
+class PageChange(NamedTuple):
     """The entry that a page becomes, and the bytes of its file in place of those that have the blob `expect`."""
 
     entry: Entry
@@ -160,7 +160,7 @@ class Planned(NamedTuple):
     expect: str | None = None
 
 
-def _planned(parts: RepositorySession, package: Package, page: Page) -> Planned | None:
+def _planned(parts: RepositorySession, package: Package, page: Page) -> PageChange | None:
     """What becomes of a page; None: it is there. Raises InvalidEntry: it holds a secret, or breaks the format."""
     path = layout.resource_path(Kind.DOC, project_of(package), (package.version,), page.path)
     layout.check_path(path)
@@ -171,7 +171,7 @@ def _planned(parts: RepositorySession, package: Package, page: Page) -> Planned 
         if f"content_hash: {digest}\n".encode() in old:
             return None
         data = markdown.edit(old.decode("utf-8", "replace"), {"content_hash": digest}, body).encode()
-        return Planned(checked(path, data), data, blob_id(old))
+        return PageChange(checked(path, data), data, blob_id(old))
     now = parts.options.now()
     source = {"package": package.name, "licence": package.licence, "origin": package.origin}
     fields = frontmatter.doc_fields(
@@ -179,7 +179,7 @@ def _planned(parts: RepositorySession, package: Package, page: Page) -> Planned 
         versions=[package.version], source={key: value for key, value in source.items() if value},
     )  # fmt: skip
     data = markdown.render(fields, body).encode()
-    return Planned(checked(path, data), data)
+    return PageChange(checked(path, data), data)
 
 
 # --- what moved on ---
@@ -214,7 +214,7 @@ def refresh(parts: RepositorySession) -> list[Refreshed]:
     moved = list(moved_on(parts))
     if not moved:
         return []
-    done = _add(parts, [Wanted(one.name, one.version, one.language) for one, _ in moved])
+    done = _add(parts, [PackageRequest(one.name, one.version, one.language) for one, _ in moved])
     new = {f"{project_of(one)}/": (one, light) for one, light in moved}
     answers = []
     for written in done.written:
