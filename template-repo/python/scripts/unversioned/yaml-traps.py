@@ -35,7 +35,8 @@ def main() -> int:
     if hasattr(yaml, "CSafeLoader"):
         code = subprocess.run([sys.executable, "-c", CRASH], stderr=subprocess.DEVNULL, check=False).returncode
         print(f"{DEEP} open brackets in the C loader -> the process ends with {code}")
-        if code >= 0:
+        mended = tuple(int(part) for part in yaml.__version__.split(".")[:3]) >= (6, 0, 4)  # an error like any other
+        if not (code == 1 if mended else code < 0):
             wrong.append("deep nesting")
     if wrong:
         print("different here:", ", ".join(wrong))
