@@ -240,11 +240,15 @@ def test_scripts_kept_elsewhere_grow_stale(world: World, tmp_path: Path) -> None
         os.utime(tmp_path / f"{name}.sh", (1, 1))
         world.bring(tmp_path / f"{name}.sh", kind=Kind.SCRIPT, in_place=True)
     assert tuple(health.stale(world.library.primary)) == ()
-    later = (world.root / "global/scripts/unversioned/newer.sh.md").stat().st_mtime + 60
-    os.utime(tmp_path / "newer.sh", (later, later))
+    (tmp_path / "older.sh").write_text("#!/bin/sh\n")
+    side = f"---\nkind: script\ntitle: older.sh\npath: {tmp_path}/older.sh\n---\n"  # without a hash, as once written
+    later = world.write("global/scripts/unversioned/older.sh.md", side).stat().st_mtime + 60
+    for name in ("older", "fresh"):
+        os.utime(tmp_path / f"{name}.sh", (later, later))
+    (tmp_path / "newer.sh").write_text("#!/bin/sh\necho more\n")
     (tmp_path / "gone.sh").unlink()
     found = {one.title: one.reason for one in health.stale(world.library.primary)}
-    assert set(found) == {"newer.sh", "gone.sh"}
+    assert set(found) == {"newer.sh", "older.sh", "gone.sh"}
     assert found["gone.sh"] == "gone"
     assert "changed" in found["newer.sh"]
 

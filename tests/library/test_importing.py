@@ -7,11 +7,12 @@ import pytest
 
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, editing, importing, refreshing, running, validating
+from ai_lessons.library import browsing, editing, health, importing, indexing, refreshing, running, validating
 from ai_lessons.library.reports import ResourceDraft
 from library.world import DOC, World
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from conftest import Git
@@ -219,6 +220,41 @@ def test_a_script_may_stay_where_it_is(world: World, source: Path) -> None:
     assert world.bring(source / "run.sh", kind=Kind.SCRIPT, in_place=True, project="p").unchanged == 1
     with pytest.raises(UsageError, match="snapshot"):
         world.bring(source / "docs/guide.md", in_place=True)
+
+
+def test_a_script_that_stays_where_it_is_is_read_again_when_it_changes(world: World, source: Path) -> None:
+    (source / "run.sh").write_text("#!/bin/sh\n# Rotates the zebra keys.\n")
+    made = world.bring(source / "run.sh", kind=Kind.SCRIPT, in_place=True, project="p").written[0]
+    assert list(health.stale(world.library.primary)) == []
+    jobs: dict[str, Callable[[], object]] = {
+        "giraffe": lambda: indexing.reindex(world.library, [made.handle]),
+        "heron": lambda: refreshing.refresh(world.library, [], every=True),
+        "newt": lambda: indexing.reindex(world.library, kinds=[Kind.SCRIPT]),
+    }
+    for word, again in jobs.items():
+        (source / "run.sh").write_text(f"#!/bin/sh\n# Rotates the {word} keys.\n")
+        (stale,) = health.stale(world.library.primary)
+        assert stale.handle == made.handle
+        again()
+        assert list(health.stale(world.library.primary)) == []
+        assert world.search(f"{word} keys").scripts[0].entry.snippet == f"Rotates the {word} keys."
+        assert browsing.show(world.library, made.id).body == f"Rotates the {word} keys.\n"
+    (source / "run.sh").unlink()
+    assert [one.reason for one in health.stale(world.library.primary)] == ["gone"]
+    with pytest.raises(NotFound):
+        indexing.reindex(world.library, [made.handle])
+
+
+def test_a_script_in_place_that_a_pull_brought_is_not_read(world: World, tmp_path: Path) -> None:
+    (tmp_path / "secret.sh").write_text("# The neighbour's.\n")
+    text = f"---\nkind: script\ntitle: s\npath: {tmp_path}/secret.sh\ncontent_hash: sha256:{'0' * 64}\n---\nOld.\n"
+    world.write("p/scripts/unversioned/s.sh.md", text)
+    (entry,) = browsing.list_entries(world.library).entries
+    indexing.reindex(world.library, kinds=[Kind.SCRIPT])
+    assert refreshing.refresh(world.library, [], every=True)[0].warning
+    assert world.read("p/scripts/unversioned/s.sh.md") == text
+    with pytest.raises(Refused):
+        indexing.reindex(world.library, [entry.handle])
 
 
 def test_a_file_of_the_repository_is_described_where_it_is(world: World) -> None:

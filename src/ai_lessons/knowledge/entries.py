@@ -129,7 +129,7 @@ KINDS: Mapping[Kind, KindFacts] = {
         light=("rationale", "applies_to"), opening="rationale",
     ),
     Kind.SCRIPT: KindFacts(
-        "S", "scripts", "Scripts (try these):", dict.fromkeys(("path", "source_ref", "interpreter")),
+        "S", "scripts", "Scripts (try these):", dict.fromkeys(("path", "source_ref", "content_hash", "interpreter")),
         "component", ("[[", "]]"), versioned=True, if_stated=("path", *_COPIED, "interpreter", *REVIEW_KEYS),
     ),
     Kind.LESSON: KindFacts(

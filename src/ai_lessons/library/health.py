@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,9 @@ from ai_lessons.knowledge.relations import clusters
 from ai_lessons.learning.events import RESET, Event
 from ai_lessons.learning.fold import DEFINITIONS
 from ai_lessons.library import packages, usage
+from ai_lessons.library.refreshing import is_known_source
 from ai_lessons.library.reports import Check, Parameter, Stale, Stats
-from ai_lessons.repository import git, git_hooks, scaffold
+from ai_lessons.repository import git, git_hooks, outside, scaffold
 from ai_lessons.repository.loose_files import loose
 from ai_lessons.repository.store import AUTOCOMMIT
 
@@ -200,6 +202,10 @@ def stale(parts: RepositorySession) -> Iterator[Stale]:
         file = Path(os.path.expanduser(str(where)))
         if not file.is_file():
             yield Stale(light.handle, light.title, str(file), "gone")
+        elif light.details.get("content_hash") and is_known_source(parts, light.id, str(where)):
+            if f"sha256:{sha256(outside.read(file)[0]).hexdigest()}" != light.details["content_hash"]:
+                reason = f"changed since it was read: ai-lessons contribute refresh-resource {light.handle}"
+                yield Stale(light.handle, light.title, str(file), reason)
         elif (changed := file.stat().st_mtime) > (parts.store.root / f"{light.path}.md").stat().st_mtime:
             reason = f"changed {datetime.fromtimestamp(changed, UTC):%Y-%m-%d %H:%M} UTC, after its description"
             yield Stale(light.handle, light.title, str(file), reason)

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from ai_lessons.repository.outside import Outside
 
 
+_SOURCE = {Kind.DOC: "source_path", Kind.SCRIPT: "path"}  # The key that says where the text of an entry came from
+
+
 @dataclass(frozen=True, slots=True)
 class Planned:
     """What one file becomes: the entry, and the changes that put it in place (none: it is there already)."""
@@ -91,8 +94,8 @@ def _import(
     skipped: Sequence[tuple[str, str]],
     parsed: Mapping[str, tuple[bytes, Entry]],
 ) -> Imported:
-    docs = (one.entry for one in planned.values() if one.entry.kind is Kind.DOC)
-    sources = [(one.id, str(one.fields["source_path"])) for one in docs if one.fields.get("source_path")]
+    places = ((one.entry.id, one.entry.fields.get(_SOURCE[one.entry.kind])) for one in planned.values())
+    sources = [(entry_id, str(place)) for entry_id, place in places if place]
     fresh = [one for one in planned.values() if one.changes]
     if not fresh:
         remember_sources(parts, sources)
@@ -186,6 +189,7 @@ class Planner:
         fields = frontmatter.script_fields(
             frontmatter.new_id(self._now), frontmatter.stamp(self._now), title=self._draft.title or came.file.path.name,
             source_ref=came.source_ref, path=came.source_path if self._draft.in_place else None,
+            content_hash=came.hash if self._draft.in_place else None,
             versions=self._versions, tags=sorted(set(self._draft.tags)),
         )  # fmt: skip
         fields |= secret_scan.fields(self._draft.allow_secrets, text=came.data.decode("utf-8", "replace"))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.index import rows
     from ai_lessons.index.rows import Candidates, IndexRefresh, IndexStatus
-    from ai_lessons.knowledge.entries import Kind
+    from ai_lessons.knowledge.entries import Kind, Light
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
 
@@ -190,10 +190,31 @@ def reindex(
     """Bring the index up to date now; `refs`, `kinds`: write those entries anew, `full`: all (vectors are cached)."""
     parts = library.primary
     catalog = parts.current()
-    again = [parts.resolve(ref).id for ref in refs]
+    lights = [parts.resolve(ref) for ref in refs]
     if kinds:
-        again += [light.id for light in catalog.select(Filter(kinds=frozenset(kinds), status=None))]
-    return parts.indexing.refresh(seconds=seconds, full=full, again=again, shared=True)
+        lights += catalog.select(Filter(kinds=frozenset(kinds), status=None))
+    told = _read_in_place(library, lights, named=bool(refs))
+    again = [light.id for light in lights]
+    parts.current()
+    done = parts.indexing.refresh(seconds=seconds, full=full, again=again, shared=True)
+    return done._replace(notes=(*done.notes, *told))
+
+
+def _read_in_place(library: Library, lights: Sequence[Light], *, named: bool) -> list[str]:
+    """Read scripts that are kept elsewhere again; why one could not be. Raises it, where they are `named`."""
+    from ai_lessons.library.refreshing import is_known_source, refresh, source_of
+
+    parts, told = library.primary, []
+    for light in (one for one in lights if one.details.get("path")):
+        place = source_of(parts, light)
+        if place and (named or is_known_source(parts, light.id, place)):
+            try:
+                refresh(library, [light.handle])
+            except AiLessonsError as error:
+                if named:
+                    raise
+                told.append(f"{light.handle}: {error.message}")
+    return told
 
 
 class Pushed(NamedTuple):

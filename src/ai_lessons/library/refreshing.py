@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.knowledge import layout, markdown
+from ai_lessons.knowledge import frontmatter, layout, markdown
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.texts import decode
@@ -50,8 +50,8 @@ def refresh(
     if every == bool(refs):
         raise UsageError("say which docs to refresh", hint="name them, or give --all alone")
     if every:
-        docs = catalog.select(Filter(kinds=frozenset({Kind.DOC}), status=None))
-        lights = [light for light in docs if light.details.get("source_path")]
+        known = catalog.select(Filter(kinds=frozenset({Kind.DOC, Kind.SCRIPT}), status=None))
+        lights = [light for light in known if source_of(parts, light)]
     else:
         lights = list({light.id: light for light in map(parts.resolve, refs)}.values())
     looked: list[tuple[Refreshed, Change | None]] = []
@@ -82,12 +82,12 @@ def _look_at(
     parts: RepositorySession, sources: Sources, light: Light, allow: Sequence[tuple[str, str]]
 ) -> tuple[Refreshed, Change | None]:
     entry, old = parts.load(light.id)
-    source = entry.fields.get("source_path")
-    if not source or light.kind is not Kind.DOC:
-        raise NotFound("source of", light.handle, hint="only docs added from a file can be refreshed")
-    path = expanded(str(source))
-    outside = Outside(allow_source(parts, light, str(source)), path.name)
-    came = take(outside, sources, parts.options.limits, str(source))
+    source = source_of(parts, light)
+    if not source:
+        raise NotFound("source of", light.handle, hint="only docs from a file, and scripts in place, can be refreshed")
+    path = expanded(source)
+    outside = Outside(allow_source(parts, light, source), path.name)
+    came = take(outside, sources, parts.options.limits, source)
     old_ref = entry.fields.get("source_ref")
     # uncommitted changes there (`-dirty`) are no move
     heads = [str(ref).partition("-")[0] for ref in (old_ref, came.source_ref) if ref]
@@ -95,20 +95,40 @@ def _look_at(
     answer = Refreshed(light.handle, light.title, light.path, old_ref=old_ref, new_ref=came.source_ref, warning=warning)
     if entry.fields.get("content_hash") == came.hash:
         return answer, None
-    body = as_doc(path, came.data).body
+    body = _text_of(entry, path, came.data)
     new = refreshed_text(old, entry, came, secret_scan.fields(allow, there=entry.fields, text=body))
     names = f"a/{light.path}", f"b/{light.path}"
     diff = list(difflib.unified_diff(entry.body.split("\n"), body.split("\n"), *names, lineterm=""))
     added, removed = (sum(line.startswith(sign) for line in diff[2:]) for sign in "+-")
     answer = answer._replace(changed=True, added=added, removed=removed, diff="\n".join(diff))
-    return answer, Change(entry.path, new.encode(), expect=blob_id(old.encode()))
+    return answer, Change(_file_of(entry), new.encode(), expect=blob_id(old.encode()))
+
+
+def source_of(parts: RepositorySession, light: Light) -> str | None:
+    """The file that a doc is a snapshot of, or where a script is kept in place; None for anything else."""
+    if light.kind is Kind.DOC:
+        found = light.details.get("source_path")
+    else:
+        found = light.details.get("path") if light.kind is Kind.SCRIPT and not parts.store.exists(light.path) else None
+    return str(found) if found else None
+
+
+def _file_of(entry: Entry) -> str:
+    return layout.side_of(entry.path) if entry.kind is Kind.SCRIPT else entry.path
+
+
+def _text_of(entry: Entry, path: Path, data: bytes) -> str:
+    """What is kept of a source: of a doc its text, of a script what it says of itself."""
+    if entry.kind is Kind.SCRIPT:
+        return frontmatter.body_of(frontmatter.description(data))
+    return as_doc(path, data).body
 
 
 def allow_source(parts: RepositorySession, light: Light, source: str) -> Path:
-    """The file behind the `source_path` of a doc, without links, once it may be read here: a pull may bring any path.
+    """The file behind the source of an entry, without links, once it may be read here: a pull may bring any path.
 
     Raises:
-        Refused: the doc was not added here from that file, and there is no terminal to ask on, or the answer is no.
+        Refused: the entry was not added here from that file, and there is no terminal to ask on, or the answer is no.
     """
     real = _real(source)
     if not is_known_source(parts, light.id, source):
@@ -128,7 +148,7 @@ def is_known_source(parts: RepositorySession, entry_id: str, source: str) -> boo
 
 
 def remember_sources(parts: RepositorySession, sources: Sequence[tuple[str, str]]) -> None:
-    """Let docs that were added here be read again from where they came, each as (id, path)."""
+    """Let docs and scripts that were added here be read again from where they came, each as (id, path)."""
     Trust(parts.store.state_dir, SOURCE).add_all((source, _source_mark(one, source)) for one, source in sources)
 
 
@@ -149,11 +169,11 @@ def refreshed_text(old: str, entry: Entry, came: Incoming, more: Mapping[str, An
     new = old
     if entry.fields.get("content_hash") != came.hash:
         said = {**more, "content_hash": came.hash, "source_ref": came.source_ref or REMOVE}
-        new = markdown.edit(old, said, as_doc(came.file.path, came.data).body)
+        new = markdown.edit(old, said, _text_of(entry, came.file.path, came.data))
     elif more:
         new = markdown.edit(old, dict(more))
     if new != old:
-        checked(entry.path, new.encode(), was=entry)
+        checked(_file_of(entry), new.encode(), was=entry)
     return new
 
 
