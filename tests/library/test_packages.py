@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, UsageError
-from ai_lessons.library import health, packages, refreshing, searching
+from ai_lessons.library import packages, refreshing, searching, validating
 from ai_lessons.library.answers import Query
 from repository.test_packages import make_python
 
@@ -81,6 +81,7 @@ def test_of_a_lock_file_come_the_packages_that_the_project_asks_for(world: World
     below = code / "src"
     below.mkdir()
     assert packages.add(world.fresh(cwd=below), [], lock="../uv.lock").unchanged == 3
+    (code / "Cargo.lock").write_text(LOCK.format("serde", "1.0.0"))
     (code / "pyproject.toml").unlink()
     with_all = packages.add(world.fresh(cwd=code), [], lock="")
     assert [(name, with_all.unchanged) for name, _ in with_all.skipped] == [("indirect", 3)]
@@ -91,7 +92,8 @@ def test_the_pinned_version_answers_and_after_an_upgrade_the_new_one_beside_it(w
     question = "how do I make an option required"
     assert asked(world, code, question)[0] == ("click-like/docs/1.2.0/api/clicklike.md", ("1.2.0",))
     upgrade(code, "2.0.0")
-    (stale,) = health.stale(world.fresh(cwd=code).primary)
+    (stale,) = packages.stale(world.fresh(cwd=code).primary)
+    assert validating.validate(world.fresh(cwd=code), content=True).problems == ()  # a machine does not make CI red
     assert "2.0.0 is installed" in stale.reason
     done = refreshing.refresh(world.fresh(cwd=code), [], every=True)
     assert {one.path for one in done if one.changed} == {
@@ -99,7 +101,7 @@ def test_the_pinned_version_answers_and_after_an_upgrade_the_new_one_beside_it(w
         "click-like/docs/2.0.0/api/clicklike.md",
         "click-like/docs/2.0.0/clicklike/docs/guide.rst.md",
     }
-    assert list(health.stale(world.fresh(cwd=code).primary)) == []
+    assert list(packages.stale(world.fresh(cwd=code).primary)) == []
     assert asked(world, code, question)[0][1] == ("1.2.0",)  # what is locked counts, not what is installed
     lock(code, "2.0.0")
     assert asked(world, code, question)[0][1] == ("2.0.0",)
@@ -153,3 +155,12 @@ def test_a_page_that_holds_a_secret_is_left_out_and_named(world: World, code: Pa
     assert len(done.written) == 2
     ((name, _),) = done.skipped
     assert name == "Click-Like 1.2.0: clicklike/docs/guide.rst.md"
+
+
+def test_of_a_huge_package_so_many_pages_are_taken_and_that_is_said(
+    world: World, code: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packages, "MOST_PAGES", 2)
+    done = packages.add(world.fresh(cwd=code), ["click-like"])
+    assert len(done.written) == 2
+    assert done.skipped == (("Click-Like 1.2.0", "only 2 pages are taken"),)

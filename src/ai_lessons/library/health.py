@@ -15,7 +15,7 @@ from ai_lessons.knowledge.entries import Kind, Relation
 from ai_lessons.knowledge.relations import clusters
 from ai_lessons.learning.events import RESET, Event
 from ai_lessons.learning.fold import DEFINITIONS
-from ai_lessons.library import packages, usage
+from ai_lessons.library import usage
 from ai_lessons.library.refreshing import is_known_source
 from ai_lessons.library.reports import Check, Parameter, Stale, Stats
 from ai_lessons.repository import git, git_hooks, outside, scaffold
@@ -193,8 +193,7 @@ def stats(library: Library) -> Stats:
 
 
 def stale(parts: RepositorySession) -> Iterator[Stale]:
-    """Scripts whose file outside the repository changed since, or is gone; docs of packages that moved on."""
-    yield from packages.stale(parts)
+    """Scripts whose file outside the repository changed since it was read, or is gone."""
     for light in parts.current().select(Filter(kinds=frozenset({Kind.SCRIPT}), status=None)):
         where = light.details.get("path")
         if not where or parts.store.exists(light.path):
@@ -203,7 +202,12 @@ def stale(parts: RepositorySession) -> Iterator[Stale]:
         if not file.is_file():
             yield Stale(light.handle, light.title, str(file), "gone")
         elif light.details.get("content_hash") and is_known_source(parts, light.id, str(where)):
-            if f"sha256:{sha256(outside.read(file)[0]).hexdigest()}" != light.details["content_hash"]:
+            try:
+                same = f"sha256:{sha256(outside.read(file)[0]).hexdigest()}" == light.details["content_hash"]
+            except AiLessonsError as error:
+                yield Stale(light.handle, light.title, str(file), error.message)
+                continue
+            if not same:
                 reason = f"changed since it was read: ai-lessons contribute refresh-resource {light.handle}"
                 yield Stale(light.handle, light.title, str(file), reason)
         elif (changed := file.stat().st_mtime) > (parts.store.root / f"{light.path}.md").stat().st_mtime:

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.packages import Package, Page
 
+MOST_PAGES = 500  # Of one package
 _WANTED = re.compile(r"(?:(npm|pypi):)?(@?[^@=\s]+)(?:(?:==|@)\s*(\S+))?")
+_LOCK = re.compile(r"(?:uv|poetry)\.lock|requirements.*\.txt|package-lock\.json|pnpm-lock\.yaml")
 _REF = re.compile(r"pkg:(\w+)/(.+)@(.+)")
 
 
@@ -46,8 +48,7 @@ def add(library: Library, names: Sequence[str], *, lock: str | None = None) -> I
     """Docs of these packages, written `NAME`, `NAME==VERSION` or `npm:NAME`; with `lock` of what that file pins.
 
     `lock` empty means the nearest lock file of the code around. Of the packages in it those are taken that the project
-    asks for itself. What is here already stays, or is brought up to date; what cannot be had is skipped and
-    named.
+    asks for itself. What is here already stays, or is brought up to date; what cannot be had is named.
 
     Raises UsageError: nothing is asked for. NotFound: no lock file. Of one package alone, what is in its way.
     """
@@ -76,7 +77,7 @@ def _locked(parts: RepositorySession, lock: str) -> Iterator[PackageRequest]:
         found = code_repository.manifests(cwd, below_too=False)[0]
         top = outside.top_of(cwd) or cwd
         nearest = [one._replace(path=str(top / one.path)) for one in found if one.distance == found[0].distance]
-        locks = [one for one in nearest if Path(one.path).name != "go.mod"]
+        locks = [one for one in nearest if _LOCK.fullmatch(Path(one.path).name)]
     pins: dict[PackageRequest, None] = {}
     for one in locks:
         folder, language = Path(one.path).parent, "npm" if re.search(r"\.(?:json|yaml)$", one.path) else "pypi"
@@ -108,7 +109,10 @@ def _add(parts: RepositorySession, wanted: Sequence[PackageRequest]) -> Imported
             try:
                 package = _obtain(parts, one, places, Path(temporary, str(number)))
                 taken.append(package)
-                for page in package.pages():
+                for page_number, page in enumerate(package.pages()):
+                    if page_number == MOST_PAGES:
+                        skipped.append((f"{package.name} {package.version}", f"only {MOST_PAGES} pages are taken"))
+                        break
                     try:
                         made = _planned(parts, package, page)
                     except AiLessonsError as error:

@@ -304,11 +304,8 @@ def _passes(light: Light, query: Query, aliases: Mapping[str, str]) -> bool:
     """Whether it is active, of a scope that is asked for, and, as a rule, of a context that is."""
     active = light.details.get("status", "active") in {"active", None}
     in_scope = not query.scopes or light.details.get("scope", "") in query.scopes
-    return (
-        active
-        and in_scope
-        and not (light.kind is Kind.RULE and query.context_tags and not belongs(light, query, aliases))
-    )
+    in_context = light.kind is not Kind.RULE or not query.context_tags or belongs(light, query, aliases)
+    return active and in_scope and in_context
 
 
 def _newest_leads(page: Sequence[Ranked], lights: Mapping[str, Light]) -> Sequence[Ranked]:

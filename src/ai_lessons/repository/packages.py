@@ -12,7 +12,7 @@ from importlib.metadata import Distribution
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.errors import InvalidEntry, NotFound, Problem, StorageFailed, Unreachable
+from ai_lessons.errors import NotFound, StorageFailed, Unreachable
 from ai_lessons.repository import outside, programs
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 PYPI, NPM = "pypi", "npm"
 LARGEST_PAGE = 200_000  # Characters; a page that is longer is cut
-MOST_PAGES = 500
 LARGEST_WHEEL = 200 << 20  # Bytes, unpacked
 PATIENCE = 120.0  # Seconds for the download of a wheel
 _NAME = re.compile(r"(?:@[\w.-]+/)?\w[\w.-]*", re.ASCII)
@@ -53,11 +52,8 @@ class Package(NamedTuple):
         return f"pkg:{self.language}/{self.name}@{self.version}"
 
     def pages(self) -> Iterator[Page]:
-        """Its long description, the documentation among its files and its public API. Raises InvalidEntry: too many."""
-        made = _of_python(self, self.distribution) if self.distribution else _of_npm(self)
-        for number, page in enumerate(made):
-            if number == MOST_PAGES:
-                raise InvalidEntry([Problem(self.name, f"more than {MOST_PAGES} pages")])
+        """Its long description, the documentation among its files and its public API, in this order; none is empty."""
+        for page in _of_python(self, self.distribution) if self.distribution else _of_npm(self):
             cut = page.text[:LARGEST_PAGE].replace("\0", "").strip()
             if cut:
                 yield page._replace(text=cut + ("\n\n(cut here)\n" if len(page.text) > LARGEST_PAGE else "\n"))

@@ -191,7 +191,8 @@ def reindex_resource(call: Call, refs: tuple[str, ...]) -> None:
 @admin.command("list-stale", examples=["ai-lessons admin list-stale"])
 def list_stale(call: Call) -> None:
     """List scripts whose file outside is newer than what was indexed, or gone, and packages that moved on."""
-    call.answer(tuple(library.health.stale(call.library.primary)), render_jobs.stale)
+    parts = call.library.primary
+    call.answer((*library.health.stale(parts), *library.packages.stale(parts)), render_jobs.stale)
 
 
 @admin.group("model")
