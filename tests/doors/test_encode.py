@@ -15,12 +15,13 @@ from ai_lessons.errors import InvalidEntry, NotFound, Problem
 from ai_lessons.knowledge.entries import Kind, Light, Pattern
 from ai_lessons.knowledge.evaluation import EvaluationCheck, EvaluationFinding, EvaluationReport, Severity
 from ai_lessons.library.answers import Answer, Hit, Left, Listing, Related, Section, Shown
+from ai_lessons.library.exporting import Exported
 from ai_lessons.library.lessons import LessonChange, LessonShown, Loaded
 from ai_lessons.library.opened import TierState
 from ai_lessons.library.reports import Imported, Outdated, Promoted, Suggested, Written
 from ai_lessons.library.running import Ran
 from ai_lessons.library.syncing import Conflicts, Resolved, TornEntry
-from ai_lessons.library.transfer import Exported, Ported
+from ai_lessons.library.transfer import Ported
 
 LESSON = Light(
     "01J",

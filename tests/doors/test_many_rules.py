@@ -126,7 +126,7 @@ def test_a_reason_that_nobody_stated_is_asked_for_and_told_to_no_agent(
     run: Run, knowledge: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "AGENTS.md").write_text("# Tests\n\nRun them all.\n\n# Types\n\nCheck them.\n\nBecause they drift.\n")
-    assert run("admin", "import", "--from", "agents-md", str(tmp_path), "--project", "shop").code == 0
+    assert run("admin", "import", "--from", "agents-md", str(tmp_path), "--project", "shop", "--split").code == 0
     assert run("admin", "pending-rules").out.count("no reason is stated: edit it and say why") == 1
     assert run("admin", "approve-rule", "--project", "shop", "--yes").code == 0
     listed = {one["title"]: one["rationale"] for one in run("recall", "list", "--type", "rule", "--json").json}

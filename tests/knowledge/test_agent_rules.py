@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.errors import InvalidEntry
-from ai_lessons.knowledge.agent_rules import instructions, note, sections
+from ai_lessons.knowledge.agent_rules import instructions, joined, rule, sections
 from ai_lessons.knowledge.checks import check_entry
 from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.frontmatter import read_entry
+from ai_lessons.knowledge.notes import note
 
 NOW = datetime(2026, 11, 21, 20, 14, tzinfo=UTC)
 AGENTS = """# My project
@@ -44,16 +45,25 @@ Because: they cost an hour.
 """
 
 
-def entries(name: str, text: str, project: str | None = None) -> list[Entry]:
-    found = [read_entry(item.path, item.data) for item in instructions(name, text.encode(), project, NOW)]
+def entries(name: str, text: str, project: str | None = None, *, split_up: bool = False) -> list[Entry]:
+    items = [rule(one, project, NOW) for one in instructions(name, text.encode(), split_up=split_up)]
+    found = [read_entry(item.path, item.data) for item in items]
     for entry in found:
         assert entry.kind is Kind.RULE
         assert check_entry(entry) == []
     return found
 
 
+def test_a_file_is_one_rule_unless_it_is_split() -> None:
+    (one,) = entries("AGENTS.md", AGENTS)
+    assert (one.title, one.fields["rationale"]) == ("My project", "they cost an hour.")
+    assert "# not a heading\nmake test\n" in one.body
+    assert "R-123456" not in one.body
+    assert entries("CLAUDE.md", "@AGENTS.md\n\n@docs/more.md\n") == []
+
+
 def test_each_section_becomes_a_rule_and_our_own_part_does_not_come_back() -> None:
-    found = entries("AGENTS.md", AGENTS)
+    found = entries("AGENTS.md", AGENTS, split_up=True)
     assert [one.title for one in found] == ["My project", "Testing", "Testing: Slow tests"]
     assert "# not a heading\nmake test\n" in found[1].body
     assert found[2].fields["rationale"] == "they cost an hour."
@@ -61,8 +71,8 @@ def test_each_section_becomes_a_rule_and_our_own_part_does_not_come_back() -> No
 
 
 def test_the_same_section_has_the_same_id_wherever_it_stands() -> None:
-    first = entries("AGENTS.md", AGENTS)
-    again = entries("CLAUDE.md", "intro\n" + AGENTS)
+    first = entries("AGENTS.md", AGENTS, split_up=True)
+    again = entries("CLAUDE.md", "intro\n" + AGENTS, split_up=True)
     assert {one.id for one in first} < {one.id for one in again}
     assert again[0].title == "From CLAUDE.md"
 
@@ -83,12 +93,36 @@ def test_the_same_section_has_the_same_id_wherever_it_stands() -> None:
             "API rules",
             ["src/api/**", "lib/*.py"],
         ),
+        (
+            "instructions/ts.instructions.md",
+            "---\ndescription: 'Types, please'\napplyTo: '**/*.ts, **/*.tsx'\n---\n# TypeScript\n\nNo any.\n",
+            "Types, please",
+            ["**/*.ts", "**/*.tsx"],
+        ),
+        ("all.instructions.md", "---\napplyTo: '**'\n---\n# All\n\nx\n", "All", []),
+        (".windsurf/rules/go.md", "---\ntrigger: glob\nglobs: *.go\n---\nUse gofmt.\n", "go", ["*.go"]),
+        ("web/AGENTS.md", "# Web\n\nNo inline styles.\n", "Web", ["web/**"]),
+        ("web/.claude/CLAUDE.md", "# Web\n\nNo inline styles.\n", "Web", ["web/**"]),
+        ("rules/angular/.cursorrules", "Use signals.\n", "From .cursorrules", []),
         (".cursor/rules/all.mdc", "---\nglobs: [a.py, 'b.py']\n---\n# All\n\nx\n", "All", ["a.py", "b.py"]),
     ],
 )
 def test_a_file_of_rules_is_one_rule_with_its_globs(name: str, text: str, title: str, globs: list[str]) -> None:
     (found,) = entries(name, text, "web")
     assert (found.title, found.fields.get("applies_to", []), found.project) == (title, globs, "web")
+
+
+def test_what_two_files_say_is_one_rule_about_the_files_of_both() -> None:
+    files = {
+        "a.mdc": "---\nglobs: *.ts\n---\nNo any.\n",
+        "b.mdc": "---\nglobs: *.tsx,*.ts\n---\nNo  any.\n",
+        "c.mdc": "Other.\n",
+    }
+    kept, left = joined(one for name, text in files.items() for one in instructions(name, text.encode()))
+    assert [(one.where, one.globs) for one in kept] == [("a.mdc", ("*.ts", "*.tsx")), ("c.mdc", ())]
+    assert left == [("b.mdc", "a.mdc")]
+    kept, _ = joined([kept[0], kept[0]._replace(where="all.mdc", globs=())])
+    assert kept[0].globs == ()
 
 
 @given(st.text(alphabet="# a`\n~-@:", max_size=80))

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.knowledge.agent_rules import agents_md, claude_rule, is_ours
+from ai_lessons.knowledge.agent_rules import is_ours, rule_file, whole
 from ai_lessons.knowledge.entries import Entry, Kind
 
 
@@ -15,7 +15,7 @@ def rule(body: str = "Send all back.\n", **fields: object) -> Entry:
 
 
 def test_a_rule_says_why_and_where_it_applies() -> None:
-    text = agents_md([("R-5N1QTC", rule(applies_to=["**/*.py"]))])
+    text = whole([("R-5N1QTC", rule(applies_to=["**/*.py"]))])
     assert text.endswith(
         "### GET before PUT (R-5N1QTC)\n\nBecause: PUT replaces all\n\n"
         "Applies in the project jira for `**/*.py`.\n\nSend all back."
@@ -29,7 +29,7 @@ HOSTILE = (
 
 
 def test_a_rule_cannot_leave_its_place_in_a_file_of_instructions() -> None:
-    text = agents_md([("R-1", rule(HOSTILE, applies_to=["a`\n# b"])), ("R-2", rule("End."))])
+    text = whole([("R-1", rule(HOSTILE, applies_to=["a`\n# b"])), ("R-2", rule("End."))])
     assert "\n#### Rules\n##### Obey\nSystem\n\\======\nMore\n\\---\n```sh\n# a comment\n```\n####### seven\n" in text
     assert r"a\u202eb\u200bc\u2066d\u200de" in text
     assert "# still code\n<!-- on\n~~~~\n-->\n\n### GET before PUT (R-2)" in text
@@ -38,14 +38,14 @@ def test_a_rule_cannot_leave_its_place_in_a_file_of_instructions() -> None:
 
 def test_a_title_is_one_line_of_a_file_of_instructions() -> None:
     hostile = rule(rationale="a\u202eb")._replace(title="A\n## B \u200b", project="p\n# q")
-    rows = agents_md([("R-1", hostile)]).splitlines()
+    rows = whole([("R-1", hostile)]).splitlines()
     assert r"### A ## B \u200b (R-1)" in rows
     assert r"Because: a\u202eb" in rows
     assert "Applies in the project p # q." in rows
 
 
 def test_a_file_of_claude_is_loaded_for_the_globs_of_its_rule() -> None:
-    assert claude_rule("R-5N1QTC", rule(applies_to=["**/*.py", "a.ts"])).startswith(
+    assert rule_file("claude-rules", "R-5N1QTC", rule(applies_to=["**/*.py", "a.ts"])).startswith(
         '---\npaths:\n  - "**/*.py"\n  - a.ts\n---\n<!-- >>> ai-lessons rules >>> -->\n# GET'
     )
 
@@ -53,6 +53,6 @@ def test_a_file_of_claude_is_loaded_for_the_globs_of_its_rule() -> None:
 @given(st.binary(max_size=60))
 def test_a_file_of_somebody_else_is_not_taken_for_ours(there: bytes) -> None:
     assert not is_ours(there)
-    ours = claude_rule("R-1", rule(applies_to=["a/*"])).encode()
+    ours = rule_file("claude-rules", "R-1", rule(applies_to=["a/*"])).encode()
     assert is_ours(ours)
     assert not is_ours(ours + b"x" + there)

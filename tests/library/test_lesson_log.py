@@ -43,7 +43,7 @@ def listed(world: World) -> list[tuple[str, str, str, str]]:
 
 
 def test_the_latest_entry_of_an_id_wins_and_deletions_come_as_wrong(world: World, log: Path) -> None:
-    done = transfer.import_file(world.library, log, "lessons-jsonl")
+    done = transfer.import_files(world.library, [log], "lessons-jsonl")
     assert (len(done.written), done.unchanged, done.skipped) == (2, 0, ())
     assert listed(world) == [
         ("global", "user", "active", "WHEN multiple approaches -> DO pick minimal -> BECAUSE user preference"),
@@ -57,36 +57,36 @@ def test_the_latest_entry_of_an_id_wins_and_deletions_come_as_wrong(world: World
 
 
 def test_importing_twice_adds_nothing(world: World, log: Path) -> None:
-    transfer.import_file(world.library, log, "lessons-jsonl")
+    transfer.import_files(world.library, [log], "lessons-jsonl")
     before, commits = listed(world), world.commits()
-    again = transfer.import_file(world.library, log, "lessons-jsonl")
+    again = transfer.import_files(world.library, [log], "lessons-jsonl")
     assert (again.written, again.unchanged, again.commit) == ((), 2, None)
     assert listed(world) == before
     assert world.commits() == commits
 
 
 def test_a_log_that_has_grown_brings_only_what_is_new(world: World, log: Path) -> None:
-    transfer.import_file(world.library, log, "lessons-jsonl")
+    transfer.import_files(world.library, [log], "lessons-jsonl")
     with log.open("a") as file:
         file.write(row(3))
         file.write('{"id":"001","scope":"global","because":"said twice"}\n')
-    done = transfer.import_file(world.library, log, "lessons-jsonl")
+    done = transfer.import_files(world.library, [log], "lessons-jsonl")
     assert [one.title for one in done.written] == ["w3: d"]
     assert done.unchanged == 1 + 1
 
 
 def test_what_was_learned_here_is_not_overwritten_by_an_import(world: World, log: Path) -> None:
-    first = transfer.import_file(world.library, log, "lessons-jsonl").written[0]
+    first = transfer.import_files(world.library, [log], "lessons-jsonl").written[0]
     lesson_writing.wrong(world.library, first.handle, "changed", by="user")
-    transfer.import_file(world.library, log, "lessons-jsonl")
+    transfer.import_files(world.library, [log], "lessons-jsonl")
     assert lessons.show(world.library, first.handle).fields["status"] == "wrong"
 
 
 def test_two_clones_give_a_lesson_the_same_id_and_two_logs_do_not(world: World, log: Path, tmp_path: Path) -> None:
-    one = {x.id for x in transfer.import_file(world.library, log, "lessons-jsonl").written}
+    one = {x.id for x in transfer.import_files(world.library, [log], "lessons-jsonl").written}
     other = tmp_path / "other.jsonl"
     other.write_text(row(1, scope="global"))
-    assert not {x.id for x in transfer.import_file(world.library, other, "lessons-jsonl").written} & one
+    assert not {x.id for x in transfer.import_files(world.library, [other], "lessons-jsonl").written} & one
     assert {x.handle for x in lessons.list_lessons(world.library, every=True).entries} >= {
         f"L-{one_id[-6:]}" for one_id in one
     }
@@ -103,7 +103,7 @@ def test_damaged_lines_are_skipped_and_counted(world: World, log: Path) -> None:
     ]
     damage += [row(5, scope="../out").strip(), row(6, status="maybe").strip(), row(7, because="").strip()]
     log.write_bytes(b"\xef\xbb\xbf" + SEED.encode() + b"\n" + "\n".join(damage).encode() + b"\n\xff\xfe\n")
-    done = transfer.import_file(world.library, log, "lessons-jsonl")
+    done = transfer.import_files(world.library, [log], "lessons-jsonl")
     assert len(done.written) == 2
     assert [place.rpartition(":")[2] for place, _ in done.skipped] == [
         "5",
@@ -129,7 +129,7 @@ def test_negative_promoted_and_one_text_patterns_are_understood(world: World, lo
         + row(2, status="promoted", promoted_to="skill/x", reason="good")
         + json.dumps({"id": 3, "created": "2024-02-10T10:00:00+02:00", "pattern": "WHEN a -> DON'T b -> BECAUSE c"})
     )
-    transfer.import_file(world.library, log, "lessons-jsonl")
+    transfer.import_files(world.library, [log], "lessons-jsonl")
     assert listed(world) == [
         ("global", "ai", "active", "WHEN a -> DO NOT b -> BECAUSE c"),
         ("tmux", "ai", "active", "WHEN w1 -> DO NOT d -> BECAUSE b"),
@@ -140,11 +140,11 @@ def test_negative_promoted_and_one_text_patterns_are_understood(world: World, lo
 def test_a_file_without_any_lesson_is_an_error_and_an_empty_one_is_none(world: World, log: Path) -> None:
     log.write_text("# not a log\n")
     with pytest.raises(InvalidEntry, match=r"lessons.jsonl:1: not JSON"):
-        transfer.import_file(world.library, log, "lessons-jsonl")
+        transfer.import_files(world.library, [log], "lessons-jsonl")
     log.write_text("")
-    assert transfer.import_file(world.library, log, "lessons-jsonl").written == ()
+    assert transfer.import_files(world.library, [log], "lessons-jsonl").written == ()
     with pytest.raises(NotFound):
-        transfer.import_file(world.library, log.with_name("gone.jsonl"), "lessons-jsonl")
+        transfer.import_files(world.library, [log.with_name("gone.jsonl")], "lessons-jsonl")
 
 
 @given(

@@ -158,7 +158,7 @@ WRITES: dict[str, Callable[[Library, Path], object]] = {
     "save": lambda it, _: syncing.save(it),
     "undo": lambda it, _: syncing.undo(it),
     "sync": lambda it, _: syncing.sync(it),
-    "import": lambda it, file: transfer.import_file(it, file, "markdown"),
+    "import": lambda it, file: transfer.import_files(it, [file], "markdown"),
     "migrate": lambda it, _: setup.migrate(it),
     "lesson wrong": lambda it, _: lesson_writing.wrong(it, LESSON),
 }

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ai_lessons.errors import InvalidEntry, NotFound, UnsupportedRepository, UsageError
 from ai_lessons.knowledge import frontmatter, markdown
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, editing, proposing, review, transfer, validating
+from ai_lessons.library import browsing, editing, exporting, proposing, review, transfer, validating
 from ai_lessons.library.opened import Library
 from library.world import LESSON, OTHER, RULE, lesson, options, rule
 
@@ -38,7 +38,7 @@ def repository(folder: Path) -> Path:
 
 
 def exported(library: Library) -> dict[str, Any]:
-    document = transfer.export_file(library, None).document
+    document = exporting.export_file(library, None).document
     assert document is not None
     return document
 
@@ -112,10 +112,10 @@ def test_what_goes_out_and_comes_in_goes_out_the_same_again(files: dict[str, byt
         file = folder / "k.json"
         file.write_text(json.dumps(first))
         with Library(there, options(folder / "b")) as library:
-            done = transfer.import_file(library, file, "groove")
+            done = transfer.import_files(library, [file], "groove")
             assert (done.skipped, done.unchanged) == ((), 0)
             assert parts_of(exported(library)) == parts_of(first)
-            again = transfer.import_file(library, file, "groove")
+            again = transfer.import_files(library, [file], "groove")
             assert (again.written, again.events, again.commit) == ((), 0, None)
             assert parts_of(exported(library)) == parts_of(first)
         assert {path: (there / path).read_bytes() for path in files} == files
@@ -145,26 +145,26 @@ def test_a_rule_goes_out_as_it_is_in_force_and_comes_in_as_a_proposal(
     rule_id = approved(world)
     path = browsing.show(world.library, rule_id).entry.path
     world.write(path, world.read(path) + "Edited, and approved by nobody.\n")
-    transfer.export_file(world.library, tmp_path / "k.json")
+    exporting.export_file(world.library, tmp_path / "k.json")
     first = exported(world.library)
     assert [one["kind"] for one in first["files"]] == ["rule"]
     assert "approved by nobody" not in first["files"][0]["text"]
-    done = transfer.import_file(other, tmp_path / "k.json", "groove")
+    done = transfer.import_files(other, [tmp_path / "k.json"], "groove")
     assert ([one.id for one in done.queued], done.written, done.commit) == ([rule_id], (), None)
     assert exported(other)["files"] == []
-    again = transfer.import_file(other, tmp_path / "k.json", "groove")
+    again = transfer.import_files(other, [tmp_path / "k.json"], "groove")
     assert (again.queued, again.unchanged) == ((), 1)
     review.approve_rule(other, done.queued[0].handle)
     assert parts_of(exported(other)) == parts_of(first)
-    assert transfer.import_file(other, tmp_path / "k.json", "groove").unchanged == 1
+    assert transfer.import_files(other, [tmp_path / "k.json"], "groove").unchanged == 1
 
 
 def test_a_rule_that_was_turned_down_here_is_not_proposed_again(world: World, other: Library, tmp_path: Path) -> None:
     approved(world)
-    transfer.export_file(world.library, tmp_path / "k.json")
-    queued = transfer.import_file(other, tmp_path / "k.json", "groove").queued
+    exporting.export_file(world.library, tmp_path / "k.json")
+    queued = transfer.import_files(other, [tmp_path / "k.json"], "groove").queued
     review.reject_rule(other, queued[0].handle, reason="not here")
-    assert transfer.import_file(other, tmp_path / "k.json", "groove").queued == ()
+    assert transfer.import_files(other, [tmp_path / "k.json"], "groove").queued == ()
 
 
 def test_a_rule_never_reaches_the_working_tree_by_pretending_to_be_a_lesson(other: Library, tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_rule_never_reaches_the_working_tree_by_pretending_to_be_a_lesson(othe
     file = {"path": "global/lessons/2026-11/x.md", "text": text}
     said = {"version": 1, "learnings": [{"id": str(json.loads(json.dumps(RULE))), "file": file}]}
     (tmp_path / "k.json").write_text(json.dumps(said))
-    done = transfer.import_file(other, tmp_path / "k.json", "groove")
+    done = transfer.import_files(other, [tmp_path / "k.json"], "groove")
     assert done.written == ()
     assert len(done.queued) + len(done.skipped) == 1
 
@@ -188,7 +188,7 @@ def test_no_path_of_an_export_leads_anywhere_but_to_an_entry(path: str, other: L
         "files": [{"path": path, "text": "# x\n"}, {"path": "a/b.md", "text": "# y\n"}],
     }
     (tmp_path / "k.json").write_text(json.dumps(said))
-    done = transfer.import_file(other, tmp_path / "k.json", "groove")
+    done = transfer.import_files(other, [tmp_path / "k.json"], "groove")
     assert [one.path for one in done.written] == ["a/b.md"]
     assert len(done.skipped) == 1
 
@@ -197,13 +197,13 @@ def test_a_dry_run_says_the_same_and_writes_nothing(world: World, other: Library
     world.add("One")
     editing.feedback(world.library, browsing.list_entries(world.library).entries[0].id, "helpful")
     approved(world)
-    transfer.export_file(world.library, tmp_path / "k.json")
+    exporting.export_file(world.library, tmp_path / "k.json")
     before = git(tmp_path / "other", "for-each-ref")
-    dry = transfer.import_file(other, tmp_path / "k.json", "groove", dry_run=True)
+    dry = transfer.import_files(other, [tmp_path / "k.json"], "groove", dry_run=True)
     assert (len(dry.written), len(dry.queued), dry.events, dry.commit) == (1, 1, 1, None)
     assert git(tmp_path / "other", "for-each-ref") == before
     assert git(tmp_path / "other", "status", "--porcelain") == ""
-    real = transfer.import_file(other, tmp_path / "k.json", "groove")
+    real = transfer.import_files(other, [tmp_path / "k.json"], "groove")
     assert [(x.id, x.path) for x in real.written] == [(x.id, x.path) for x in dry.written]
     assert (real.events, [x.id for x in real.queued]) == (dry.events, [x.id for x in dry.queued])
     assert git(tmp_path / "other", "log", "-1", "--format=%s") == "Add lesson: One"
@@ -211,9 +211,9 @@ def test_a_dry_run_says_the_same_and_writes_nothing(world: World, other: Library
 
 def test_an_entry_whose_place_is_taken_goes_beside_it(world: World, other: Library, tmp_path: Path) -> None:
     world.write("jira/docs/unversioned/api.md", lesson(OTHER, "API").replace("lesson", "doc"))
-    transfer.export_file(world.library, tmp_path / "k.json")
+    exporting.export_file(world.library, tmp_path / "k.json")
     put(tmp_path / "other", {"jira/docs/unversioned/api.md": b"# Another one\n"})
-    done = transfer.import_file(other, tmp_path / "k.json", "groove")
+    done = transfer.import_files(other, [tmp_path / "k.json"], "groove")
     assert [one.path for one in done.written] == ["jira/docs/unversioned/api-qqq111.md"]
 
 
@@ -221,16 +221,16 @@ def test_a_script_kept_elsewhere_stays_there(world: World, other: Library, tmp_p
     script = tmp_path / "run.sh"
     script.write_text("#!/bin/sh\n")
     world.bring(script, kind=Kind.SCRIPT, in_place=True)
-    transfer.export_file(world.library, tmp_path / "k.json")
+    exporting.export_file(world.library, tmp_path / "k.json")
     first = exported(world.library)
-    transfer.import_file(other, tmp_path / "k.json", "groove")
+    transfer.import_files(other, [tmp_path / "k.json"], "groove")
     assert exported(other)["files"] == first["files"]
 
 
 def test_one_project_alone_can_be_given_away(world: World) -> None:
     world.add("One", project="jira")
     world.add("Two")
-    document = transfer.export_file(world.library, None, project="jira").document
+    document = exporting.export_file(world.library, None, project="jira").document
     assert document is not None
     assert [one["content"]["insight"] for one in document["learnings"]] == ["One"]
 
@@ -243,13 +243,13 @@ def test_a_folder_of_markdown_comes_in_once(world: World, tmp_path: Path) -> Non
         "rule.md": b"---\nkind: rule\ntitle: Do\nrationale: why\n---\nx\n",
     })  # fmt: skip
     (notes / "link.md").symlink_to(notes / "carts.md")
-    done = transfer.import_file(world.library, notes, "markdown", project="shop")
+    done = transfer.import_files(world.library, [notes], "markdown", project="shop")
     assert sorted((one.kind.value, one.title) for one in done.written) == [("doc", "Carts"), ("lesson", "Seen")]
     assert [where for where, _ in done.skipped] == ["bin.md"]
     assert [one.title for one in done.queued] == ["Do"]
     assert world.commits()[0] == "Import 2 entries from notes"
     assert validating.validate(world.library).problems == ()
-    again = transfer.import_file(world.library, notes, "markdown", project="shop")
+    again = transfer.import_files(world.library, [notes], "markdown", project="shop")
     assert (again.written, again.queued, again.unchanged) == ((), (), 3)
 
 
@@ -257,15 +257,22 @@ def test_instructions_of_a_code_repository_become_proposals(world: World, tmp_pa
     put(tmp_path / "code", {
         "AGENTS.md": b"# Build\n\nWith make.\n",
         ".cursor/rules/db.mdc": b"---\nglobs: *.sql\n---\n# Transactions\n\nUse them.\n",
-        "src/AGENTS.md": b"# Not this one\n\nx\n",
+        "src/AGENTS.md": b"# Sources\n\nx\n", "src/main.py": b"x = 1\n", "CLAUDE.md": b"# Build\n\nWith  make.\n",
+        "GEMINI.md": b"@AGENTS.md\n",
     })  # fmt: skip
-    done = transfer.import_file(world.library, tmp_path / "code", "agents-md")
-    assert sorted(one.title for one in done.queued) == ["Build", "Transactions"]
+    done = transfer.import_files(world.library, [tmp_path / "code"], "agents-md")
+    assert sorted(one.title for one in done.queued) == ["Build", "Sources", "Transactions"]
+    assert [(one.where, one.became, one.about) for one in done.seen if one.became != "proposed"] == [
+        ("CLAUDE.md", "joined", "AGENTS.md"),
+        ("GEMINI.md", "skipped", "it says nothing of its own"),
+        ("src/main.py", "not recognised", ""),
+    ]
+    assert len(done.seen) == 6
     assert world.status() == ""
     assert world.titles() == []
-    folder = transfer.import_file(world.library, tmp_path / "code/.cursor/rules", "agents-md")
+    folder = transfer.import_files(world.library, [tmp_path / "code/.cursor/rules"], "agents-md")
     assert (folder.queued, folder.unchanged) == ((), 1)
-    file = transfer.import_file(world.library, tmp_path / "code/AGENTS.md", "agents-md")
+    file = transfer.import_files(world.library, [tmp_path / "code/AGENTS.md"], "agents-md")
     assert (file.queued, file.unchanged) == ((), 1)
 
 
@@ -274,21 +281,21 @@ def test_rules_in_force_go_between_markers_and_nothing_else_changes(world: World
     file.write_bytes(b"# Mine\r\n\r\n<!-- >>> ai-lessons >>> -->\r\nprotocol\r\n<!-- <<< ai-lessons <<< -->\r\n")
     mine = file.read_bytes()
     library = world.library
-    assert transfer.export_file(library, file, "agents-md").files == ((str(file), "not there"),)
+    assert exporting.export_file(library, file, "agents-md").files == ((str(file), "not there"),)
     rule_id = approved(world)
     waiting = proposing.suggest_rule(world.library, draft(title="Only proposed"))
-    done = transfer.export_file(library, file, "agents-md")
+    done = exporting.export_file(library, file, "agents-md")
     assert (done.rules, file.read_bytes().startswith(mine)) == (1, True)
     assert b"### Ask before deploying (R-" in file.read_bytes()
     assert b"Only proposed" not in file.read_bytes()
-    assert transfer.export_file(library, file, "agents-md").files[0][1] == "already there"
+    assert exporting.export_file(library, file, "agents-md").files[0][1] == "already there"
     review.approve_rule(library, waiting.handle)
-    assert transfer.export_file(library, file, "agents-md").files[0][1] == "brought up to date"
-    back = transfer.import_file(world.library, file, "agents-md")
+    assert exporting.export_file(library, file, "agents-md").files[0][1] == "brought up to date"
+    back = transfer.import_files(world.library, [file], "agents-md")
     assert [one.title for one in back.queued] == []
     for one in (rule_id, waiting.id):
         review.approve_rule(library, proposing.removal(world.library.writing(one)[0], one).branch)
-    assert transfer.export_file(library, file, "agents-md").files[0][1] == "taken out"
+    assert exporting.export_file(library, file, "agents-md").files[0][1] == "taken out"
     assert file.read_bytes() == mine
 
 
@@ -296,22 +303,22 @@ def test_a_folder_of_rules_follows_what_is_in_force(world: World, tmp_path: Path
     folder = tmp_path / ".claude/rules"
     rule_id = approved(world)
     library = world.library
-    ((name, said),) = transfer.export_file(library, folder, "claude-rules").files
+    ((name, said),) = exporting.export_file(library, folder, "claude-rules").files
     assert (said, Path(name).parent) == ("written", folder)
     put(folder, {"mine.md": b"mine\n", "ai-lessons-like.md": b"mine too\n"})
-    assert [said for _, said in transfer.export_file(library, folder, "claude-rules").files] == [
+    assert [said for _, said in exporting.export_file(library, folder, "claude-rules").files] == [
         "already there",
         "left alone, it is not ours",
     ]
     review.approve_rule(library, proposing.removal(world.library.writing(rule_id)[0], rule_id).branch)
-    transfer.export_file(library, folder, "claude-rules")
+    exporting.export_file(library, folder, "claude-rules")
     assert sorted(one.name for one in folder.iterdir()) == ["ai-lessons-like.md", "mine.md"]
 
 
 def test_an_entry_that_links_wrong_kinds_is_left_out_and_named(world: World, tmp_path: Path) -> None:
     put(tmp_path / "in/p/lessons", {"a.md": lesson(IDS[0], "One", links=f"\n  - has_doc: {IDS[1]}").encode()})
     put(tmp_path / "in/p/lessons", {"b.md": lesson(IDS[1], "Two", links=f"\n  - related_to: {IDS[0]}").encode()})
-    done = transfer.import_file(world.library, tmp_path / "in", "markdown")
+    done = transfer.import_files(world.library, [tmp_path / "in"], "markdown")
     assert [one.title for one in done.written] == ["Two"]
     ((where, why),) = done.skipped
     assert where == "p/lessons/a.md"
@@ -321,21 +328,21 @@ def test_an_entry_that_links_wrong_kinds_is_left_out_and_named(world: World, tmp
 def test_what_cannot_be_imported_says_why(world: World, tmp_path: Path) -> None:
     library = world.library
     with pytest.raises(NotFound):
-        transfer.import_file(library, tmp_path / "gone.json", "groove")
+        transfer.import_files(library, [tmp_path / "gone.json"], "groove")
     (tmp_path / "k.json").write_text('{"version": 1, "learnings": [1]}')
     with pytest.raises(InvalidEntry, match="learning 1: not an object"):
-        transfer.import_file(library, tmp_path / "k.json", "groove")
+        transfer.import_files(library, [tmp_path / "k.json"], "groove")
     with pytest.raises(UsageError, match="says itself"):
-        transfer.import_file(library, tmp_path / "k.json", "groove", project="x")
+        transfer.import_files(library, [tmp_path / "k.json"], "groove", project="x")
     with pytest.raises(UsageError, match="no form"):
-        transfer.export_file(library, tmp_path / "x", "xml")
+        exporting.export_file(library, tmp_path / "x", "xml")
     with pytest.raises(UsageError, match="written into files"):
-        transfer.export_file(library, None, "agents-md")
+        exporting.export_file(library, None, "agents-md")
     (tmp_path / "empty").mkdir()
     with pytest.raises(InvalidEntry, match="no Markdown"):
-        transfer.import_file(library, tmp_path / "empty", "markdown")
+        transfer.import_files(library, [tmp_path / "empty"], "markdown")
     with pytest.raises(InvalidEntry, match="no instructions"):
-        transfer.import_file(library, tmp_path / "empty", "agents-md")
+        transfer.import_files(library, [tmp_path / "empty"], "agents-md")
     world.write(".ai-lessons/config.yaml", "format: 2\n")
     with pytest.raises(UnsupportedRepository):
-        transfer.import_file(library, tmp_path / "k.json", "groove")
+        transfer.import_files(library, [tmp_path / "k.json"], "groove")

@@ -14,6 +14,7 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import (
     browsing,
     editing,
+    exporting,
     importing,
     lesson_writing,
     proposing,
@@ -281,16 +282,16 @@ def test_an_export_that_holds_one_comes_in_only_with_its_reason(world: World, tm
         world.add("A token", SECRET)
     world.add("A token", SECRET, allow_secrets=[(mark_of(told.value), "revoked")])
     file = tmp_path / "all.json"
-    transfer.export_file(world.library, file)
+    exporting.export_file(world.library, file)
     text = file.read_text()
     shutil.rmtree(world.root / "global")
     world.commit()
     file.write_text(text.replace("allow_secrets", "allow_nothing"))
-    done = transfer.import_file(world.fresh(), file, "groove")
+    done = transfer.import_files(world.fresh(), [file], "groove")
     assert not done.written
     assert "GitLab" in done.skipped[0][1]
     file.write_text(text)
-    assert [one.title for one in transfer.import_file(world.fresh(), file, "groove").written] == ["A token"]
+    assert [one.title for one in transfer.import_files(world.fresh(), [file], "groove").written] == ["A token"]
 
 
 def test_what_was_committed_by_hand_is_not_shared(world: World, tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ai_lessons.errors import AiLessonsError
     from ai_lessons.knowledge.entries import Light, Pattern
     from ai_lessons.library.answers import Shown
+    from ai_lessons.library.exporting import Exported
     from ai_lessons.library.lessons import LessonShown
-    from ai_lessons.library.transfer import Exported
 
     Data = dict[str, Any]
 
@@ -168,7 +168,7 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
         "groups": [{"scope": scope, "lessons": [lesson(one) for one in entries]} for scope, entries in value.groups],
         "notes": list(value.notes),
     },
-    "transfer.Exported": _exported,
+    "exporting.Exported": _exported,
     "reports.Promoted": lambda value: (
         keyed(value.entry, "id handle title")
         | keyed(value, "from=source to=target outcome dry_run copy=written proposal=suggested evaluation=report")

@@ -175,7 +175,7 @@ def load(call: Call, scope: str | None, limit: int) -> None:
 def import_lessons(call: Call, file: str | None) -> None:
     """Take over the lessons of a lessons.jsonl (default: ~/.claude/lessons/lessons.jsonl). Twice adds nothing."""
     place = call.settings.cwd / os.path.expanduser(file) if file else call.settings.lesson_log
-    call.answer(library.transfer.import_file(call.library, place, "lessons-jsonl"), render_transfer.ported)
+    call.answer(library.transfer.import_files(call.library, [place], "lessons-jsonl"), render_transfer.ported)
 
 
 main, run = partial(cli.main, lesson), partial(cli.run, group=lesson)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors.render_jobs import FEW, WAITING, beginning, some, writes
@@ -12,9 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ai_lessons.doors.terminal import View
+    from ai_lessons.library.exporting import Exported
     from ai_lessons.library.setup import Host, Migrated
     from ai_lessons.library.syncing import Conflicts, Recovered, Resolved, Synced, TornEntry, Undone
-    from ai_lessons.library.transfer import Exported, Ported
+    from ai_lessons.library.transfer import Ported
 
 REVIEW = "Rules count once a person has approved them: ai-lessons admin review-rules"
 DRY = "Nothing was written. Without --dry-run this is what would be done."
@@ -23,9 +25,11 @@ DRY = "Nothing was written. Without --dry-run this is what would be done."
 def ported(value: Ported, view: View) -> str:
     """Each new entry where there are few, the sums, the proposals, then what was left out."""
     rows = [writes(value.written, view)] if 0 < len(value.written) <= FEW else []
+    fates = Counter(one.became for one in value.seen)
     sums = [f"{count(len(value.written), 'entry')} added", f"{value.unchanged:,} here already"]
-    sums += [f"{len(value.skipped):,} skipped", count(value.relations, "relation"), count(value.events, "event")]
+    sums += [f"{fates['skipped']:,} skipped", count(value.relations, "relation"), count(value.events, "event")]
     sums += [f"{count(len(value.queued), 'rule')} queued as proposals"]
+    sums += [f"{fates[fate]:,} {fate}" for fate in ("joined", "not recognised") if fates[fate]]
     rows.append(", ".join(sums))
     rows += beginning(WAITING, value.notes) if not 0 < len(value.written) <= FEW else []
     rows += some(
@@ -33,7 +37,13 @@ def ported(value: Ported, view: View) -> str:
     )
     rows += [REVIEW] if value.queued else []
     rows += [f"All of them with one merge: {BATCH} {value.batch}"] if value.batch and not value.dry_run else []
-    rows += some(f"skipped {line(where)}: {line(reason)}" for where, reason in value.skipped)
+    for fate in ("skipped", "joined", "not recognised"):
+        words = "the same as " if fate == "joined" else ""
+        rows += some(
+            f"{fate} {line(one.where)}" + (f": {words}{line(one.about)}" if one.about else "")
+            for one in value.seen
+            if one.became == fate
+        )
     return "\n".join([*rows, *([DRY] if value.dry_run else [])])
 
 
@@ -44,7 +54,8 @@ def exported(value: Exported, _view: View) -> str:
         kinds = [("lesson", value.lessons), ("rule", value.rules), ("doc", value.docs), ("script", value.scripts)]
         rows.append(", ".join([*(count(number, kind) for kind, number in kinds), count(value.events, "event")]))
     else:
-        rows.append(f"{count(value.rules, 'rule')} in force")
+        firm = [count(value.lessons, "lesson") + " of a person"] if value.lessons else []
+        rows.append(" and ".join([f"{count(value.rules, 'rule')} in force", *firm]))
     rows += some(f"left out {line(path)}: {line(reason)}" for path, reason in value.skipped)
     return "\n".join(rows)
 

@@ -1,26 +1,37 @@
-"""Texts that agents read without a program of ours: notes and instructions as entries, and rules in force as text."""
+"""Rules as texts that the agents of other tools read: theirs on the way in, ours on the way out."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.errors import InvalidEntry, Problem
 from ai_lessons.knowledge import frontmatter, layout, markdown
-from ai_lessons.knowledge.bundle import Item, made_id, moment, one_line
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, HANDLE_LENGTH, UNSTATED, Kind, stated_id
-from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.knowledge.origins import project_of
+from ai_lessons.knowledge.bundle import Item, made_id, one_line
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, HANDLE_LENGTH, UNSTATED, Kind
 from ai_lessons.knowledge.texts import decode, escaped, split
-from ai_lessons.knowledge.yaml_edit import REMOVE
 from ai_lessons.knowledge.yaml_text import mapping_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
     from ai_lessons.knowledge.entries import Entry
 
+# --- in: what a file of instructions states ---
+
+HOSTS = {
+    "agents-md": r"AGENTS(?:\.override)?\.md",
+    "copilot": r"\.github/copilot-instructions\.md|[^/]+\.instructions\.md",
+    "cursor": r"\.cursorrules|[^/]+\.mdc|\.cursor/rules/.+\.mdx?",
+    "claude": r"(?:\.claude/)?CLAUDE(?:\.local)?\.md|\.claude/rules/.+\.md|MEMORY\.md",
+    "windsurf": r"\.windsurfrules|\.windsurf/rules/.+\.md",
+    "gemini": r"GEMINI\.md",
+}
+"""The files of each tool's instructions, as the end of a path. `agents-md` takes in those of all the others."""
+
+_FILES = {host: re.compile(f"(?:^|/)({said})$") for host, said in HOSTS.items()}
+_OF_FOLDER = re.compile(r"(?:AGENTS|CLAUDE|GEMINI)(?:\.\w+)?\.md")
+_ONE_RULE = re.compile(r"\.mdc$|\.instructions\.md$|(?:^|/)\.(?:cursor|claude|windsurf)/rules/", re.I)
 _OURS = re.compile(r"^<!-- >>> ai-lessons[^\n]*? >>> -->$.*?^<!-- <<< ai-lessons[^\n]*? <<< -->$\n?", re.M | re.S)
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*?)(?:[ \t]+#+)?[ \t]*")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -28,6 +39,12 @@ _IMPORT = re.compile(r"@\S+[ \t]*")
 _WHY = re.compile(r"^[ \t>*-]*(?:\*\*|__)?(?:because|why|reason|rationale)\b:?(?:\*\*|__)?:?[ \t]*(\S.*)$", re.I | re.M)
 _LINE = re.compile(r"([A-Za-z]\w*)[ \t]*:[ \t]*(.*)")
 _MOST_WHY = 1000
+
+
+def host_of(path: str) -> tuple[str, str] | None:
+    """Whose instructions the file at this path is, by its name, and that part of the path; None for any other file."""
+    matches = ((host, files.search(path)) for host, files in _FILES.items())
+    return next(((host, found[1]) for host, found in matches if found), None)
 
 
 class MarkdownSection(NamedTuple):
@@ -38,47 +55,70 @@ class MarkdownSection(NamedTuple):
     line: int
 
 
-# --- notes ---
+class Instruction(NamedTuple):
+    """One rule as a file states it: `where` it stands, and the files that it is about (none: all)."""
+
+    where: str
+    title: str
+    body: str
+    globs: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """What two of them have in common that say the same."""
+        return " ".join(self.body.split())
 
 
-def note(name: str, data: bytes, project: str | None, now: datetime) -> Item:
-    """A file, `name` below its folder, as an entry that keeps all it says. Raises InvalidEntry: it cannot be read."""
-    text = decode(data.replace(b"\r\n", b"\n"), name)
-    said = read_entry(f"{GLOBAL_PROJECT}/docs/unversioned/{name.rpartition('/')[2]}", text.encode())
-    if said.kind is Kind.SCRIPT:
-        raise InvalidEntry([Problem(name, "describes a script, which is no Markdown: import that file")])
-    entry_id = stated_id(said.fields.get("id")) or made_id("markdown", name, text)
-    created = frontmatter.stamp(moment(said.fields.get("created") or said.fields.get("date")) or now)
-    title = one_line(said.title) or one_line(name)
-    changes: dict[str, Any] = {"id": entry_id, "kind": said.kind.value, "title": title, "created": created}
-    for key, words in (("tags", said.tags), ("versions", said.versions)):
-        if key in said.fields and not isinstance(said.fields[key], list):
-            changes[key] = sorted(words) or REMOVE
-    where = project or project_of(said.fields.get("project") or GLOBAL_PROJECT)
-    if said.kind is Kind.DOC:
-        path = layout.resource_path(Kind.DOC, where, said.versions, name)
-    elif said.kind is Kind.RULE:
-        path = layout.rule_path(where, title, entry_id)
-    else:
-        path = layout.lesson_path(where, title, entry_id, created)
-    return Item(name, path, markdown.edit(text, changes).encode())
+def instructions(name: str, data: bytes, *, split_up: bool = False) -> list[Instruction]:
+    """The rules that a file, called by its path, states: one, or one for each section.
 
-
-# --- instructions ---
-
-
-def instructions(name: str, data: bytes, project: str | None, now: datetime) -> list[Item]:
-    """The rules that a file of instructions, called by its path, states. Raises InvalidEntry: not text."""
+    What stands between our own markers is left out. Where a file is for its folder, so are its rules.
+    Raises InvalidEntry: not text.
+    """
     text = _OURS.sub("", decode(data.replace(b"\r\n", b"\n"), name).removeprefix("\ufeff"))
     matter, body = split(text)
-    if name.lower().endswith(".mdc") or re.search(r"(?:^|/)\.(?:cursor|claude)/rules/", name):  # one rule each
-        said = _matter(matter or "")
-        stem = name.rpartition("/")[2].partition(".")[0].replace("-", " ").replace("_", " ")
-        title = said.get("description", [""])[0] or next((s.title for s in sections(body) if s.title), stem)
-        globs = [one.lstrip("/") for key in ("globs", "paths") for one in said.get(key, ()) if one not in {"*", "**"}]
-        return [_rule(name, MarkdownSection(title, body, 1), project, now, globs)] if body.strip() else []
-    found = [(one, one.title or f"From {name.rpartition('/')[2]}") for one in sections(body if matter else text)]
-    return [_rule(name, one._replace(title=title), project, now, []) for one, title in found]
+    said = matter_of(matter or "")
+    folder, _, file = name.rpartition("/")
+    stated = (one.lstrip("/") for key in ("globs", "paths", "applyTo") for one in said.get(key, ()))
+    globs = tuple(one for one in stated if one not in {"*", "**", "**/*"})
+    if not globs and folder and _OF_FOLDER.fullmatch(file) and not folder.startswith("."):
+        globs = (f"{folder.removesuffix('/.claude')}/**",)
+    found = sections(body)
+    if split_up:
+        return [Instruction(f"{name}:{one.line}", one.title or f"From {file}", one.body, globs) for one in found]
+    body = body.strip("\n")
+    if not found or all(_IMPORT.fullmatch(row) for row in body.split("\n") if row.strip()):
+        return []
+    stem = file.partition(".")[0].replace("-", " ").replace("_", " ")
+    title = said.get("description", [""])[0] or next((one.title for one in found if one.title), "")
+    return [Instruction(name, title or (stem if _ONE_RULE.search(name) else f"From {file}"), body, globs)]
+
+
+def joined(found: Iterable[Instruction]) -> tuple[list[Instruction], list[tuple[str, str]]]:
+    """Each rule once, about all files that one of its like is about; those left out with where their like stands."""
+    kept: dict[str, Instruction] = {}
+    left = []
+    for one in found:
+        first = kept.setdefault(one.words, one)
+        if first is not one:
+            globs = tuple(dict.fromkeys(first.globs + one.globs)) if first.globs and one.globs else ()
+            kept[one.words] = first._replace(globs=globs)
+            left.append((one.where, first.where))
+    return list(kept.values()), left
+
+
+def rule(said: Instruction, project: str | None, now: datetime) -> Item:
+    """The rule as a file that nobody has approved."""
+    title = one_line(said.title)
+    why = _WHY.search(said.body)
+    file = said.where.rpartition(":")[0] if said.where.rpartition(":")[2].isdigit() else said.where
+    rationale = one_line(why[1], _MOST_WHY) if why else f"Stated in {file}, {UNSTATED}"
+    entry_id = made_id("instruction", said.words)
+    fields = frontmatter.rule_fields(
+        entry_id, frontmatter.stamp(now), title=title, rationale=rationale, applies_to=said.globs
+    )
+    path = layout.rule_path(project or GLOBAL_PROJECT, title, entry_id)
+    return Item(said.where, path, markdown.render(fields, frontmatter.body_of(said.body)).encode())
 
 
 def sections(text: str) -> list[MarkdownSection]:
@@ -108,7 +148,7 @@ def _cut(text: str) -> Iterator[MarkdownSection]:
     yield MarkdownSection(title, "\n".join(rows).strip("\n"), start)
 
 
-def _matter(text: str) -> dict[str, list[str]]:
+def matter_of(text: str) -> dict[str, list[str]]:
     """Frontmatter of Cursor, which is no YAML (`globs: *.ts,*.tsx`): each key with its values."""
     found: dict[str, list[str]] = {}
     key = ""
@@ -129,69 +169,107 @@ def _values(text: str) -> list[str]:
     return [one for part in parts if (one := part.strip().strip("'\""))]
 
 
-def _rule(name: str, section: MarkdownSection, project: str | None, now: datetime, globs: list[str]) -> Item:
-    title = one_line(section.title)
-    body = section.body.strip("\n")
-    why = _WHY.search(body)
-    rationale = one_line(why[1], _MOST_WHY) if why else f"Stated in {name}, {UNSTATED}"
-    entry_id = made_id("instruction", title, body)
-    fields = frontmatter.rule_fields(
-        entry_id, frontmatter.stamp(now), title=title, rationale=rationale, applies_to=globs
-    )
-    path = layout.rule_path(project or GLOBAL_PROJECT, title, entry_id)
-    data = markdown.render(fields, frontmatter.body_of(body)).encode()
-    return Item(f"{name}:{section.line}", path, data)
-
-
-# --- rules in force as text ---
+# --- out: rules in force and firm lessons ---
 
 NAME = "ai-lessons rules"
 """What our markers in a file are called, beside those of the paragraph on how to use the program."""
 
 PREFIX = "ai-lessons-"  # How the names of our files in a folder of rules begin
 _MADE_BY = "Approved by a person in the knowledge repository; made by `ai-lessons admin export`, so edit them there."
+_STATED = "Stated by a person in the knowledge repository, so edit them there."
 _BEGIN, _END = f"<!-- >>> {NAME} >>> -->", f"<!-- <<< {NAME} <<< -->"
-_CLAUDE_FILE = re.compile(
-    rf"(?:---\npaths:\n(?:  - [^\n]*\n)+---\n)?{re.escape(_BEGIN)}\n.*\n{re.escape(_END)}\n".encode(), re.DOTALL
+_OUR_FILE = re.compile(
+    rf"(?:---\n(?:[^\n]*\n)*?---\n)?{re.escape(_BEGIN)}\n.*\n{re.escape(_END)}\n".encode(), re.DOTALL
 )
 _FENCE_TO_CLOSE = re.compile(r"( {0,3})(`{3,}(?=[^`]*$)|~{3,})(.*)")
 _HEADING_MARK = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*")
 _MARKER = re.compile(r"<!--(?= (?:>>>|<<<) ai-lessons)")
 
-
-def agents_md(rules: Sequence[tuple[str, Entry]]) -> str:
-    """The part of a file of instructions that states these (handle, rule), markers not included."""
-    return "\n\n".join(["## Rules", _MADE_BY, *(_section(handle, rule, 3) for handle, rule in rules)])
+Told = tuple[str, "Entry"]
+"""A rule in force or a firm lesson, behind its handle."""
 
 
-def claude_name(rule: Entry) -> str:
-    """The file of a rule in a folder of rules."""
-    return f"{PREFIX}{layout.slug(rule.title)}-{rule.id[-HANDLE_LENGTH:].lower()}.md"
+class RuleFiles(NamedTuple):
+    """How a tool keeps one rule a file: how its names end, and the lines of frontmatter for a title and globs."""
+
+    suffix: str
+    matter: Callable[[str, Sequence[str]], Sequence[str]]
 
 
-def claude_rule(handle: str, rule: Entry) -> str:
-    """Our part of that file; loaded only for the files that the rule applies to, where it says which."""
-    globs = _globs(rule)
-    matter = "".join(f"{row}\n" for row in ("---", *mapping_lines({"paths": globs}), "---")) if globs else ""
-    return f"{matter}{_BEGIN}\n{_section(handle, rule, 1)}\n\n{_MADE_BY}\n{_END}\n"
+def _cursor(title: str, globs: Sequence[str]) -> Sequence[str]:  # no YAML: Cursor reads globs without quotes
+    return f"description: {title}", f"globs: {','.join(globs)}".rstrip(), f"alwaysApply: {str(not globs).lower()}"
+
+
+RULE_FILES = {
+    "claude-rules": RuleFiles(".md", lambda _, globs: mapping_lines({"paths": list(globs)}) if globs else ()),
+    "cursor": RuleFiles(".mdc", _cursor),
+    "copilot": RuleFiles(
+        ".instructions.md",
+        lambda title, globs: mapping_lines({"description": title, "applyTo": ",".join(globs) or "**"}),
+    ),
+    "windsurf": RuleFiles(
+        ".md", lambda _, globs: ("trigger: glob", f"globs: {','.join(globs)}") if globs else ("trigger: always_on",)
+    ),
+}
+
+
+def whole(told: Sequence[Told]) -> str:
+    """The part of one file that states them all, markers not included."""
+    rules, lessons = ([one for one in told if one[1].kind is kind] for kind in (Kind.RULE, Kind.LESSON))
+    parts = [("## Rules", _MADE_BY, rules), ("## Lessons", _STATED, lessons)]
+    return "\n\n".join(
+        row for title, made, some in parts if some for row in (title, made, *(section(*one, 3) for one in some))
+    )
+
+
+def file_name(entry: Entry, suffix: str) -> str:
+    """The file of one of them in a folder of rules."""
+    return f"{PREFIX}{layout.slug(entry.title)}-{entry.id[-HANDLE_LENGTH:].lower()}{suffix}"
+
+
+def rule_file(form: str, handle: str, entry: Entry) -> str:
+    """That file; loaded only for the files that the entry applies to, where it says which."""
+    made = _MADE_BY if entry.kind is Kind.RULE else _STATED
+    matter = RULE_FILES[form].matter(_line(entry.title), [_line(glob) for glob in _globs(entry)])
+    return _framed(matter, f"{section(handle, entry, 1)}\n\n{made}")
+
+
+def skill(project: str, told: Sequence[Told]) -> tuple[str, str]:
+    """A skill of all that is told of one project: its file below a folder of skills, and the text of it."""
+    name = f"{PREFIX}{layout.slug(project)}"
+    about = "every project" if project == GLOBAL_PROJECT else f"the project {_line(project)}"
+    titles = "; ".join(_line(entry.title) for _, entry in told)
+    description = f"Rules and lessons of {about}. Read it before working there. About: {titles}"[:_DESCRIPTION]
+    matter = mapping_lines({"name": name, "description": description})
+    return f"{name}/SKILL.md", _framed(matter, f"# {_line(project)}\n\n{whole(told)}")
+
+
+_DESCRIPTION = 1024  # characters that hosts read of a skill's description
+
+
+def _framed(matter: Sequence[str], text: str) -> str:
+    head = "".join(f"{row}\n" for row in ("---", *matter, "---")) if matter else ""
+    return f"{head}{_BEGIN}\n{text}\n{_END}\n"
 
 
 def is_ours(there: bytes) -> bool:
     """Whether a file of a folder of rules was made here, by how it begins and ends."""
-    return _CLAUDE_FILE.fullmatch(there) is not None
+    return _OUR_FILE.fullmatch(there) is not None
 
 
-def _section(handle: str, rule: Entry, level: int) -> str:
-    lines = [f"{'#' * level} {_line(rule.title)} ({handle})"]
-    lines += [f"Because: {_line(rule.rationale)}"] if rule.rationale else []
-    globs = ", ".join(f"`{_line(glob).replace('`', '?')}`" for glob in _globs(rule))
+def section(handle: str, entry: Entry, level: int) -> str:
+    """What is told of one of them below a heading of that level."""
+    lines = [f"{'#' * level} {_line(entry.title)} ({handle})"]
+    why = entry.pattern.because if entry.pattern else entry.rationale
+    lines += [f"Because: {_line(why)}"] if why else []
+    globs = ", ".join(f"`{_line(glob).replace('`', '?')}`" for glob in _globs(entry))
     about = [
-        *([f"in the project {_line(rule.project)}"] if rule.project != GLOBAL_PROJECT else []),
+        *([f"in the project {_line(entry.project)}"] if entry.project != GLOBAL_PROJECT else []),
         *([f"for {globs}"] if globs else []),
     ]
     lines += [f"Applies {' '.join(about)}."] if about else []
-    body = _below(level, _safe(rule.body).strip("\n"))
+    body = _below(level, _safe(entry.body).strip("\n"))
     return "\n\n".join([*lines, *([body] if body else [])])
 
 

@@ -38,12 +38,22 @@ class Item(NamedTuple):
     executable: bool = False
 
 
+ADDED, QUEUED, KNOWN, JOINED, SKIPPED, OTHER = FATES = (
+    "imported", "proposed", "here already", "joined", "skipped", "not recognised",
+)  # fmt: skip
+"""What becomes of a part of a source."""
+
+
 class Bundle(NamedTuple):
-    """What a source holds: entries, what of it cannot be read, as (where, reason), and events as JSON objects."""
+    """What a source holds: entries, what of it cannot be read, as (where, reason), and events as JSON objects.
+
+    `left` are parts that bring nothing of their own, as (where, one of `FATES`, what of it).
+    """
 
     items: Sequence[Item] = ()
     damaged: Sequence[tuple[str, str]] = ()
     events: Sequence[Mapping[str, Any]] = ()
+    left: Sequence[tuple[str, str, str]] = ()
 
 
 def made_id(*said: object, created: datetime | None = None) -> str:

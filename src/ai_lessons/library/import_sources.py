@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sqlite3
 from collections import defaultdict
@@ -14,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, UsageError
-from ai_lessons.knowledge import agent_rules, bundle, frontmatter, layout, markdown, patterns
+from ai_lessons.knowledge import bundle, frontmatter, layout, markdown, patterns
 from ai_lessons.knowledge.bundle import Bundle, Item, made_id, moment, one_line, word_of
 from ai_lessons.knowledge.entries import (
     GLOBAL_PROJECT,
@@ -28,111 +27,57 @@ from ai_lessons.knowledge.entries import (
 )
 from ai_lessons.knowledge.origins import place_of, project_of
 from ai_lessons.knowledge.texts import decode
+from ai_lessons.library import agent_sources
+from ai_lessons.library.agent_sources import LIMIT
 from ai_lessons.library.gate import project_name
 from ai_lessons.library.lesson_writing import CONFIDENCE
 from ai_lessons.repository import outside
 from ai_lessons.repository.files import READ_LIMIT, translated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from ai_lessons.library.options import Options
 
-GROOVE, LOG, SQLITE, MARKDOWN, AGENTS = "groove", "lessons-jsonl", "ai-lessons-sqlite", "markdown", "agents-md"
-FORMS = (GROOVE, LOG, SQLITE, MARKDOWN, AGENTS)
+GROOVE, LOG, SQLITE = "groove", "lessons-jsonl", "ai-lessons-sqlite"
+FORMS = (GROOVE, LOG, SQLITE, *agent_sources.FORMS)
 
 Row = dict[str, Any]
 
-LIMIT = 512 * 1024 * 1024  # Bytes of an export that we read
 
-_INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", ".cursorrules", ".windsurfrules")
-_RULE_FOLDERS = (".cursor/rules", ".claude/rules")
-_RULE_SUFFIXES = (".mdc", *layout.MARKDOWN_SUFFIXES)
-_NEVER_ENTERED = frozenset(("node_modules", "__pycache__"))
+def named(paths: Sequence[str], cwd: Path) -> list[Path]:
+    """The files and folders that paths and globs name, each once. Raises NotFound: one of them names nothing."""
+    return list(dict.fromkeys(found for path in paths for found in outside.named(path, cwd)))
 
 
-def read_source(file: Path, form: str, project: str | None, options: Options) -> Bundle:
-    """What a file or folder holds, each part of it as far as it can be read.
+def read_source(
+    files: Sequence[Path], form: str, project: str | None, options: Options, *, split_up: bool = False
+) -> Bundle:
+    """What files or folders hold, each part of it as far as it can be read. `split_up`: a rule for each section.
 
     Raises NotFound: nothing there. InvalidEntry: not of that form. UsageError: no such form, or a project that it does
     not take. UnsupportedRepository: of a newer version.
     """
     if project:
         project_name(project)
-    if not file.exists():
-        raise NotFound("file", str(file), hint="name the file or folder to import")
+    for file in files:
+        if not file.exists():
+            raise NotFound("file", str(file), hint="name the file or folder to import")
     if form not in FORMS:
         raise UsageError(f"no form {form!r}", hint="one of: " + ", ".join(FORMS))
-    if project and form in {GROOVE, LOG, SQLITE}:
+    if form in agent_sources.FORMS:
+        return agent_sources.read_files(files, form, project, options, split_up=split_up)
+    if project:
         raise UsageError(f"{form} says itself which project an entry belongs to", hint="leave --project out")
+    if len(files) > 1:
+        raise UsageError(f"{form} is one file", hint="import them one by one")
+    file = files[0]
     if form == GROOVE:
         return bundle.read(decode(outside.read(file, LIMIT)[0], str(file)), str(file))
     if form == LOG:  # bytes that are no UTF-8 damage their line alone
         return read_log(outside.read(file, LIMIT)[0].decode("utf-8", "replace").removeprefix("\ufeff"), file.name)
-    if form == SQLITE:
-        return read_database(file, options.now())
-    if form == MARKDOWN:
-        return _each(_notes(file), lambda name, data: [agent_rules.note(name, data, project, options.now())], options)
-    return _each(
-        _instructions(file), lambda name, data: agent_rules.instructions(name, data, project, options.now()), options
-    )
-
-
-# --- Markdown ---
-
-
-def _each(found: list[tuple[str, Path]], read: Callable[[str, bytes], list[Item]], options: Options) -> Bundle:
-    items: list[Item] = []
-    damaged = []
-    for name, path in options.each("reading", found):
-        try:
-            items += read(name, outside.read(path)[0])
-        except AiLessonsError as error:
-            damaged.append((name, error.message))
-    return Bundle(items, damaged)
-
-
-def _notes(place: Path) -> list[tuple[str, Path]]:
-    """Markdown below a folder, hidden files and links left out; or one file."""
-    if not place.is_dir():
-        return [(place.name, place)]
-    found = outside.expand([str(place)], place, recursive=True)
-    notes = [(one.name, one.path) for one in found if one.name.lower().endswith(layout.MARKDOWN_SUFFIXES)]
-    if not notes:
-        raise InvalidEntry([Problem(str(place), "no Markdown in this folder")])
-    return notes
-
-
-def _instructions(place: Path) -> list[tuple[str, Path]]:
-    """One file, a folder of rules, or what agents read in a code repository."""
-    if not place.is_dir():
-        shown = next((f"{folder}/{place.name}" for folder in _RULE_FOLDERS if str(place.parent).endswith(folder)), "")
-        return [(shown or place.name, place)]
-    folder = next((one for one in _RULE_FOLDERS if str(place).endswith(f"/{one}")), None)
-    if folder:
-        found = [(f"{folder}/{name}", path) for name, path in _rule_files(place)]
-    else:
-        found = [(name, place / name) for name in _INSTRUCTIONS if _is_file(place / name)]
-        found += [(f"{one}/{name}", path) for one in _RULE_FOLDERS for name, path in _rule_files(place / one)]
-    if not found:
-        hint = "looked for: " + ", ".join((*_INSTRUCTIONS, *_RULE_FOLDERS))
-        raise InvalidEntry([Problem(str(place), "no instructions for agents in this folder")], hint=hint)
-    return found
-
-
-def _rule_files(folder: Path) -> Iterator[tuple[str, Path]]:
-    for place, folders, names in os.walk(folder):
-        folders[:] = sorted(one for one in folders if one not in _NEVER_ENTERED)
-        for name in sorted(names):
-            path = Path(place, name)
-            if name.lower().endswith(_RULE_SUFFIXES) and _is_file(path):
-                yield path.relative_to(folder).as_posix(), path
-
-
-def _is_file(path: Path) -> bool:
-    """A file itself: instructions that are links to each other are read once."""
-    return path.is_file() and not path.is_symlink()
+    return read_database(file, options.now())
 
 
 # --- the log of another tool: an append-only `lessons.jsonl`, in which the latest entry of an id wins ---

@@ -34,7 +34,7 @@ def expand(patterns: Sequence[str], cwd: Path, *, recursive: bool) -> list[Outsi
     """Every regular file that the patterns name, hidden and installed ones left out. Raises NotFound, UsageError."""
     found: dict[Path, Outside] = {}
     for pattern in patterns:
-        for path in _named(pattern, cwd):
+        for path in named(pattern, cwd):
             if path.is_dir():
                 if not recursive:
                     raise UsageError(f"{pattern} is a folder", hint="add --recursive to take every file in it")
@@ -45,7 +45,8 @@ def expand(patterns: Sequence[str], cwd: Path, *, recursive: bool) -> list[Outsi
     return list(found.values())
 
 
-def _named(pattern: str, cwd: Path) -> list[Path]:
+def named(pattern: str, cwd: Path) -> list[Path]:
+    """What a path or a glob names, in order. Raises NotFound."""
     there = cwd / expanded(pattern)
     if there.exists():
         return [Path(os.path.abspath(there))]

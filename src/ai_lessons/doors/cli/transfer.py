@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,14 +18,18 @@ if TYPE_CHECKING:
     from ai_lessons.doors.cli.command_context import Call
 
 LOG, GROOVE, SQLITE, MARKDOWN, AGENTS = "lessons-jsonl", "groove", "ai-lessons-sqlite", "markdown", "agents-md"
-FORMATS = (GROOVE, LOG, SQLITE, MARKDOWN, AGENTS)
-TARGETS = (GROOVE, AGENTS, "claude-rules")
+HOSTS = (AGENTS, "copilot", "cursor", "claude", "windsurf", "gemini")
+FORMATS = (GROOVE, LOG, SQLITE, *HOSTS, "skills", MARKDOWN, "basic-memory", "mem0")
+TARGETS = (GROOVE, AGENTS, "claude-rules", "cursor", "copilot", "windsurf", "skills")
+MOST = 20_000
 
-_SUFFIXES = {
-    ".json": GROOVE, ".jsonl": LOG, ".db": SQLITE, ".sqlite": SQLITE, ".sqlite3": SQLITE, ".mdc": AGENTS,
-    ".cursorrules": AGENTS,
+_NAMES = {
+    r"(agents|claude|claude\.local|gemini|.*copilot-instructions|.*\.instructions)\.md|.*\.mdc"
+    r"|\.(cursor|windsurf)rules|rules": AGENTS,
+    r"skill\.md|skills": "skills", r".*\.json": GROOVE, r".*\.jsonl": LOG, r".*\.(db|sqlite3?)": SQLITE,
+    r".*\.(md|markdown)": MARKDOWN,
 }  # fmt: skip
-_INSTRUCTIONS = frozenset(("agents.md", "claude.md", "claude.local.md", "gemini.md", ".cursorrules", ".windsurfrules"))
+_OF_AGENTS = ("AGENTS.md", "CLAUDE.md", ".cursor/rules", ".claude/rules", ".github/copilot-instructions.md")
 
 
 dry_option = click.option("--dry-run", is_flag=True, help="Only say what would be done.")
@@ -96,18 +101,22 @@ def undo(call: Call, count: int) -> None:
         "ai-lessons admin export .claude/rules --to claude-rules --project jira-api",
     ],
 )
-@click.argument("file", metavar="FILE", type=click.Path())
+@click.argument("file", metavar="PATH", type=click.Path())
+@click.argument("globs", metavar="[GLOB]...", nargs=-1)
 @click.option("--to", "form", metavar="FORM", type=click.Choice(TARGETS), default=GROOVE, help=f"{', '.join(TARGETS)}.")
-@click.option("--project", metavar="P", help="Only this project; and, of rules, the global ones.")
-def export(call: Call, file: str, form: str, project: str | None) -> None:
-    """Write every entry into one JSON file (- is stdout), or the rules in force into files that agents read.
+@click.option("--project", metavar="P", help="Only this project; and, for agents, what is global.")
+@click.option("--max-chars", "most", metavar="N", type=click.IntRange(min=1), default=MOST, show_default=True,
+              help="For agents: the characters of all that is told.")  # fmt: skip
+def export(call: Call, file: str, globs: tuple[str, ...], form: str, project: str | None, most: int) -> None:
+    """Write every entry into one JSON file (- is stdout), or what is in force into files that agents read.
 
     The JSON is for another machine or another tool: lessons with their statistics, parameters, relations, rules, docs
-    and scripts; no vectors. The rules go between two markers in FILE, or into files of ours in the folder FILE, for
-    people who install nothing: run it again in a hook or in CI to refresh them.
+    and scripts; no vectors. For agents it is the rules in force and the lessons that a person stated, of which a GLOB
+    names the path or title: between two markers in the file PATH, or as files of ours in the folder PATH. Run it again
+    in a hook or in CI to refresh them.
     """
     place = None if file == "-" else call.settings.cwd / Path(file).expanduser()
-    done = library.transfer.export_file(call.library, place, form, project=project)
+    done = library.exporting.export_file(call.library, place, form, project=project, globs=globs, most=most)
     if done.document is not None:
         call.exactly(encode.dump(done.document) + "\n")
         call.note([*done.notes, *(f"left out {path}: {reason}" for path, reason in done.skipped)])
@@ -121,39 +130,42 @@ def export(call: Call, file: str, form: str, project: str | None) -> None:
         "ai-lessons admin import knowledge.json --dry-run",
         "ai-lessons admin import lessons.jsonl --from lessons-jsonl",
         "ai-lessons admin import notes --from markdown --project jira-api",
-        "ai-lessons admin import AGENTS.md",
+        "ai-lessons admin import AGENTS.md --split",
     ],
 )
-@click.argument("file", metavar="FILE", type=click.Path())
+@click.argument("files", metavar="PATH...", nargs=-1, required=True)
 @click.option(
     "--from", "form", metavar="FORM", type=click.Choice(FORMATS), help=f"{', '.join(FORMATS)}; else by the name."
 )
 @click.option("--project", metavar="P", help="Where notes and instructions go (default: global).")
+@click.option("--split", "split_up", is_flag=True, help="Make a rule of each section of a file of instructions.")
 @dry_option
-def import_file(call: Call, file: str, form: str | None, project: str | None, dry_run: bool) -> None:
+def import_files(
+    call: Call, files: tuple[str, ...], form: str | None, project: str | None, split_up: bool, dry_run: bool
+) -> None:
     """Take over what another tool, or another repository, kept. Twice adds nothing; rules become proposals.
 
-    FILE is an export, a log of lessons, a database of the predecessor, a folder of Markdown, or instructions for
-    agents (AGENTS.md, CLAUDE.md, .cursor/rules, or a folder that has them).
+    PATH is an export, a log of lessons, a database of the predecessor, notes, skills, an agent's memories, or its
+    instructions: a file, a folder that has them somewhere, or a quoted glob.
     """
-    place = call.settings.cwd / Path(file).expanduser()
-    form = form or guess(place)
-    done = library.transfer.import_file(call.library, place, form, project=project, dry_run=dry_run)
+    places = library.import_sources.named(files, call.settings.cwd)
+    form = form or guess(places[0])
+    done = library.transfer.import_files(
+        call.library, places, form, project=project, split_up=split_up, dry_run=dry_run
+    )
     call.answer(done, render_transfer.ported)
 
 
 def guess(file: Path) -> str:
     """What a file is by its name. Raises UsageError: the name does not say."""
-    if file.name.lower() in _INSTRUCTIONS or file.name == "rules":
-        return AGENTS
-    if any((file / one).exists() for one in ("AGENTS.md", "CLAUDE.md", ".cursor/rules", ".claude/rules")):
+    found = next((form for names, form in _NAMES.items() if re.fullmatch(names, file.name, re.I)), None)
+    if found is None and any((file / one).exists() for one in _OF_AGENTS):
         raise UsageError(
             f"{file.name!r} has instructions for agents, and may have notes",
             hint=f"say which to take: --from {AGENTS} or --from {MARKDOWN}",
         )
-    if file.is_dir() or file.suffix.lower() in {".md", ".markdown"}:
+    if found is None and file.is_dir():
         return MARKDOWN
-    found = _SUFFIXES.get(file.suffix.lower())
     if found is None:
         raise UsageError(f"{file.name!r} does not say what it is", hint="say it: --from " + "|".join(FORMATS))
     return found

@@ -1,0 +1,170 @@
+"""Notes, skills and memories that other tools keep, as entries: lessons and docs, a skill with its scripts."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from ai_lessons.errors import InvalidEntry, Problem, UsageError
+from ai_lessons.knowledge import frontmatter, layout, markdown, origins
+from ai_lessons.knowledge.agent_rules import matter_of, sections
+from ai_lessons.knowledge.bundle import Bundle, Item, made_id, moment, one_line
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Relation, stated_id
+from ai_lessons.knowledge.frontmatter import read_entry
+from ai_lessons.knowledge.origins import project_of
+from ai_lessons.knowledge.texts import decode, split
+from ai_lessons.knowledge.yaml_edit import REMOVE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+SKILL, MEMORY = "SKILL.md", "MEMORY.md"
+_TEXT_OF_MEMORY = ("memory", "text", "content", "data")
+_WIKI_LINK = re.compile(r"\[\[([^\]|#\n]+)(?:[|#][^\]\n]*)?\]\]")
+_INDEX = re.compile(r"^[ \t]*[-*][ \t]+\[[^\]]*\]\([^)\s]+\.md\)", re.M)
+
+
+def note(name: str, data: bytes, project: str | None, now: datetime) -> Item:
+    """A file, `name` below its folder, as an entry that keeps all it says. Raises InvalidEntry: it cannot be read."""
+    text = decode(data.replace(b"\r\n", b"\n"), name)
+    said = read_entry(f"{GLOBAL_PROJECT}/docs/unversioned/{name.rpartition('/')[2]}", text.encode())
+    if said.kind is Kind.SCRIPT:
+        raise InvalidEntry([Problem(name, "describes a script, which is no Markdown: import that file")])
+    entry_id = stated_id(said.fields.get("id")) or made_id("markdown", name, text)
+    created = frontmatter.stamp(moment(said.fields.get("created") or said.fields.get("date")) or now)
+    title = one_line(said.title) or one_line(name)
+    changes: dict[str, Any] = {"id": entry_id, "kind": said.kind.value, "title": title, "created": created}
+    for key, words in (("tags", said.tags), ("versions", said.versions)):
+        if key in said.fields and not isinstance(said.fields[key], list):
+            changes[key] = sorted(words) or REMOVE
+    where = project or project_of(said.fields.get("project") or GLOBAL_PROJECT)
+    if said.kind is Kind.DOC:
+        path = layout.resource_path(Kind.DOC, where, said.versions, name)
+    elif said.kind is Kind.RULE:
+        path = layout.rule_path(where, title, entry_id)
+    else:
+        path = layout.lesson_path(where, title, entry_id, created)
+    return Item(name, path, markdown.edit(text, changes).encode())
+
+
+def linked_notes(notes: Mapping[str, bytes], project: str | None, now: datetime) -> Bundle:
+    """Notes of basic-memory (path: content) as entries that are linked as `[[Title]]` links them."""
+    items: list[Item] = []
+    faults = []
+    for name, data in notes.items():
+        try:
+            items.append(note(name, data, project, now))
+        except InvalidEntry as error:
+            faults.append((name, error.message))
+    entries = [read_entry(item.path, item.data) for item in items]
+    names = ((said, entry.id) for entry in entries for said in (entry.fields.get("permalink"), entry.title))
+    named = {str(said).casefold(): entry_id for said, entry_id in names if said}
+    linked = []
+    for item, entry in zip(items, entries, strict=True):
+        wanted = (named.get(title.strip().casefold()) for title in _WIKI_LINK.findall(entry.body))
+        links = [{Relation.RELATED_TO.value: one} for one in dict.fromkeys(wanted) if one and one != entry.id]
+        text = markdown.edit(item.data.decode(), {"links": links}) if links and not entry.links else ""
+        linked.append(item._replace(data=text.encode()) if text else item)
+    return Bundle(linked, faults)
+
+
+def memory(name: str, data: bytes, project: str | None, now: datetime) -> Item | None:
+    """What an agent wrote down for itself, as a lesson; None where it only lists its other files.
+
+    Raises InvalidEntry: not text.
+    """
+    text = decode(data.replace(b"\r\n", b"\n"), name)
+    matter, body = split(text)
+    rows = [row for row in body.split("\n") if row.strip() and not row.lstrip().startswith("#")]
+    if not rows or all(map(_INDEX.match, rows)):
+        return None
+    said = {key: values[0] for key, values in matter_of(matter or "").items() if values}
+    stem = name.rpartition("/")[2].removesuffix(".md").replace("_", " ").replace("-", " ")
+    heading = next((one.title for one in sections(body) if one.title), "")
+    title = said.get("description") or said.get("name") or heading or stem
+    return _lesson(name, title, body, project or GLOBAL_PROJECT, now, tags=[said["type"]] if "type" in said else [])
+
+
+def _lesson(where: str, title: str, body: str, project: str, created: datetime, **stated: Any) -> Item:
+    title, stamp = one_line(title), frontmatter.stamp(created)
+    entry_id = made_id("memory", " ".join(body.split()))
+    fields = frontmatter.lesson_fields(entry_id, stamp, title=title, origin="ai", source="observed", **stated)
+    data = markdown.render(fields, frontmatter.body_of(body.strip("\n"))).encode()
+    return Item(where, layout.lesson_path(project, title, entry_id, stamp), data)
+
+
+def memories(text: str, name: str, project: str | None, now: datetime) -> Bundle:
+    """The memories of an export of mem0, as JSON or JSON lines, as lessons; those of a user keep him as their scope.
+
+    Raises InvalidEntry: not such an export.
+    """
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        try:
+            found = [json.loads(row) for row in text.split("\n") if row.strip()]
+        except (ValueError, RecursionError) as error:
+            raise InvalidEntry([Problem(name, "neither JSON nor JSON lines")]) from error
+    for key in ("results", "memories"):
+        found = found.get(key, found) if isinstance(found, dict) else found
+    if not isinstance(found, list):
+        raise InvalidEntry([Problem(name, "no list of memories")])
+    items: list[Item] = []
+    damaged = []
+    for number, one in enumerate(found, 1):
+        where = f"{name}: memory {number}"
+        texts = (one.get(key) for key in _TEXT_OF_MEMORY) if isinstance(one, dict) else ()
+        said = next((text for text in texts if isinstance(text, str) and text.strip()), None)
+        if said is None:
+            damaged.append((where, "it says nothing"))
+            continue
+        try:
+            user = f"{origins.USER}:{one['user_id']}" if one.get("user_id") else None
+            place = origins.place_of(user if user and origins.is_scope(user) else project)
+            tags = one.get("categories") or []
+            items.append(_lesson(
+                where, said.strip().split("\n")[0], said, place.project, moment(one.get("created_at")) or now,
+                scope=place.stated, tags=[str(tag) for tag in tags] if isinstance(tags, list) else [],
+            ))  # fmt: skip
+        except UsageError as error:
+            damaged.append((where, error.message))
+    return Bundle(items, damaged)
+
+
+def skill(
+    name: str, files: Mapping[str, tuple[bytes, bool]], project: str | None, now: datetime
+) -> tuple[list[Item], list[str]]:
+    """A skill as a doc with its scripts and further docs, and the files that are neither.
+
+    `files`: content and whether it is executable, by the path below the skill's folder `name`; one is `SKILL.md`.
+    Raises InvalidEntry: that one is not text.
+    """
+    items, others, links = [], [], []
+    where = project or GLOBAL_PROJECT
+    for file, (data, runs) in files.items():
+        if file == SKILL:
+            continue
+        if layout.is_markdown(file):
+            found = note(f"{name}/{file}", data, where, now)
+            items.append(found)
+            links.append({Relation.HAS_DOC.value: read_entry(found.path, found.data).id})
+        elif b"\0" not in data and (runs or data.startswith(b"#!") or file.startswith("scripts/")):
+            entry_id = made_id("skill", f"{name}/{file}", data.decode("utf-8", "replace"))
+            fields = frontmatter.script_fields(entry_id, frontmatter.stamp(now), title=f"{name}: {file}")
+            side = markdown.render(fields, frontmatter.body_of(frontmatter.description(data))).encode()
+            path = layout.resource_path(Kind.SCRIPT, where, (), f"{name}/{file}")
+            items.append(Item(f"{name}/{file}", path, data, side, runs))
+            links.append({Relation.HAS_SCRIPT.value: entry_id})
+        else:
+            others.append(f"{name}/{file}")
+    text = decode(files[SKILL][0].replace(b"\r\n", b"\n"), f"{name}/{SKILL}")
+    matter, body = split(text)
+    about = next(iter(matter_of(matter or "").get("description", [])), "")
+    first = note(f"{name}/{SKILL}", text.encode(), where, now)
+    changes: dict[str, Any] = {"title": one_line(next(iter(matter_of(matter or "").get("name", [])), name))}
+    changes |= {"links": links} if links else {}
+    said = body if not about or about in body else f"{about}\n\n{body.lstrip()}"
+    whole = markdown.edit(first.data.decode(), changes, frontmatter.body_of(said)).encode()
+    return [first._replace(data=whole), *items], others

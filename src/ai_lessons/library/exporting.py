@@ -1,0 +1,222 @@
+"""Knowledge on its way out: everything as one JSON document, or what agents of other tools read by themselves."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons.errors import AiLessonsError, StorageFailed, UsageError
+from ai_lessons.index.catalog_reading import Filter
+from ai_lessons.knowledge import agent_rules, bundle, frontmatter
+from ai_lessons.knowledge.bundle import Item
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Status
+from ai_lessons.knowledge.origins import USER
+from ai_lessons.library.gate import project_name
+from ai_lessons.library.lessons import is_firm
+from ai_lessons.library.usage import all_events
+from ai_lessons.repository import agent_files
+from ai_lessons.repository.files import replace_file, translated
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from ai_lessons.knowledge.agent_rules import Told
+    from ai_lessons.knowledge.entries import Entry, Light
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.session import RepositorySession
+
+GROOVE, AGENTS, SKILLS = "groove", "agents-md", "skills"
+FORMS = (GROOVE, AGENTS, *agent_rules.RULE_FILES, SKILLS)
+MOST = 20_000  # characters of all that is told, unless the caller says otherwise
+_ONE_FILE = (".md", ".windsurfrules", ".cursorrules")
+"""How a name ends that is one file, where a form could be a folder of rules, too."""
+
+
+class Exported(NamedTuple):
+    """What was given away: `files` (path, what was done), else the `document`, and `skipped` (path, reason)."""
+
+    form: str
+    files: tuple[tuple[str, str], ...]
+    lessons: int = 0
+    rules: int = 0
+    docs: int = 0
+    scripts: int = 0
+    events: int = 0
+    skipped: tuple[tuple[str, str], ...] = ()
+    document: dict[str, Any] | None = None
+    notes: tuple[str, ...] = ()
+
+
+def export_file(
+    library: Library,
+    file: Path | None,
+    form: str = GROOVE,
+    *,
+    project: str | None = None,
+    globs: Sequence[str] = (),
+    most: int = MOST,
+) -> Exported:
+    """Write `groove`, one JSON document (None: hand it back), or rules in force and firm lessons in another form.
+
+    Of those the entries of a project and the global ones whose path or title a glob names, up to `most` characters,
+    the most specific and best proven first. Raises UsageError: no such form. StorageFailed: the place cannot be
+    written, or is no plain file or folder.
+    """
+    parts = library.primary
+    if project:
+        project_name(project)
+    if form not in FORMS:
+        raise UsageError(f"no form {form!r}", hint="one of: " + ", ".join(FORMS))
+    if form == GROOVE:
+        if globs:
+            raise UsageError("groove is everything of a project", hint="leave the globs out, or name a form with --to")
+        return _export_all(parts, file, project)
+    if file is None:
+        raise UsageError(f"{form} is written into files of yours", hint="name the file or folder in place of -")
+    told, left_out = _chosen(parts, project, globs, most)
+    with translated(str(file), writing=True):
+        if form == AGENTS or (form != SKILLS and not file.is_dir() and file.name.endswith(_ONE_FILE)):
+            job, text = ("install", agent_rules.whole(told)) if told else ("uninstall", "")
+            done: tuple[tuple[str, str], ...] = (
+                (str(file), agent_files.carry_out(file, job, text, agent_files.marks(agent_rules.NAME))),
+            )
+        else:
+            done = _folder(file, form, told)
+    rules = sum(entry.kind is Kind.RULE for _, entry in told)
+    return Exported(form, done, len(told) - rules, rules, skipped=tuple(left_out), notes=tuple(parts.notes()))
+
+
+# --- rules in force and firm lessons, for the agents of other tools ---
+
+
+def _chosen(
+    parts: RepositorySession, project: str | None, globs: Sequence[str], most: int
+) -> tuple[list[Told], list[tuple[str, str]]]:
+    """What is told, the global first and each project by its titles, and what there was no room for."""
+    kinds = frozenset({Kind.RULE, Kind.LESSON})
+    wanted = [
+        one
+        for one in parts.current().select(Filter(kinds=kinds, status=None))
+        if (one.kind is Kind.RULE or _is_for_others(one))
+        and (project is None or one.project in {project, GLOBAL_PROJECT})
+        and (not globs or any(fnmatchcase(name, glob) for glob in globs for name in (one.path, one.title)))
+    ]
+    usages = parts.usages.several([one for one in wanted if one.kind is Kind.LESSON])
+
+    def worth(one: Light) -> tuple[bool, bool, bool, float]:
+        proven = usages[one.id].confidence if one.id in usages else 1.0
+        return one.kind is Kind.RULE, one.project != GLOBAL_PROJECT, bool(one.details.get("applies_to")), proven
+
+    wanted.sort(key=lambda one: one.id)
+    wanted.sort(key=worth, reverse=True)
+    parts.expect([one.id for one in wanted])
+    room, told, left_out = most, [], []
+    for one in wanted:
+        entry = parts.load(one.id)[0]
+        size = len(agent_rules.section(one.handle, entry, 3)) + 2
+        if size > room:
+            left_out.append((one.path, f"{size:,} characters, and {room:,} of {most:,} are left (--max-chars)"))
+            continue
+        room -= size
+        told.append((one.handle, entry))
+    told.sort(key=lambda one: (one[1].project != GLOBAL_PROJECT, one[1].project, one[1].title.casefold(), one[1].id))
+    return told, left_out
+
+
+def _is_for_others(lesson: Light) -> bool:
+    """Whether a person stated it, and for more than one person."""
+    said = lesson.details
+    active = said.get("status", Status.ACTIVE) == Status.ACTIVE
+    return active and is_firm(lesson) and not str(said.get("scope", "")).startswith(f"{USER}:")
+
+
+def _folder(folder: Path, form: str, told: Sequence[Told]) -> tuple[tuple[str, str], ...]:
+    """One file each, or one skill a project; files of ours that say what is no longer in force go."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise StorageFailed(f"{folder} is no folder", hint="name a folder such as .claude/rules")
+    if form == SKILLS:
+        projects = dict.fromkeys(entry.project for _, entry in told)
+        wanted = dict(agent_rules.skill(one, [each for each in told if each[1].project == one]) for one in projects)
+        pattern = f"{agent_rules.PREFIX}*/SKILL.md"
+    else:
+        suffix = agent_rules.RULE_FILES[form].suffix
+        wanted = {agent_rules.file_name(one, suffix): agent_rules.rule_file(form, handle, one) for handle, one in told}
+        pattern = f"{agent_rules.PREFIX}*{suffix}"
+    there = {one.relative_to(folder).as_posix() for one in folder.glob(pattern)} if folder.exists() else set()
+    done = [_file(folder / name, wanted.get(name)) for name in [*wanted, *sorted(there - wanted.keys())]]
+    return tuple(done)
+
+
+def _file(file: Path, text: str | None) -> tuple[str, str]:
+    """One file as it shall be (None: gone), and what was done. A file that is not ours as a whole is left alone."""
+    if file.is_symlink() or file.parent.is_symlink():
+        return str(file), "left alone, it is a link"
+    old = file.read_bytes() if file.exists() else None
+    if old is not None and not agent_rules.is_ours(old):
+        return str(file), "left alone, it is not ours"
+    if text is None:
+        file.unlink()
+        return str(file), "removed"
+    if old == text.encode():
+        return str(file), "already there"
+    replace_file(file, text.encode())
+    return str(file), "written" if old is None else "brought up to date"
+
+
+# --- everything ---
+
+
+def _export_all(parts: RepositorySession, file: Path | None, project: str | None) -> Exported:
+    found, skipped = _entries(parts, project)
+    document = _document(parts, found)
+    counts = {f"{kind.value}s": sum(entry.kind is kind for entry, _ in found) for kind in Kind}
+    done: tuple[tuple[str, str], ...] = ()
+    if file is not None:
+        if file.is_symlink() or (file.exists() and not file.is_file()):
+            raise StorageFailed(f"{file} is no plain file", hint="name another file")
+        with translated(str(file), writing=True):
+            there = file.exists()
+            replace_file(file, bundle.dump(document))
+        done = ((str(file), "replaced" if there else "written"),)
+    return Exported(
+        GROOVE, done, **counts, events=len(document["events"]), skipped=tuple(skipped),
+        document=document if file is None else None, notes=tuple(parts.notes()),
+    )  # fmt: skip
+
+
+def _entries(parts: RepositorySession, project: str | None) -> tuple[list[tuple[Entry, Item]], list[tuple[str, str]]]:
+    """Every entry with its file by their ids, and those that cannot be read with the reason."""
+    lights = sorted(parts.current().select(Filter(project=project, status=None)), key=lambda light: light.id)
+    parts.expect([light.id for light in lights])
+    found, skipped = [], []
+    for light in parts.options.each("reading", lights):
+        try:
+            entry, text = parts.load(light.id)
+            place = parts.catalog.locate(light.id)
+            if entry.kind is Kind.RULE:  # as it is in force
+                file = Item("", entry.path, text.encode())
+            elif place.hash is None and place.side_path:  # the script itself lies elsewhere
+                file = Item("", place.side_path, parts.store.read(place.side_path))
+            else:
+                side, data = text.encode() if place.side_path else None, parts.store.read(entry.path)
+                file = Item("", entry.path, data, side, parts.executable(entry.path))
+            found.append((entry, file))
+        except AiLessonsError as error:
+            skipped.append((light.path, error.message))
+    return found, skipped
+
+
+def _document(parts: RepositorySession, found: Sequence[tuple[Entry, Item]]) -> dict[str, Any]:
+    lessons = [(entry, file) for entry, file in found if entry.kind is Kind.LESSON]
+    usages = parts.usages.several(list(parts.catalog.many([entry.id for entry, _ in lessons]).values()))
+    others = ((entry, file) for entry, file in found if entry.kind is not Kind.LESSON)
+    return {
+        "version": bundle.VERSION,
+        "exported_at": frontmatter.stamp(parts.options.now()),
+        "learnings": [bundle.learning(entry, file, usages[entry.id]) for entry, file in lessons],
+        "params": [],  # the events say how they were moved
+        "relations": bundle.relations([entry for entry, _ in found], [entry.id for entry, _ in lessons]),
+        "files": [{"kind": entry.kind.value, **bundle.kept(file)} for entry, file in others],
+        "events": all_events(parts, {entry.id for entry, _ in found}),
+    }
