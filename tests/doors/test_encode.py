@@ -21,7 +21,7 @@ from ai_lessons.library.opened import TierState
 from ai_lessons.library.reports import Imported, Outdated, Promoted, Suggested, Written
 from ai_lessons.library.running import Ran
 from ai_lessons.library.syncing import Conflicts, Resolved, TornEntry
-from ai_lessons.library.transfer import Ported
+from ai_lessons.library.transfer import Ported, Seen
 
 LESSON = Light(
     "01J",
@@ -171,9 +171,10 @@ SHAPED: list[tuple[Any, Any]] = [
      {"tier": "user", "state": "reads", "path": "/p", "why": "why", "hint": "", "url": None}),
     (Ran(LESSON, 1, timed_out=False, stdout="out", stderr="err", omitted=5),
      {"handle": "L-1", "exit_code": 1, "timed_out": False, "stdout": "out", "stderr": "err", "omitted_bytes": 5}),
-    (Ported((WRITTEN,), 0, (("p", "r"),), "c", (), 1, 2, 3, (PROPOSED,)),
+    (Ported((WRITTEN,), 0, (("p", "r"),), "c", (), 1, 2, 3, (PROPOSED,), "B1", (Seen("p", "skipped", "r"),)),
      {"written": [WROTE], "unchanged": 0, "skipped": [{"path": "p", "reason": "r"}], "relations": 1, "params": 2,
-      "events": 3, "queued": [SAID], "commit": "c", "dry_run": False, "notes": []}),
+      "events": 3, "queued": [SAID], "batch": "B1", "commit": "c", "dry_run": False, "notes": [],
+      "seen": [{"where": "p", "became": "skipped", "about": "r"}]}),
     (Exported("f", (("p", "written"),), skipped=(("q", "r"),)),
      {"form": "f", "files": [{"path": "p", "done": "written"}], "lessons": 0, "rules": 0, "docs": 0, "scripts": 0,
       "events": 0, "skipped": [{"path": "q", "reason": "r"}], "notes": []}),

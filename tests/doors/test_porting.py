@@ -32,7 +32,8 @@ def test_an_import_tells_what_it_did_and_what_it_left_out(run: Run, knowledge: P
     assert text.endswith("Nothing was written. Without --dry-run this is what would be done.\n")
     data = json.loads(run("admin", "import", "AGENTS.md", "--json").out)
     assert set(data) == {
-        "written", "unchanged", "skipped", "relations", "params", "events", "queued", "commit", "dry_run", "notes",
+        "written", "unchanged", "skipped", "relations", "params", "events", "queued", "batch", "seen", "commit",
+        "dry_run", "notes",
     }  # fmt: skip
     assert [one["title"] for one in data["queued"]] == ["Build"]
     (knowledge.parent / "bad.json").write_text('{"version": 1, "learnings": [7, 8]}')

@@ -159,7 +159,7 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
     "entries.Light": light,
     "entries.Pattern": pattern,
     "transfer.Ported": lambda value: (
-        keyed(value, "written unchanged skipped relations params events queued commit dry_run notes")
+        keyed(value, "written unchanged skipped relations params events queued batch seen commit dry_run notes")
         | {"skipped": _pairs("path reason", value.skipped)}
     ),
     "lessons.LessonShown": _lesson_shown,

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 HOSTS = {
     "agents-md": r"AGENTS(?:\.override)?\.md",
     "copilot": r"\.github/copilot-instructions\.md|[^/]+\.instructions\.md",
-    "cursor": r"\.cursorrules|[^/]+\.mdc|\.cursor/rules/.+\.mdx?",
+    "cursor": r"[^/]*\.cursorrules|[^/]+\.mdc|\.cursor/rules/.+\.mdx?",
     "claude": r"(?:\.claude/)?CLAUDE(?:\.local)?\.md|\.claude/rules/.+\.md|MEMORY\.md",
-    "windsurf": r"\.windsurfrules|\.windsurf/rules/.+\.md",
+    "windsurf": r"[^/]*\.windsurfrules|\.windsurf/rules/.+\.md",
     "gemini": r"GEMINI\.md",
 }
 """The files of each tool's instructions, as the end of a path. `agents-md` takes in those of all the others."""
