@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from a_server import Reply, Site, serving
 from ai_lessons.doors import agent_hook
 from ai_lessons.doors.cli.commands import Command
 from doors.test_help import COMMANDS
 from doors.world import FILES, PROGRAM, PROPOSAL, Run, environment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 EXAMPLES = [example for command in COMMANDS.values() if isinstance(command, Command) for example in command.examples]
@@ -70,8 +71,18 @@ def project_and_enterprise(
     config.write_text('[enterprise]\nacme = "~/acme"\n')
 
 
+@pytest.fixture
+def site() -> Iterator[Site]:
+    """A web server with one page."""
+    with serving() as one:
+        one.replies["/retries.html"] = Reply(b"<main><h1>Retries</h1><p>The wait doubles.</p></main>")
+        yield one
+
+
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_an_example_runs(example: str, desk: Path, run: Run, request: pytest.FixtureRequest) -> None:
+def test_an_example_runs(
+    example: str, desk: Path, run: Run, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if "R-" in example:
         request.getfixturevalue("proposal")
     for title in ("One", "Two") if "admin undo" in example else ():
@@ -89,6 +100,10 @@ def test_an_example_runs(example: str, desk: Path, run: Run, request: pytest.Fix
     if "index pull" in example:
         assert run("admin", "index", "push", str(desk / "knowledge-index")).code == 0
     example = example.replace("/srv/git", str(desk))
+    if "--url" in example:
+        site = request.getfixturevalue("site")
+        monkeypatch.delenv("AI_LESSONS_OFFLINE")
+        example = f"{example.replace('https://example.org', site.url)} --allow-private"
     words = shlex.split(example)
     if words[0] == "ai-lessons" and not set(words) & {"|", ">>", "<"}:
         done = run(*words[1:])

@@ -121,6 +121,7 @@ class KindFacts(NamedTuple):
 
 REVIEW_KEYS = ("review_by", "reviewed")
 _COPIED = ("source_path", "source_ref", "content_hash")
+_OF_PAGE = ("source_url", "source_date", "etag")
 
 KINDS: Mapping[Kind, KindFacts] = {
     Kind.RULE: KindFacts(
@@ -146,8 +147,8 @@ KINDS: Mapping[Kind, KindFacts] = {
         light=("confidence", "source", "status"), opening="pattern",
     ),
     Kind.DOC: KindFacts(
-        "D", "docs", "Docs (reference):", dict.fromkeys((*_COPIED, "source")), "note", ("(", ")"),
-        versioned=True, if_stated=(*_COPIED, *REVIEW_KEYS),
+        "D", "docs", "Docs (reference):", dict.fromkeys((*_COPIED, *_OF_PAGE, "source")), "note", ("(", ")"),
+        versioned=True, if_stated=(*_COPIED, *_OF_PAGE, *REVIEW_KEYS),
     ),
 }  # fmt: skip
 """Every kind, in the order of the groups of an answer. All other tables by kind derive from this one."""

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Light
 
 OWN_KEYS = frozenset(
-    ("id", "kind", "title", "versions", "tags", "source_path", "source_ref", "content_hash", "created", "links")
-)  # Keys of a doc that are ours to set; a source's own frontmatter keeps the others
+    ("id", "kind", "title", "versions", "tags", "content_hash", "created", "links", "source_path", "source_ref")
+) | {"source_url", "source_date", "etag"}
+"""Keys of a doc that are ours to set; a source's own frontmatter keeps the others."""
 _LINK_TO = {Kind.SCRIPT: Relation.HAS_SCRIPT, Kind.DOC: Relation.HAS_DOC}
 _COMMENT = re.compile(r"\s*(?:#|//|--|;|%|REM\b|::)+!?[ \t]?", re.IGNORECASE)
 _DESCRIBED = 4000

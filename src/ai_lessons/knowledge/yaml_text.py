@@ -11,12 +11,13 @@ from typing import Any
 SORTED_KEYS = frozenset({"tags", "versions", "contexts"})
 """Lists whose order says nothing; kept sorted, because additions in different gaps merge cleanly."""
 
-TIMES = frozenset({"created", "review_by", "reviewed"})
+TIMES = frozenset({"created", "review_by", "reviewed", "source_date"})
 
 KEY_ORDER = (
     "id", "kind", "title", "rationale", "versions", "tags", "confidence", "source", "from", "status", "reason",
-    "promoted_to", "path", "source_path", "source_ref", "content_hash", "interpreter", "created", "category",
-    "review_by", "reviewed", "scope", "contexts", "applies_to", "pattern", "links", "when", "do", "dont", "because",
+    "promoted_to", "path", "source_path", "source_ref", "source_url", "source_date", "etag", "content_hash",
+    "interpreter", "created", "category", "review_by", "reviewed", "scope", "contexts", "applies_to", "pattern",
+    "links", "when", "do", "dont", "because",
 )  # fmt: skip
 """The fixed order of the keys we know, those below `pattern` last. Unknown keys follow in the order they came."""
 

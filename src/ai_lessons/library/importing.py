@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, Problem, UsageError
+from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, Problem, Unreachable, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import frontmatter, layout, markdown
 from ai_lessons.knowledge.cutting import estimate_tokens
@@ -16,7 +17,8 @@ from ai_lessons.knowledge.passages import split
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_scan
 from ai_lessons.library.gate import checked, project_name
-from ai_lessons.library.refreshing import as_doc, refreshed_text, remember_sources, take
+from ai_lessons.library.incoming import as_doc, take, take_page, web
+from ai_lessons.library.refreshing import refreshed_text, remember_sources
 from ai_lessons.library.reports import Imported, PassagePreview
 from ai_lessons.library.running import content, interpreter_of
 from ai_lessons.repository import outside
@@ -28,14 +30,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from ai_lessons.library.incoming import Incoming
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.refreshing import Incoming
     from ai_lessons.library.reports import ResourceDraft
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.outside import Outside
+    from ai_lessons.repository.web import Web
 
 
-_SOURCE = {Kind.DOC: "source_path", Kind.SCRIPT: "path"}  # The key that says where the text of an entry came from
+_SOURCES = {Kind.DOC: ("source_path", "source_url"), Kind.SCRIPT: ("path",)}  # Keys that say where a text came from
+_PAGES_A_COMMIT = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,8 @@ def add_resources(library: Library, draft: ResourceDraft) -> Imported:
     reason; of one file alone it is raised.
     """
     parts = library.primary
+    if draft.urls:
+        return _add_pages(parts, draft)
     files = _files(parts, draft)
     planned: dict[str, Planned] = {}
     skipped: list[tuple[str, str]] = []
@@ -68,6 +74,46 @@ def add_resources(library: Library, draft: ResourceDraft) -> Imported:
             else:
                 planned[one.entry.id] = one
     return _import(parts, draft, planned, skipped, planner.parsed)
+
+
+def _add_pages(parts: RepositorySession, draft: ResourceDraft) -> Imported:
+    """Pages of the web, some in each commit: what is there stays there if the next does not come, and is asked no more.
+
+    A page that is named itself is asked again, unless it is as it was. Raises as `Web.page` where it is one alone.
+    """
+    if draft.paths or draft.kind is not Kind.DOC:
+        raise UsageError("a page is a doc, and is added without files", hint="--type doc --url U")
+    asked = web(parts.options, allow_private=draft.allow_private)
+    maps = [url for url in draft.urls if url.endswith(".xml")]
+    if maps and not draft.recursive:
+        raise UsageError(f"{maps[0]} is a sitemap", hint="add --recursive to take every page in it")
+    named = [url.partition("#")[0] for url in draft.urls if url not in maps]
+    listed = [page for one in maps for page in asked.sitemap(one)]
+    urls = list(dict.fromkeys(named + listed))
+    if draft.title and len(urls) > 1:
+        raise UsageError(f"one title for {len(urls)} pages", hint="leave --title out: each page has its own")
+    done = Imported((), 0, (), None)
+    waiting = iter(parts.options.each("reading", urls))
+    while some := list(islice(waiting, _PAGES_A_COMMIT)):
+        planned: dict[str, Planned] = {}
+        skipped: list[tuple[str, str]] = []
+        with Sources() as sources:
+            planner = Planner(parts, draft, sources)
+            for url in some:
+                try:
+                    one = planner.page(asked, url, again=url in named)
+                except AiLessonsError as error:
+                    if len(urls) == 1:
+                        raise
+                    skipped.append((url, error.message))
+                else:
+                    planned[one.entry.id] = one
+        more = _import(parts, draft, planned, skipped, planner.parsed)
+        done = Imported(
+            done.written + more.written, done.unchanged + more.unchanged, done.skipped + more.skipped,
+            more.commit or done.commit, (*done.notes, *more.notes),
+        )  # fmt: skip
+    return done
 
 
 def _files(parts: RepositorySession, draft: ResourceDraft) -> list[Outside]:
@@ -94,8 +140,8 @@ def _import(
     skipped: Sequence[tuple[str, str]],
     parsed: Mapping[str, tuple[bytes, Entry]],
 ) -> Imported:
-    places = ((one.entry.id, one.entry.fields.get(_SOURCE[one.entry.kind])) for one in planned.values())
-    sources = [(entry_id, str(place)) for entry_id, place in places if place]
+    entries = [one.entry for one in planned.values()]
+    sources = [(one.id, str(one.fields[key])) for one in entries for key in _SOURCES[one.kind] if one.fields.get(key)]
     fresh = [one for one in planned.values() if one.changes]
     if not fresh:
         remember_sources(parts, sources)
@@ -131,9 +177,10 @@ class Planner:
         self.parsed: dict[str, tuple[bytes, Entry]] = {}
         docs = parts.current().select(Filter(kinds=frozenset({Kind.DOC}), status=None))
         self._known = {
-            (str(light.details["source_path"]), frozenset(light.versions)): light
+            (str(light.details[key]), frozenset(light.versions)): light
             for light in docs
-            if light.details.get("source_path")
+            for key in _SOURCES[Kind.DOC]
+            if light.details.get(key)
         }
 
     def plan(self, file: Outside) -> Planned:
@@ -147,12 +194,26 @@ class Planner:
         came = take(file, self._sources, self._parts.options.limits)
         return self._script(came) if self._draft.kind is Kind.SCRIPT else self._doc(came)
 
+    def page(self, asked: Web, url: str, *, again: bool) -> Planned:
+        """What the page becomes; one that is here already is asked for only `again`. Raises as `take_page`."""
+        known = self._known.get((url, frozenset(self._versions)))
+        there = self._parts.load(known.id)[0] if known else None
+        if there and not again:
+            return Planned(there, ())
+        came = take_page(asked, url, there.fields if there else {}, self._now)
+        if came is None and there:
+            return Planned(there, ())
+        if came is None:
+            raise Unreachable(f"{url}: the server says that it has not changed, and it is not here")
+        return self._doc(came)
+
     def _home(self, came: Incoming, name: str) -> str:
-        project = self._draft.project or self._sources.project(came.file.path) or GLOBAL_PROJECT
+        project = self._draft.project or (self._sources.project(came.file.path) if came.source_path else None)
+        project = project or GLOBAL_PROJECT
         return layout.resource_path(self._draft.kind, project, self._versions, name)
 
     def _doc(self, came: Incoming) -> Planned:
-        known = self._known.get((came.source_path, frozenset(self._versions)))
+        known = self._known.get((came.source, frozenset(self._versions)))
         if known is not None:  # it is brought up to date, its identity stays
             entry, old = self._parts.load(known.id)
             new = refreshed_text(old, entry, came, self._new_words(entry, came.data))
@@ -162,7 +223,7 @@ class Planner:
         foreign = {k: v for k, v in source.fields.items() if k not in frontmatter.OWN_KEYS}
         fields = frontmatter.doc_fields(
             frontmatter.new_id(self._now), frontmatter.stamp(self._now), title=self._draft.title or source.title,
-            source_path=came.source_path, source_ref=came.source_ref, content_hash=came.hash,
+            source_path=came.source_path, source_ref=came.source_ref, content_hash=came.hash, **came.said,
             versions=self._versions, tags=sorted({*self._draft.tags, *source.tags}),
         )  # fmt: skip
         name = came.file.name if layout.is_markdown(came.file.name) else came.file.name + ".md"

@@ -1,25 +1,22 @@
-"""One file on its way in: its bytes and where it came from; docs read again from there, in one commit."""
+"""Docs and scripts read again from where they came, in one commit."""
 
 from __future__ import annotations
 
 import difflib
 import os
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Refused, UsageError
+from ai_lessons.errors import AiLessonsError, NotFound, Refused, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import frontmatter, layout, markdown
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind
-from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.knowledge.texts import decode
+from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.yaml_edit import REMOVE
 from ai_lessons.library import packages, secret_scan
 from ai_lessons.library.gate import checked
+from ai_lessons.library.incoming import as_doc, is_url, take, take_page, web
 from ai_lessons.library.reports import Refreshed
-from ai_lessons.repository import outside
 from ai_lessons.repository.outside import Outside, expanded
 from ai_lessons.repository.sources import Sources
 from ai_lessons.repository.store import Change, blob_id
@@ -29,15 +26,21 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
+    from ai_lessons.library.incoming import Incoming
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.options import Limits
     from ai_lessons.library.session import RepositorySession
+    from ai_lessons.repository.web import Web
 
 SOURCE = "source"
 
 
 def refresh(
-    library: Library, refs: Sequence[str], *, every: bool = False, allow_secrets: Sequence[tuple[str, str]] = ()
+    library: Library,
+    refs: Sequence[str],
+    *,
+    every: bool = False,
+    allow_secrets: Sequence[tuple[str, str]] = (),
+    allow_private: bool = False,
 ) -> tuple[Refreshed, ...]:
     """Read docs again from where they came, in one commit; `every` means all that name a source.
 
@@ -56,9 +59,11 @@ def refresh(
         lights = list({light.id: light for light in map(parts.resolve, refs)}.values())
     looked: list[tuple[Refreshed, Change | None]] = []
     with Sources() as sources:
+        pages = any(is_url(source_of(parts, one) or "") for one in lights)
+        asked = web(parts.options, allow_private=allow_private) if pages else None
         for light in parts.options.each("refreshing", lights):
             try:
-                looked.append(_look_at(parts, sources, light, allow_secrets))
+                looked.append(_look_at(parts, sources, asked, light, allow_secrets))
             except AiLessonsError as error:
                 if not every:
                     raise
@@ -79,20 +84,27 @@ def refresh(
 
 
 def _look_at(
-    parts: RepositorySession, sources: Sources, light: Light, allow: Sequence[tuple[str, str]]
+    parts: RepositorySession, sources: Sources, asked: Web | None, light: Light, allow: Sequence[tuple[str, str]]
 ) -> tuple[Refreshed, Change | None]:
     entry, old = parts.load(light.id)
     source = source_of(parts, light)
     if not source:
         raise NotFound("source of", light.handle, hint="only docs from a file, and scripts in place, can be refreshed")
-    path = expanded(source)
-    outside = Outside(allow_source(parts, light, source), path.name)
-    came = take(outside, sources, parts.options.limits, source)
+    real = allow_source(parts, light, source)
+    answer = Refreshed(light.handle, light.title, light.path)
+    if asked is not None and is_url(source):
+        page = take_page(asked, source, entry.fields, parts.options.now())
+        if page is None:
+            return answer, None
+        came, path = page, page.file.path
+    else:
+        path = expanded(source)
+        came = take(Outside(real, path.name), sources, parts.options.limits, source)
     old_ref = entry.fields.get("source_ref")
     # uncommitted changes there (`-dirty`) are no move
     heads = [str(ref).partition("-")[0] for ref in (old_ref, came.source_ref) if ref]
     warning = "its source's repository has moved on" if len(set(heads)) > 1 else ""
-    answer = Refreshed(light.handle, light.title, light.path, old_ref=old_ref, new_ref=came.source_ref, warning=warning)
+    answer = answer._replace(old_ref=old_ref, new_ref=came.source_ref, warning=warning)
     if entry.fields.get("content_hash") == came.hash:
         return answer, None
     body = _text_of(entry, path, came.data)
@@ -105,9 +117,9 @@ def _look_at(
 
 
 def source_of(parts: RepositorySession, light: Light) -> str | None:
-    """The file that a doc is a snapshot of, or where a script is kept in place; None for anything else."""
+    """The file or page that a doc is a snapshot of, or where a script is kept in place; None for anything else."""
     if light.kind is Kind.DOC:
-        found = light.details.get("source_path")
+        found = light.details.get("source_path") or light.details.get("source_url")
     else:
         found = light.details.get("path") if light.kind is Kind.SCRIPT and not parts.store.exists(light.path) else None
     return str(found) if found else None
@@ -157,8 +169,8 @@ def _source_mark(entry_id: str, source: str) -> str:
 
 
 def _real(source: str) -> str:
-    """The file that a path leads to, without links; a path that no file can have leads to itself."""
-    return source if "\0" in source else os.path.realpath(expanded(source))
+    """The file that a path leads to, without links; a page, and a path that no file can have, lead to themselves."""
+    return source if "\0" in source or is_url(source) else os.path.realpath(expanded(source))
 
 
 def refreshed_text(old: str, entry: Entry, came: Incoming, more: Mapping[str, Any]) -> str:
@@ -169,46 +181,10 @@ def refreshed_text(old: str, entry: Entry, came: Incoming, more: Mapping[str, An
     new = old
     if entry.fields.get("content_hash") != came.hash:
         said = {**more, "content_hash": came.hash, "source_ref": came.source_ref or REMOVE}
+        said |= {key: value or REMOVE for key, value in came.said.items()}
         new = markdown.edit(old, said, _text_of(entry, came.file.path, came.data))
     elif more:
         new = markdown.edit(old, dict(more))
     if new != old:
         checked(_file_of(entry), new.encode(), was=entry)
     return new
-
-
-@dataclass(frozen=True, slots=True)
-class Incoming:
-    """One file as it came: its bytes, and what is known of where it came from."""
-
-    file: Outside
-    data: bytes
-    executable: bool
-    source_path: str
-    source_ref: str | None
-
-    @property
-    def hash(self) -> str:
-        """What `content_hash` says of a snapshot of these bytes."""
-        return f"sha256:{sha256(self.data).hexdigest()}"
-
-
-def take(file: Outside, sources: Sources, limits: Limits, source_path: str | None = None) -> Incoming:
-    """Read a file of the caller's, which its snapshot may name already. Raises as `outside.read`; Refused."""
-    limits.refuse_place(file.path)
-    data, executable = outside.read(file.path)
-    limits.refuse_content(file.path, data)
-    path, home = file.path, Path.home()
-    portable = f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else str(path)
-    return Incoming(file, data, executable, source_path or portable, sources.ref(path, data))
-
-
-def as_doc(path: Path, data: bytes) -> Entry:
-    """A source as an entry; frontmatter that cannot be read is text. Raises InvalidEntry: not text."""
-    name = path.name if path.name.lower().endswith(layout.DOC_SUFFIXES) else f"{path.name}.txt"
-    unix = data.replace(b"\r\n", b"\n")
-    try:
-        return read_entry(layout.resource_path(Kind.DOC, GLOBAL_PROJECT, (), name), unix)
-    except InvalidEntry:
-        text = decode(unix, str(path))
-        return Entry("", Kind.DOC, path.stem, "", GLOBAL_PROJECT, body=text)

@@ -169,10 +169,13 @@ class LessonDraft(NamedTuple):
 
 
 class ResourceDraft(NamedTuple):
-    """What to import: `paths` are files, folders (with `recursive`) or globs of the caller's file system."""
+    """What to import: `paths` are files, folders (with `recursive`) or globs of the caller's file system.
+
+    `urls` are pages, or (with `recursive`) sitemaps; of private addresses only with `allow_private`.
+    """
 
     kind: Kind
-    paths: Sequence[str]
+    paths: Sequence[str] = ()
     title: str | None = None
     versions: Sequence[str] = ()
     project: str | None = None
@@ -180,6 +183,8 @@ class ResourceDraft(NamedTuple):
     recursive: bool = False
     in_place: bool = False
     allow_secrets: Sequence[tuple[str, str]] = ()
+    urls: Sequence[str] = ()
+    allow_private: bool = False
 
 
 @dataclass(frozen=True, slots=True)

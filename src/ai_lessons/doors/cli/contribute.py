@@ -206,6 +206,7 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
         'ai-lessons contribute add-resource --type doc --path WorkflowsApi.md --title "Workflows API" --version v3',
         "ai-lessons contribute add-resource --type script --path update-workflow.sh --version v2 --version v3",
         "ai-lessons contribute add-resource --type doc --path notes --recursive --project notes",
+        "ai-lessons contribute add-resource --type doc --url https://example.org/retries.html",
     ],
     tool=Tool(
         "add_resource",
@@ -217,7 +218,9 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
     ),
 )
 @click.option("--type", "kind", type=options.RESOURCES, required=True, help="A doc is copied, a script can be run.")
-@options.several("--path", "paths", metavar="P", type=options.FILE_NAME, required=True, text="File, folder or glob;")
+@options.several("--path", "paths", metavar="P", type=options.FILE_NAME, text="File, folder or glob;")
+@options.several("--url", "urls", metavar="U", text="Page of the web, or sitemap with --recursive;")
+@click.option("--allow-private", is_flag=True, help="Also pages of this machine and its network.")
 @click.option("--title", metavar="T", help="Default: the first heading, else the file name.")
 @options.version_option
 @options.project_option
@@ -227,13 +230,20 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
 @click.option("--preview", is_flag=True, help="Only show how the text would be split.")
 @options.allow_secret_option
 def add_resource(call: Call, /, kind: str, preview: bool, **given: Any) -> None:
-    """Add docs or scripts: a snapshot with the commit that it was taken from."""
+    """Add docs or scripts: a snapshot with the commit, or the date, that it was taken from.
+
+    HTML, PDF and Word documents become Markdown; that and --url need the extra `ai-lessons[intake]`.
+    """
     draft = ResourceDraft(kind=Kind(kind), **given)
+    if not (draft.paths or draft.urls):
+        raise UsageError("nothing is named to add", hint="--path P, or --url U")
     if preview:
         call.answer(library.importing.preview(call.library, draft), render_jobs.previews)
     else:
         done = library.importing.add_resources(call.library, draft)
-        one_file = len(draft.paths) == 1 and not draft.recursive and not set(draft.paths[0]) & set("*?[")
+        one_file = (
+            len([*draft.paths, *draft.urls]) == 1 and not draft.recursive and not set("".join(draft.paths)) & set("*?[")
+        )
         if one_file and len(done.written) == 1 and not call.tool:
             call.answer(done.written[0], render_jobs.written)
         else:
@@ -264,12 +274,13 @@ def add_package(call: Call, names: tuple[str, ...], locked: str | None) -> None:
 )
 @click.argument("refs", metavar="[ID]...", nargs=-1, shell_complete=IDS)
 @click.option("--all", "every", is_flag=True, help="Every doc that has a source.")
+@click.option("--allow-private", is_flag=True, help="Also pages of this machine and its network.")
 @options.allow_secret_option
-def refresh_resource(call: Call, refs: tuple[str, ...], every: bool, allow_secrets: Sequence[tuple[str, str]]) -> None:
+def refresh_resource(call: Call, refs: tuple[str, ...], every: bool, **given: Any) -> None:
     """Read docs again from where they came; says when that place has moved on."""
     if bool(refs) == every:
         raise UsageError("name the docs, or give --all", hint="ai-lessons recall list --type doc")
-    done = library.refreshing.refresh(call.library, refs, every=every, allow_secrets=allow_secrets)
+    done = library.refreshing.refresh(call.library, refs, every=every, **given)
     call.answer(done, render_jobs.refreshed)
 
 

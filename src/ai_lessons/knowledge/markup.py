@@ -1,0 +1,60 @@
+"""Texts in another markup as Markdown, as far as passages need it: headings and code. All else stays as it is written.
+
+reStructuredText is not rendered: docutils leaves out what stands below a directive that it does not know, and those of
+Sphinx are what most docs are made of. For AsciiDoc there is no converter in Python.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from ai_lessons.errors import InvalidEntry, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_RST_TITLE = re.compile(r"^(?:(([^\w\s])\2+)[ \t]*\n)?(?![ \t])([^\n]*\w[^\n]*)\n(([^\w\s])\5+)[ \t]*$", re.M)
+_ADOC_TITLE = re.compile(r"^(={1,6})[ \t]+(?=\S)", re.M)
+_ADOC_CODE = re.compile(r"^(?:\[source,[ \t]*(\w+)[^\n]*\]\n)?(-{4,}|\.{4,})\n(.*?)^\2[ \t]*$", re.M | re.S)
+
+
+def rst(text: str) -> str:
+    """Titles that are underlined become headings, of a level for each sort of line in the order of their coming."""
+    levels: list[tuple[bool, str]] = []
+
+    def heading(found: re.Match[str]) -> str:
+        over, title, under = found[1], found[3].rstrip(), found[4]
+        if len(under) < len(title.strip()) or (over and over != under):
+            return found[0]
+        kind = (bool(over), under[0])
+        if kind not in levels:
+            levels.append(kind)
+        return f"{'#' * min(levels.index(kind) + 1, 6)} {title.strip()}"
+
+    return _RST_TITLE.sub(heading, text)
+
+
+def adoc(text: str) -> str:
+    """Titles become headings, and blocks of code are fenced."""
+    fenced = _ADOC_CODE.sub(lambda found: f"```{found[1] or ''}\n{found[3]}```", text)
+    parts = re.split(r"(^```.*?^```$)", fenced, flags=re.M | re.S)  # every second one is code
+    parts[::2] = [_ADOC_TITLE.sub(lambda found: "#" * len(found[1]) + " ", part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def notebook(text: str) -> str:
+    """The cells of a Jupyter notebook, code in fences, without output. Raises InvalidEntry: it is none."""
+    try:
+        found: Any = json.loads(text)
+        language = found.get("metadata", {}).get("language_info", {}).get("name", "")
+        cells = [(one["cell_type"], "".join(one["source"])) for one in found["cells"]]
+    except (ValueError, RecursionError, AttributeError, KeyError, TypeError) as error:
+        raise InvalidEntry([Problem("notebook", "not a Jupyter notebook of version 4")]) from error
+    shown = (f"```{language}\n{said}\n```" if kind == "code" else said for kind, said in cells if said.strip())
+    return "\n\n".join(shown) + "\n"
+
+
+MARKUPS: dict[str, Callable[[str], str]] = {".rst": rst, ".adoc": adoc, ".asciidoc": adoc, ".ipynb": notebook}
+"""By how the name of a file ends."""

@@ -1,0 +1,72 @@
+"""A web server of a test, on this machine."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Reply(NamedTuple):
+    """What the server says to one path. With an `etag` it says 304 to who names it; `endless` never stops."""
+
+    body: bytes = b""
+    kind: str = "text/html; charset=utf-8"
+    status: int = 200
+    etag: str = ""
+    modified: str = ""
+    location: str = ""
+    endless: bool = False
+
+
+class Site:
+    """Replies by path, which a test may change, and what was asked in order."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.replies: dict[str, Reply] = {}
+        self.asked: list[str] = []
+
+
+@contextmanager
+def serving() -> Iterator[Site]:
+    """A site on a port of its own, until the block ends."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            site.asked.append(self.path)
+            reply = site.replies.get(self.path, Reply(status=404))
+            same = reply.etag and self.headers["If-None-Match"] == reply.etag
+            same = same or (reply.modified and self.headers["If-Modified-Since"] == reply.modified)
+            self.send_response(304 if same else reply.status)
+            said = {"Content-Type": reply.kind, "ETag": reply.etag, "Last-Modified": reply.modified}
+            for name, value in (said | {"Location": reply.location}).items():
+                if value:
+                    self.send_header(name, value)
+            self.end_headers()
+            while reply.endless:
+                try:
+                    self.wfile.write(b"x" * (1 << 20))
+                except OSError:
+                    return
+            if not same:
+                self.wfile.write(reply.body)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    site = Site(f"http://127.0.0.1:{server.server_port}")
+    thread.start()
+    try:
+        yield site
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
