@@ -235,6 +235,9 @@ def test_a_script_that_stays_where_it_is_is_read_again_when_it_changes(world: Wo
         (source / "run.sh").write_text(f"#!/bin/sh\n# Rotates the {word} keys.\n")
         (stale,) = health.stale(world.library.primary)
         assert stale.handle == made.handle
+        told = f"[{made.handle}] {stale.reason}"
+        assert told in world.search(made.title).notes
+        assert told in browsing.show(world.library, made.handle).notes
         again()
         assert list(health.stale(world.library.primary)) == []
         assert world.search(f"{word} keys").scripts[0].entry.snippet == f"Rotates the {word} keys."

@@ -46,10 +46,18 @@ def show(opened: Library, ref: str, *, section: int | None = None, heading: str 
         related=_neighbours(opened.reading.catalog, light.id, 1),
         sections=tuple(Section(s.number, s.heading, s.level, s.end - s.start + 1) for s in found),
         section=chosen.number if chosen else None,
-        notes=parts.rules.notes if light.kind is Kind.RULE else (),
+        notes=parts.rules.notes if light.kind is Kind.RULE else tuple(_told_of_script(opened, light)),
         approval=library.provenance.approval_of(parts, light) if light.kind is Kind.RULE else None,
         usage=parts.usages.of(light) if light.kind is Kind.LESSON else None,
     )
+
+
+def _told_of_script(opened: Library, light: Light) -> list[str]:
+    if not light.details.get("path"):
+        return []
+    from ai_lessons.library.health import told_of_scripts
+
+    return told_of_scripts(opened, [light])
 
 
 def list_entries(

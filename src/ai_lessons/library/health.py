@@ -23,8 +23,9 @@ from ai_lessons.repository.loose_files import loose
 from ai_lessons.repository.store import AUTOCOMMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
 
@@ -195,24 +196,35 @@ def stats(library: Library) -> Stats:
 def stale(parts: RepositorySession) -> Iterator[Stale]:
     """Scripts whose file outside the repository changed since it was read, or is gone."""
     for light in parts.current().select(Filter(kinds=frozenset({Kind.SCRIPT}), status=None)):
-        where = light.details.get("path")
-        if not where or parts.store.exists(light.path):
-            continue
-        file = Path(os.path.expanduser(str(where)))
-        if not file.is_file():
-            yield Stale(light.handle, light.title, str(file), "gone")
-        elif light.details.get("content_hash") and is_known_source(parts, light.id, str(where)):
-            try:
-                same = f"sha256:{sha256(outside.read(file)[0]).hexdigest()}" == light.details["content_hash"]
-            except AiLessonsError as error:
-                yield Stale(light.handle, light.title, str(file), error.message)
-                continue
-            if not same:
-                reason = f"changed since it was read: ai-lessons contribute refresh-resource {light.handle}"
-                yield Stale(light.handle, light.title, str(file), reason)
-        elif (changed := file.stat().st_mtime) > (parts.store.root / f"{light.path}.md").stat().st_mtime:
-            reason = f"changed {datetime.fromtimestamp(changed, UTC):%Y-%m-%d %H:%M} UTC, after its description"
-            yield Stale(light.handle, light.title, str(file), reason)
+        if reason := _moved_on(parts, light):
+            yield Stale(light.handle, light.title, os.path.expanduser(str(light.details["path"])), reason)
+
+
+def told_of_scripts(library: Library, lights: Iterable[Light]) -> list[str]:
+    """A sentence about each of these scripts whose file outside the repository is no longer the one that was read."""
+    kept = [one for one in lights if one.kind is Kind.SCRIPT and one.details.get("path")]
+    found = ((one, _moved_on(*library.holding(one.id))) for one in kept)
+    return [f"[{one.handle}] {reason}" for one, reason in found if reason]
+
+
+def _moved_on(parts: RepositorySession, light: Light) -> str:
+    """What became of a script that is kept elsewhere; empty where it is as it was, or kept here."""
+    where = light.details.get("path")
+    if not where or parts.store.exists(light.path):
+        return ""
+    file = Path(os.path.expanduser(str(where)))
+    if not file.is_file():
+        return "gone"
+    if light.details.get("content_hash") and is_known_source(parts, light.id, str(where)):
+        try:
+            same = f"sha256:{sha256(outside.read(file)[0]).hexdigest()}" == light.details["content_hash"]
+        except AiLessonsError as error:
+            return error.message
+        refresh = f"changed since it was read: ai-lessons contribute refresh-resource {light.handle}"
+        return "" if same else refresh
+    changed = file.stat().st_mtime
+    late = changed > (parts.store.root / f"{light.path}.md").stat().st_mtime
+    return f"changed {datetime.fromtimestamp(changed, UTC):%Y-%m-%d %H:%M} UTC, after its description" if late else ""
 
 
 def params(library: Library, name: str | None = None) -> tuple[Parameter, ...]:

@@ -54,6 +54,11 @@ def search(library: Library, query: Query) -> Answer:
     known = (
         find(parts, asked._replace(kinds=frozenset(), plain=True)).known if asked.kinds and asked.text else answer.known
     )
+    if any(hit.entry.details.get("path") for hit in answer.hits):
+        from ai_lessons.library.health import told_of_scripts
+
+        moved = told_of_scripts(library, [hit.entry for hit in answer.hits])
+        answer = answer._replace(notes=(*answer.notes, *moved))
     return answer._replace(
         prompt=gap_prompt({kind.folder: kind in known for kind in KINDS}),
         approvals=approvals_of(parts, (hit.entry for hit in answer.rules)) if query.approvals else {},
