@@ -91,7 +91,7 @@ def test_a_name_that_was_given_to_the_agent_comes_before_that_of_its_host(home: 
 def test_lessons_are_promoted_into_the_agent_hosts_folders_unless_others_are_named(home: Path, work: Path) -> None:
     environ = {"HOME": str(home)}
     found = load(environ, work)
-    assert (found.skills_dir, found.tools_dir) == (home / ".claude/skills", home / ".claude/tools")
+    assert (found.skills_dir, found.tools_dir) == (home / ".claude/skills", home / ".claude/rules")
     assert found.lesson_log == home / ".claude/lessons/lessons.jsonl"
     found = load(environ | {"CLAUDE_CONFIG_DIR": "/srv/claude"}, work)
     assert (str(found.skills_dir), str(found.lesson_log)) == ("/srv/claude/skills", "/srv/claude/lessons/lessons.jsonl")

@@ -134,7 +134,7 @@ def load(
         folders=places,
         cwd=here,
         skills_dir=folder("skills_dir") or claude / "skills",
-        tools_dir=folder("tools_dir") or claude / "tools",
+        tools_dir=folder("tools_dir") or claude / "rules",
         lesson_log=claude / "lessons" / "lessons.jsonl",
         index_dir=environ.get("AI_LESSONS_INDEX_DIR") or _text(table, "index_dir", file),
         model_dir=folder("model_dir"),

@@ -203,7 +203,7 @@ def test_a_wrong_lesson_is_deleted_and_kept(three: Shell, command: str, reason: 
     ("command", "file"),
     [
         ("lesson promote 002 --to=skill/config-edit   # Add to skill", "skills/config-edit/SKILL.md"),
-        ("lesson promote 002 --to=tool/tmux           # Add to tool context", "tools/tmux.md"),
+        ("lesson promote 002 --to=tool/tmux           # Add to tool context", "rules/tmux.md"),
     ],
 )
 def test_a_lesson_is_promoted_once(three: Shell, hermetic: Path, command: str, file: str) -> None:
@@ -387,7 +387,7 @@ def test_json_is_printed_wherever_data_is(three: Shell) -> None:
     assert data("lesson search snapshot")["lessons"][0]["handle"] == three.numbers["003"]
     promoted = data("lesson promote 002 --to tool/tmux")
     assert promoted["change"] == "promoted"
-    assert promoted["target"].endswith("/.claude/tools/tmux.md")
+    assert promoted["target"].endswith("/.claude/rules/tmux.md")
     wrong = data("lesson wrong 003")
     assert {"id", "handle", "path", "commit", "change"} == set(wrong)
 

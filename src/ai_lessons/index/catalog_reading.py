@@ -216,8 +216,8 @@ class CatalogReader:
         return dict(self._rows(f"{query} WHERE {_BY_IDS}", (json.dumps(list(ids)),)))
 
     def failures(self) -> list[tuple[str, Shape]]:
-        """The id of every active entry that keeps a failure, and its shape: one row for each failure."""
-        query = "SELECT id, words FROM failures JOIN shown USING (key) WHERE status = 'active'"
+        """The id of every entry that keeps a failure and is not wrong, and its shape: one row for each failure."""
+        query = "SELECT id, words FROM failures JOIN shown USING (key) WHERE status <> 'wrong'"
 
         def look() -> list[tuple[str, Shape]]:
             rows = self._rows(query)

@@ -127,8 +127,9 @@ def _chosen(
 def _is_for_others(lesson: Light) -> bool:
     """Whether a person stated it, and for more than one person."""
     said = lesson.details
-    active = said.get("status", Status.ACTIVE) == Status.ACTIVE
-    return active and is_firm(lesson) and not str(said.get("scope", "")).startswith(f"{USER}:")
+    return (
+        said.get("status") != Status.WRONG and is_firm(lesson) and not str(said.get("scope", "")).startswith(f"{USER}:")
+    )
 
 
 def _folder(folder: Path, form: str, told: Sequence[Told]) -> tuple[tuple[str, str], ...]:

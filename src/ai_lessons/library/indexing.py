@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 _PLACE = "search.index"  # What kind of thing is agreed to, in the list of what this user trusts
 
-_HIDDEN = tuple(status for status in Status if status is not Status.ACTIVE)
-
 SEARCH_SECONDS = 1.5  # Embedding time that one search may spend on what is missing; the rest waits for the next one
 
 
@@ -151,7 +149,7 @@ class Indexing:
     def _fingerprints(self) -> Mapping[str, str]:
         cut, catalog = str(self._parts.reading_config.chunking), self._parts.catalog
         # what must not be found is not indexed: else it would take the places of what should be
-        hidden = {light.id for status in _HIDDEN for light in catalog.select(Filter(status=status))}
+        hidden = {light.id for light in catalog.select(Filter(status=Status.WRONG))}
         prints = catalog.fingerprints()
         return {entry: f"{text} {meta} {cut}" for entry, text, meta in prints if entry not in hidden}
 

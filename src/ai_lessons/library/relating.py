@@ -127,7 +127,7 @@ def superseded(parts: Reading) -> frozenset[str]:
 
 
 def _is_active(light: Light) -> bool:
-    return light.details.get("status", Status.ACTIVE) in {Status.ACTIVE, None}
+    return light.details.get("status") != Status.WRONG
 
 
 def contradictions(parts: Reading, lights: Iterable[Light]) -> list[tuple[Light, Light]]:

@@ -306,8 +306,8 @@ def _hits(
 
 
 def _passes(light: Light, query: Query, aliases: Mapping[str, str]) -> bool:
-    """Whether it is active, of a scope that is asked for, and, as a rule, of a context that is."""
-    active = light.details.get("status", "active") in {"active", None}
+    """Whether it is not wrong, of a scope that is asked for, and, as a rule, of a context that is."""
+    active = light.details.get("status") != "wrong"
     in_scope = not query.scopes or light.details.get("scope", "") in query.scopes
     in_context = light.kind is not Kind.RULE or not query.context_tags or belongs(light, query, aliases)
     return active and in_scope and in_context
