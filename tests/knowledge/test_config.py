@@ -17,7 +17,7 @@ from ai_lessons.knowledge.config import (
     unknown_keys,
     values_of,
 )
-from ai_lessons.knowledge.governance import FromContext, Outbound, Personal, Policies
+from ai_lessons.knowledge.governance import Policies
 
 FILE = """\
 # Shared with everybody.
@@ -61,7 +61,7 @@ def test_every_setting_is_read_listed_and_named() -> None:
         approval_require="signed",
         approval_distinct=True,
         approval_threshold=2,
-        governance=Policies(Outbound.ALLOW_ALL, FromContext.ALLOW, Personal.BLOCK),
+        governance=Policies("allow_all", "allow", "block"),
         events=False,
         model="other/model",
         chunking=Chunking(100, 200, 50, code_whole=False),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import Entry, Kind
-from ai_lessons.knowledge.governance import Policies, Policy, PolicyVerdict
+from ai_lessons.knowledge.governance import FROM_CONTEXT, OUTBOUND, PERSONAL, Policies, PolicyVerdict
 from ai_lessons.knowledge.passages import code_blocks
 from ai_lessons.library import browsing, editing, governing, importing, promoting, proposing, review
 from ai_lessons.library.governing import Move, allow, governed, request_release, ruling
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 ACME, BETA = "enterprise:acme", "enterprise:beta"
 CODE = "Do this:\n\n```sh\nrun --it\n```\n"
-POLICIES = {"outbound": Policy.OUTBOUND, "context": Policy.FROM_CONTEXT, "personal": Policy.PERSONAL}
+POLICIES = {"outbound": OUTBOUND, "context": FROM_CONTEXT, "personal": PERSONAL}
 
 
 @dataclass
@@ -228,7 +228,7 @@ class TestWhereThePolicyStands:
     def test_what_means_nothing_is_the_strictest(self, company: Company) -> None:
         company.state(outbound="allow", context="allow")
         at = governed(company.tiers(), ACME)
-        assert at.policies == Policies()._replace(outbound="block_all", from_context="allow")  # type: ignore[arg-type]
+        assert at.policies == Policies("block_all", "allow")
         assert at.notes == ("governance.outbound_policy cannot be 'allow', so block_all holds",)
         with pytest.raises(Refused, match=r"is block_all \(governance.outbound_policy cannot be 'allow', so block_all"):
             allow(company.tiers(), move())

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import InvalidEntry, Problem, UnsupportedRepository, UsageError
-from ai_lessons.knowledge.governance import VALUES, Policies
+from ai_lessons.knowledge.governance import GROUP, VALUES, Policies
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.knowledge.markdown import parse_mapping
 from ai_lessons.knowledge.texts import BOM
@@ -125,10 +125,7 @@ KEYS: Mapping[str, Key] = {
     "approval.require": _words("approval_require", {word: word for word in ("merge", "forge", "signed")}),
     "approval.distinct": _words("approval_distinct", _FLAG),
     "approval.threshold": _number("approval_threshold", 20, "of people from 1"),
-    **{
-        policy.key: _words(f"governance.{name}", {str(word): word for word in VALUES[policy]})
-        for policy, name in zip(VALUES, Policies._fields, strict=True)
-    },
+    **{f"{GROUP}.{policy}": _words(f"{GROUP}.{policy}", {v: v for v in values}) for policy, values in VALUES.items()},
     "events": _words("events", _FLAG),
     "search.model": _text("model", _MODEL, "the name of a model"),
     **{f"search.chunking.{size}": _number(f"chunking.{size}", *_TOKENS) for size in ("target", "limit", "minimum")},

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import (
@@ -27,12 +26,10 @@ from ai_lessons.knowledge.config import fields_of
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.governance import (
     GROUP,
+    PERSONAL,
     STRICTEST,
-    Personal,
     Policies,
-    Policy,
     PolicyVerdict,
-    Question,
     Stated,
     answer,
     questions,
@@ -54,7 +51,6 @@ from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from enum import StrEnum
 
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.opened import Library
@@ -62,59 +58,50 @@ if TYPE_CHECKING:
     from ai_lessons.repository.store import Change
 
 
-class Statement(NamedTuple):
-    """What one branch states: its short name (with the remote, if it is one's) and the commit at which it stands."""
-
-    stated: Stated
-    branch: str = ""
-    commit: str = ""
-
-
-@dataclass(frozen=True)
-class Governed:
-    """The policies of one enterprise; `parts` is None where its repository is not to be had on this machine."""
+class Governed(NamedTuple):
+    """What the branches of one enterprise state; `parts` is None where its repository is not on this machine."""
 
     parts: RepositorySession | None
-    statements: tuple[Statement, ...]
+    statements: tuple[Stated, ...]
 
-    @cached_property
+    @property
     def policies(self) -> Policies:
         """What holds."""
-        return reduce(stricter, (one.stated.policies for one in self.statements))
+        return reduce(stricter, (one.policies for one in self.statements))
 
-    @cached_property
+    @property
     def notes(self) -> tuple[str, ...]:
         """What a person should mend; a line each."""
-        return tuple(dict.fromkeys(note for one in self.statements for note in one.stated.notes))
+        return tuple(dict.fromkeys(note for one in self.statements for note in one.notes))
 
-    def says(self, policy: Policy, *, place: bool = True) -> str:
+    def says(self, policy: str, *, place: bool = True) -> str:
         """The value of a policy and where it is stated, as a part of a sentence; the folder with `place`."""
-        value: StrEnum = self.policies.value(policy)
+        value = getattr(self.policies, policy)
         # of several branches with this value the last, which is the one of `origin`
-        at = next(one for one in reversed(self.statements) if one.stated.policies.value(policy) == value)
-        if not at.commit or not self.parts:
-            return f"{policy.key} is {value} ({'; '.join(at.stated.notes) or 'the default'})"
-        faults = [n for n in at.stated.notes if n.startswith(policy.key) or not n.startswith(f"{GROUP}.")]
-        why = [*faults, *([] if policy in at.stated.named or faults else ["the default"])]
-        stated = f"{CONFIG_PATH} on {at.branch} at {at.commit[:10]}" + (f" in {self.parts.store.root}" if place else "")
-        return f"{policy.key} is {value} ({', '.join([*why, stated])})"
+        at = next(one for one in reversed(self.statements) if getattr(one.policies, policy) == value)
+        others = tuple(f"{GROUP}.{other}" for other in Policies._fields if other != policy)
+        why = [note for note in at.notes if not note.startswith(others)]
+        if not why and value == getattr(Policies(), policy):
+            why = ["the default"]
+        if at.commit and self.parts:
+            stated = f"{CONFIG_PATH} on {at.branch} at {at.commit[:10]}"
+            why.append(stated + (f" in {self.parts.store.root}" if place else ""))
+        return f"{GROUP}.{policy} is {value} ({', '.join(why)})"
 
 
 def governed(tiers: Library, tier: str) -> Governed:
     """The policies of the enterprise whose tier is called so; the safe defaults where nothing here knows it."""
     try:
         parts = tiers.open(tier)
-        found = tuple(
-            Statement(_stated(parts, ref, commit), branch_name(ref), commit) for ref, commit in counting(parts)
-        )
+        found = tuple(_stated(parts, ref, commit) for ref, commit in counting(parts))
         note = f"{parts.store.root} has no approval branch yet, so the defaults hold"
-        return Governed(parts, found or (Statement(Stated(notes=(note,))),))
+        return Governed(parts, found or (Stated(notes=(note,)),))
     except (NotFound, NoRepository):
         note = f"the repository of {tier} is not on this machine, so the defaults hold"
-        return Governed(None, (Statement(Stated(notes=(note,))),))
+        return Governed(None, (Stated(notes=(note,)),))
     except AiLessonsError as error:
         note = f"the policies of {tier} cannot be read, so the strictest hold: {error.message}"
-        return Governed(None, (Statement(Stated(STRICTEST, notes=(note,))),))
+        return Governed(None, (Stated(STRICTEST, (note,)),))
 
 
 def counting(parts: RepositorySession) -> list[tuple[str, str]]:
@@ -136,10 +123,11 @@ def _stated(parts: RepositorySession, ref: str, commit: str) -> Stated:
         except NotFound:
             raise error from None
     try:
-        return read(fields_of(data.decode())) if data is not None else Stated()
+        found = read(fields_of((data or b"").decode()))
     except (InvalidEntry, UnicodeDecodeError):
         note = f"{CONFIG_PATH} on {branch_name(ref)} cannot be read, so the strictest policies hold"
-        return Stated(STRICTEST, notes=(note,))
+        found = Stated(STRICTEST, (note,))
+    return found._replace(branch=branch_name(ref), commit=commit)
 
 
 class Move(NamedTuple):
@@ -176,46 +164,14 @@ def released(parts: RepositorySession, move: Move) -> bool:
     )
 
 
-def waiting(parts: RepositorySession, move: Move) -> Suggested | None:
-    """The open proposal of a record for exactly this text and tier."""
-    with desk(parts) as at:
-        for one in at.waiting:
-            record = proposal_records.read_release(at.text(one)) if one.is_release and one.sort == "new" else None
-            if record and record.covers(move.entry.id, move.target, move.text):
-                return Suggested(one.entry, at.called(one), record.title, one.path, one.branch, one.commit)
-    return None
-
-
-def ask(parts: RepositorySession, move: Move, by: str, policy: str, reason: str) -> Suggested:
-    """Propose the record in the enterprise's repository; `reason` says for its people what asks for it.
-
-    Raises: as `proposing.make`. UsageError: the text is none that a record can hold.
-    """
-    now = parts.options.now()
-    title = f"{move.entry.title} to {move.target}"
-    stamp = frontmatter.stamp(now)
-    record = Release(title, move.entry.id, move.source, move.target, by, stamp, policy, move.text)
-    data, path = record.render(), proposal_records.record_path(RELEASES, frontmatter.new_id(now), title, stamp)
-    back, proposed = proposal_records.read_release(data), entry_of(path, {path: data})
-    if back is None or proposed is None or not back.covers(move.entry.id, move.target, move.text):
-        raise UsageError(f"{move.entry.title!r} holds something that no text file can, so it cannot be released")
-    report = (
-        f"{by or 'A person'} asks to let {move.entry.kind} {move.entry.id} go from {move.source} to {move.target},\n"
-        f"exactly as the record has it. {reason}.\n\nWho takes this lets all people here do so with this text."
-    )
-    with desk(parts) as at:
-        return make(at, proposed, {path: data}, f"Ask for release: {title}", report=report)
-
-
-_MAY_HOLD_CODE = re.compile(r"```|~~~|<pre|\t| {4}", re.IGNORECASE)
-
 _RELEASABLE = frozenset((PolicyVerdict.GENERIC, PolicyVerdict.NEEDS_RELEASE))
 
 
 class Say(NamedTuple):
     """What one policy says of a move. `released`: it asks for more than this, and a person let this text go."""
 
-    question: Question
+    enterprise: str
+    policy: str
     governed: Governed
     verdict: PolicyVerdict
     released: bool = False
@@ -224,7 +180,7 @@ class Say(NamedTuple):
     def sentence(self) -> str:
         """Whose policy it is, what it says and where that is stated."""
         end = "; a person released this text" if self.released else ""
-        return f"{self.question.enterprise}: {self.governed.says(self.question.policy)}{end}"
+        return f"{self.enterprise}: {self.governed.says(self.policy)}{end}"
 
 
 class Ruling(NamedTuple):
@@ -246,7 +202,7 @@ class Ruling(NamedTuple):
     @property
     def asks(self) -> str:
         """The enterprise that is asked first to release the text; empty where none has to."""
-        return next((say.question.enterprise for say in self.says if say.verdict in _RELEASABLE), "")
+        return next((say.enterprise for say in self.says if say.verdict in _RELEASABLE), "")
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -265,19 +221,19 @@ def allow(tiers: Library, move: Move) -> Ruling:
 def ruling(tiers: Library, move: Move) -> Ruling:
     """What the policies say of a move. Refuses nothing: for a dry run, and for telling why."""
     says = []
-    for question in questions(move.source, move.target, tiers.belongs_to):
-        at, code = governed(tiers, question.enterprise), has_code(move.entry.kind, move.text)
-        verdict = answer(at.policies, question.policy, code=code, tied=bool(move.ties))
+    for enterprise, policy in questions(move.source, move.target, tiers.belongs_to):
+        at, code = governed(tiers, enterprise), has_code(move.entry.kind, move.text)
+        verdict = answer(getattr(at.policies, policy), code=code, tied=bool(move.ties))
         let_go = verdict in _RELEASABLE and at.parts is not None and released(at.parts, move)
-        says.append(Say(question, at, PolicyVerdict.AS_IS if let_go else verdict, let_go))
+        says.append(Say(enterprise, policy, at, PolicyVerdict.AS_IS if let_go else verdict, let_go))
     return Ruling(strictest(say.verdict for say in says), tuple(says))
 
 
 def request_release(tiers: Library, move: Move) -> Suggested:
     """Ask the people of the enterprise to let exactly this text go: a proposal in their repository, made once.
 
-    Raises Refused: a policy forbids it, or git has no name for the user. UsageError: nothing has to be released.
-    NotFound: the enterprise's repository is not on this machine. InvalidEntry: a secret is in the text.
+    Raises as `proposing.make`. Refused: also where a policy forbids it. NotFound: the enterprise's repository is not on
+    this machine. UsageError: nothing has to be released, or no record can hold the text.
     """
     found = ruling(tiers, move)
     if found.verdict is PolicyVerdict.REFUSED:
@@ -285,12 +241,29 @@ def request_release(tiers: Library, move: Move) -> Suggested:
     say = next((one for one in found.says if one.verdict in _RELEASABLE), None)
     if say is None:
         raise UsageError(f"{move.entry.title!r} may go to {move.target} without a release")
-    parts = tiers.open(say.question.enterprise)
-    known = waiting(parts, move)
-    if known is not None:
-        return known._replace(warnings=(f"asked for already: {known.branch} waits for a person",))
-    stated = say.governed.says(say.question.policy, place=False)
-    return ask(parts, move, author_here(tiers.primary.store.worktree), say.question.policy.key, stated)
+    parts = tiers.open(say.enterprise)
+    by = author_here(tiers.primary.store.worktree)
+    with desk(parts) as at:
+        for one in at.waiting:
+            record = proposal_records.read_release(at.text(one)) if one.is_release and one.sort == "new" else None
+            if record and record.covers(move.entry.id, move.target, move.text):
+                again = (f"asked for already: {one.branch} waits for a person",)
+                return Suggested(one.entry, at.called(one), record.title, one.path, one.branch, one.commit, again)
+        now = parts.options.now()
+        title, stamp = f"{move.entry.title} to {move.target}", frontmatter.stamp(now)
+        policy = f"{GROUP}.{say.policy}"
+        record = Release(title, move.entry.id, move.source, move.target, by, stamp, policy, move.text)
+        data, path = record.render(), proposal_records.record_path(RELEASES, frontmatter.new_id(now), title, stamp)
+        back, proposed = proposal_records.read_release(data), entry_of(path, {path: data})
+        if back is None or proposed is None or not back.covers(move.entry.id, move.target, move.text):
+            raise UsageError(f"{move.entry.title!r} holds something that no text file can, so it cannot be released")
+        way = f"from {move.source} to {move.target}"
+        report = (
+            f"{by or 'A person'} asks to let {move.entry.kind} {move.entry.id} go {way},\n"
+            f"exactly as the record has it. {say.governed.says(say.policy, place=False)}.\n\n"
+            "Who takes this lets all people here do so with this text."
+        )
+        return make(at, proposed, {path: data}, f"Ask for release: {title}", report=report)
 
 
 def guard(tiers: Library, into: RepositorySession, changes: Sequence[Change]) -> None:
@@ -303,8 +276,9 @@ def guard(tiers: Library, into: RepositorySession, changes: Sequence[Change]) ->
     if not texts:
         return
     at = governed(tiers, tiers.belongs_to)
-    bad = [] if at.policies.personal is Personal.ALLOW else list(texts)
-    if at.policies.personal is Personal.ALLOW_NON_CODE:
+    policy = at.policies.personal_learning_during_enterprise
+    bad = [] if policy == "allow" else list(texts)
+    if policy == "allow_non_code":
         there = set[str]()
         for one in changes:
             with suppress(AiLessonsError):
@@ -322,6 +296,9 @@ def admitted(into: RepositorySession) -> Iterator[None]:
         yield
     finally:
         into.guard = guarded
+
+
+_MAY_HOLD_CODE = re.compile(r"```|~~~|<pre|\t| {4}", re.IGNORECASE)
 
 
 def has_code(kind: Kind, text: str) -> bool:
@@ -357,16 +334,16 @@ def _code_in(path: str, data: bytes) -> frozenset[str]:
 
 def _refused(tiers: Library, move: Move, found: Ruling) -> Refused:
     say = next(one for one in found.says if one.verdict is found.verdict)
-    who, stated = say.question.enterprise, say.governed.says(say.question.policy)
+    who, stated = say.enterprise, say.governed.says(say.policy)
     if found.verdict is PolicyVerdict.GENERIC:
         code = ("code",) if has_code(move.entry.kind, move.text) else ()
-        holds = code if say.question.policy is Policy.PERSONAL else (*code, *move.ties)
+        holds = code if say.policy == PERSONAL else (*code, *move.ties)
         return Refused(
             f"{move.entry.title!r} may go to {move.target} in a general form only, and holds {', '.join(holds)}:"
             f" {who}: {stated}",
             hint=f"write a general form of it: ai-lessons --tier {move.source} contribute add-lesson, and promote that",
         )
-    if say.question.policy is Policy.PERSONAL:
+    if say.policy == PERSONAL:
         return _not_written(tiers, say.governed)
     return Refused(
         f"{who} does not let {move.entry.title!r} go from {move.source} to {move.target}: {stated}",
@@ -375,7 +352,7 @@ def _refused(tiers: Library, move: Move, found: Ruling) -> Refused:
 
 
 def _not_written(tiers: Library, at: Governed) -> Refused:
-    words = at.policies.personal is Personal.ALLOW_NON_CODE
+    words = at.policies.personal_learning_during_enterprise == "allow_non_code"
     places = tiers.options.places
     if any(place.name == PROJECT and place.root.is_dir() for place in (*places.reads, *places.known)):
         where = "write it to the project: --tier project"
@@ -383,6 +360,6 @@ def _not_written(tiers: Library, at: Governed) -> Refused:
         where = "give the project a repository of its own: ai-lessons admin init .ai/reference"
     return Refused(
         f"{'no code' if words else 'nothing'} is written to the user's repository while a project of"
-        f" {tiers.belongs_to} is worked in: {at.says(Policy.PERSONAL)}",
+        f" {tiers.belongs_to} is worked in: {at.says(PERSONAL)}",
         hint=f"{where}, or leave the code out" if words else where,
     )
