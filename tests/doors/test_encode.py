@@ -13,7 +13,7 @@ import ai_lessons
 from ai_lessons.doors import encode
 from ai_lessons.errors import InvalidEntry, NotFound, Problem
 from ai_lessons.knowledge.entries import Kind, Light, Pattern
-from ai_lessons.knowledge.evaluation import EvaluationCheck, EvaluationFinding, EvaluationReport, Severity
+from ai_lessons.knowledge.evaluation import EvaluationFinding, EvaluationReport
 from ai_lessons.library.answers import Answer, Hit, Left, Listing, Related, Section, Shown
 from ai_lessons.library.exporting import Exported
 from ai_lessons.library.lessons import LessonChange, LessonShown, Loaded
@@ -151,7 +151,7 @@ PROPOSED = Suggested("01R", "R-1", "t", "p", "b", "c")
 SAID = {
     "id": "01R", "handle": "R-1", "title": "t", "path": "p", "branch": "b", "commit": "c", "warnings": [],
 }  # fmt: skip
-FOUND = EvaluationReport((EvaluationFinding(EvaluationCheck.STATUS, Severity.STOP, "it is marked wrong"),))
+FOUND = EvaluationReport((EvaluationFinding("duplicates", "stop", "it is there"),))
 
 SHAPED: list[tuple[Any, Any]] = [
     (TORN, {"id": "L-1", "title": "t", "path": "p", "reasons": ["why"], "ours": "ours", "theirs": None}),
@@ -184,7 +184,7 @@ SHAPED: list[tuple[Any, Any]] = [
       "dry_run": False, "copy": WROTE, "proposal": None, "policy": "", "decided_in": "", "dropped_links": ["01X"],
       "notes": [],
       "evaluation": {"recommendation": "reject", "findings": [
-          {"check": "status", "severity": "stop", "message": "it is marked wrong", "where": ""}]}}),
+          {"check": "duplicates", "severity": "stop", "message": "it is there", "where": ""}]}}),
 ]  # fmt: skip
 
 

@@ -4,17 +4,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.knowledge.evaluation import EvaluationReport, Recommendation
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.library import proposing, review
 from ai_lessons.library.comparing import evaluate
 from ai_lessons.library.reports import RuleDraft
+from ai_lessons.library.secret_scan import secrets_in
 from ai_lessons.library.session import RepositorySession
 from library.world import LESSON, OTHER, lesson
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ai_lessons.knowledge.evaluation import EvaluationReport
     from library.world import World
 
 PATTERN = "\n  when: updating a workflow\n  {}: GET it first\n  because: PUT deletes what the payload omits"
@@ -44,13 +45,13 @@ def messages(report: EvaluationReport) -> list[str]:
 
 def test_a_lesson_that_is_new_here_is_approved(target: RepositorySession) -> None:
     report = evaluated(target, text_of())
-    assert (report.recommendation, report.findings) == (Recommendation.APPROVE, ())
+    assert (report.recommendation, report.findings) == ("approve", ())
 
 
 def test_the_same_text_under_another_id_is_found(target: RepositorySession, world: World) -> None:
     world.write("web/lessons/b.md", text_of().replace(OTHER, LESSON))
     report = evaluated(target, text_of())
-    assert report.recommendation is Recommendation.REJECT
+    assert report.recommendation == "reject"
     assert messages(report) == ["the same is there already: L-8F3K2A 'PUT replaces the workflow' (user)"]
 
 
@@ -60,7 +61,7 @@ def test_what_says_much_the_same_is_found_by_words_(target: RepositorySession, w
     )
     report = evaluated(target, text_of())
     assert messages(report)[0].startswith("much like L-8F3K2A 'PUT replaces the whole workflow' (user) (")
-    assert report.recommendation is Recommendation.REVISE
+    assert report.recommendation == "revise"
 
 
 def test_an_opposite_lesson_and_a_rule_that_forbids_it_are_found(target: RepositorySession, world: World) -> None:
@@ -84,7 +85,12 @@ def test_a_contradiction_that_is_linked_is_named_once(target: RepositorySession,
     ]
 
 
-def test_a_secret_is_found_and_not_repeated(target: RepositorySession) -> None:
-    report = evaluated(target, text_of(body=f"{BODY}{KEY}\n"))
-    assert report.recommendation is Recommendation.REJECT
+def test_a_secret_is_found_and_not_repeated_unless_its_file_allows_it(target: RepositorySession) -> None:
+    text = text_of(body=f"{BODY}{KEY}\n")
+    report = evaluated(target, text)
+    assert report.recommendation == "reject"
+    assert report.findings[0].where == f"jira/lessons/a.md:{text[: text.index(KEY)].count(chr(10)) + 1}"
     assert KEY not in repr(report)
+    mark = secrets_in(KEY)[0].fingerprint
+    allowed = evaluated(target, text.replace("created:", f"allow_secrets:\n  - {mark}: an example\ncreated:"))
+    assert [(one.check, one.severity) for one in allowed.findings] == [("secrets", "note")]

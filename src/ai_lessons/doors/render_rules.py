@@ -217,7 +217,7 @@ def _reasons(value: Promoted, view: View) -> Iterator[str]:
     if value.policy:
         yield f"  policy: {line(value.policy)}"
     report = value.report
-    yield f"  evaluation: {view.paint(report.recommendation.value, STYLES[report.recommendation.value])}"
+    yield f"  evaluation: {view.paint(report.recommendation, STYLES[report.recommendation])}"
     files = {one.where.rpartition(":")[0] for one in report.findings if one.where}
     for one in report.findings:  # where it stands, in a few words: the line, and of two files the name
         path, _, number = one.where.rpartition(":")

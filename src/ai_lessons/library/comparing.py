@@ -11,14 +11,13 @@ from ai_lessons.errors import AiLessonsError, Conflict
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import origins
 from ai_lessons.knowledge.entries import Kind, Relation
-from ai_lessons.knowledge.evaluation import Facts, SecretFinding, Similar, examine
+from ai_lessons.knowledge.evaluation import NOTE, STOP, WARNING, EvaluationFinding, EvaluationReport, plain, specific
 from ai_lessons.library import relating, secret_scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Entry, Light
-    from ai_lessons.knowledge.evaluation import EvaluationReport
     from ai_lessons.library.opened import Library
     from ai_lessons.library.reports import LessonDraft
     from ai_lessons.library.session import RepositorySession
@@ -118,20 +117,39 @@ def contradicted(parts: RepositorySession, entry: Entry) -> list[str]:
 
 
 def evaluate(
-    target: RepositorySession, entry: Entry, files: Mapping[str, str], projects: Sequence[str] = ()
+    target: RepositorySession,
+    entry: Entry,
+    files: Mapping[str, str],
+    projects: Sequence[str] = (),
+    same: Sequence[str] = (),
 ) -> EvaluationReport:
-    """The report on an entry of `projects` for the repository `target`; `files`: its new texts, by path."""
+    """The report on an entry of `projects` for the repository `target`; `files`: its new texts, by path.
+
+    `same`: what is known to say the same there; then nothing else is compared with it.
+    """
     target.current()
+    found = [*_secrets(entry, files), *(_same(one) for one in same)]
+    if not same:
+        found += _near(target, entry)
+        found += (EvaluationFinding("contradictions", WARNING, said) for said in _opposed(target, entry))
+    found += specific(files, projects)
+    return EvaluationReport(tuple(one._replace(message=plain(one.message)) for one in found))
+
+
+def _secrets(entry: Entry, files: Mapping[str, str]) -> Iterator[EvaluationFinding]:
     may_stay = secret_scan.allowed(entry.fields)
-    secrets = [
-        SecretFinding(path, one.line, one.sort, one.fingerprint in may_stay)
-        for path, text in files.items()
-        for one in secret_scan.secrets_in(text)
-    ]
-    return examine(entry, files, Facts(projects, secrets, _near(target, entry), tuple(_opposed(target, entry))))
+    for path, text in files.items():
+        for one in secret_scan.secrets_in(text):
+            allowed = one.fingerprint in may_stay
+            what = f"holds what looks like a secret ({one.sort})" + (", which its file allows" if allowed else "")
+            yield EvaluationFinding("secrets", NOTE if allowed else STOP, what, f"{path}:{one.line}")
 
 
-def _near(parts: RepositorySession, entry: Entry) -> tuple[Similar, ...]:
+def _same(name: str) -> EvaluationFinding:
+    return EvaluationFinding("duplicates", STOP, f"the same is there already: {name}")
+
+
+def _near(parts: RepositorySession, entry: Entry) -> list[EvaluationFinding]:
     """Entries of the same kind that say much the same, most alike first, by their titles and then their texts."""
     lights = {one.id: one for one in parts.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))}
     titled = [one.id for one in lights.values() if relating.alike(one.title, entry.title)]
@@ -144,10 +162,11 @@ def _near(parts: RepositorySession, entry: Entry) -> tuple[Similar, ...]:
             continue  # removed or broken since the catalog looked
         other = said(there, light.handle, light.tier)
         if says_the_same(entry, there):
-            found.append(Similar(other.name, 1.0, same=True))
+            found.append((2.0, _same(other.name)))
         elif score := likeness(mine, other):
-            found.append(Similar(other.name, score))
-    return tuple(sorted(found, key=lambda one: (not one.same, -one.likeness))[:TOLD])
+            much = f"much like {other.name} ({score:.2f})"
+            found.append((score, EvaluationFinding("duplicates", WARNING, much)))
+    return [one for _, one in sorted(found, key=lambda pair: -pair[0])[:TOLD]]
 
 
 def refuse_repetition(opened: Library, draft: LessonDraft) -> None:

@@ -12,7 +12,7 @@ from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import frontmatter, layout, markdown, origins
 from ai_lessons.knowledge.bundle import beside
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Link, Relation
-from ai_lessons.knowledge.evaluation import Facts, Similar, examine, plain, render, ties
+from ai_lessons.knowledge.evaluation import plain, render, ties
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.governance import PolicyVerdict
 from ai_lessons.knowledge.origins import original_of, promoted
@@ -258,7 +258,6 @@ class _Way:
     def _plan(self, copy: Placed, ruling: governing.Ruling) -> Promoted:
         """What would be done, decided without doing any of it."""
         known = self._known(copy)
-        projects = [place_of(self.source)]
         if ruling.refused:
             outcome = REFUSED
         elif known:
@@ -267,11 +266,6 @@ class _Way:
             outcome = ASKED
         else:
             outcome = PROPOSED if self._proposes else COPIED
-        if known:  # nothing is compared that is known to be there
-            facts = Facts(projects, similar=[Similar(one, 1.0, same=True) for one in known])
-            report = examine(copy.entry, copy.texts, facts)
-        else:
-            report = evaluate(self.target, copy.entry, copy.texts, projects)
         before: list[str] = []  # a proposal that is made says it itself
         if outcome == PROPOSED and self.wanted.dry_run and self.target.rules.ref() is not None:
             with desk(self.target) as at:
@@ -282,7 +276,7 @@ class _Way:
             source=self.source.options.tier,
             target=self.target.options.tier,
             outcome=outcome,
-            report=report,
+            report=evaluate(self.target, copy.entry, copy.texts, [place_of(self.source)], known),
             dry_run=self.wanted.dry_run,
             dropped=copy.dropped,
             policy=ruling.reason,
