@@ -35,6 +35,7 @@ def checked(path: str, data: bytes, side: bytes | None = None, *, was: Entry | N
     Raises InvalidEntry with every problem that `validate --fix` does not mend, Refused for another entry than it was.
     """
     entry = read_entry(path, data, side)
+    side = side if entry.side_path else None  # no other kind has one, whatever lies beside it
     if was is not None:
         _same_entry(was, entry)
     text = decode(data if side is None else side, path)

@@ -24,7 +24,7 @@ from ai_lessons.repository.proposal_files import RELEASE, blob_at, release_id
 from ai_lessons.repository.proposal_refs import PROPOSALS, branch_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.session import RepositorySession
@@ -168,8 +168,7 @@ class ProposalContext:
     def entry(self, one: Waiting) -> Entry | None:
         """The entry as proposed; None where its text cannot be read."""
         if one not in self._entries:
-            files = {one.piece.path: self.text(one)} if one.is_rule else self.files(one)
-            self._entries[one] = entry_of(one.piece.path if one.is_rule else one.path, files)
+            self._entries[one] = entry_of(one.path, self.files(one))
         return self._entries[one]
 
     def faults(self, one: Waiting) -> Iterator[str]:
@@ -193,25 +192,25 @@ class ProposalContext:
         entry = self.entry(one)
         return entry.title if entry else one.branch
 
-    def in_force(self) -> list[Said]:
-        """Every rule in force, for comparison."""
+    @cached_property
+    def _rules(self) -> list[Said]:
+        """Every rule in force or proposed, for comparison; a rule in force with proposals stands there once."""
         catalog = self.parts.catalog
         lights = catalog.select(Filter(kinds=frozenset({Kind.RULE}), status=None))
         self.parts.expect([light.id for light in lights])
-        return [said(self.parts.load(light.id)[0], light.handle, IN_FORCE) for light in lights]
-
-    @cached_property
-    def others(self) -> list[Said]:
-        """Every rule in force or proposed, for comparison; a rule in force with proposals stands there once."""
-        rules = {one.id: one for one in self.in_force()}
+        rules = {one.id: said(self.parts.load(one.id)[0], one.handle, IN_FORCE) for one in lights}
         for one in self.waiting:
             entry = self.entry(one) if one.is_rule else None
             if entry and one.sort != "removal":
                 rules.setdefault(one.entry, said(entry, self.called(one), PENDING))
         return list(rules.values())
 
-    def near(self, entry: Entry) -> list[Said]:
-        """What an entry that is no rule is compared with: titles of its kind, and what it says it contradicts."""
+    def compared(self, entry: Entry) -> Sequence[Said]:
+        """What an entry is compared with: rules with rules, others with titles of their kind and what they link."""
+        if is_release(entry.path):
+            return ()
+        if entry.kind is Kind.RULE:
+            return self._rules
         if entry.kind not in self._titles:
             self._titles[entry.kind] = list(self.parts.catalog.select(Filter(kinds=frozenset({entry.kind}))))
         linked = self.parts.catalog.many(link.target for link in entry.links).values()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.knowledge import frontmatter, layout, markdown
@@ -63,7 +63,7 @@ def make(
     at.parts.guard([Change(path, data) for path, data in files.items()])
     allowed = gate.refuse(at.parts, files)
     gate.refuse(at.parts, {entry.path: report.encode()})
-    warnings = warnings_about(at, entry, handle) if any(files.values()) else ()
+    warnings = objections(at, entry, handle).warnings if any(files.values()) else ()
     wish = ProposalRequest(
         entry=entry.id,
         stem=f"{handle}-{layout.slug(entry.title)}",
@@ -79,27 +79,26 @@ def make(
     return Suggested(entry.id, handle, entry.title, entry.path, made.branch, made.commit, (*warnings, *made.notes))
 
 
-def warnings_about(at: ProposalContext, entry: Entry, handle: str) -> tuple[str, ...]:
-    """What speaks against an entry: much the same is there, it was turned down before, it contradicts."""
-    mine = said(entry, handle, "")
-    others = compared(at, entry)
-    similar = [f"much like {name}: update it?" for name in alike(mine, others)[:ALIKE_TOLD]]
-    before = rejected_before(at, mine)
-    rejected = [f"the same was rejected {before}"] if before else []
-    return (*rejected, *contradictions(at, entry, others), *similar)
+class Objections(NamedTuple):
+    """What speaks against an entry: it contradicts, much the same is there, the same was turned down before."""
+
+    contradictions: tuple[str, ...] = ()
+    similar: tuple[str, ...] = ()
+    rejected_before: str = ""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """All of it, as sentences."""
+        rejected = [f"the same was rejected {self.rejected_before}"] if self.rejected_before else []
+        return (*rejected, *self.contradictions, *(f"much like {name}: update it?" for name in self.similar))
 
 
-def compared(at: ProposalContext, entry: Entry) -> Sequence[Said]:
-    """What an entry is compared with; the record of a release with nothing."""
-    if is_release(entry.path):
-        return ()
-    return at.others if entry.kind is Kind.RULE else at.near(entry)
-
-
-def contradictions(at: ProposalContext, entry: Entry, others: Sequence[Said]) -> list[str]:
-    """Sentences about those of them that contradict the entry by a link of either."""
+def objections(at: ProposalContext, entry: Entry, handle: str) -> Objections:
+    """What speaks against an entry that is or would be proposed."""
+    mine, others = said(entry, handle, ""), at.compared(entry)
     known = {one.id: one.name for one in others if one.id != entry.id}
-    return [f"it contradicts {known[one]}" for one in contradicted(at.parts, entry) if one in known]
+    against = (f"it contradicts {known[one]}" for one in contradicted(at.parts, entry) if one in known)
+    return Objections(tuple(against), alike(mine, others)[:ALIKE_TOLD], rejected_before(at, mine))
 
 
 def rejected_before(at: ProposalContext, mine: Said) -> str:

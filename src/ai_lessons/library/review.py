@@ -13,10 +13,16 @@ from ai_lessons.knowledge import frontmatter
 from ai_lessons.knowledge.layout import place, side_of
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import gate, secret_scan
-from ai_lessons.library.comparing import alike, said
 from ai_lessons.library.gate import checked
-from ai_lessons.library.proposal_context import SHOWN, ProposalContext, described, desk, refuse_agents, refuse_changed
-from ai_lessons.library.proposing import ALIKE_TOLD, compared, contradictions, rejected_before, warnings_about
+from ai_lessons.library.proposal_context import (
+    SHOWN,
+    ProposalContext,
+    described,
+    desk,
+    refuse_agents,
+    refuse_changed,
+)
+from ai_lessons.library.proposing import Objections, objections
 from ai_lessons.library.relating import refuse_wrong_kinds
 from ai_lessons.library.reports import Decided, Pending, Suggested
 from ai_lessons.repository import proposal_commits, proposal_records
@@ -61,13 +67,9 @@ def pending_rules(opened: Library, batch: Batch | None = None, *, unsigned: bool
 
 def _pending(at: ProposalContext, one: Waiting) -> Pending:
     entry, handle = at.entry(one), at.called(one)
-    mine = said(entry, handle, "") if entry and one.sort != "removal" else None
-    others = compared(at, entry) if entry and mine else ()
-    conflicts = [*([one.smuggled] if one.smuggled else []), *at.faults(one)]
-    if entry is None:
-        conflicts.append("its text cannot be read")
-    elif mine:
-        conflicts += contradictions(at, entry, others)
+    speaks = objections(at, entry, handle) if entry and one.sort != "removal" else Objections()
+    unread = [] if entry else ["its text cannot be read"]
+    conflicts = [*filter(None, [one.smuggled]), *at.faults(one), *unread, *speaks.contradictions]
     return described(
         at,
         entry,
@@ -83,10 +85,10 @@ def _pending(at: ProposalContext, one: Waiting) -> Pending:
         suggested_at=moment(one.at),
         commit=one.commit,
         conflicts=tuple(conflicts),
-        similar=alike(mine, others)[:ALIKE_TOLD] if mine else (),
-        rejected_before=rejected_before(at, mine) if mine else "",
+        similar=speaks.similar,
+        rejected_before=speaks.rejected_before,
         body=entry.body if entry else at.text(one).decode("utf-8", "replace"),
-        path=one.piece.path if one.is_rule else one.path,
+        path=one.path,
         report=one.report,
         batch=one.batch,
     )
@@ -97,7 +99,7 @@ def _diff(at: ProposalContext, one: Waiting) -> str:
     if one.is_rule:
         path, before = at.text_in_force(one.entry)
         after = None if one.sort == "removal" else at.text(one)
-        return unified(one.piece.path or path, before.encode() if path else None, after)
+        return unified(one.path, before.encode() if path else None, after)
     diffs = []
     for piece in (piece for piece in one.pieces if not piece.done):
         blobs = (piece.here, piece.new if piece.is_plain else None)
@@ -121,8 +123,8 @@ class Batch(NamedTuple):
 
     def covers(self, one: Waiting) -> bool:
         """Whether it is one of them; every condition that is given has to hold."""
-        where = place(one.piece.path) if one.is_rule else None
-        names = (one.piece.path, one.branch)
+        where = place(one.path) if one.is_rule else None
+        names = (one.path, one.branch)
         return (
             where is not None
             and self.project in {"", where.project}
@@ -205,7 +207,7 @@ def _approve(at: ProposalContext, several: Sequence[Waiting], title: str, *, sig
             one.entry,
             handle,
             name,
-            one.piece.path if one.is_rule else one.path,
+            one.path,
             one.branch,
             done.commit,
             tuple(notes if one is several[-1] else ()),
@@ -217,9 +219,6 @@ def _approve(at: ProposalContext, several: Sequence[Waiting], title: str, *, sig
 def _refuse_unfit(at: ProposalContext, one: Waiting) -> None:
     """What breaks the format must not get on the approval branch. Raises InvalidEntry, UsageError, Conflict."""
     if one.sort == "removal":
-        return
-    if one.is_rule:
-        _refuse_wrong_kinds(at, checked(one.piece.path, at.text(one)))
         return
     new = [fault for fault in at.faults(one) if fault not in one.faults]
     if new:
@@ -233,7 +232,7 @@ def _refuse_unfit(at: ProposalContext, one: Waiting) -> None:
 
 
 def _checked(at: ProposalContext, one: Waiting, changed: Mapping[str, bytes], was: Entry | None = None) -> Entry:
-    """The entry that a proposal of no rule and no release would be, with these files of it changed."""
+    """The entry that a proposal of no release would be, with these files of it changed."""
     files = {**at.files(one), **changed}
     if one.path not in files:
         raise InvalidEntry([Problem(one.path, "is not there, so its description describes nothing")])
@@ -256,8 +255,7 @@ def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | No
         one = at.find(ref)
         refuse_changed(one.commit, expect)
         title, handle, now = at.title(one), at.called(one), parts.options.now()
-        files = {one.piece.path: at.text(one)} if one.is_rule else at.files(one)
-        said = {path: data.decode("utf-8", "replace") for path, data in files.items()}
+        said = {path: data.decode("utf-8", "replace") for path, data in at.files(one).items()}
         # a text that would bring a secret to the approval branch is not kept
         texts = {path: "" if secret_scan.secrets_in(text) else text for path, text in said.items()}
         text, paths = ("", ()) if one.sort == "removal" else proposal_records.joined(texts)
@@ -267,7 +265,7 @@ def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | No
             reason=" ".join(reason.split()),
             proposal=one.name,
             commit=one.commit,
-            path=one.piece.path if one.is_rule else one.path,
+            path=one.path,
             suggested_by=_suggested_by(one),
             at=frontmatter.stamp(now),
             text=text,
@@ -297,13 +295,11 @@ def edit_proposal(opened: Library, ref: str, editor: Callable[[str, str], str | 
         if new is None or new == old:
             return None
         data, handle = new.encode(), at.called(one)
-        entry = (
-            checked(path, data, was=at.entry(one)) if one.is_rule else _checked(at, one, {path: data}, at.entry(one))
-        )
+        entry = _checked(at, one, {path: data}, at.entry(one))
         _refuse_wrong_kinds(at, entry)
         parts.guard([Change(path, data)])
         allowed = gate.refuse(parts, {path: data}, old)
-        warnings = warnings_about(at, entry, handle)
+        warnings = objections(at, entry, handle).warnings
         wish = ProposalRequest(
             entry=one.entry,
             stem="",
