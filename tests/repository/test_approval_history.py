@@ -230,7 +230,7 @@ def test_a_read_after_a_change_says_that_it_has_to_be_worked_out(tmp_path: Path,
         case "damaged":
             state.write_bytes(state.read_bytes()[:-100])
         case _:
-            state.write_text(state.read_text().replace('"format":5', '"format":99'))
+            state.write_text(state.read_text().replace('"key":"6"', '"key":"99"'))
     changed = what != "packed"
     assert (approval_memory.look(worktree, REF) is None) is changed
     assert mine.served() == "Use X"

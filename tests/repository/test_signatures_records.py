@@ -14,11 +14,11 @@ from ai_lessons.repository.approval.record_chain import (
     DAY,
     NAMESPACE,
     SIGNERS_NAMESPACE,
+    Chain,
     Record,
     RecordFinding,
     Signature,
     SignedRecord,
-    Text,
     chains,
     joined,
     judge,
@@ -95,61 +95,91 @@ def by(*people: str) -> Callable[[World], Sequence[SignedRecord]]:
 
 CASES = [
     # what happened, the files, the records, how many people are needed, the verdict
-    ("approved by alice", {PATH: V1}, by_alice(FIRST), 1, "approved"),
-    ("checked out with CRLF", {PATH: V1.replace(b"\n", b"\r\n")}, by_alice(FIRST), 1, "approved"),
-    ("edited text", {PATH: V1 + b"evil\n"}, by_alice(FIRST), 1, "stale"),
-    ("one space at the end of a line", {PATH: V1.replace(b"X\n", b"X \n")}, by_alice(FIRST), 1, "stale"),
-    ("moved file", {"jira/rules/other.md": V1}, by_alice(FIRST), 1, "moved"),
-    ("a copy with the same id", {PATH: V1, "jira/rules/copy.md": V1}, by_alice(FIRST), 1, "duplicate"),
-    ("signed with a key nobody trusts", {PATH: V1}, by("mallory"), 1, "unapproved"),
+    ("approved by alice", {PATH: V1}, by_alice(FIRST), 1, "approved by"),
+    ("checked out with CRLF", {PATH: V1.replace(b"\n", b"\r\n")}, by_alice(FIRST), 1, "approved by"),
+    ("edited text", {PATH: V1 + b"evil\n"}, by_alice(FIRST), 1, "not the one"),
+    (
+        "one space at the end of a line",
+        {PATH: V1.replace(b"X\n", b"X \n")},
+        by_alice(FIRST),
+        1,
+        "not the one that was approved last",
+    ),
+    ("moved file", {"jira/rules/other.md": V1}, by_alice(FIRST), 1, "and stands at"),
+    ("a copy with the same id", {PATH: V1, "jira/rules/copy.md": V1}, by_alice(FIRST), 1, "stands in several files"),
+    ("signed with a key nobody trusts", {PATH: V1}, by("mallory"), 1, "key that is not trusted"),
     (
         "record of another repository",
         {PATH: V1},
         lambda world: [world.signed(FIRST._replace(repository="another"), "alice")],
         1,
-        "unapproved",
+        "about another repository",
     ),
     (
         "signature of a commit used again",
         {PATH: V1},
         lambda world: [world.signed(FIRST, "alice", namespace="git")],
         1,
-        "unapproved",
+        "was made for 'git'",
     ),
     (
         "record changed after signing",
         {PATH: V1},
         lambda world: [SignedRecord(FIRST._replace(path="b.md").canonical(), world.signed(FIRST, "alice").signatures)],
         1,
-        "unapproved",
+        "does not match the text",
     ),
     (
         "second text approved by bob",
         {PATH: V2},
         lambda world: [world.signed(FIRST, "alice"), world.signed(SECOND, "bob")],
         1,
-        "approved",
+        "approved by",
     ),
-    ("downgrade: the first text put back", {PATH: V1}, by_alice(FIRST, SECOND), 1, "stale"),
-    ("downgrade: and the second record removed", {PATH: V1}, by_alice(FIRST), 1, "approved"),  # memory is needed, below
-    ("revoked", {PATH: V2}, by_alice(FIRST, SECOND, REVOKED), 1, "revoked"),
-    ("two approvals side by side", {PATH: V2}, by_alice(FIRST, SECOND, SIDEWAYS), 1, "conflict"),
-    ("two people needed, one signed", {PATH: V1}, by("alice"), 2, "unapproved"),
-    ("two people needed, one signed with two keys", {PATH: V1}, by("alice", "alice-laptop"), 2, "unapproved"),
-    ("two people needed, two signed", {PATH: V1}, by("alice", "bob"), 2, "approved"),
+    (
+        "downgrade: the first text put back",
+        {PATH: V1},
+        by_alice(FIRST, SECOND),
+        1,
+        "not the one that was approved last",
+    ),
+    (
+        "downgrade: and the second record removed",
+        {PATH: V1},
+        by_alice(FIRST),
+        1,
+        "approved by",
+    ),  # memory is needed, below
+    ("revoked", {PATH: V2}, by_alice(FIRST, SECOND, REVOKED), 1, "revoked by"),
+    ("two approvals side by side", {PATH: V2}, by_alice(FIRST, SECOND, SIDEWAYS), 1, "side by side"),
+    ("two people needed, one signed", {PATH: V1}, by("alice"), 2, "1 of 2 people"),
+    (
+        "two people needed, one signed with two keys",
+        {PATH: V1},
+        by("alice", "alice-laptop"),
+        2,
+        "1 of 2 people",
+    ),
+    ("two people needed, two signed", {PATH: V1}, by("alice", "bob"), 2, "approved by"),
     # beyond the eighteen
-    ("two people needed, one trusted and one not", {PATH: V1}, by("alice", "mallory"), 2, "unapproved"),
-    ("no signature at all", {PATH: V1}, by(), 1, "unapproved"),
-    ("the file is gone without a decision", {}, by_alice(FIRST), 1, "stale"),
-    ("an edit rejected leaves what was approved", {PATH: V2}, by_alice(FIRST, SECOND, REJECTED), 1, "approved"),
-    ("rejected before anything was approved", {PATH: V1}, by_alice(approve(V1, decision="reject")), 1, "unapproved"),
-    ("the first record is gone, the last one stands", {PATH: V2}, by_alice(SECOND), 1, "approved"),
+    ("two people needed, one trusted and one not", {PATH: V1}, by("alice", "mallory"), 2, "1 of 2 people"),
+    ("no signature at all", {PATH: V1}, by(), 1, "has no signature"),
+    ("the file is gone without a decision", {}, by_alice(FIRST), 1, "removed without a decision"),
+    ("an edit rejected leaves what was approved", {PATH: V2}, by_alice(FIRST, SECOND, REJECTED), 1, "approved by"),
+    (
+        "rejected before anything was approved",
+        {PATH: V1},
+        by_alice(approve(V1, decision="reject")),
+        1,
+        "is a rejection",
+    ),
+    ("the first record is gone, the last one stands", {PATH: V2}, by_alice(SECOND), 1, "approved by"),
     (
         "dated before the record it follows",
         {PATH: V2},
         by_alice(FIRST, approve(V2, FIRST, at="2025-01-01T00:00:00Z")),
         1,
-        "stale",
+        "not the one that was approved last",
     ),
 ]
 
@@ -163,15 +193,14 @@ def test_the_verdict(
     threshold: int,
     expected: str,
 ) -> None:
-    assert verdict(world, files, records(world), threshold).state == expected
+    assert expected in verdict(world, files, records(world), threshold).reason
 
 
 def verdict(
-    world: World, files: dict[str, bytes], records: Sequence[SignedRecord], threshold: int = 1, **memory: str
+    world: World, files: dict[str, bytes], records: Sequence[SignedRecord], threshold: int = 1
 ) -> RecordFinding:
     judged = chains(records, world.signers, repository=HERE, threshold=threshold)
-    texts = {path: Text(RULE, text_digest(data)) for path, data in files.items()}
-    return judge(texts, judged, remembered=memory)[RULE]
+    return judge({path: text_digest(data) for path, data in files.items()}, judged.get(RULE, Chain()))
 
 
 def test_an_approval_says_who_and_when_and_which_text(world: World) -> None:
@@ -182,20 +211,22 @@ def test_an_approval_says_who_and_when_and_which_text(world: World) -> None:
 
 def test_a_text_that_went_stale_still_names_the_one_that_is_approved(world: World) -> None:
     found = verdict(world, {PATH: V1 + b"more"}, by_alice(FIRST)(world))
-    assert (found.state, found.approved_digest) == ("stale", text_digest(V1))
+    assert (found.reason, found.approved_digest) == (
+        "the text is not the one that was approved last",
+        text_digest(V1),
+    )
 
 
 def test_a_clone_that_saw_the_second_record_notices_that_it_is_gone(world: World) -> None:
     seen = remember({}, chains(by_alice(FIRST, SECOND)(world), world.signers, repository=HERE))
     assert seen == {RULE: SECOND.digest}
     rolled_back = chains(by_alice(FIRST)(world), world.signers, repository=HERE)
-    found = judge({PATH: Text(RULE, text_digest(V1))}, rolled_back, remembered=seen)[RULE]
-    assert found.state == "rolled-back"
+    assert judge({PATH: text_digest(V1)}, rolled_back[RULE], seen[RULE]).gone
     assert remember(seen, rolled_back) == seen, "an alarm does not silence itself"
 
 
 def test_a_chain_that_disappears_whole_is_noticed_too() -> None:
-    assert judge({}, {}, remembered={RULE: FIRST.digest})[RULE].state == "rolled-back"
+    assert judge({}, Chain(), FIRST.digest).gone
 
 
 def test_a_chain_that_grew_is_remembered_anew(world: World) -> None:
@@ -235,8 +266,8 @@ def test_the_time_of_a_signature_is_believed_where_the_history_around_it_agrees(
 def test_what_was_decided_side_by_side_is_settled_by_a_record_that_follows_both(world: World) -> None:
     settled = approve(V3, SECOND)._replace(previous=joined([SECOND.digest, SIDEWAYS.digest]), at="2026-01-03T00:00:00Z")
     records = by_alice(FIRST, SECOND, SIDEWAYS, settled)(world)
-    assert verdict(world, {PATH: V3}, records).state == "approved"
-    assert verdict(world, {PATH: V2}, records).state == "stale"
+    assert verdict(world, {PATH: V3}, records).reason == "approved by alice@x"
+    assert verdict(world, {PATH: V2}, records).reason == "the text is not the one that was approved last"
 
 
 @pytest.mark.parametrize(

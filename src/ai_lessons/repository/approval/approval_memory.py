@@ -55,11 +55,24 @@ def load(state_dir: Path) -> Remembered:
 def save(state_dir: Path, remembered: Remembered) -> None:
     """Replace what is remembered, whole or not at all. Raises StorageFailed."""
     raw = remembered._asdict() | {"policies": {ref: one._asdict() for ref, one in remembered.policies.items()}}
-    keep(folder(state_dir) / REMEMBERED, raw)
+    _write(folder(state_dir) / REMEMBERED, raw)
 
 
-def keep(place: Path, value: object) -> None:
-    """Write a value as JSON into a file of ours, whole or not at all. Raises StorageFailed."""
+def keep(place: Path, key: str, value: object) -> None:
+    """Write what `kept` gives for this key into a file of ours, whole or not at all. Raises StorageFailed."""
+    _write(place, {"key": key, "value": value})
+
+
+def kept(place: Path, key: str) -> Any:
+    """What was kept there last, if it was for this key; None for anything else, and for a file that cannot be read."""
+    try:
+        raw = json.loads(place.read_bytes())
+        return raw["value"] if raw["key"] == key else None
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _write(place: Path, value: object) -> None:
     with _writing(place):
         replace_file(place, json.dumps(value, separators=(",", ":")).encode())
 
@@ -120,7 +133,7 @@ def _append(state_dir: Path, rows: list[dict[str, Any]]) -> None:
         append_lines(place, "".join(json.dumps(row) + "\n" for row in rows).encode())
 
 
-_FORMAT: Final = 5  # Raise it when the same history would be judged differently
+_FORMAT: Final = "6"  # Raise it when the same history would be judged differently
 
 
 class CachedView(NamedTuple):
@@ -199,16 +212,13 @@ def advance(worktree: Worktree, view: BranchView) -> None:
 
 def note(worktree: Worktree, ref: str, found: CachedView) -> None:
     """Keep what a look found. Raises StorageFailed."""
-    data = found._asdict() | {"format": _FORMAT, "view": found.view._asdict()}
-    keep(note_file(worktree, ref), data)
+    keep(note_file(worktree, ref), _FORMAT, found._asdict() | {"view": found.view._asdict()})
 
 
 def noted(worktree: Worktree, ref: str) -> CachedView | None:
     """What was kept last; None if there is nothing that can be used."""
     try:
-        raw = json.loads(note_file(worktree, ref).read_bytes())
-        if raw["format"] != _FORMAT:
-            return None
+        raw = kept(note_file(worktree, ref), _FORMAT)
         view = raw["view"] | {
             "alarms": (),
             "policy": ApprovalPolicy(*raw["view"]["policy"]),

@@ -22,7 +22,6 @@ RECORD_LIMIT: Final = 4096
 SIGNATURES_LIMIT: Final = 64
 DAY: Final = 86_400.0  # Seconds that a signer's clock may be behind the history
 Decision = Literal["approve", "revoke", "reject"]
-State = Literal["approved", "unapproved", "stale", "moved", "duplicate", "revoked", "conflict", "rolled-back"]
 _TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 _DECISIONS: Final = frozenset({"approve", "revoke", "reject"})
 
@@ -76,22 +75,18 @@ class SignedRecord(NamedTuple):
     signatures: tuple[Signature, ...]
 
 
-class Text(NamedTuple):
-    """A rule's file on the approval branch: its rule's id and `text_digest`."""
-
-    rule: str
-    digest: str
-
-
 class RecordFinding(NamedTuple):
-    """What the records say about one rule, and the text that they approve, which the branch may not have."""
+    """What the records say about one rule, and the text that they approve, which the branch may not have.
 
-    state: State
+    `gone`: a decision that was seen here before is taken back, so nothing is approved.
+    """
+
     reason: str
     by: tuple[str, ...] = ()
     at: str | None = None
     approved_digest: str | None = None
     approved_path: str | None = None
+    gone: bool = False
 
 
 class Chain(NamedTuple):
@@ -139,40 +134,46 @@ def chains(
     records: Iterable[SignedRecord], signers: Sequence[Signer], *, repository: str, threshold: int = 1
 ) -> dict[str, Chain]:
     """Valid records by rule id: of this repository, signed by `threshold` people, not dated before what they follow."""
-    valid: defaultdict[str, dict[str, Record]] = defaultdict(dict)
-    people: defaultdict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
-    refused: defaultdict[str, list[str]] = defaultdict(list)
+    found: defaultdict[str, tuple[dict[str, Record], dict[str, tuple[str, ...]], list[str]]]
+    found = defaultdict(lambda: ({}, {}, []))
     for signed in records:
         try:
             record = parse_record(signed.data)
         except NotVerified:
             continue  # it does not even say which rule it is about
-        who, reason = set(), "a record has no signature"
-        for signature in signed.signatures[:SIGNATURES_LIMIT]:
-            try:
-                key = verify(signed.data, signature.armoured, NAMESPACE)
-            except NotVerified as error:
-                reason = str(error)
-                continue
-            reason = "a record is signed with a key that is not trusted for this at that time"
-            who |= {principal(signers, key, NAMESPACE, signature.made(record.seconds))} - {None}
+        who, reason = _signed_by(signed, record, signers)
+        valid, people, refused = found[record.rule]
         if record.repository != repository:
-            refused[record.rule].append("a record is about another repository")
+            refused.append("a record is about another repository")
         elif len(who) < max(threshold, 1):
-            refused[record.rule].append(f"{len(who)} of {threshold} people have signed" if who else reason)
+            refused.append(f"{len(who)} of {threshold} people have signed" if who else reason)
         else:
-            valid[record.rule][record.digest] = record
-            people[record.rule][record.digest] = tuple(sorted(filter(None, who)))
-    found = {}
-    for rule in {*valid, *refused}:
-        known = valid[rule]
-        in_order = {
-            digest: record
-            for digest, record in known.items()
-            if all(one not in known or known[one].at <= record.at for one in record.follows())
-        }
-        found[rule] = Chain(in_order, people[rule], tuple(refused[rule]))
-    return found
+            valid[record.digest], people[record.digest] = record, tuple(sorted(who))
+    return {rule: Chain(_in_order(valid), people, tuple(refused)) for rule, (valid, people, refused) in found.items()}
+
+
+def _signed_by(signed: SignedRecord, record: Record, signers: Sequence[Signer]) -> tuple[set[str], str]:
+    """The people whose signatures hold, and why the last other one does not."""
+    who, reason = set(), "a record has no signature"
+    for signature in signed.signatures[:SIGNATURES_LIMIT]:
+        try:
+            key = verify(signed.data, signature.armoured, NAMESPACE)
+        except NotVerified as error:
+            reason = str(error)
+            continue
+        reason = "a record is signed with a key that is not trusted for this at that time"
+        if person := principal(signers, key, NAMESPACE, signature.made(record.seconds)):
+            who.add(person)
+    return who, reason
+
+
+def _in_order(known: Mapping[str, Record]) -> dict[str, Record]:
+    """Those that are not dated before a record that they follow."""
+    return {
+        digest: record
+        for digest, record in known.items()
+        if all(one not in known or known[one].at <= record.at for one in record.follows())
+    }
 
 
 def joined(ends: Sequence[str]) -> str | None:
@@ -180,49 +181,35 @@ def joined(ends: Sequence[str]) -> str | None:
     return ",".join(sorted(ends)) or None
 
 
-def judge(
-    texts: Mapping[str, Text], judged: Mapping[str, Chain], *, remembered: Mapping[str, str] | None = None
-) -> dict[str, RecordFinding]:
-    """The finding by id on every rule with a text or record; where a `remembered` end is gone, nothing is approved."""
-    places: dict[str, dict[str, str]] = {}
-    for path, text in sorted(texts.items()):
-        places.setdefault(text.rule, {})[path] = text.digest
-    seen = remembered or {}
-    return {
-        rule: _judge_rule(rule, places.get(rule, {}), judged.get(rule, Chain()), seen.get(rule))
-        for rule in {*places, *judged, *seen}
-    }
-
-
-def _judge_rule(rule: str, digests: Mapping[str, str], chain: Chain, seen: str | None) -> RecordFinding:
+def judge(texts: Mapping[str, str], chain: Chain, seen: str | None = None) -> RecordFinding:
+    """What is decided about a rule whose texts (by path) have these digests; `seen`: its chain's end seen before."""
     if seen is not None and seen not in chain.records:
-        return RecordFinding("rolled-back", f"record {seen[:12]}, seen here before, is gone: decisions were taken back")
+        return RecordFinding(f"record {seen[:12]}, seen here before, is gone: decisions were taken back", gone=True)
     ends = chain.ends()
     if not ends:
-        return RecordFinding("unapproved", chain.refused[0] if chain.refused else "there is no signed record")
+        return RecordFinding(chain.refused[0] if chain.refused else "there is no signed record")
     if len(ends) > 1:
-        return RecordFinding("conflict", f"{len(ends)} decisions were made side by side; one more has to settle it")
+        return RecordFinding(f"{len(ends)} decisions were made side by side; one more has to settle it")
     at: str | None = ends[0]
     # a rejection leaves standing what was decided before
     while at is not None and (last := chain.records.get(at)) is not None and last.decision == "reject":
         at = next(iter(last.follows()), None)
     record = chain.records.get(at or "")
     if at is None or record is None:
-        return RecordFinding("unapproved", "the only decision is a rejection")
+        return RecordFinding("the only decision is a rejection")
     by = chain.signed_by[at]
     if record.decision == "revoke":
-        return RecordFinding("revoked", f"revoked by {', '.join(by)}", by, record.at)
-    state: State = "approved"
-    reason, path = f"approved by {', '.join(by)}", next(iter(digests), "")
-    if len(digests) > 1:
-        state, reason = "duplicate", f"rule {rule} stands in several files: {', '.join(digests)}"
-    elif not digests:
-        state, reason = "stale", "the file was removed without a decision"
-    elif digests[path] != record.sha256:
-        state, reason = "stale", "the text is not the one that was approved last"
+        return RecordFinding(f"revoked by {', '.join(by)}", by, record.at)
+    reason, path = f"approved by {', '.join(by)}", next(iter(texts), "")
+    if len(texts) > 1:
+        reason = f"the rule stands in several files: {', '.join(sorted(texts))}"
+    elif not texts:
+        reason = "the file was removed without a decision"
+    elif texts[path] != record.sha256:
+        reason = "the text is not the one that was approved last"
     elif path != record.path:
-        state, reason = "moved", f"approved at {record.path}, and stands at {path} now"
-    return RecordFinding(state, reason, by, record.at, record.sha256, record.path)
+        reason = f"approved at {record.path}, and stands at {path} now"
+    return RecordFinding(reason, by, record.at, record.sha256, record.path)
 
 
 def remember(remembered: Mapping[str, str], judged: Mapping[str, Chain]) -> dict[str, str]:

@@ -6,8 +6,7 @@ import json
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons.errors import Refused, StorageFailed
 from ai_lessons.knowledge.layout import slug
@@ -22,6 +21,7 @@ from ai_lessons.repository.approval.approval_types import (
     UnapprovedChange,
     Verdict,
 )
+from ai_lessons.repository.approval.record_chain import text_digest
 from ai_lessons.repository.approval.rule_files import APPROVALS
 from ai_lessons.repository.approval.rule_history import read_blobs
 from ai_lessons.repository.approval.signers import NotVerified
@@ -54,22 +54,16 @@ def with_signatures(
     """The view judged by what `threshold` people signed; remembers the ends of chains. Raises UnsupportedRepository."""
     remembered = approval_memory.load(worktree.state_dir)
     place = approval_memory.note_file(worktree, view.ref).with_suffix(".signed.json")
-    try:
-        noted: dict[str, Any] = json.loads(place.read_bytes())
-        known = noted["key"] == _key(view, signers, repository, threshold, remembered)
-        known = known and {"gone", "verdicts"} <= noted.keys()
-    except (OSError, ValueError, TypeError, KeyError):
-        known = False
-    if not known:
+    noted = approval_memory.kept(place, _key(view, signers, repository, threshold, remembered))
+    if noted is None:
         valid = partial(record_chain.chains, signers=signers, repository=repository, threshold=threshold)
         verdicts, gone, records = _judged(worktree, view, valid, remembered.records)
+        noted = {"gone": gone, "verdicts": verdicts}
         with suppress(StorageFailed):  # where nothing can be written, they are judged every time
             if dict(remembered.records) != dict(records):
-                approval_memory.save(worktree.state_dir, remembered._replace(records=records))
-        remembered = approval_memory.load(worktree.state_dir)
-        noted = {"key": _key(view, signers, repository, threshold, remembered), "gone": gone, "verdicts": verdicts}
-        with suppress(StorageFailed):
-            approval_memory.keep(place, noted)
+                remembered = remembered._replace(records=records)
+                approval_memory.save(worktree.state_dir, remembered)
+            approval_memory.keep(place, _key(view, signers, repository, threshold, remembered), noted)
     alarms = view.alarms
     if noted["gone"]:
         message = f"signed decisions seen here before are gone, about {', '.join(noted['gone'])}"
@@ -96,25 +90,22 @@ def _judged(
         worktree, {blob for texts in view.here.values() for _, blob in texts} | {one.blob for one in view.records}
     )
     judged = valid(signed_records(view.records, contents))
-    texts = {
-        path: record_chain.Text(rule, record_chain.text_digest(contents[blob]))
-        for rule, several in view.here.items()
-        for path, blob in several
-        if blob in contents
-    }
-    findings = record_chain.judge(texts, judged, remembered=remembered)
+    findings = {}
+    for rule in {*view.here, *judged, *remembered}:
+        texts = {path: text_digest(contents[blob]) for path, blob in view.here.get(rule, ()) if blob in contents}
+        findings[rule] = record_chain.judge(texts, judged.get(rule, record_chain.Chain()), remembered.get(rule))
 
     def blob_of(rule: str, digest: str) -> str | None:
         """The text with this digest among those that the rule has or once had."""
-        here = [blob for _, blob in sorted(view.here.get(rule, ()), key=itemgetter(1))]
-        for blob in here:
-            if blob in contents and record_chain.text_digest(contents[blob]) == digest:
-                return blob
-        past = read_blobs(worktree, view.texts.get(rule, ()))
-        return min((blob for blob, data in past.items() if record_chain.text_digest(data) == digest), default=None)
+        here = {blob: contents[blob] for _, blob in view.here.get(rule, ()) if blob in contents}
+        found = [blob for blob, data in here.items() if text_digest(data) == digest]
+        if not found:
+            past = read_blobs(worktree, view.texts.get(rule, ()))
+            found = [blob for blob, data in past.items() if text_digest(data) == digest]
+        return min(found, default=None)
 
     verdicts = {rule: _verdict(rule, found, view, blob_of) for rule, found in findings.items()}
-    gone = sorted(rule for rule, found in findings.items() if found.state == "rolled-back")
+    gone = sorted(rule for rule, found in findings.items() if found.gone)
     return verdicts, gone, record_chain.remember(remembered, judged)
 
 
@@ -165,7 +156,7 @@ class Wanted(NamedTuple):
 
     def record(self, repository: str, previous: str | None) -> record_chain.Record:
         """What is to be signed."""
-        digest = record_chain.text_digest(self.data)
+        digest = text_digest(self.data)
         return record_chain.Record(repository, self.rule, self.path, digest, self.decision, previous, self.at)
 
 
