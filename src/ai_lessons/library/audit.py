@@ -10,7 +10,7 @@ from ai_lessons.knowledge.entries import Kind, handle
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.library.reports import Audit, AuditRow, TakenRow, TrustedKeys
 from ai_lessons.library.signing import told_of
-from ai_lessons.repository import proposal_history
+from ai_lessons.repository import proposal_records
 from ai_lessons.repository.approval import approval_memory
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
 from ai_lessons.repository.approval.approval_history import odd_commits
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.approval.approval_types import BranchView, Verdict
-    from ai_lessons.repository.proposal_history import TakenProposal
+    from ai_lessons.repository.proposal_records import TakenProposal
 
 
 def audit(library: Library) -> Audit:
@@ -50,7 +50,7 @@ def taken(parts: RepositorySession, entry: str = "") -> list[TakenProposal]:
     tip = read_ref(parts.store.worktree, ref) if ref else None
     if ref is None or tip is None:
         return []
-    found = proposal_history.taken(parts.store.worktree, tip, short_name(ref))
+    found = proposal_records.taken(parts.store.worktree, tip, short_name(ref))
     return [one for one in found if not entry or (one.entry and entry.endswith(one.entry))]
 
 

@@ -17,11 +17,10 @@ from ai_lessons.library.comparing import Said, said
 from ai_lessons.library.reports import Pending
 from ai_lessons.repository import proposal_records, proposals
 from ai_lessons.repository.approval import approval_history as trunks
-from ai_lessons.repository.approval.approval_branch import branch_name
+from ai_lessons.repository.approval.approval_branch import PROPOSALS, branch_name, branch_of
 from ai_lessons.repository.approval.rule_files import entry_end, is_release, rule_end
 from ai_lessons.repository.objects import data_of, opened
 from ai_lessons.repository.proposal_files import RELEASE, blob_at, release_id
-from ai_lessons.repository.proposal_refs import PROPOSALS, branch_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -16,11 +16,11 @@ from ai_lessons.library.relating import refuse_wrong_kinds
 from ai_lessons.library.reports import RuleDraft, Suggested, Written
 from ai_lessons.repository import branch_update, proposal_commits
 from ai_lessons.repository.approval import rule_edits
+from ai_lessons.repository.approval.approval_branch import OTHERS, PROPOSALS
 from ai_lessons.repository.approval.rule_files import ENTRY_TRAILER, RULE_TRAILER, is_release
 from ai_lessons.repository.objects import data_of
 from ai_lessons.repository.proposal_commits import ProposalRequest
 from ai_lessons.repository.proposal_files import RELEASE
-from ai_lessons.repository.proposal_refs import OTHERS, PROPOSALS
 from ai_lessons.repository.store import Change
 
 if TYPE_CHECKING:

@@ -9,13 +9,12 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons import library
-from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, StorageFailed
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.layout import CONFIG_PATH
-from ai_lessons.repository import repository_name
 from ai_lessons.repository.approval import approval_branch
+from ai_lessons.repository.approval.approval_branch import PROPOSALS, branch_of, proposal_refs, signature
 from ai_lessons.repository.approval.signers import PinnedKeys
-from ai_lessons.repository.proposal_refs import PROPOSALS, branch_of, proposal_refs, signature
 from ai_lessons.repository.store import blob_id
 from ai_lessons.repository.worktree import read_ref
 
@@ -125,7 +124,7 @@ class RulesInForce:
         memory = approval_branch.memory(self.worktree.state_dir)
         key = approval_branch.key_of(self.worktree, tip)
         # the keys that count, as far as they are outside the repository; and the day, where they hold for some time
-        name = repository_name.noted(self.worktree, ref)
+        name = approval_branch.noted_names(self.worktree).get(ref, ("", ""))[1]
         data = PinnedKeys(self._options.config_dir, name).read() if name else None
         # a person who can be asked has perhaps not been asked yet, if the last read was by a program
         keys = "?" if name and self._options.ask_keys is not None and not self._options.agent else "-"
@@ -237,17 +236,17 @@ def number_pending(parts: RepositorySession) -> int:
 
     if ref is None or not proposal_refs(worktree):
         return 0
+    from ai_lessons.repository.approval import approval_memory
+
     place = approval_branch.folder(parts.store.state_dir) / _PENDING
-    with suppress(OSError, ValueError, KeyError, TypeError):  # never counted here, or a file that cannot be read
-        noted = json.loads(place.read_bytes())
-        if noted["key"] == key():
-            return int(noted["count"])
+    noted = approval_memory.kept(place, key())
+    if isinstance(noted, int):
+        return noted
     try:
         with library.proposal_context.desk(parts) as at:
             found = at.count()
     except NotFound:
         return 0
-    with suppress(OSError):  # a repository that cannot be written is counted anew every time
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(json.dumps({"key": key(), "count": found}))
+    with suppress(StorageFailed):  # a repository that cannot be written is counted anew every time
+        approval_memory.keep(place, key(), found)
     return found

@@ -21,12 +21,12 @@ from ai_lessons.library.proposal_context import (
     refuse_changed,
 )
 from ai_lessons.library.reports import Decided, Pending
-from ai_lessons.repository import proposal_commits, repository_name
+from ai_lessons.repository import proposal_commits
 from ai_lessons.repository.approval.approval_types import moment
 from ai_lessons.repository.approval.record_chain import trusted_signers
 from ai_lessons.repository.approval.rule_files import SIGNERS
 from ai_lessons.repository.approval.rule_history import read_blobs
-from ai_lessons.repository.approval.signed import Wanted, decide, with_signatures
+from ai_lessons.repository.approval.signed import Wanted, decide, repository_name, with_signatures
 from ai_lessons.repository.approval.signers import PinnedKeys, fingerprint, key_type, parse_signers
 from ai_lessons.repository.history import unified
 from ai_lessons.repository.store import blob_id
@@ -97,7 +97,7 @@ class Signatures:
 
     def trusted(self, view: BranchView) -> Trusted:
         """The keys that count now for this branch. Asks nobody."""
-        name = repository_name.find(self._worktree, view.ref, view.tip or "")
+        name = repository_name(self._worktree, view.ref, view.tip or "")
         data = PinnedKeys(self._options.config_dir, name).read()
         if data is None:
             return Trusted(name, pinned=False, signers=())

@@ -14,13 +14,13 @@ from ai_lessons.knowledge.layout import check_path
 from ai_lessons.repository import branch_update, git, proposal_records, proposals
 from ai_lessons.repository.approval import approval_history as trunks
 from ai_lessons.repository.approval import approval_memory, rule_files
+from ai_lessons.repository.approval.approval_branch import OTHERS, PROPOSALS, branch_of, proposal_refs
 from ai_lessons.repository.approval.approval_types import Proposal
 from ai_lessons.repository.approval.rule_history import person
 from ai_lessons.repository.branch_update import Landing, committing, land
 from ai_lessons.repository.commit import NO_IDENTITY, People, make_commit, zone
 from ai_lessons.repository.journal import Intent, new_name
 from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft, read_commit
-from ai_lessons.repository.proposal_refs import OTHERS, PROPOSALS, branch_of, proposal_refs
 from ai_lessons.repository.store import Actor, message_of
 from ai_lessons.repository.worktree import checked_out_at, read_ref
 

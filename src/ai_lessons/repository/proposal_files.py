@@ -14,9 +14,9 @@ from dulwich.objects import ObjectID
 from ai_lessons.errors import Refused
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, Kind
 from ai_lessons.knowledge.layout import check_path, derived_id, is_markdown, place, side_of
+from ai_lessons.repository.approval.approval_branch import OTHERS, PROPOSALS
 from ai_lessons.repository.approval.rule_files import entry_end, is_release, is_rule, rule_end, stated_id
 from ai_lessons.repository.objects import Draft, data_of
-from ai_lessons.repository.proposal_refs import OTHERS, PROPOSALS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,31 +1,36 @@
-"""Records on the approval branch, each with the whole text: of proposals turned down, and of releases."""
+"""What became of proposals: records of those turned down and of releases, and which others were taken."""
 
 from __future__ import annotations
 
 import os
 import stat
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from dulwich.object_store import iter_tree_contents
 from dulwich.objects import Blob, ObjectID
 
-from ai_lessons.errors import InvalidEntry
+from ai_lessons.errors import InvalidEntry, UnsupportedRepository
 from ai_lessons.knowledge import layout, markdown
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.texts import decode
+from ai_lessons.repository import git
 from ai_lessons.repository.approval import rule_files
-from ai_lessons.repository.approval.rule_history import person, read_blobs
+from ai_lessons.repository.approval.approval_branch import OTHERS
+from ai_lessons.repository.approval.rule_history import behind, commits, person, read_blobs
+from ai_lessons.repository.history import FIXED, LITERAL
 from ai_lessons.repository.objects import Draft, StoredCommit, data_of, opened, read_commit
 from ai_lessons.repository.proposal_files import blob_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from dulwich.repo import Repo
 
     from ai_lessons.repository.approval.approval_history import Trunk
     from ai_lessons.repository.approval.approval_types import ApprovalPolicy, Person
+    from ai_lessons.repository.approval.rule_history import RawCommit
     from ai_lessons.repository.worktree import Worktree
 
 REJECTION: Final = "rejection"
@@ -238,3 +243,71 @@ def _follow(repo: Repo, tip: str, name: bytes) -> tuple[StoredCommit | None, Sto
         if same[0] != at.parents[0]:
             merge = at
         at = read_commit(repo.object_store, same[0])
+
+
+OWN_COMMITS: Final = 100  # So many commits of a proposal are looked at behind its merge
+How = Literal["merge", "commit"]
+
+
+class TakenProposal(NamedTuple):
+    """A proposal taken in `commit`; `entry` is an id or the end of one, `by` is None where a forge hides who it was."""
+
+    proposal: str
+    entry: str
+    title: str
+    how: How
+    commit: str
+    by: Person | None
+    at: int
+    suggested_by: Person
+
+
+def taken(worktree: Worktree, tip: str, branch: str) -> list[TakenProposal]:
+    """Every proposal of no rule that was taken, newest first, by `branch` (short). Raises UnsupportedRepository."""
+    return list(told(reversed(commits(worktree, [tip])), branch))
+
+
+def told(history: Iterable[RawCommit], branch: str) -> Iterator[TakenProposal]:
+    """The same from the commits themselves, newest first. Pure."""
+    known = {commit.id: commit for commit in history}
+    plain = [one for one in known.values() if len(one.parents) < 2]
+    own = (
+        (one.id, dict(reversed(rule_files.trailers(one.said.message))).get(rule_files.PROPOSED_TRAILER))
+        for one in plain
+    )
+    singles = {commit: name for commit, name in own if name}
+    brought: set[str] = set()
+    for commit in known.values():
+        if len(commit.parents) < 2:
+            continue
+        said = rule_files.merged_branches(commit.said.message, branch)  # else the words of what it brought
+        names = [singles.get(side, "") for side in commit.parents[1:]] if said is None else said
+        for side, name in zip(commit.parents[1:], names, strict=False):
+            line = list(islice(behind(known, side), OWN_COMMITS)) if name.startswith(OTHERS) else []
+            if line:
+                brought |= {one.id for one in line if singles.get(one.id) == name}
+                yield _taken(name, commit, line[0], "merge")
+    for commit_id, name in singles.items():
+        if commit_id not in brought:
+            yield _taken(name, known[commit_id], known[commit_id], "commit")
+
+
+def _taken(name: str, commit: RawCommit, source: RawCommit, how: How) -> TakenProposal:
+    said = {key: value for one in (source, commit) for key, value in rule_files.trailers(one.said.message)}
+    subject = commit.said.message.partition("\n")[0].strip()
+    title = subject.partition(": ")[2] if subject.startswith(f"{rule_files.APPROVE} ") else ""
+    by: Person | None = commit.said.committer
+    if commit.said.committer.email in rule_files.FORGES:
+        # who pressed the button is the author of a merge, and of nothing else
+        by = commit.said.author if how == "merge" else None
+    entry = said.get(rule_files.ENTRY_TRAILER) or rule_files.entry_end(name) or ""
+    return TakenProposal(name, entry, title, how, commit.id, by, commit.said.committed, source.said.author)
+
+
+def stood(worktree: Worktree, base: str, tip: str, path: str, blob: str) -> bool:
+    """Whether any commit of `tip` that `base` lacks gave or took the file at `path` this content."""
+    flags = ("--format=", "--raw", "--no-abbrev", "--no-renames", "--full-history", "--diff-merges=separate", *FIXED)
+    done = git.run(worktree, "log", *flags, f"{base}..{tip}", "--", worktree.prefix + path, extra=LITERAL)
+    if done.code:
+        raise UnsupportedRepository(f"the history of {worktree.top} cannot be read")
+    return any(blob in line.split()[2:4] for line in done.text.splitlines() if line.startswith(":"))

@@ -10,12 +10,12 @@ from dulwich.objects import ObjectID
 from dulwich.repo import Repo
 
 from ai_lessons.repository import proposal_files
+from ai_lessons.repository.approval.approval_branch import PROPOSALS, branch_of, proposal_refs
 from ai_lessons.repository.approval.rule_files import BATCH, is_release, report, trailers
 from ai_lessons.repository.approval.rule_history import person
 from ai_lessons.repository.objects import Draft, StoredCommit, read_commit
 from ai_lessons.repository.proposal_files import Piece, Sides, main_path, owners, subject_of
-from ai_lessons.repository.proposal_history import stood
-from ai_lessons.repository.proposal_refs import PROPOSALS, branch_of, proposal_refs
+from ai_lessons.repository.proposal_records import stood
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

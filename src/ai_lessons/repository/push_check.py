@@ -218,7 +218,7 @@ def _refused_approvals(now: Worktree, then: Worktree, ref: str) -> list[str]:
     source, target = (approval_branch.folder(one.state_dir) for one in (now, then))
     target.mkdir(parents=True, exist_ok=True)
     with suppress(FileNotFoundError):
-        shutil.copyfile(source / approval_branch.PROPOSALS, target / approval_branch.PROPOSALS)
+        shutil.copyfile(source / approval_branch.SEEN, target / approval_branch.SEEN)
     memory = approval_memory.load(now.state_dir)
     # without policies the judge does not miss a stricter one than it finds
     approval_memory.save(then.state_dir, memory._replace(policies={}) if allowed else memory)

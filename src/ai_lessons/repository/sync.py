@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ai_lessons.errors import Conflict, Refused
 from ai_lessons.knowledge.layout import slug
 from ai_lessons.repository import branch_update, git
+from ai_lessons.repository.approval.approval_branch import branch_of, proposal_refs
 from ai_lessons.repository.commit import People
 from ai_lessons.repository.proposal_commits import HEADS, signature
-from ai_lessons.repository.proposal_refs import branch_of, proposal_refs
 from ai_lessons.repository.sync_bring import (
     AGAIN,
     Brought,

@@ -1,14 +1,15 @@
-"""Which branch decides in this clone: the one its git configuration names, the one followed first, or `main`."""
+"""Which branch decides in this clone, and which propose: read from git's own files. Starts no program."""
 
 from __future__ import annotations
 
+import json
+import os
+import re
 from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from ai_lessons.repository.files import translated
-from ai_lessons.repository.proposal_refs import PROPOSALS as RULES
-from ai_lessons.repository.proposal_refs import proposal_refs, signature
 from ai_lessons.repository.worktree import read_ref, read_settings
 
 if TYPE_CHECKING:
@@ -19,7 +20,14 @@ if TYPE_CHECKING:
 
 _FOLDER: Final = "approval"
 REMEMBERED: Final = "remembered.json"
-PROPOSALS: Final = "proposals.jsonl"
+SEEN: Final = "proposals.jsonl"  # Every proposal of a rule that this clone has seen
+NAMES: Final = "first-commits.json"
+
+PROPOSALS: Final = "rules/"  # Every proposal about a rule is a branch below this
+# Every other proposal is a branch below this: about a lesson, a doc, a script, or a record of a release
+OTHERS: Final = "proposals/"
+_REF: Final = re.compile(rf"refs/(?:heads|remotes/[^/]+)/((?:{PROPOSALS}|{OTHERS})\S+)")
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
 
 def folder(state_dir: Path) -> Path:
@@ -29,9 +37,9 @@ def folder(state_dir: Path) -> Path:
 
 def key_of(worktree: Worktree, tip: str, refs: Mapping[str, str] | None = None) -> str:
     """Everything that verdicts depend on besides the policy. `refs`: the branches of proposals of rules, if known."""
-    known = proposal_refs(worktree, RULES) if refs is None else refs
+    known = proposal_refs(worktree, PROPOSALS) if refs is None else refs
     try:
-        size = (folder(worktree.state_dir) / PROPOSALS).stat().st_size
+        size = (folder(worktree.state_dir) / SEEN).stat().st_size
     except OSError:
         size = 0
     return f"{tip} {signature(known)} {size} {cut_off(worktree)}"
@@ -92,3 +100,44 @@ def branch_name(ref: str) -> str:
 def short_name(ref: str) -> str:
     """The branch without its remote, as it stands in the messages of merges."""
     return ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else branch_name(ref).partition("/")[2]
+
+
+def proposal_refs(worktree: Worktree, *families: str) -> dict[str, str]:
+    """Full names of proposal branches (of these families, or all) and where they point, loose before packed ones."""
+    families = families or (PROPOSALS, OTHERS)
+    found: dict[str, str] = {}
+    common, above = worktree.common_dir, len(os.fspath(worktree.common_dir)) + 1
+    with suppress(OSError):
+        for line in (common / "packed-refs").read_text(encoding="utf-8", errors="surrogateescape").splitlines():
+            commit, _, ref = line.partition(" ")
+            if branch_of(ref).startswith(families) and _COMMIT.fullmatch(commit):
+                found[ref] = commit
+    places = (common / "refs" / "heads", *sorted(common.glob("refs/remotes/*")))
+    walks = (os.walk(place / family.rstrip("/")) for place in places for family in families)
+    for file in (f"{folder}/{name}" for walk in walks for folder, _, names in walk for name in names):
+        # thousands may have been pushed, and they are read more than once: no text layer, no paths worked out
+        with suppress(OSError, UnicodeDecodeError), open(file, "rb", buffering=0) as opened:
+            text = opened.read(100).decode("ascii").strip()
+            if _COMMIT.fullmatch(text) and branch_of(file[above:]):
+                found[file[above:]] = text
+    return found
+
+
+def branch_of(ref: str) -> str:
+    """`rules/R-8F3K2A-use-x` for its ref, local or remote; empty for any other, and for names that are no text."""
+    found = _REF.fullmatch(ref)
+    return found[1] if found and ref.isprintable() else ""
+
+
+def signature(refs: Mapping[str, str]) -> str:
+    """Changes whenever any of them does."""
+    return sha256("\n".join(f"{ref} {commit}" for ref, commit in sorted(refs.items())).encode()).hexdigest()
+
+
+def noted_names(worktree: Worktree) -> dict[str, tuple[str, str]]:
+    """By approval branch the tip at which it was looked at, and what the repository is called in signed records."""
+    try:
+        raw = json.loads((folder(worktree.state_dir) / NAMES).read_bytes())
+        return {str(ref): (str(tip), str(name)) for ref, (tip, name) in raw.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}

@@ -9,7 +9,7 @@ from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed, Unsupport
 from ai_lessons.knowledge.config import parse_config
 from ai_lessons.knowledge.layout import CONFIG_PATH, derived_id
 from ai_lessons.repository.approval import approval_branch, approval_memory, rule_history
-from ai_lessons.repository.approval.approval_branch import branch_name, short_name
+from ai_lessons.repository.approval.approval_branch import PROPOSALS, branch_name, branch_of, proposal_refs, short_name
 from ai_lessons.repository.approval.approval_memory import CachedView
 from ai_lessons.repository.approval.approval_types import (
     ApprovalPolicy,
@@ -17,17 +17,16 @@ from ai_lessons.repository.approval.approval_types import (
     Commit,
     CommitStep,
     PathChange,
+    Proposal,
     RecordFile,
 )
-from ai_lessons.repository.approval.rule_files import APPROVALS, SIGNERS, is_rule, merged_branches, stated_id
-from ai_lessons.repository.approval.rule_history import Ancestry
+from ai_lessons.repository.approval.rule_files import APPROVALS, SIGNERS, is_rule, merged_branches, rule_end, stated_id
+from ai_lessons.repository.approval.rule_history import Ancestry, behind
 from ai_lessons.repository.approval.rule_status import Past, decide, on_protected_branch, unsigned
-from ai_lessons.repository.proposal_history import proposed
-from ai_lessons.repository.proposal_refs import PROPOSALS, branch_of, proposal_refs
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.repository.approval.approval_types import Known, Verdict
     from ai_lessons.repository.approval.rule_history import RawCommit
@@ -244,6 +243,41 @@ def _watched(commits: Sequence[RawCommit]) -> dict[tuple[str, str], int]:
             if change.new and change.path.startswith((APPROVALS, SIGNERS)):
                 found.setdefault((change.path, change.new), node)
     return found
+
+
+def proposed(
+    branches: Iterable[tuple[str, str]], commits: Iterable[RawCommit], rule_of: Callable[[str, str], str]
+) -> Iterator[Proposal]:
+    """The proposals of branches (tip and name) by their own commits: one a writer, the final text's first."""
+    by_id = {commit.id: commit for commit in commits}
+    for tip, branch in branches:
+        end = rule_end(branch)
+        if end:
+            line = (one for one in behind(by_id, tip) if not one.said.odd)  # an odd one proposes nothing
+            yield from _of_branch(branch, end, line, rule_of)
+
+
+def _of_branch(
+    branch: str, end: str, line: Iterable[RawCommit], rule_of: Callable[[str, str], str]
+) -> Iterator[Proposal]:
+    final: tuple[str, str, str | None] | None = None
+    for commit in line:
+        mine = [
+            (rule, change)
+            for change in commit.changes[0]
+            if is_rule(change.path)
+            for rule in sorted({rule_of(change.path, blob) for blob in (change.old, change.new) if blob})
+            if rule.endswith(end)
+        ]
+        if not mine:
+            continue
+        if final is None:
+            if len({rule for rule, _ in mine}) > 1:
+                return  # two rules with the same end: the branch does not say which
+            rule, change = next((pair for pair in mine if pair[1].new), mine[0])
+            final = (rule, change.path, change.new if change.new and rule_of(change.path, change.new) == rule else None)
+        rule, path, blob = final
+        yield Proposal(branch, commit.id, rule, path, blob, commit.said.author, commit.said.committed)
 
 
 class Trunk:

@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ai_lessons.errors import StorageFailed
-from ai_lessons.repository.approval.approval_branch import PROPOSALS, REMEMBERED, branch_name, cut_off, folder, key_of
+from ai_lessons.repository.approval.approval_branch import REMEMBERED, SEEN, branch_name, cut_off, folder, key_of
 from ai_lessons.repository.approval.approval_types import (
     Alarm,
     ApprovalPolicy,
@@ -55,12 +55,12 @@ def load(state_dir: Path) -> Remembered:
 def save(state_dir: Path, remembered: Remembered) -> None:
     """Replace what is remembered, whole or not at all. Raises StorageFailed."""
     raw = remembered._asdict() | {"policies": {ref: one._asdict() for ref, one in remembered.policies.items()}}
-    _write(folder(state_dir) / REMEMBERED, raw)
+    write(folder(state_dir) / REMEMBERED, raw)
 
 
 def keep(place: Path, key: str, value: object) -> None:
     """Write what `kept` gives for this key into a file of ours, whole or not at all. Raises StorageFailed."""
-    _write(place, {"key": key, "value": value})
+    write(place, {"key": key, "value": value})
 
 
 def kept(place: Path, key: str) -> Any:
@@ -72,7 +72,8 @@ def kept(place: Path, key: str) -> Any:
         return None
 
 
-def _write(place: Path, value: object) -> None:
+def write(place: Path, value: object) -> None:
+    """Write a value as JSON into a file of ours, whole or not at all. Raises StorageFailed."""
     with _writing(place):
         replace_file(place, json.dumps(value, separators=(",", ":")).encode())
 
@@ -90,7 +91,7 @@ def proposals(state_dir: Path) -> Known:
     """Every proposal this clone has seen, less those that were forgotten. Damaged lines are passed over."""
     found: dict[tuple[str, str], list[Proposal]] = {}
     try:
-        lines = (folder(state_dir) / PROPOSALS).read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = (folder(state_dir) / SEEN).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return Known()
     for line in lines[-PROPOSALS_KEPT:]:
@@ -127,7 +128,7 @@ def forget_proposal(state_dir: Path, rule: str, branch: str) -> None:
 def _append(state_dir: Path, rows: list[dict[str, Any]]) -> None:
     if not rows:
         return
-    place = folder(state_dir) / PROPOSALS
+    place = folder(state_dir) / SEEN
     with _writing(place):
         place.parent.mkdir(parents=True, exist_ok=True)
         append_lines(place, "".join(json.dumps(row) + "\n" for row in rows).encode())

@@ -14,11 +14,11 @@ from ai_lessons.knowledge.entries import HANDLE_LENGTH
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import derived_id, slug
 from ai_lessons.repository import git
+from ai_lessons.repository.approval.approval_branch import PROPOSALS
 from ai_lessons.repository.approval.rule_files import TEXT_LIMIT, is_rule, stated_id
 from ai_lessons.repository.commit import NO_IDENTITY
 from ai_lessons.repository.objects import PLAIN, Draft, data_of, opened
 from ai_lessons.repository.proposal_files import rule_of
-from ai_lessons.repository.proposal_refs import PROPOSALS
 from ai_lessons.repository.store import blob_id
 from ai_lessons.repository.worktree_status import blobs
 

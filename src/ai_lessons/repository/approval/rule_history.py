@@ -15,7 +15,7 @@ from ai_lessons.repository.approval.approval_types import PathChange, Person, Sa
 from ai_lessons.repository.approval.rule_files import TEXT_LIMIT, is_rule, is_watched
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.repository.worktree import Worktree
 
@@ -227,6 +227,15 @@ def _read_loose(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
         if header == b"blob %d" % len(data) and len(data) <= TEXT_LIMIT:
             found[blob] = data
     return found
+
+
+def behind(known: Mapping[str, RawCommit], tip: str) -> Iterator[RawCommit]:
+    """The commits behind a tip, newest first; merges of the approval branch into it are nobody's proposal."""
+    at = known.get(tip)
+    while at is not None:
+        if len(at.parents) < 2:
+            yield at
+        at = known.get(at.parents[0]) if at.parents else None
 
 
 class Ancestry:

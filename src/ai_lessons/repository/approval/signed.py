@@ -8,10 +8,11 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ai_lessons.errors import Refused, StorageFailed
+from ai_lessons.errors import Refused, StorageFailed, UnsupportedRepository
 from ai_lessons.knowledge.layout import slug
 from ai_lessons.repository import git
 from ai_lessons.repository.approval import approval_memory, record_chain
+from ai_lessons.repository.approval.approval_branch import NAMES, cut_off, folder, noted_names
 from ai_lessons.repository.approval.approval_types import (
     ON_BRANCH,
     SIGNED,
@@ -40,6 +41,25 @@ if TYPE_CHECKING:
 RECORD_SUFFIX: Final = ".json"
 SIGNATURE_SUFFIX: Final = ".sig"
 KEY_SETTING: Final = "user.signingkey"
+
+
+def repository_name(worktree: Worktree, ref: str, tip: str) -> str:
+    """What the repository whose `ref` is at `tip` is called in records: the first commit, which every clone has.
+
+    Raises Refused (a shallow clone), UnsupportedRepository.
+    """
+    known = noted_names(worktree)
+    if known.get(ref, ("", ""))[0] == tip:
+        return known[ref][1]
+    if cut_off(worktree):
+        raise Refused("a shallow clone cannot tell which repository this is", hint="git fetch --unshallow")
+    done = git.run(worktree, "--no-replace-objects", "rev-list", "--first-parent", "--max-parents=0", tip, "--")
+    if done.code or not done.text:
+        raise UnsupportedRepository(f"the history of {worktree.top} cannot be read", hint="git fsck")
+    name = done.text.split()[-1]
+    with suppress(StorageFailed):  # where nothing can be written it is looked for again next time
+        approval_memory.write(folder(worktree.state_dir) / NAMES, {**known, ref: (tip, name)})
+    return name
 
 
 def record_paths(rule: str, name: str, signer: str) -> tuple[str, str]:
