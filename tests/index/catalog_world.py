@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from ai_lessons.index.catalog import Catalog
 from ai_lessons.index.catalog_reading import Filter
@@ -29,6 +29,16 @@ def lesson(entry_id: str = A, title: str = "PUT replaces all", *, kind: str = "l
     return f"---\nid: {entry_id}\nkind: {kind}\ntitle: {title}\n{extra}---\nFree text.\n"
 
 
+class Done(NamedTuple):
+    """What a refresh said, and the ids of shown entries that it changed and removed."""
+
+    changed: tuple[str, ...]
+    removed: tuple[str, ...]
+    generation: int
+    unreadable: int
+    rebuilt: str
+
+
 class World:
     """Files below `root`, a catalog, and what the last refresh read and parsed."""
 
@@ -40,6 +50,7 @@ class World:
         self.read: list[str] = []
         self.parsed: list[str] = []
         self.opened: list[Catalog] = []
+        self.known: dict[str, tuple[str, str]] = {}
         self.catalog = self.open()
 
     def __enter__(self) -> Self:
@@ -88,10 +99,17 @@ class World:
         self.parsed.append(path)
         return read_entry(path, data, side)
 
-    def refresh(self, catalog: Catalog | None = None) -> Refreshed:
+    def refresh(self, catalog: Catalog | None = None) -> Done:
         """Bring the catalog up to date; `read` and `parsed` then tell what that took."""
         self.read, self.parsed = [], []
-        return (catalog or self.catalog).refresh(self.scan, self.load, lambda: self.parse)
+        return self.told((catalog or self.catalog).refresh(self.scan, self.load, lambda: self.parse), catalog)
+
+    def told(self, done: Refreshed, catalog: Catalog | None = None) -> Done:
+        """The same with what is shown otherwise than the last time."""
+        now = {entry: (text, meta) for entry, text, meta in (catalog or self.catalog).fingerprints()}
+        before, self.known = self.known, now
+        changed = tuple(entry for entry, hashes in now.items() if before.get(entry) != hashes)
+        return Done(changed, tuple(entry for entry in before if entry not in now), *done)
 
     def titles(self) -> list[str]:
         """The titles of everything shown, whatever its status."""
@@ -109,5 +127,5 @@ def everything(catalog: Catalog) -> dict[str, Any]:
         "tags": catalog.tags(),
         "projects": catalog.projects(),
         "problems": catalog.unreadable(),
-        "sizes": (sizes.entries, sizes.files, sizes.bytes, sizes.unreadable, sizes.working_rules),
+        "sizes": (sizes.entries, sizes.files, sizes.bytes, sizes.unreadable),
     }

@@ -144,7 +144,6 @@ def test_a_derived_id_follows_the_path(world: World) -> None:
     file.rename(world.root / "p/docs/b.md")
     done = world.refresh()
     assert (done.removed, len(done.changed), done.changed != first) == (first, 1, True)
-    assert world.catalog.locate(done.changed[0]).derived
 
 
 def test_a_deleted_file_and_a_deleted_folder_leave_nothing_behind(world: World) -> None:
@@ -245,7 +244,7 @@ def test_a_file_that_vanishes_between_the_walk_and_the_read_is_simply_gone(world
             raise NotFound("file", path)
         return world.load(path)
 
-    done = world.catalog.refresh(world.scan, read, lambda: read_entry)
+    done = world.told(world.catalog.refresh(world.scan, read, lambda: read_entry))
     assert (done.unreadable, len(done.changed)) == (0, 0 if gone == "run.sh" else 1)
     world.refresh()  # it was only moved away for a moment
     assert world.titles() == ["Run it"]
@@ -272,7 +271,7 @@ def test_a_rule_of_the_working_tree_is_counted_but_never_returned(world: World) 
     done = world.refresh()
     catalog = world.catalog
     assert (done.changed, done.removed, done.unreadable) == ((), (), 0)
-    assert catalog.sizes().working_rules == 3
+    assert catalog.sizes().files == 3
     assert catalog.select(EVERY) == []
     assert catalog.many([A, B]) == {}
     assert catalog.locations() == []
@@ -297,7 +296,7 @@ def test_rules_in_force_are_shown_as_they_were_put_in_whatever_the_working_tree_
     approved = read_entry("p/rules/r.md", lesson(A, "Never force-push", kind="rule").encode())
     world.write("p/rules/r.md", lesson(A, "Always force-push", kind="rule"))
     world.refresh()
-    assert world.catalog.set_rules_in_force("tree-1", [(approved, "blob-1")]).changed == (A,)
+    assert world.told(world.catalog.set_rules_in_force("tree-1", [(approved, "blob-1")])).changed == (A,)
     world.write("p/rules/r.md", lesson(A, "Force-push on Fridays", kind="rule"))
     assert world.refresh().changed == ()
     assert (world.titles(), world.catalog.rules_tree()) == (["Never force-push"], "tree-1")
@@ -306,7 +305,7 @@ def test_rules_in_force_are_shown_as_they_were_put_in_whatever_the_working_tree_
     (world.root / "p/rules/r.md").unlink()
     world.refresh()
     assert world.titles() == ["Never force-push"]
-    assert world.catalog.set_rules_in_force("tree-2", []).removed == (A,)
+    assert world.told(world.catalog.set_rules_in_force("tree-2", [])).removed == (A,)
     assert world.titles() == []
 
 
@@ -323,11 +322,12 @@ def test_only_what_changed_among_the_rules_is_put_in_anew(world: World) -> None:
         return read_entry(f"p/rules/{entry_id[-6:]}.md", lesson(entry_id, title, kind="rule").encode())
 
     catalog = world.catalog
-    catalog.set_rules_in_force("1", [(rule(A, "One"), "a1"), (rule(B, "Two"), "b1"), (rule(C, "Three"), "c1")])
+    three = [(rule(A, "One"), "a1"), (rule(B, "Two"), "b1"), (rule(C, "Three"), "c1")]
+    world.told(catalog.set_rules_in_force("1", three))
     before = catalog.generation
-    assert catalog.set_rules_in_force("2", [], keep=[A, B, C]).changed == ()
+    assert world.told(catalog.set_rules_in_force("2", [], keep=[A, B, C])).changed == ()
     assert (catalog.generation, catalog.rules_tree()) == (before, "2")
-    done = catalog.set_rules_in_force("3", [(rule(A, "One, said better"), "a2")], keep=[A, B])
+    done = world.told(catalog.set_rules_in_force("3", [(rule(A, "One, said better"), "a2")], keep=[A, B]))
     assert (done.changed, done.removed) == ((A,), (C,))
     assert catalog.rules_in_force() == {A: (f"p/rules/{A[-6:]}.md", "a2"), B: (f"p/rules/{B[-6:]}.md", "b1")}
     assert sorted(world.titles()) == ["One, said better", "Two"]

@@ -125,12 +125,11 @@ def test_a_list_shows_active_entries_newest_first(world: World) -> None:
         ({"status": Status.WRONG}, ["Rebase is safe"]),
         ({"status": None, "project": "git"}, ["Rebase is safe", "Rebase rewrites"]),
         ({"limit": 1}, ["50% Guide"]),
-        ({"limit": 2, "offset": 3}, ["Rebase rewrites"]),
     ],
 )
 def test_a_filter_chooses(world: World, wanted: dict[str, object], expected: list[str]) -> None:
     assert titles(world, sort="title", **wanted) == expected
-    if not {"limit", "offset"} & set(wanted):
+    if "limit" not in wanted:
         assert world.catalog.count(Filter(**wanted)) == len(expected)  # type: ignore[arg-type]
 
 
@@ -265,7 +264,6 @@ def test_sizes_count_what_is_there(world: World) -> None:
     assert (sizes.projects, sizes.tags, sizes.files, sizes.unreadable) == (2, 3, 6, 0)
     assert (sizes.oldest, sizes.newest) == ("2026-11-20T10:00:00Z", "2026-11-21T10:00:00Z")
     assert sizes.bytes == sum(file.stat().st_size for file in world.root.rglob("*") if file.is_file())
-    assert sizes.catalog_bytes > 0
 
 
 def test_no_statement_can_show_a_rule_that_was_not_approved(world: World) -> None:
@@ -276,11 +274,11 @@ def test_no_statement_can_show_a_rule_that_was_not_approved(world: World) -> Non
 
 
 def test_reading_goes_through_the_view_that_leaves_hidden_entries_out() -> None:
-    for module, allowed in ((catalog_reading, 4),):
+    for module, allowed in ((catalog_reading, 3),):
         assert module.__file__
         with open(module.__file__) as source:
             text = source.read()
-        # allowed: the two problems with a taken id, their count, and the count of working rules
+        # allowed: the two problems with a taken id, and their count
         assert text.count("FROM entries") + text.count("JOIN entries") == allowed
 
 

@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ai_lessons.errors import NotFound, Problem, UsageError
-from ai_lessons.index import catalog_names
 from ai_lessons.index.catalog_writing import SEPARATOR
 from ai_lessons.knowledge.entries import Kind, Light, Status
 from ai_lessons.knowledge.relations import Edge
@@ -69,7 +68,6 @@ class Filter(NamedTuple):
     status: Status | None = Status.ACTIVE
     sort: str = "newest"
     limit: int | None = None
-    offset: int = 0
     without: frozenset[str] = frozenset()
     scopes: frozenset[str] = frozenset()
 
@@ -85,7 +83,6 @@ class Location(NamedTuple):
     side_path: str | None
     hash: str | None
     side_hash: str | None
-    derived: bool
     approved: bool = False
 
 
@@ -98,7 +95,7 @@ class Tally(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """Counts for statistics. `files` and `bytes` are entry files, readable or not; `working_rules` are not shown."""
+    """Counts for statistics. `files` and `bytes` are entry files, readable or not."""
 
     entries: Mapping[str, int] = MappingProxyType({})
     projects: int = 0
@@ -106,8 +103,6 @@ class Sizes(NamedTuple):
     files: int = 0
     bytes: int = 0
     unreadable: int = 0
-    working_rules: int = 0
-    catalog_bytes: int = 0
     oldest: str | None = None
     newest: str | None = None
 
@@ -154,12 +149,12 @@ class CatalogReader:
         if wanted.sort not in _ORDERS:
             raise UsageError(f"no order {wanted.sort!r}", hint="one of: " + ", ".join(_ORDERS))
         values = _values(wanted)
-        query = f"{_SELECT}{_passes(values)} ORDER BY {_ORDERS[wanted.sort]} LIMIT :limit OFFSET :offset"
-        bounds = {"limit": -1 if wanted.limit is None else wanted.limit, "offset": wanted.offset}
-        return _lights(self._rows(query, values | bounds), self._tier)
+        query = f"{_SELECT}{_passes(values)} ORDER BY {_ORDERS[wanted.sort]} LIMIT :limit"
+        most = {"limit": -1 if wanted.limit is None else wanted.limit}
+        return _lights(self._rows(query, values | most), self._tier)
 
     def count(self, wanted: Filter) -> int:
-        """How many entries pass a filter, whatever its limit and offset."""
+        """How many entries pass a filter, whatever its limit."""
         values = _values(wanted)
         return self._one(_COUNT.format("shown" if wanted.scopes else "counted") + _passes(values), values)
 
@@ -176,21 +171,6 @@ class CatalogReader:
             light.id: light for light in _lights(self._rows(_SELECT + _BY_IDS, (json.dumps(list(ids)),)), self._tier)
         }
 
-    def resolve(self, ref: str) -> Light:
-        """The entry that a person means: handle, id, unique end of an id, or repository-relative path of a file.
-
-        Raises NotFound: nothing answers to it; the hint says what comes near. AmbiguousName: more than one entry does.
-        """
-        return self.get(self._ask(lambda db: catalog_names.resolve(db, ref)))
-
-    def handle_beside(self, kind: Kind, entry_id: str) -> str:
-        """The handle of an entry that was written a moment ago, unique among the entries of the last refresh."""
-        return self._ask(lambda db: catalog_names.handle_beside(db, kind, entry_id))
-
-    def complete(self, what: str, prefix: str, limit: int = 50) -> list[tuple[str, str]]:
-        """Values of `what` (id, project, tag, version) that start with `prefix`, each with a word of help."""
-        return self._ask(lambda db: catalog_names.complete(db, what, prefix, limit))
-
     def locate(self, entry_id: str) -> Location:
         """The files of one entry. Raises NotFound."""
         found = self.locations([entry_id])
@@ -200,9 +180,9 @@ class CatalogReader:
 
     def locations(self, ids: Iterable[str] | None = None) -> list[Location]:
         """The files of these entries, or of all."""
-        query = "SELECT id, path, side_path, hash, side_hash, derived, source = 'approved' FROM shown"
+        query = "SELECT id, path, side_path, hash, side_hash, source = 'approved' FROM shown"
         rows = self._rows(query) if ids is None else self._rows(f"{query} WHERE {_BY_IDS}", (json.dumps(list(ids)),))
-        return [Location._make((*row[:5], bool(row[5]), bool(row[6]))) for row in rows]
+        return [Location._make((*row[:5], bool(row[5]))) for row in rows]
 
     def fields(self, entry_id: str) -> dict[str, Any]:
         """The whole frontmatter of an entry, as it was read from the contents that `locate` names."""
@@ -305,8 +285,6 @@ class CatalogReader:
             files=files,
             bytes=size,
             unreadable=self._ask(unreadable_files),
-            working_rules=self._one("SELECT count(*) FROM entries WHERE standing = 1"),
-            catalog_bytes=self._one("PRAGMA page_count") * self._one("PRAGMA page_size"),
             oldest=oldest,
             newest=newest,
         )

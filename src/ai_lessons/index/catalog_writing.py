@@ -20,82 +20,62 @@ SNIPPET_LENGTH, OPENING = 150, 800  # characters of a text that stand in the cat
 SEPARATOR = "\x1f"
 """Between the values of a list in one column; no tag or version that we accept holds this control character."""
 
+_HIDDEN = 2  # Until it is settled which file of an id is shown
 _LISTS = frozenset(("applies_to", "contexts"))
 _MARKUP = r"(?m)^\s{0,3}(?:#{1,6}\s+|>\s?|```\w*\s*$|---+\s*$|#!.*$)"
 
 
 class CatalogRecord(NamedTuple):
-    """One entry, ready to be written. `file` is the file it is read from, `path` where the entry says it lies."""
+    """One entry, ready to be written: its `row`, and what stands in tables beside it."""
 
-    file: str
-    id: str
-    kind: str
-    title: str
-    project: str
-    path: str
-    side_path: str | None
+    row: Mapping[str, str | int | None]
     tags: tuple[str, ...]
     versions: tuple[str, ...]
     links: tuple[Link, ...]
-    status: str
-    created: str
-    snippet: str
-    details: str
     fields: str
     opening: str
     failures: tuple[str, ...]
-    handle: str
-    derived: bool
-    hash: str | None
-    side_hash: str | None
-    text_hash: str
-    meta_hash: str
-
-    @property
-    def tail(self) -> str:
-        """The id from its end, in capitals: what a handle is looked up by."""
-        return self.id.upper()[::-1]
 
 
 def record(entry: Entry, file: str, file_hash: str, side_hash: str | None) -> CatalogRecord:
     """What to keep of an entry that was read from `file`. A script outside the repository has only its side file."""
     in_place = entry.path != file
     details = json.dumps(details_of(entry), ensure_ascii=False, separators=(",", ":"), default=str)
-    created = str(entry.fields.get("created") or "")
-    return CatalogRecord(
-        file=file,
-        id=entry.id,
-        kind=entry.kind.value,
-        title=entry.title,
-        project=entry.project,
-        path=entry.path,
-        side_path=entry.side_path,
-        tags=_values(entry.tags),
-        versions=_values(entry.versions),
-        links=entry.links,
-        status=entry.status.value,
-        created=created,
-        snippet=snippet(entry),
-        details=details,
-        fields=json.dumps(dict(entry.fields), ensure_ascii=True, separators=(",", ":"), default=str),
-        **_to_tell(entry),
-        handle=handle(entry.kind, entry.id),
-        derived=entry.derived,
-        hash=None if in_place else file_hash,
-        side_hash=file_hash if in_place else side_hash,
-        text_hash=text_hash(entry),
-        meta_hash=meta_hash(entry, details),
-    )
+    tags, versions = _values(entry.tags), _values(entry.versions)
+    row: dict[str, str | int | None] = {
+        "file": file,
+        "standing": _HIDDEN,
+        "id": entry.id,
+        "tail": entry.id.upper()[::-1],  # the id from its end: what a handle is looked up by
+        "handle": handle(entry.kind, entry.id),
+        "kind": entry.kind.value,
+        "project": entry.project,
+        "path": entry.path,
+        "side_path": entry.side_path,
+        "status": entry.status.value,
+        "created": str(entry.fields.get("created") or ""),
+        "title": entry.title,
+        "tags": SEPARATOR.join(tags),
+        "versions": SEPARATOR.join(versions),
+        "snippet": snippet(entry),
+        "details": details,
+        "hash": None if in_place else file_hash,
+        "side_hash": file_hash if in_place else side_hash,
+        "text_hash": text_hash(entry),
+        "meta_hash": meta_hash(entry, details),
+    }
+    fields = json.dumps(dict(entry.fields), ensure_ascii=True, separators=(",", ":"), default=str)
+    return CatalogRecord(row, tags, versions, entry.links, fields, *_to_tell(entry))
 
 
-def _to_tell(entry: Entry) -> dict[str, Any]:
+def _to_tell(entry: Entry) -> tuple[str, tuple[str, ...]]:
     """What agents are told of a lesson or rule unasked, and at which failures."""
     from ai_lessons.knowledge.failures import before_failure, recorded  # noqa: PLC0415  # no list parses an entry
 
     if entry.kind not in {Kind.LESSON, Kind.RULE}:
-        return {"opening": "", "failures": ()}
+        return "", ()
     kept = dict.fromkeys("\n".join(" ".join(sorted(line)) for line in one) for one in recorded(entry) if one)
-    return {"opening": before_failure(entry.body)[:OPENING], "failures": tuple(kept)}
+    return before_failure(entry.body)[:OPENING], tuple(kept)
 
 
 def _values(texts: Iterable[str]) -> tuple[str, ...]:
@@ -166,13 +146,6 @@ def snippet(entry: Entry) -> str:
 FILES = "files"
 APPROVED = "approved"
 
-_INSERT = """
-INSERT INTO entries (
-    key, source, file, standing, id, tail, handle, kind, project, path, side_path, status, created, title, tags,
-    versions, snippet, details, derived, hash, side_hash, text_hash, meta_hash
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
-_HIDDEN = 2
 _TOUCH_APPROVED = """
 INSERT OR IGNORE INTO touched
 SELECT id FROM entries WHERE source = 'approved' AND id NOT IN (SELECT value FROM json_each(?))
@@ -225,7 +198,6 @@ class Writing:
         self._connection = connection
         connection.execute("CREATE TEMP TABLE IF NOT EXISTS touched (id TEXT PRIMARY KEY) WITHOUT ROWID")
         connection.execute("DELETE FROM touched")
-        self._before: dict[str, tuple[str, str]] = {}
 
     def folders(self, changes: Sequence[FolderChange]) -> None:
         """Forget and learn what the survey says."""
@@ -236,9 +208,9 @@ class Writing:
         touch = "INSERT OR IGNORE INTO touched SELECT id FROM entries WHERE source = 'files' AND file = ?"
         db.executemany(touch, units)
         # oldest first: lists ask by age, and read half as long where rows lie on disk in that order
-        records = sorted((r for change in changes for r in change.records), key=lambda r: (r.created, r.id))
-        db.executemany("INSERT OR IGNORE INTO touched VALUES (?)", [(record.id,) for record in records])
-        self._remember()
+        records = [record for change in changes for record in change.records]
+        records.sort(key=lambda record: (record.row["created"], record.row["id"]))
+        db.executemany("INSERT OR IGNORE INTO touched VALUES (?)", [(record.row["id"],) for record in records])
         db.executemany("DELETE FROM entries WHERE source = 'files' AND file = ?", units)
         db.executemany("DELETE FROM problems WHERE file = ?", units)
         problems = [
@@ -252,28 +224,17 @@ class Writing:
     def approved(self, records: Sequence[CatalogRecord], keep: Collection[str]) -> None:
         """Replace what came from the approval branch, but for the ids in `keep`."""
         db = self._connection
-        kept = json.dumps(sorted({*keep} - {record.id for record in records}))
+        kept = json.dumps(sorted({*keep} - {record.row["id"] for record in records}))
         db.execute(_TOUCH_APPROVED, (kept,))
-        db.executemany("INSERT OR IGNORE INTO touched VALUES (?)", [(record.id,) for record in records])
-        self._remember()
+        db.executemany("INSERT OR IGNORE INTO touched VALUES (?)", [(record.row["id"],) for record in records])
         db.execute(_FORGET_APPROVED, (kept,))
         self._insert(records, APPROVED)
 
-    def settle(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Decide who is shown and under which handle. Returns the ids that changed and those that are gone."""
+    def settle(self) -> None:
+        """Decide who is shown and under which handle."""
         for statement in _SETTLE.split(";"):
             self._connection.execute(statement)
         self._settle_handles()
-        after = self._shown_now()
-        changed = tuple(i for i, hashes in after.items() if self._before.get(i) != hashes)
-        return changed, tuple(i for i in self._before if i not in after)
-
-    def _remember(self) -> None:
-        self._before = self._shown_now()
-
-    def _shown_now(self) -> dict[str, tuple[str, str]]:
-        query = "SELECT s.id, s.text_hash, s.meta_hash FROM touched t JOIN shown s ON s.id = t.id"
-        return {row[0]: (row[1], row[2]) for row in self._connection.execute(query)}
 
     def _files(self, change: FolderChange) -> None:
         db, folder = self._connection, change.folder
@@ -289,8 +250,9 @@ class Writing:
         db = self._connection
         (first,) = db.execute("SELECT coalesce(max(key), 0) + 1 FROM entries").fetchone()
         keyed = list(enumerate(records, first))
-        rows = [_row(key, record, source) for key, record in keyed]
-        db.executemany(_INSERT, rows)
+        for key, record in keyed:
+            row = {**record.row, "key": key, "source": source}
+            db.execute(f"INSERT INTO entries ({', '.join(row)}) VALUES (:{', :'.join(row)})", row)  # noqa: S608 - our names
         db.executemany("INSERT INTO tags VALUES (?, ?)", [(key, tag) for key, r in keyed for tag in r.tags])
         db.executemany("INSERT INTO versions VALUES (?, ?)", [(key, v) for key, r in keyed for v in r.versions])
         db.executemany("INSERT INTO fields VALUES (?, ?, ?)", [(key, r.fields, r.opening) for key, r in keyed])
@@ -312,11 +274,3 @@ class Writing:
                 if wanted != had:
                     updates.append((wanted, key))
         db.executemany("UPDATE entries SET handle = ? WHERE key = ?", updates)
-
-
-def _row(key: int, r: CatalogRecord, source: str) -> tuple[object, ...]:
-    return (
-        key, source, r.file, _HIDDEN, r.id, r.tail, r.handle, r.kind, r.project, r.path, r.side_path, r.status,
-        r.created, r.title, SEPARATOR.join(r.tags), SEPARATOR.join(r.versions), r.snippet, r.details, r.derived,
-        r.hash, r.side_hash, r.text_hash, r.meta_hash,
-    )  # fmt: skip

@@ -233,15 +233,13 @@ class Catalogs:
 
     def select(self, wanted: Filter) -> list[Light]:
         """The entries that pass a filter, in its order over all."""
-        limit = None if wanted.limit is None else wanted.limit + wanted.offset
-        each = wanted._replace(limit=limit, offset=0)
-        found = _distinct(light for one in self._all for light in one.select(each))
+        found = _distinct(light for one in self._all for light in one.select(wanted))
         for key, backward in reversed(_ORDERS[wanted.sort]):
             found.sort(key=key, reverse=backward)
-        return found[wanted.offset : limit]
+        return found[: wanted.limit]
 
     def count(self, wanted: Filter) -> int:
-        """How many entries pass a filter, whatever its limit and offset; one that two have is counted twice."""
+        """How many entries pass a filter, whatever its limit; one that two have is counted twice."""
         return sum(one.count(wanted) for one in self._all)
 
     def with_globs(self, kinds: Collection[str]) -> list[Light]:
