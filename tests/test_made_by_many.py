@@ -14,7 +14,8 @@ PROCESSES = 4
 FILES = 25
 
 VECTORS = """
-from ai_lessons.index.vectors import VectorCache, vector_key
+from ai_lessons.index.rows import vector_key
+from ai_lessons.index.vectors import VectorCache
 def make(path, name):
     with VectorCache(path) as cache:
         cache.put([(vector_key("m", name), b"v")])

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ai_lessons.index import columns, embed_missing, passage_index, table
+from ai_lessons.index import columns, passage_index, table, vectors
 from ai_lessons.index.model_files import ModelUnavailable
 from ai_lessons.index.passage_index import BUSY
 from ai_lessons.index.query import IndexDamaged
@@ -160,11 +160,11 @@ def test_embedding_stops_when_the_time_is_over_and_goes_on_later(world: World, m
     world.put(*many(30))
     assert world.refresh().missing == 0
     world.embedder.asked.clear()
-    monkeypatch.setattr(embed_missing, "TEXTS_AT_ONCE", 4)
+    monkeypatch.setattr(vectors, "TEXTS_AT_ONCE", 4)
     monkeypatch.setattr(passage_index, "FEW", 4)
     world.put(*many(40))
     clock = iter(range(100))
-    monkeypatch.setattr(embed_missing, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+    monkeypatch.setattr(vectors, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
     done = world.refresh(seconds=3.5)
     assert (done.embedded, done.missing) == (12, 8)
     seen: list[tuple[str, int, int]] = []

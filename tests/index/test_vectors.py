@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from ai_lessons.index.vectors import VectorCache, pack, vector_key
+from ai_lessons.index.rows import vector_key
+from ai_lessons.index.vectors import VectorCache, pack
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,7 +79,8 @@ def test_a_file_of_an_older_program_keeps_its_vectors(tmp_path: Path) -> None:
 
 def test_two_processes_write_at_once(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from ai_lessons.index.vectors import VectorCache, vector_key\n"
+        "import sys; from pathlib import Path\n"
+        "from ai_lessons.index.rows import vector_key; from ai_lessons.index.vectors import VectorCache\n"
         "cache = VectorCache(Path(sys.argv[1]))\n"
         "for n in range(200):\n"
         "    cache.put((vector_key('m', text), b'v') for text in (f'{n % 100}-{sys.argv[2]}', str(n)))\n"

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import StorageFailed
 from ai_lessons.index.columns import made_with
-from ai_lessons.index.embed_missing import PATIENCE, MissingVectors, slices
 from ai_lessons.index.query import IndexDamaged, TableQuery, first_line, model_of
 from ai_lessons.index.refresh_state import BUILD, WRITE, RefreshState
 from ai_lessons.index.rows import Candidates, IndexRefresh, IndexStatus, PassageFilter, rows_of
 from ai_lessons.index.table import LANCE_ERRORS, Tables
+from ai_lessons.index.vectors import PATIENCE, MissingVectors, slices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

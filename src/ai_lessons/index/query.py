@@ -15,10 +15,10 @@ from ai_lessons.index.vectors import cosines
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from ai_lessons.index.embed_missing import MissingVectors
     from ai_lessons.index.pinned import Embedder
     from ai_lessons.index.refresh_state import RefreshState
     from ai_lessons.index.table import Passages, Tables
+    from ai_lessons.index.vectors import MissingVectors
 
     Hits = tuple[Match, ...]
     Version = tuple[int, int]  # which table, and which version of it

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
-
-from ai_lessons.index.vectors import vector_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -196,6 +195,11 @@ class IndexStatus(NamedTuple):
     unindexed: int = 0
     indexed: int | None = None
     shared: Shared | None = None
+
+
+def vector_key(model: str, text: str) -> str:
+    """SHA-256 (hex) of the model's name, a zero byte and the text."""
+    return hashlib.sha256(f"{model}\0{text}".encode()).hexdigest()
 
 
 def embedded_text(title: str, heading: str, text: str) -> str:

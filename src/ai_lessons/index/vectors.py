@@ -1,28 +1,36 @@
-"""The embedding cache: one vector per (model, text), so that no text is embedded twice on a machine."""
+"""Vectors of passages: a cache of one per (model, text) for the whole machine, and filling in what is missing."""
 
 from __future__ import annotations
 
-import hashlib
-from typing import TYPE_CHECKING, Any, Self
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ai_lessons.index.database import Database, Schema
+from ai_lessons.index.model_files import ModelUnavailable
+from ai_lessons.index.refresh_state import EMBED, WRITE
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ai_lessons.index.pinned import Vector
+    from ai_lessons.index.model_sources import Progress
+    from ai_lessons.index.pinned import Embedder, Vector
+    from ai_lessons.index.refresh_state import RefreshState
+    from ai_lessons.index.rows import IndexRefresh
+    from ai_lessons.index.table import Passages
+
+T = TypeVar("T")
 
 SCHEMA = Schema(
     "embedding cache", "CREATE TABLE vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID;", version=0
 )
 ASK_AT_ONCE = 500  # Keys per query; SQLite allows 999 parameters in its oldest builds
 
-
-def vector_key(model: str, text: str) -> str:
-    """SHA-256 (hex) of the model's name, a zero byte and the text."""
-    return hashlib.sha256(f"{model}\0{text}".encode()).hexdigest()
+TEXTS_AT_ONCE = 32  # Texts between two looks at the clock, and lost at most when a process is killed
+VECTORS_AT_ONCE = 1024  # Vectors per commit: each moves its rows out of the full-text index until the next tidying
+PATIENCE = 30.0  # Seconds to wait for the short write lock where giving up would waste work
 
 
 def pack(vector: Vector) -> bytes:
@@ -59,8 +67,7 @@ class VectorCache:
         found: dict[str, bytes] = {}
 
         def look(db: sqlite3.Connection) -> None:
-            for start in range(0, len(wanted), ASK_AT_ONCE):
-                part = wanted[start : start + ASK_AT_ONCE]
+            for part in slices(wanted, ASK_AT_ONCE):
                 marks = ",".join("?" * len(part))
                 rows = db.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", part)  # noqa: S608 - only marks
                 found.update((key.hex(), vector) for key, vector in rows)
@@ -81,3 +88,97 @@ class VectorCache:
     def close(self) -> None:
         """Let go of the file."""
         self._database.close()
+
+
+class MissingVectors:
+    """Embedder of one model, cache and table brought together. `no_model` says why there is no embedder, if so."""
+
+    def __init__(
+        self,
+        model: str,
+        vectors: VectorCache,
+        state: RefreshState,
+        embedder: Callable[[str], Embedder] | None,
+    ) -> None:
+        self.model, self._vectors, self._state = model, vectors, state
+        self._make_embedder = embedder
+        self._embedder: Embedder | None = None
+        self.no_model = ""
+
+    def fill(
+        self, done: IndexRefresh, progress: Progress, seconds: float | None, current: Callable[[], Passages | None]
+    ) -> IndexRefresh:
+        """Fill in vectors until none is missing or the time is over. Holds no write lock while it computes.
+
+        `current` gives the table that is to be filled; it may be another one from one batch to the next.
+        """
+        deadline = float("inf") if seconds is None else time.monotonic() + seconds
+        with self._state.locked(EMBED, 0.0) as mine:
+            embedded, missing = 0, done.missing  # of this pass; done.embedded came with the rows
+            while mine and missing and (table := current()):
+                rows = table.without_vector(VECTORS_AT_ONCE)
+                tick = partial(_report, progress, embedded, done.missing)
+                found = self._compute(rows, deadline, tick)
+                if not found or not self._store(table, found, current):
+                    break
+                before, missing = missing, table.missing()
+                embedded += before - missing
+                if len(found) < len(rows) or missing >= before:
+                    break
+        return done._replace(embedded=done.embedded + embedded, missing=missing)
+
+    def _compute(
+        self, rows: Sequence[tuple[str, str, str]], deadline: float, tick: Callable[[int], None]
+    ) -> list[tuple[str, str, bytes]]:
+        """(row id, text key, vector) of the rows whose vector is in the cache or could be computed in time."""
+        known = self._vectors.get(key for _, key, _ in rows)
+        texts = {key: text for _, key, text in rows if key not in known}
+        for part in slices(sorted(texts, key=lambda key: len(texts[key])), TEXTS_AT_ONCE):
+            if time.monotonic() >= deadline or self.embedder() is None:
+                break
+            known |= self.embed({key: texts[key] for key in part})
+            tick(len(known))
+        return [(row, key, known[key]) for row, key, _ in rows if key in known]
+
+    def embed(self, texts: Mapping[str, str]) -> dict[str, bytes]:
+        """Vectors by key, also put into the cache; none if there is no embedder."""
+        if self._embedder is None or not texts:
+            return {}
+        vectors = (pack(vector) for vector in self._embedder.embed(list(texts.values())))
+        new = dict(zip(texts, vectors, strict=True))
+        self._vectors.put(new.items())
+        return new
+
+    def _store(
+        self, table: Passages, found: Sequence[tuple[str, str, bytes]], current: Callable[[], Passages | None]
+    ) -> bool:
+        with self._state.locked(WRITE, PATIENCE) as mine:
+            newest = current()
+            if not mine or newest is None or newest.number != table.number:
+                return False
+            before = table.version
+            table.set_vectors(found)
+            missing = table.missing()
+            # The full-text index covers every row again before this is called complete.
+            table.tidy(thorough=not missing and len(found) > TEXTS_AT_ONCE)
+            self._state.advance(table.number, before, table.version, missing)
+        return True
+
+    def embedder(self) -> Embedder | None:
+        """The embedder, or None with the reason in `no_model`. A failure is asked again: it may be mended."""
+        if self._embedder is None and self._make_embedder is not None:
+            try:
+                self._embedder = self._make_embedder(self.model)
+                self.no_model = ""
+            except ModelUnavailable as error:
+                self.no_model = f"full text only: {error.message}"
+        return self._embedder
+
+
+def _report(progress: Progress, before: int, total: int, done: int) -> None:
+    progress("Embedding", before + done, total)
+
+
+def slices(values: Sequence[T], length: int) -> Iterator[Sequence[T]]:
+    """The values in parts of at most `length`."""
+    return (values[start : start + length] for start in range(0, len(values), length))
