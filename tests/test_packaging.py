@@ -100,6 +100,7 @@ def test_an_installed_wheel_finds_the_template_and_its_scripts_can_run(installed
 
 def test_an_editable_install_finds_them_beside_the_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PROJECT)
+    monkeypatch.setenv("SETUPTOOLS_SCM_PRETEND_VERSION", "1.0")  # a clone without history is warned about
     name = hatchling.build_editable(str(tmp_path))
     site = tmp_path / "site"
     python(

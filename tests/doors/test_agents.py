@@ -87,10 +87,3 @@ def test_outside_of_code_there_is_a_way_on(
 
 def test_hooks_alone_are_still_those_of_git(run: Run, code: Path) -> None:
     assert run("admin", "hooks", "status").out.startswith("pre-commit: ")
-
-
-def test_the_version_of_the_plugin_is_that_of_the_program(run: Run) -> None:
-    from ai_lessons.repository.scaffold import hooks_dir
-
-    plugin = json.loads((hooks_dir() / "claude-code/.claude-plugin/plugin.json").read_text())
-    assert run("--version").out == f"ai-lessons {plugin['version']}\n"

@@ -1,0 +1,104 @@
+"""A release: its version comes from the tag, the changelog tells of it, and what is built twice has the same bytes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from packaging.version import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TOP = Path(__file__).parents[1]
+PLUGIN = "hooks/claude-code/.claude-plugin/plugin.json"
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that git knows, without any history."""
+    done = subprocess.run(["git", "ls-files", "-z"], cwd=TOP, capture_output=True, text=True, check=True)
+    place = tmp_path_factory.mktemp("sources") / "ai-lessons"
+    for name in filter(None, done.stdout.split("\0")):
+        if (TOP / name).exists():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(TOP / name, place / name)
+    return place
+
+
+def release(place: Path, tag: str, into: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(place / ".ci/release"), tag, str(into)]
+    return subprocess.run(command, cwd=into.parent, capture_output=True, text=True, check=False)
+
+
+def test_a_release_is_built_twice_to_the_same_bytes_and_is_called_as_its_tag(
+    sources: Path, git: Callable[..., str], tmp_path: Path
+) -> None:
+    git(sources, "init", "-q")
+    git(sources, "add", "--all")
+    git(sources, "commit", "-qm", "All of it")
+    assert "no part '## 9.8.7 (YYYY-MM-DD)'" in release(sources, "v9.8.7", tmp_path / "none").stderr
+
+    log, plugin = sources / "CHANGELOG.md", sources / PLUGIN
+    log.write_text(log.read_text().replace("## Unreleased\n", "## Unreleased\n\n## 9.8.7 (2026-11-24)\n\n- Now.\n\n"))
+    assert "states another version than 9.8.7" in release(sources, "v9.8.7", tmp_path / "none").stderr
+
+    plugin.write_text(json.dumps(json.loads(plugin.read_text()) | {"version": "9.8.7"}))
+    git(sources, "commit", "-qam", "Release 9.8.7")
+    git(sources, "tag", "-am", "9.8.7", "v9.8.7")
+    done = release(sources, "v9.8.7", tmp_path / "dist")
+    assert (done.returncode, done.stdout.startswith("- Now.")) == (0, True), done.stderr
+    assert sorted(os.listdir(tmp_path / "dist")) == ["ai_lessons-9.8.7-py3-none-any.whl", "ai_lessons-9.8.7.tar.gz"]
+
+    git(sources, "commit", "-q", "--allow-empty", "-m", "One more")
+    assert "the tag v9.8.7 is not on this commit" in release(sources, "v9.8.7", tmp_path / "late").stderr
+
+
+def test_without_git_there_is_a_version_and_the_source_archive_keeps_the_one_it_was_made_with(
+    sources: Path, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "hatchling", "metadata", "version"]
+    plain = shutil.copytree(sources, tmp_path / "plain", ignore=shutil.ignore_patterns(".git"))
+    assert subprocess.run(command, cwd=plain, capture_output=True, text=True, check=True).stdout == "0.0\n"
+    (plain / "PKG-INFO").write_text("Metadata-Version: 2.4\nName: ai-lessons\nVersion: 4.5.6\n")
+    assert subprocess.run(command, cwd=plain, capture_output=True, text=True, check=True).stdout == "4.5.6\n"
+
+
+def test_the_changelog_has_its_releases_newest_first_and_says_something_of_each() -> None:
+    text = (TOP / "CHANGELOG.md").read_text()
+    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert headings[0] == "Unreleased"
+    releases = [re.fullmatch(r"(\d+\.\d+\.\d+) \((\d{4}-\d\d-\d\d)\)", heading) for heading in headings[1:]]
+    assert None not in releases
+    told = [(Version(found[1]), date.fromisoformat(found[2])) for found in releases if found]
+    assert told == sorted(set(told), reverse=True)
+    for part in re.split(r"^## .*$", text, flags=re.MULTILINE)[2 if told else 1 :]:
+        assert part.strip().startswith("- ")
+    for row in text.partition("\n## ")[2].splitlines()[2:]:
+        assert not row or row.startswith(("- ", "  ", "## ")), row
+
+
+def test_the_workflow_publishes_what_was_built_and_tested_without_a_password() -> None:
+    text = (TOP / ".github/workflows/release.yml").read_text()
+    workflow = yaml.load(text, yaml.BaseLoader)  # noqa: S506  # all values as text: `on` is no truth value
+    build, publish = workflow["jobs"]["build"], workflow["jobs"]["publish"]
+    assert workflow["on"] == {"push": {"tags": ["v*"]}}
+    assert (workflow["permissions"], build["permissions"]) == ({}, {"contents": "read"})
+    assert build["steps"][0]["with"]["fetch-depth"] == "0"
+    runs = [step["run"] for step in build["steps"] if "run" in step]
+    assert [one for one in runs if ".ci/" in one] == runs[:2]  # tests first
+    assert all((TOP / name).exists() for name in re.findall(r"\.ci/\w+", " ".join(runs)))
+    assert publish["needs"] == "build"
+    assert publish["permissions"] == {"contents": "write", "id-token": "write", "attestations": "write"}
+    uses = [step.get("uses", "").partition("@")[0] for step in publish["steps"]]
+    assert uses.index("actions/attest-build-provenance") < uses.index("pypa/gh-action-pypi-publish")
+    assert "secrets." not in text
