@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import textwrap
+from collections import Counter
 from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -26,7 +27,7 @@ from ai_lessons.doors.mcp.tools import DEFAULT, tools
 from ai_lessons.knowledge.config import RepositoryConfig, values_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from mcp.server.mcpserver.tools import Tool
 
@@ -39,22 +40,22 @@ INTRODUCTION = f"""# Commands
 
 {BEGIN.strip()}
 
-Everything that `ai-lessons` can do. `ID` is a handle (`L-8F3K2A`), a full id, any unique end of one, or a path.
-A list takes commas (`--tags git,merge`) and is put in sorted. What a command prints with `--json` is in
-[json.md](json.md), what its exit code means in [errors.md](errors.md), what the settings do in
-[settings.md](settings.md).
+`ID` is a handle (`L-8F3K2A`), a full id, any unique end of one, or a path. A list takes commas (`--tags git,merge`).
+See also [JSON](json.md), [exit codes](errors.md), [settings](settings.md). `--help` has more examples.
 
 ## For every command
 
-These stand before the group or behind the command: `ai-lessons --json recall list` is `ai-lessons recall list --json`.
-Only `--tier` and `--version` have to stand before it.
+Before the group or behind the command; `--tier` and `--version` only before.
 
 """
 
+SHARED = "\nWhere the list of a command ends with *Also*, these are meant:\n\n"
 LESSON = """\
 A program of its own, for lessons of the form `WHEN … -> DO … -> BECAUSE …`, on the same files and with the same options
 for every command. [How to use it](../how-to/use-the-lesson-tool.md).
 """
+OFTEN = 3
+"""What so many commands take in the same words stands once at the top."""
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -63,37 +64,46 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def options(command: click.Command, leave_out: set[str]) -> str:
-    """The options of a command as a table; hidden ones are left out."""
+def options(command: click.Command, leave_out: set[str]) -> list[str]:
+    """The options of a command, a list item each; hidden ones are left out."""
     context = click.Context(command, **command.context_settings)
     found = [param for param in command.get_params(context) if isinstance(param, click.Option) and not param.hidden]
     records = [param.get_help_record(context) for param in found if not leave_out & set(param.opts)]
-    rows = [(f"`{option.strip()}`", text) for option, text in filter(None, records)]
-    return table(("option", "does"), rows) if rows else ""
+    return [f"- `{option.strip()}`: {' '.join(text.split())}\n" for option, text in filter(None, records)]
 
 
-def section(path: tuple[str, ...], command: click.Command, *program: str) -> str:
-    """One command: usage, what it does, options, examples. `program` if it is not of `ai-lessons`."""
-    words = " ".join((*(program or ("ai-lessons",)), *path))
-    usage = " ".join(command.collect_usage_pieces(click.Context(command)))
-    parts = [f"### {' '.join((*program, *path))}", f"`{words} {usage}`", cleandoc(command.help or "")]
-    parts.append(options(command, NO_TEXT_FOR).strip())
+def name_of(option: str) -> str:
+    return option.partition("`")[2].partition("`")[0].split()[0]
+
+
+def section(path: tuple[str, ...], command: click.Command, shared: Collection[str], *program: str) -> str:
+    """One command: what it does and takes, options, examples. `program` if it is not of `ai-lessons`."""
+    takes = " ".join(command.collect_usage_pieces(click.Context(command))).removeprefix("[OPTIONS]").strip()
+    own = options(command, NO_TEXT_FOR)
+    also = [name_of(one) for one in own if one in shared]
+    own = [one for one in own if one not in shared]
+    said = cleandoc(command.help or "") + (f" Takes `{takes}`." if takes else "")
+    parts = [f"### {' '.join((*program, *path))}", said, "".join(own).rstrip()]
+    parts.append(f"Also `{' '.join(also)}`." if also else "")
     if isinstance(command, Command) and command.examples:
-        parts.append("```sh\n" + "\n".join(command.examples) + "\n```")
+        parts.append(f"```sh\n{command.examples[0]}\n```")
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def commands() -> str:
     """The whole text of commands.md."""
-    text = INTRODUCTION + options(root, set())
+    count = Counter(one for _, command in (*walk(root), *walk(lesson)) for one in options(command, NO_TEXT_FOR))
+    most = {name_of(one): one for one, times in reversed(count.most_common()) if times >= OFTEN}
+    shared = [one for one in count if one in most.values()]
+    text = INTRODUCTION + "".join(options(root, set())) + SHARED + "".join(shared)
     context = click.Context(root)
     for name in root.list_commands(context):
         group = root.get_command(context, name)
         assert isinstance(group, click.Group)
         text += f"\n## {name}\n\n{cleandoc(group.help or '')}\n"
-        text += "".join("\n" + section((name, *path), command) for path, command in walk(group))
+        text += "".join("\n" + section((name, *path), command, shared) for path, command in walk(group))
     text += f"\n## lesson\n\n{LESSON}"
-    text += "".join("\n" + section(path, command, "lesson") for path, command in walk(lesson))
+    text += "".join("\n" + section(path, command, shared, "lesson") for path, command in walk(lesson))
     return text
 
 
@@ -198,19 +208,16 @@ def tool_section(tool: Tool) -> str:
         reads = "May destroy something: a host should ask its user."
     again = " Again with the same arguments it changes nothing more." if hints.idempotent_hint else ""
     required = tool.parameters.get("required", [])
-    rows = [
-        f"| `{name}` | {kind_of(one)} | {'yes' if name in required else default(one)} | {one.get('description', '')} |"
-        for name, one in tool.parameters["properties"].items()
-    ]
-    table = "\n".join(["| argument | is | needed, else | |", "| --- | --- | --- | --- |", *rows])
-    return (
-        "\n\n".join(filter(None, (f"### {tool.name}", tool.description, reads + again, table if rows else ""))) + "\n"
-    )
+    rows = []
+    for name, one in tool.parameters["properties"].items():
+        said = kind_of(one), "needed" if name in required else default(one), one.get("description")
+        rows.append(f"- `{name}`: {', '.join(filter(None, said))}")
+    return "\n\n".join(filter(None, (f"### {tool.name}", f"{tool.description} {reads}{again}", "\n".join(rows)))) + "\n"
 
 
 def default(schema: Mapping[str, Any]) -> str:
     """What holds where the argument is left out."""
-    return f"`{json.dumps(schema['default'])}`" if "default" in schema else ""
+    return f"else `{json.dumps(schema['default'])}`" if "default" in schema else ""
 
 
 def tools_page() -> str:
