@@ -39,6 +39,19 @@ def parents(git: Callable[..., str], root: Path) -> int:
     return len(git(root, "show", "-s", "--format=%P", "HEAD").split())
 
 
+def test_of_a_large_import_the_first_are_listed_and_the_others_counted(
+    run: Run, knowledge: Path, tmp_path: Path
+) -> None:
+    rows = "".join(f"# Rule {n}: mind topic{n}\n\nDo thing {n}.\n\n" for n in range(13))
+    (tmp_path / "AGENTS.md").write_text(rows)
+    assert run("admin", "import", "--from", "agents-md", str(tmp_path), "--project", "shop", "--split").code == 0
+    told = run("admin", "pending-rules").out
+    assert told.count(" new ") == 10
+    assert told.count("no reason is stated") == 10
+    name = run("admin", "pending-rules", "--json").json[0]["batch"]
+    assert f"… and 3 more of import {name}, 3 with something to look at\n" in told
+
+
 @pytest.mark.parametrize(
     "chosen", [("--batch", ""), ("--project", "shop"), ("shop/rules/*",), ("rules/R-*-mind-topic*",)]
 )

@@ -348,6 +348,8 @@ def test_a_refresh_shows_what_changed_and_where_the_source_stands() -> None:
     assert render_jobs.refreshed((done,), VIEW) == (
         "[D-1] Doc: changed, +3 -1 lines\n  source: aaaaaaaaaa -> bbbbbbbbbb-dirty\n  warning: the source has moved on"
     )
+    done = done._replace(old_ref="pkg:pypi/click@8.1.7", new_ref="pkg:pypi/click@8.2.1", warning="")
+    assert render_jobs.refreshed((done,), VIEW).endswith("source: pkg:pypi/click@8.1.7 -> pkg:pypi/click@8.2.1")
 
 
 def test_a_new_repository_says_what_to_do_next() -> None:

@@ -99,7 +99,15 @@ def test_links_are_written_as_they_are_read() -> None:
         (b"echo\n# late\n", ""),
         (b"", ""),
         (b"\xff\xfe# x\n", ""),
+        (
+            b'#!/usr/bin/env python3\n# (c) 2026\n"""Does it.\n\n    More.\n    """\nx = """not this"""\n',
+            "Does it.\n\nMore.",
+        ),
+        (b"r'''Does it.'''\r\n", "Does it."),
+        (b"/**\n * Does it.\n *\n * More.\n */\ncode()\n", "Does it.\n\nMore."),
+        (b'x = 1\n"""Late."""\n', ""),
+        (b'# Does it.\n"""never closed\n', "Does it."),
     ],
 )
-def test_a_script_is_described_by_its_leading_comment(code: bytes, said: str) -> None:
+def test_a_script_is_described_by_its_docstring_or_leading_comment(code: bytes, said: str) -> None:
     assert frontmatter.description(code) == said

@@ -9,7 +9,7 @@ import pytest
 
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.learning.events import HELPFUL, INJECTED, SCRIPT_FAILED, SCRIPT_OK, Event
-from ai_lessons.library import editing, proposing, refreshing, review, validating
+from ai_lessons.library import editing, health, proposing, refreshing, review, validating
 from ai_lessons.library.reports import RuleDraft
 from library.world import LESSON, OTHER, SCRIPT, World, lesson
 
@@ -182,6 +182,8 @@ def test_a_doc_whose_source_changed_or_is_gone_is_named_where_its_folder_is_here
     source.write_text("# Api\n\nTwo.\n")
     told = world.read(doc.path).partition("source_path: ")[2].partition("\n")[0]
     assert found(world) == [(doc.id, "source", f"its source has changed: {told}")]
+    (stale,) = health.stale(world.library.primary)
+    assert (stale.handle, stale.path, f"refresh-resource {doc.handle}" in stale.reason) == (doc.handle, told, True)
     refreshing.refresh(world.library, [doc.id])
     assert found(world) == []
     source.unlink()
@@ -196,7 +198,7 @@ def test_a_script_outside_that_is_gone_is_named(world: World, tmp_path: Path) ->
         f"---\nid: {SCRIPT}\nkind: script\ntitle: X\npath: {tmp_path}/gone.sh\n---\n",
     )
     world.commit()
-    assert found(world) == [(SCRIPT, "source", f"{tmp_path}/gone.sh: gone")]
+    assert found(world) == [(SCRIPT, "source", f"its source is gone: {tmp_path}/gone.sh")]
     report = validating.validate(world.library, content=True)
     assert [(one.path, one.line) for one in report.problems] == [("global/scripts/unversioned/x.sh.md", 5)]
 

@@ -46,6 +46,8 @@ def test_a_page_in_another_encoding_keeps_its_letters() -> None:
 def test_a_pdf_is_read_page_by_page() -> None:
     text = convert("r.pdf", ".pdf", pdf("Release 2: retries are on", "Backoff doubles"))
     assert text == "# Notes\n\n## Page 1\n\nRelease 2: retries are on\n\n## Page 2\n\nBackoff doubles\n"
+    untitled = pdf("Retries").replace(b"/Title", b"/Topic")
+    assert convert("Release 2.PDF", ".pdf", untitled) == "# Release 2\n\n## Page 1\n\nRetries\n"
 
 
 def test_a_word_document_keeps_headings_and_tables() -> None:

@@ -99,6 +99,7 @@ def test_the_environment_of_the_code_comes_before_the_active_one_and_before_ours
         ("code", ".venv"), ("active", "lib"), ("code", "node_modules"),
     ]  # fmt: skip
     assert packages.find("click", found).place == found[-1]
+    assert packages.places(code, active, beside=False) == found[:-1]  # the tests run in an environment of their own
 
 
 def test_a_package_of_npm_gives_readme_docs_and_types(tmp_path: Path) -> None:

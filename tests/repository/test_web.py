@@ -96,6 +96,11 @@ def test_a_redirect_is_looked_at_as_the_first_address_was(site: Site, monkeypatc
     site.replies["/round"] = Reply(status=307, location="/round")
     with pytest.raises(Unreachable, match="leads on and on"):
         Web(allow_private=True).page(f"{site.url}/round")
+    site.replies["/robots.txt"] = Reply(b"User-agent: *\nDisallow: /b\n", "text/plain")
+    site.replies["/there"] = Reply(status=302, location="/b")
+    with pytest.raises(Refused, match=r"robots\.txt"):
+        Web(allow_private=True).page(f"{site.url}/there")
+    assert "/b" not in site.asked
     public = web._is_public  # so that the first address passes for one of the internet
     monkeypatch.setattr(web, "_is_public", lambda one: str(one) == "127.0.0.1" or public(one))
     site.replies["/in"] = Reply(status=302, location="http://10.0.0.1/secret")

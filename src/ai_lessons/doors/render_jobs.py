@@ -93,6 +93,8 @@ def refreshed(values: Sequence[reports.Refreshed], view: View) -> str:
 def _short(ref: str | None) -> str:
     if not ref:
         return "unknown"
+    if ref.startswith("pkg:"):
+        return line(ref)
     commit, dash, dirty = line(ref).partition("-")
     return commit[:10] + dash + dirty
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors import render, render_jobs
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.answers import Context, Why
     from ai_lessons.library.reports import Audit, Decided, Pending, Promoted, Suggested, TrustedKeys
 
+OF_A_BATCH = 10  # Proposals of one import that are listed; the others are counted
 NOTHING_PENDING = "No proposal waits for review."
 REVIEW = "ai-lessons admin review-rules"
 BATCH = "ai-lessons admin approve-rule --batch"
@@ -47,19 +49,29 @@ def proposed(values: Sequence[Suggested], view: View, review: str = REVIEW) -> s
 
 
 def pending(values: Sequence[Pending], view: View) -> str:
-    """Proposals that wait, a line each as given, then what speaks against them."""
+    """Proposals that wait, a line each as given, the first ones of each import; then what speaks against them."""
     if not values:
         return NOTHING_PENDING
+    numbers: Counter[str] = Counter()
+    shown: list[Pending] = []
+    folded: list[Pending] = []
+    for one in values:
+        numbers[one.batch] += 1
+        (shown if not one.batch or numbers[one.batch] <= OF_A_BATCH else folded).append(one)
     header = ("ID", "WHAT", "SUGGESTED BY", "ON", "LINES", "WHERE", "TITLE")
     rows = [
         (
             one.handle, one.change, one.suggested_by, one.suggested_at[:10], f"+{one.added} -{one.removed}",
             "remote" if one.remote else "local", one.title,
         )
-        for one in values
+        for one in shown
     ]  # fmt: skip
-    doubts = [f"{line(one.branch)}: {'; '.join(texts)}" for one in values if (texts := list(_doubts(one)))]
-    batches = [f"{BATCH} {line(name)}" for name in dict.fromkeys(one.batch for one in values) if name]
+    doubts = [f"{line(one.branch)}: {'; '.join(texts)}" for one in shown if (texts := list(_doubts(one)))]
+    for name in dict.fromkeys(one.batch for one in folded):
+        rest = [one for one in folded if one.batch == name]
+        doubtful = sum(any(_doubts(one)) for one in rest)
+        doubts.append(f"… and {len(rest)} more of import {line(name)}, {doubtful} with something to look at")
+    batches = [f"{BATCH} {line(name)}" for name in numbers if name]
     told = [*doubts, *left_out(values), f"Decide: {REVIEW}", *(f"All of one import: {one}" for one in batches)]
     return "\n".join([*table(header, rows, view, flexible=(6, 2)), *told])
 

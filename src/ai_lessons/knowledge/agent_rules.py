@@ -214,13 +214,15 @@ RULE_FILES = {
 }
 
 
+_PARTS = ((Kind.RULE, "## Rules", _MADE_BY), (Kind.LESSON, "## Lessons", _STATED))
+FRAME = sum(len(title) + len(made) + 4 for _, title, made in _PARTS) + 100
+"""Characters that one file has at most beside what it tells: our headings and markers."""
+
+
 def whole(told: Sequence[Told]) -> str:
     """The part of one file that states them all, markers not included."""
-    rules, lessons = ([one for one in told if one[1].kind is kind] for kind in (Kind.RULE, Kind.LESSON))
-    parts = [("## Rules", _MADE_BY, rules), ("## Lessons", _STATED, lessons)]
-    return "\n\n".join(
-        row for title, made, some in parts if some for row in (title, made, *(section(*one, 3) for one in some))
-    )
+    parts = ((title, made, [section(*one, 3) for one in told if one[1].kind is kind]) for kind, title, made in _PARTS)
+    return "\n\n".join(row for title, made, some in parts if some for row in (title, made, *some))
 
 
 def file_name(entry: Entry, suffix: str) -> str:

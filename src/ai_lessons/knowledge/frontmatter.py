@@ -6,6 +6,7 @@ import re
 import secrets
 from datetime import UTC, datetime
 from functools import partial
+from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import InvalidEntry, Problem
@@ -26,6 +27,7 @@ OWN_KEYS = frozenset(
 """Keys of a doc that are ours to set; a source's own frontmatter keeps the others."""
 _LINK_TO = {Kind.SCRIPT: Relation.HAS_SCRIPT, Kind.DOC: Relation.HAS_DOC}
 _COMMENT = re.compile(r"\s*(?:#|//|--|;|%|REM\b|::)+!?[ \t]?", re.IGNORECASE)
+_DOCSTRING = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*(?:[rRuU]?(\"\"\"|\'\'\')(.*?)\1|/\*+(.*?)\*+/)", re.DOTALL)
 _DESCRIBED = 4000
 
 
@@ -108,8 +110,11 @@ def link_items(links: Iterable[Link], add: tuple[str, str, float | None] | None 
 
 
 def description(code: bytes) -> str:
-    """The leading comment of a script without its comment signs; empty if there is none."""
-    lines = code[:_DESCRIBED].decode("utf-8", "replace").splitlines()
+    """The docstring or the leading comment of a script, without comment signs; empty if there is none."""
+    text = code[:_DESCRIBED].decode("utf-8", "replace").replace("\r\n", "\n")
+    if found := _DOCSTRING.match(text):
+        return cleandoc(found[2] if found[1] else re.sub(r"(?m)^[ \t]*\* ?", "", found[3])).strip()
+    lines = text.splitlines()
     said: list[str] = []
     for number, line in enumerate(lines):
         sign = _COMMENT.match(line)

@@ -111,7 +111,7 @@ def _chosen(
     wanted.sort(key=lambda one: one.id)
     wanted.sort(key=worth, reverse=True)
     parts.expect([one.id for one in wanted])
-    room, told, left_out = most, [], []
+    room, told, left_out = max(most - agent_rules.FRAME, 0), [], []
     for one in wanted:
         entry = parts.load(one.id)[0]
         size = len(agent_rules.section(one.handle, entry, 3)) + 2

@@ -6,7 +6,6 @@ import os
 import shutil
 from datetime import UTC, datetime
 from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError, NotFound, Refused
@@ -16,7 +15,8 @@ from ai_lessons.knowledge.relations import clusters
 from ai_lessons.learning.events import RESET, Event
 from ai_lessons.learning.fold import DEFINITIONS
 from ai_lessons.library import usage
-from ai_lessons.library.refreshing import is_known_source
+from ai_lessons.library.incoming import is_url
+from ai_lessons.library.refreshing import is_known_source, known_sources, source_of
 from ai_lessons.library.reports import Check, Parameter, Stale, Stats
 from ai_lessons.repository import git, git_hooks, outside, scaffold
 from ai_lessons.repository.loose_files import loose
@@ -193,31 +193,37 @@ def stats(library: Library) -> Stats:
     )
 
 
+GONE = "gone"
+
+
 def stale(parts: RepositorySession) -> Iterator[Stale]:
-    """Scripts whose file outside the repository changed since it was read, or is gone."""
-    for light in parts.current().select(Filter(kinds=frozenset({Kind.SCRIPT}), status=None)):
-        if reason := _moved_on(parts, light):
-            yield Stale(light.handle, light.title, os.path.expanduser(str(light.details["path"])), reason)
+    """Docs and scripts whose file outside the repository changed since it was read, or is gone."""
+    known = known_sources(parts)
+    for light in parts.current().select(Filter(kinds=frozenset({Kind.DOC, Kind.SCRIPT}), status=None)):
+        if reason := _moved_on(parts, light, known):
+            yield Stale(light.handle, light.title, str(source_of(parts, light)), reason)
 
 
 def told_of_scripts(library: Library, lights: Iterable[Light]) -> list[str]:
     """A sentence about each of these scripts whose file outside the repository is no longer the one that was read."""
-    kept = [one for one in lights if one.kind is Kind.SCRIPT and one.details.get("path")]
-    found = ((one, _moved_on(*library.holding(one.id))) for one in kept)
+    held = (library.holding(one.id) for one in lights if one.kind is Kind.SCRIPT and one.details.get("path"))
+    found = ((one, _moved_on(parts, one, known_sources(parts))) for parts, one in held)
     return [f"[{one.handle}] {reason}" for one, reason in found if reason]
 
 
-def _moved_on(parts: RepositorySession, light: Light) -> str:
-    """What became of a script that is kept elsewhere; empty where it is as it was, or kept here."""
-    where = light.details.get("path")
-    if not where or parts.store.exists(light.path):
+def _moved_on(parts: RepositorySession, light: Light, known: frozenset[str]) -> str:
+    """What became of the file that an entry was read from; empty where it is as it was, a page, or not known here."""
+    where, hashed = source_of(parts, light), light.details.get("content_hash")
+    if not where or is_url(where):
         return ""
-    file = Path(os.path.expanduser(str(where)))
+    file, was_read = outside.expanded(where), bool(hashed) and is_known_source(known, light.id, where)
+    if light.kind is Kind.DOC and not (was_read and file.is_absolute() and file.parent.is_dir()):
+        return ""  # a snapshot, whose source may be on another machine
     if not file.is_file():
-        return "gone"
-    if light.details.get("content_hash") and is_known_source(parts, light.id, str(where)):
+        return GONE
+    if was_read:
         try:
-            same = f"sha256:{sha256(outside.read(file)[0]).hexdigest()}" == light.details["content_hash"]
+            same = f"sha256:{sha256(outside.read(file)[0]).hexdigest()}" == hashed
         except AiLessonsError as error:
             return error.message
         refresh = f"changed since it was read: ai-lessons contribute refresh-resource {light.handle}"

@@ -200,12 +200,12 @@ def reindex(
 
 def _read_in_place(library: Library, lights: Sequence[Light], *, named: bool) -> list[str]:
     """Read scripts that are kept elsewhere again; why one could not be. Raises it, where they are `named`."""
-    from ai_lessons.library.refreshing import is_known_source, refresh, source_of
+    from ai_lessons.library.refreshing import is_known_source, known_sources, refresh, source_of
 
     parts, told = library.primary, []
     for light in (one for one in lights if one.details.get("path")):
         place = source_of(parts, light)
-        if place and (named or is_known_source(parts, light.id, place)):
+        if place and (named or is_known_source(known_sources(parts), light.id, place)):
             try:
                 refresh(library, [light.handle])
             except AiLessonsError as error:

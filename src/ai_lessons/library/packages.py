@@ -196,7 +196,7 @@ def moved_on(parts: RepositorySession) -> Iterator[tuple[Package, Light]]:
         if found := _REF.fullmatch(str(light.details.get("source_ref") or "")):
             versions = stored[found[1], found[2]]
             versions[found[3]] = min(versions.get(found[3], light), light, key=lambda one: (len(one.path), one.path))
-    places = packages.places(parts.options.cwd, parts.options.virtual_env) if stored else ()
+    places = packages.places(parts.options.cwd, parts.options.virtual_env, beside=False) if stored else ()
     for (language, name), versions in sorted(stored.items()):
         try:
             package = packages.find(name, places, language)

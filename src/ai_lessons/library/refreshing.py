@@ -143,7 +143,7 @@ def allow_source(parts: RepositorySession, light: Light, source: str) -> Path:
         Refused: the entry was not added here from that file, and there is no terminal to ask on, or the answer is no.
     """
     real = _real(source)
-    if not is_known_source(parts, light.id, source):
+    if not is_known_source(known_sources(parts), light.id, source):
         ask = parts.options.ask_source
         if ask is None or not ask(f"{light.handle} {light.title}", source, real):
             raise Refused(
@@ -154,9 +154,14 @@ def allow_source(parts: RepositorySession, light: Light, source: str) -> Path:
     return Path(real)
 
 
-def is_known_source(parts: RepositorySession, entry_id: str, source: str) -> bool:
-    """Whether this doc was added, or was let be read again, in this clone from this path and the file behind it."""
-    return _source_mark(entry_id, source) in Trust(parts.store.state_dir, SOURCE).marks()
+def known_sources(parts: RepositorySession) -> frozenset[str]:
+    """What was added, or was let be read again, in this clone, for `is_known_source`."""
+    return Trust(parts.store.state_dir, SOURCE).marks()
+
+
+def is_known_source(known: frozenset[str], entry_id: str, source: str) -> bool:
+    """Whether `known` names this entry with this path and the file behind it."""
+    return _source_mark(entry_id, source) in known
 
 
 def remember_sources(parts: RepositorySession, sources: Sequence[tuple[str, str]]) -> None:

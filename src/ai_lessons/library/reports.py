@@ -89,7 +89,7 @@ class Stats(NamedTuple):
 
 
 class Stale(NamedTuple):
-    """A script whose external file is newer than what was indexed, or gone."""
+    """A doc or script whose external file changed since it was read, or is gone."""
 
     handle: str
     title: str

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from datetime import UTC, timedelta
-from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem
@@ -24,11 +21,10 @@ from ai_lessons.knowledge.texts import decode
 from ai_lessons.learning.events import SCRIPT_FAILED, SCRIPT_OK
 from ai_lessons.library import comparing, secret_scan, statements
 from ai_lessons.library.gate import texts_of
-from ai_lessons.library.health import stale
-from ai_lessons.library.refreshing import is_known_source
+from ai_lessons.library.health import GONE, stale
 from ai_lessons.library.relating import superseded_by
 from ai_lessons.library.reports import Outdated, Report
-from ai_lessons.repository import code_repository, outside
+from ai_lessons.repository import code_repository
 from ai_lessons.repository.approval.approval_history import odd_commits
 from ai_lessons.repository.loose_files import loose
 from ai_lessons.repository.store import Change, blob_id
@@ -258,13 +254,13 @@ class _Review:
         if light.id in self._repeated:
             yield Outdated(light, "repeats", self._repeated[light.id])
         had = self._tallies.get(light.id)
-        if light.kind is Kind.DOC:
-            yield from self._source(light)
-        elif light.kind is Kind.LESSON and had and not had.helpful and had.injected >= self._injections:
+        if light.kind is Kind.LESSON and had and not had.helpful and had.injected >= self._injections:
             yield Outdated(light, "never_helpful", f"it was shown {had.injected} times and never helped")
         if light.handle in self._gone:
             one = self._gone[light.handle]
-            yield Outdated(light, "source", f"{one.path}: {one.reason}", "path")
+            what = "its source is gone" if one.reason == GONE else "its source has changed"
+            key = "path" if light.kind is Kind.SCRIPT else "source_path" if one.reason == GONE else "content_hash"
+            yield Outdated(light, "source", f"{what}: {one.path}", key)
         if light.kind is Kind.SCRIPT and self._cache and had and had.script_failed >= FAILURES:
             latest = self._cache.latest(light.id, (SCRIPT_OK, SCRIPT_FAILED), FAILURES)
             yield from () if SCRIPT_OK in latest else [Outdated(light, "failing", f"its last {FAILURES} runs failed")]
@@ -278,18 +274,3 @@ class _Review:
                     yield Outdated(
                         light, "applies_to", f"applies_to {pattern} names no file of {self._code.name}", "applies_to"
                     )
-
-    def _source(self, light: Light) -> Iterator[Outdated]:
-        """What was added elsewhere may be on the machine where it was read: here nothing is said, and nothing read."""
-        source, hashed = light.details.get("source_path"), light.details.get("content_hash")
-        if not source or not hashed or not is_known_source(self._parts, light.id, str(source)):
-            return
-        path = Path(os.path.expanduser(str(source)))
-        if not path.is_absolute() or not path.parent.is_dir():
-            return
-        if not path.is_file():
-            yield Outdated(light, "source", f"its source is gone: {source}", "source_path")
-            return
-        with suppress(AiLessonsError):  # too large or not ours to read: `refresh-resource` tells
-            if f"sha256:{sha256(outside.read(path)[0]).hexdigest()}" != hashed:
-                yield Outdated(light, "source", f"its source has changed: {source}", "content_hash")

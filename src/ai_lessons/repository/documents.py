@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import zipfile
 import zlib
 from io import BytesIO
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from bs4 import Tag
 
+logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what it cannot read is said in our words
 MOST_PAGES = 5_000  # Of one PDF
 UNPACKED = 256 * 1024 * 1024  # Bytes that a Word document may have inside
 _NO_TEXT = "script, style, noscript, template, nav, aside, svg, iframe, button, .headerlink, .skip-link"
@@ -37,7 +39,8 @@ def convert(name: str, suffix: str, data: bytes) -> str:
     if not text.strip():
         why = "it is locked, or pictures of pages" if suffix == ".pdf" else "it may be made by scripts in a browser"
         raise InvalidEntry([Problem(name, f"there is no text in it: {why}")])
-    return text.strip() + "\n"
+    titled = suffix != ".pdf" or text.startswith("# ")
+    return ("" if titled else f"# {name[: -len(suffix)]}\n\n") + text.strip() + "\n"
 
 
 def _html(data: bytes) -> str:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import sysconfig
 import zipfile
 from importlib.metadata import Distribution
@@ -59,15 +60,18 @@ class Package(NamedTuple):
                 yield page._replace(text=cut + ("\n\n(cut here)\n" if len(page.text) > LARGEST_PAGE else "\n"))
 
 
-def places(cwd: Path, active: Path | None) -> tuple[Path, ...]:
-    """Where packages of the code at `cwd` are installed: in it, in the `active` environment, beside this program."""
+def places(cwd: Path, active: Path | None, *, beside: bool = True) -> tuple[Path, ...]:
+    """Where packages of the code at `cwd` are installed: in it, in the `active` environment, `beside` this program.
+
+    Not `beside`: only where this program is in no environment of its own, whose packages are not the code's.
+    """
     top = outside.top_of(cwd)
     chain = [one for one in (cwd, *cwd.parents) if one.is_relative_to(top)] if top else [cwd]
     roots = [folder / name for folder in chain for name in (".venv", "venv")] + ([active] if active else [])
     sites = [site for root in roots for site in sorted(root.glob("lib/python3*/site-packages"))]
     modules = [folder / "node_modules" for folder in chain]
-    own = Path(sysconfig.get_path("purelib"))
-    return tuple(one for one in dict.fromkeys((*sites, *modules, own)) if one.is_dir())
+    own = [Path(sysconfig.get_path("purelib"))] if beside or sys.prefix == sys.base_prefix else []
+    return tuple(one for one in dict.fromkeys((*sites, *modules, *own)) if one.is_dir())
 
 
 def find(name: str, among: Iterable[Path], language: str = "") -> Package:

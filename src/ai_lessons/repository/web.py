@@ -58,12 +58,8 @@ class Web:
         Raises UsageError: no address of a page. Refused: a private address, or the server lets no robot read it.
         NotFound: there is none. Unreachable: the server cannot be reached, is too slow, or sends too much.
         """
-        self._where(url)
-        if not self._rules(url).can_fetch(_AGENT, url):
-            hint = "save the page, then add it with --path"
-            raise Refused(f"the server's robots.txt keeps robots away from {url}", hint=hint)
         asked = {"If-None-Match": etag, "If-Modified-Since": modified}
-        found = self._get(url, {name: value for name, value in asked.items() if value})
+        found = self._get(url, {name: value for name, value in asked.items() if value}, heed=True)
         if found.status == 304:
             return None
         if found.status in {404, 410}:
@@ -108,11 +104,17 @@ class Web:
             self._robots[top] = rules
         return self._robots[top]
 
-    def _get(self, url: str, headers: dict[str, str]) -> _Answer:
-        """One answer, redirects followed; every address on the way is looked at before anything is sent to it."""
+    def _get(self, url: str, headers: dict[str, str], *, heed: bool = False) -> _Answer:
+        """One answer, redirects followed; every address on the way is looked at before anything is sent to it.
+
+        `heed`: also whether the rules of its server let robots read it.
+        """
         start, end = url, time.monotonic() + _SECONDS
         for _ in range(_REDIRECTS + 1):
             host, port, address = self._where(url)
+            if heed and not self._rules(url).can_fetch(_AGENT, url):
+                hint = "save the page, then add it with --path"
+                raise Refused(f"the server's robots.txt keeps robots away from {url}", hint=hint)
             named = _HEADERS | {"Host": urlsplit(url).netloc} | headers
             timeout = urllib3.Timeout(connect=_WAIT, read=_WAIT)
             pool = (

@@ -190,7 +190,7 @@ def reindex_resource(call: Call, refs: tuple[str, ...]) -> None:
 
 @admin.command("list-stale", examples=["ai-lessons admin list-stale"])
 def list_stale(call: Call) -> None:
-    """List scripts whose file outside is newer than what was indexed, or gone, and packages that moved on."""
+    """List docs and scripts whose file outside changed since it was read, or is gone, and packages that moved on."""
     parts = call.library.primary
     call.answer((*library.health.stale(parts), *library.packages.stale(parts)), render_jobs.stale)
 
