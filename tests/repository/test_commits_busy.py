@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ai_lessons.repository import worktree_status
 from ai_lessons.repository.store import Change, Job, Store
 from repository.steps import add, note_only
 
@@ -107,13 +108,19 @@ def test_without_an_identity_the_job_waits_and_the_reason_says_how_to_set_one(
     assert git(store.root, "log", "-1", "--format=%an %ae") == "Included inc@example.com"
 
 
-def test_a_fetch_that_began_a_moment_ago_is_not_disturbed_but_save_insists(store: Store) -> None:
-    fetched = store.git_dir / "FETCH_HEAD"
-    fetched.write_text("")
-    later = time.time() + 1
-    os.utime(fetched, (later, later))
+@pytest.mark.parametrize("trace", ["FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_MSG", "ORIG_HEAD", "logs/refs/stash", "HEAD"])
+def test_a_git_command_of_a_moment_ago_is_not_disturbed_but_save_insists(
+    store: Store, monkeypatch: pytest.MonkeyPatch, trace: str
+) -> None:
+    monkeypatch.setattr(worktree_status, "FRESH", 60.0)
+    now = time.time()
+    for name in ("logs/HEAD", "HEAD", "refs/heads/main", "COMMIT_EDITMSG", trace):
+        (store.git_dir / name).parent.mkdir(exist_ok=True)
+        (store.git_dir / name).touch()
+        os.utime(store.git_dir / name, (now - 90.0, now - (30.0 if name == trace else 90.0)))
     assert "you work with git here" in store.apply(add("a.md")).waiting
     assert len(store.save().commits) == 1
+    assert store.apply(add("b.md")).commit  # where only we commit nothing waits
 
 
 def test_a_commit_that_the_user_finished_a_moment_ago_delays_nobody(store: Store, git: Git) -> None:

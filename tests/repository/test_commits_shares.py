@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.repository import branch_update, commit, worktree_status
+from ai_lessons.repository import commit
 from ai_lessons.repository import git as git_program
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Change, Job, Store
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from conftest import Git
+    from repository.conftest import Opened
 
 SPAWN = multiprocessing.get_context("spawn")
 
@@ -48,48 +49,9 @@ def test_one_write_commits_what_others_left(store: Store, git: Git) -> None:
     clean(git, store.root)
 
 
-def test_a_job_whose_process_gave_up_waiting_is_committed_by_the_one_it_waited_for(
-    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
+def test_when_all_processes_are_done_one_save_commits_the_rest_although_one_was_killed(
+    git_repo: Path, git: Git, opened: Opened
 ) -> None:
-    install = branch_update.install
-    gave_up: list[tuple[int | None, bool]] = []
-
-    def while_another_writes(*given: object) -> bool:
-        if not gave_up:
-            process = SPAWN.Process(target=write_many, args=(store.root, 7, 1))
-            process.start()
-            process.join(60)
-            gave_up.append((process.exitcode, "p/lessons/7-0.md" in tracked(git, store.root)))
-        return install(*given)  # type: ignore[arg-type]  # handed on as it came
-
-    monkeypatch.setattr(branch_update, "install", while_another_writes)
-    assert store.apply(add("a.md")).commit
-    assert gave_up == [(0, False)]
-    assert {"a.md", "p/lessons/7-0.md"} <= tracked(git, store.root)
-    assert store.pending() == ()
-
-
-@pytest.mark.parametrize(("queue", "left"), [(60.0, ["late.md"]), (0.0, [])])
-def test_a_job_that_was_noted_a_moment_ago_is_left_to_its_own_process_which_is_about_to_try(
-    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch, queue: float, left: list[str]
-) -> None:
-    install = branch_update.install
-    noted: list[str] = []
-
-    def while_another_writes(*given: object) -> bool:
-        if not noted:
-            noted.append("late.md")
-            note_only(store, add("late.md"))
-        return install(*given)  # type: ignore[arg-type]  # handed on as it came
-
-    monkeypatch.setattr(branch_update, "install", while_another_writes)
-    monkeypatch.setattr(commit, "QUEUE", queue)
-    assert store.apply(add("a.md")).commit
-    assert [noted.path for intent in store.pending() for noted in intent.paths] == left
-    assert {"a.md", *noted} - {*left} <= tracked(git, store.root)
-
-
-def test_when_all_processes_are_done_no_job_waits_although_one_was_killed(git_repo: Path, git: Git) -> None:
     processes = [SPAWN.Process(target=write_many, args=(git_repo, n, 60 if n else 1000)) for n in range(4)]
     for process in processes:
         process.start()
@@ -99,6 +61,7 @@ def test_when_all_processes_are_done_no_job_waits_although_one_was_killed(git_re
     for process in processes:
         process.join(120)
     assert [process.exitcode for process in processes] == [-signal.SIGKILL, 0, 0, 0]
+    assert opened(git_repo).save().waiting == ""
     assert Store(git_repo).pending() == ()
     assert tracked(git, git_repo) >= {f"p/lessons/{n}-{k}.md" for n in (1, 2, 3) for k in range(60)}
 
@@ -107,7 +70,6 @@ def test_jobs_that_have_to_wait_do_not_keep_later_ones_from_their_commit(
     store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(commit, "BATCH", 16)
-    monkeypatch.setattr(worktree_status, "HALF_DONE", 0.0)
     in_conflict(git, store.root, "torn.md")
     for n in range(commit.BATCH + 1):
         note_only(store, Job("Edit", [Change("torn.md", b"%d\n" % n)]))

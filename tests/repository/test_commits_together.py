@@ -8,7 +8,7 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from ai_lessons.repository.commit import _AT_WORK, Committer
+from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Actor, Change, Job, Store
 from repository.steps import add, clean
 
@@ -101,7 +101,7 @@ def test_processes_that_are_killed_lose_nothing_they_were_done_with_and_block_no
         os.kill(process.pid or 0, signal.SIGKILL)
         process.join(30)
         # a branch that moved with nothing noted about it looks like a command of the user's, and is left alone a while
-        assert opened(git_repo).apply(add(f"after-{round_number}.md")).waiting in {"", _AT_WORK}
+        assert opened(git_repo).apply(add(f"after-{round_number}.md")).commit
     saved = opened(git_repo).save()
     assert saved.waiting == ""
     on_disk = {str(p.relative_to(git_repo)) for p in git_repo.rglob("*.md")}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from ai_lessons.repository import journal
@@ -34,21 +33,6 @@ def test_notes_come_oldest_first(tmp_path: Path) -> None:
         notes.begin(one, b"")
         notes.ready(one.name)
     assert notes.pending() == written
-
-
-def test_what_waits_is_told_with_its_age(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    journal = Journal(tmp_path)
-    first, second = intent("first"), intent("second")
-    for one in (first, second):
-        journal.begin(one, b"")
-        journal.ready(one.name)
-    (tmp_path / "journal" / "by hand.json").write_text("{}")
-    noted = int(first.name.partition("-")[0])
-    monkeypatch.setattr("ai_lessons.repository.journal.time.time_ns", lambda: noted + 5_000_000_000)
-    waiting = journal.ages()
-    assert waiting[first.name] == 5.0
-    assert 0.0 < waiting[second.name] < 5.0
-    assert waiting["by hand"] == math.inf
 
 
 def test_a_dropped_note_is_gone(tmp_path: Path) -> None:

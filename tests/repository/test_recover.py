@@ -195,23 +195,6 @@ def test_another_branch_gets_nothing_that_was_never_on_it(store: Store, git: Git
     assert in_head(git, store.root) == {"README.md", B}
 
 
-def commit_with_stale_index(git: Git, root: Path, *paths: str) -> None:
-    """What `git commit` does when it read its index before our commit: its tree lacks what we wrote."""
-    git(root, "rm", "-q", "--cached", *paths)
-    git(root, "commit", "-qm", "user")
-
-
-def test_a_file_that_a_commit_left_out_comes_back_with_the_next_write(store: Store, git: Git) -> None:
-    store.apply(add(A))
-    commit_with_stale_index(git, store.root, A)
-    store.apply(add(B))
-    store.save()
-    assert {A, B} <= in_head(git, store.root)
-    assert git(store.root, "log", "-1", "--format=%s") == f"Bring back {A} that a commit left out"
-    assert git(store.root, "status", "--porcelain") == ""
-    clean(git, store.root)
-
-
 def test_what_the_user_removed_or_changed_stays_so(store: Store, git: Git) -> None:
     store.apply(add(A))
     store.apply(add(B))
@@ -222,16 +205,6 @@ def test_what_the_user_removed_or_changed_stays_so(store: Store, git: Git) -> No
     assert (store.save(), kept(store)) == (((), "", ()), {})
     assert git(store.root, "rev-parse", "HEAD") == head
     assert not (store.root / A).exists()
-
-
-def test_a_file_that_is_ignored_since_or_was_never_ours_is_left_alone(store: Store, git: Git) -> None:
-    store.apply(add(A))
-    (store.root / ".gitignore").write_text("a.md\n")
-    git(store.root, "add", ".gitignore")
-    commit_with_stale_index(git, store.root, A)
-    assert store.save().commits == ()
-    commit_with_stale_index(git, store.root, "README.md")
-    assert store.save().commits == ()
 
 
 def test_a_file_that_a_stash_is_just_putting_back_is_waited_for(

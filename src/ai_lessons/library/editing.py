@@ -228,7 +228,7 @@ def rewrite(parts: RepositorySession, entry: Entry, text: str, new_text: str, pa
     """Put the new text of an entry's frontmatter file in place, under another path if it moves; a rule is proposed."""
     if entry.kind is Kind.RULE:
         if new_text == text and path == entry.path:
-            return parts.written_one(entry, Applied(None), ("nothing changed",))
+            return parts.written_one(entry, Applied(), ("nothing changed",))
         return library.proposing.propose_text(parts, entry, path, new_text)
     is_script = entry.kind is Kind.SCRIPT
     old_file, new_file = entry.file, layout.side_of(path) if is_script else path

@@ -201,7 +201,7 @@ def _write(
 ) -> tuple[tuple[Written, ...], Applied]:
     if dry_run or not fresh:
         would_be = (Written(e.id, handle(e.kind, e.id), e.kind, e.title, item.path, None) for item, e in fresh)
-        return tuple(would_be), Applied(None)
+        return tuple(would_be), Applied()
     first, one = fresh[0].entry, len(fresh) == 1
     subject = f"Add {first.kind}: {first.title}" if one else f"Import {len(fresh)} entries from {name}"
     parts.options.progress("writing", 0, len(fresh))

@@ -43,7 +43,7 @@ class Taken(Conflict):
     """Another process holds a lock of git's; nothing was changed."""
 
     def __init__(self, lock: Path) -> None:
-        super().__init__(f"git holds {lock}", hint="if no git command is running, remove that file")
+        super().__init__(f"git holds {lock}; if no git command is running, remove that file")
 
 
 class ReflogLine(NamedTuple):
@@ -288,7 +288,8 @@ def land(store: Store, repo: Repo, ref: str, build: Callable[[Draft, str], Landi
         notes = _check_out(store, repo, here(store.worktree, repo, landing.files), landing, head, mark)
         return None if notes is None else (landing, notes)
 
-    return _until_done(store, attempt)
+    with committing(store):
+        return until_done(store.worktree, attempt)
 
 
 def put_back(store: Store, repo: Repo, paths: Mapping[str, tuple[str | None, str | None]]) -> tuple[str, ...]:
@@ -300,25 +301,28 @@ def put_back(store: Store, repo: Repo, paths: Mapping[str, tuple[str | None, str
         same = Landing(head.commit or "", head.commit or "", paths, ReflogLine("", "", ""))
         return _check_out(store, repo, before, same, head, mark)
 
-    return _until_done(store, attempt)
-
-
-def _until_done(store: Store, attempt: Callable[[], _Done | None]) -> _Done:
-    """Try until git's index and the branch hold still; an attempt that gives None has changed nothing."""
     with committing(store):
-        deadline = time.monotonic() + SECONDS
-        while True:
-            if reason := worktree_status.busy(store.worktree):
-                raise Conflict(reason)
-            reason, hint = "git is busy in this repository, nothing was changed", "try again"
-            try:
-                if (done := attempt()) is not None:
-                    return done
-            except Taken as taken:
-                reason, hint = taken.message, taken.hint
-            if time.monotonic() > deadline:
-                raise Conflict(reason, hint=hint)
-            time.sleep(0.02)
+        return until_done(store.worktree, attempt)
+
+
+def until_done(worktree: Worktree, attempt: Callable[[], _Done | None], seconds: float = SECONDS) -> _Done:
+    """Try, under our lock, until git's index and the branch hold still; an attempt that gives None has changed nothing.
+
+    Raises Conflict: they do not, or the user is in the middle of a merge or the like.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        if reason := worktree_status.busy(worktree):
+            raise Conflict(reason)
+        fault = Conflict("git is busy in this repository, nothing was changed", hint="try again")
+        try:
+            if (done := attempt()) is not None:
+                return done
+        except Taken as taken:
+            fault = taken
+        if time.monotonic() > deadline:
+            raise fault
+        time.sleep(0.01)
 
 
 def _check_out(

@@ -7,6 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dulwich.objects import ObjectID
@@ -16,8 +17,8 @@ from ai_lessons.repository import branch_update, git, recover, worktree_status
 from ai_lessons.repository.files import translated
 from ai_lessons.repository.journal import BatchRecord
 from ai_lessons.repository.locks import held
-from ai_lessons.repository.objects import Draft, contains, opened
-from ai_lessons.repository.store import Applied, Saved
+from ai_lessons.repository.objects import Draft, opened
+from ai_lessons.repository.store import Applied
 from ai_lessons.repository.worktree import read_head, read_settings
 from ai_lessons.repository.worktree_status import look
 
@@ -44,11 +45,8 @@ def due(worktree: Worktree, when: float) -> bool:
 
 
 BATCH = 100  # Jobs that share one move of the branch
-QUEUE, SAVE_QUEUE = 0.3, 10.0  # Seconds to wait for a process of ours that takes our job along: in passing, and to save
+QUEUE, SAVE_QUEUE = 0.3, 10.0  # Seconds to wait for a process of ours that commits: in passing, and to save
 TRIES, SAVE_TRIES = 0.1, 5.0  # Seconds to try again while index or branch are locked or move: in passing, and to save
-FEW = 20  # Jobs that a write looks through for files that were taken away, where it has to wait for its commit
-_AT_WORK = "you work with git here, so the next command commits it, or at once: admin save"
-_MOVING = "git is busy in this repository; the next command commits it, or: admin save"
 
 
 NO_IDENTITY = (
@@ -64,7 +62,6 @@ class People:
         self._worktree = worktree
         self._known: tuple[str | None, str | None, bool] = (None, None, False)
         self.unsigned = ""
-        self._signed: dict[tuple[ObjectID, tuple[ObjectID, ...], str], ObjectID] = {}
 
     def author(self) -> str | None:
         """`Name <email>` of the user who writes here, None if git does not know."""
@@ -89,22 +86,15 @@ class People:
         self, job: Intent, tree: ObjectID, parents: Sequence[ObjectID], who: tuple[str, str, int]
     ) -> ObjectID | None:
         """A signed commit of a tree that is on the disk; None (and the reason in `unsigned`) if that cannot be."""
-        key = (tree, tuple(parents), job.name)
-        if key not in self._signed:
-            people = _environment("AUTHOR", who[0], job.when, job.zone) | _environment(
-                "COMMITTER", who[1], who[2], None
-            )
-            before = [parent.decode() for parent in parents]
-            try:
-                done = git.signed_commit(self._worktree, tree.decode(), before, job.message.encode(), people)
-                fault = (done.err or "git said no") if done.code else ""
-            except StorageFailed as error:
-                fault = error.message
-            if fault:
-                self.unsigned = f"unsigned: {fault.splitlines()[0]}"
-                return None
-            self._signed[key] = ObjectID(done.out.strip())
-        return self._signed[key]
+        people = _environment("AUTHOR", who[0], job.when, job.zone) | _environment("COMMITTER", who[1], who[2], None)
+        before = [parent.decode() for parent in parents]
+        try:
+            done = git.signed_commit(self._worktree, tree.decode(), before, job.message.encode(), people)
+            fault = (done.err or "git said no") if done.code else ""
+        except StorageFailed as error:
+            fault = error.message
+        self.unsigned = f"unsigned: {fault.splitlines()[0]}" if fault else ""
+        return None if fault else ObjectID(done.out.strip())
 
 
 def author_here(worktree: Worktree) -> str:
@@ -146,10 +136,6 @@ def zone(when: int, offset: int | None = None) -> str:
     return f"{'-' if seconds < 0 else '+'}{abs(seconds) // 3600:02d}{abs(seconds) % 3600 // 60:02d}"
 
 
-class Later(Exception):
-    """Nothing can be committed now; says why."""
-
-
 @dataclass(slots=True)
 class _Outcome:
     """New commits, notes, why all waits, and why single jobs wait. `insist`: a commit was asked for."""
@@ -180,107 +166,69 @@ class Committer:
     def __init__(self, store: Store) -> None:
         self._store, self._journal, self._worktree = store, store.journal, store.worktree
         self._people = People(store.worktree)
-        self._looked_at: str | None = None
 
     def commit(self, name: str) -> Applied:
         """Commit every noted job, and say how the named one ended."""
-        outcome = self._run(lambda: not self._journal.waits(name), insist=False)
+        outcome = self._run(QUEUE, lambda: not self._journal.waits(name), _Outcome(insist=False))
         if self._journal.waits(name):
-            return Applied(None, outcome.blocked.get(name) or outcome.waiting or "it waits", tuple(outcome.notes))
-        return Applied(self._journal.commit_of(name), "", tuple(outcome.notes))
+            reason = outcome.blocked.get(name) or outcome.waiting or "the next command commits it"
+            return Applied((), reason, tuple(outcome.notes))
+        return Applied(tuple(filter(None, [self._journal.commit_of(name)])), "", tuple(outcome.notes))
 
-    def save(self) -> Saved:
-        """Commit every noted job, also where a git command of the user's is fresh."""
-        outcome = self._run(lambda: False, insist=True)
+    def save(self) -> Applied:
+        """Commit every noted job, with more patience."""
+        outcome = self._run(SAVE_QUEUE, lambda: False, _Outcome(insist=True))
         reason = outcome.waiting or next(iter(outcome.blocked.values()), "")
-        return Saved(tuple(outcome.commits), reason, tuple(outcome.notes))
+        return Applied(tuple(outcome.commits), reason, tuple(outcome.notes))
 
-    def _run(self, done: Callable[[], bool], *, insist: bool) -> _Outcome:
+    def _run(self, patience: float, done: Callable[[], bool], outcome: _Outcome) -> _Outcome:
         """The files are in place, so whatever goes wrong here is a reason to wait, never an error of the caller's."""
-        outcome = _Outcome(insist)
         try:
-            with translated(str(self._worktree.git_dir), writing=True):
-                untidy = due(self._worktree, time.time())
-                while self._hold(done, outcome):
-                    # a job whose process has given up on our lock; asked after the lock is free again
-                    left = [age for name, age in self._journal.ages().items() if name not in outcome.blocked]
-                    if not left or min(left) < QUEUE:
-                        break
-                if untidy and outcome.commits:
-                    # never waited for nor ended: killed, it would leave git's lock on branches
-                    git.leave_running(self._worktree, "gc", "--auto", "--quiet")
-        except Later as later:
-            outcome.waiting = str(later)
-            outcome.notes += recover.told(self._journal.missing(self._store.root, None if insist else FEW))
+            with (
+                translated(str(self._worktree.git_dir), writing=True),
+                held(self._store.state_dir / "commit.lock", patience=patience, give_up=done) as mine,
+            ):
+                if mine:
+                    self._drain(outcome)
+                elif not done():
+                    outcome.waiting = "another process is committing; the next command commits it, or: admin save"
         except AiLessonsError as error:
             outcome.waiting = error.message
+            outcome.notes += recover.told(self._journal.missing(self._store.root))
         return outcome
 
-    def _hold(self, done: Callable[[], bool], outcome: _Outcome) -> bool:
-        """Commit under our lock what waits, in passing one batch; False without the lock."""
-        patience = SAVE_QUEUE if outcome.insist else QUEUE
-        with held(self._store.state_dir / "commit.lock", patience=patience, give_up=done) as mine:
-            if mine:
-                branch_update.recover(self._worktree)
-                self._store.take_up_orphans()
-                self._drain(outcome)
-            elif not done():
-                outcome.waiting = "another process is committing; it takes this along, or the next command does"
-            return mine
-
     def _drain(self, outcome: _Outcome) -> None:
-        if waiting := self._journal.ages():
-            if reason := worktree_status.busy(self._worktree):
-                raise Later(reason)
-            last, alone = next(self._journal.records(), None), len(waiting) == 1
-            ours = last.head if last else None
-            left = 0.0 if outcome.insist else worktree_status.wait(self._worktree, ours, alone=alone)
-            if alone and 0 < left <= worktree_status.SETTLE:
-                time.sleep(left)  # the user's command is done, and no other write waits for this one
-                left = worktree_status.wait(self._worktree, ours, alone=alone)
-            if left:
-                raise Later(_AT_WORK)
-        if not worktree_status.busy(self._worktree):
-            self._look_after(read_head(self._worktree), outcome)
+        """Commit all that was noted until now, under our lock."""
+        branch_update.recover(self._worktree)
+        self._store.take_up_orphans()
         recover.returned(self._worktree, self._journal)
-        while jobs := [job for job in self._journal.pending() if job.name not in outcome.blocked][:BATCH]:
-            if reason := worktree_status.busy(self._worktree):
-                raise Later(reason)
-            blocked = len(outcome.blocked)
+        untidy, jobs = due(self._worktree, time.time()), self._journal.pending()
+        for start in range(0, len(jobs) or 1, BATCH):
+            batch = jobs[start : start + BATCH]
             with opened(self._worktree) as repo:
-                self._commit_batch(repo, jobs, outcome)
-            if not outcome.insist and len(outcome.blocked) == blocked:
-                return
+                attempt = partial(self._attempt, repo, batch, outcome)
+                branch_update.until_done(self._worktree, attempt, SAVE_TRIES if outcome.insist else TRIES)
+        if untidy and outcome.commits:
+            # never waited for nor ended: killed, it would leave git's lock on branches
+            git.leave_running(self._worktree, "gc", "--auto", "--quiet")
 
-    def _look_after(self, head: Head, outcome: _Outcome) -> None:
-        """Where the user moved the branch since our last commit, see what became of it."""
+    def _attempt(self, repo: Repo, jobs: Sequence[Intent], outcome: _Outcome) -> bool | None:
+        head, mark = read_head(self._worktree), worktree_status.index_mark(self._worktree)
         last = next(self._journal.records(), None)
-        if last is None or head.commit in {None, last.head, self._looked_at} or head.ref is None:
-            return
-        with opened(self._worktree) as repo:
-            if contains(self._worktree, repo, head.commit or "", last.head):
-                recover.note_left_out(self._worktree, repo, last, head.commit or "", int(self._store.now()))
-            elif found := recover.dropped(self._worktree, repo, head.commit or ""):
-                outcome.notes += recover.told(found)
-                self._journal.settle(BatchRecord(head.commit or "", {}))
-        self._looked_at = head.commit
+        if jobs and not outcome.insist and worktree_status.at_work(self._worktree, last.head if last else None):
+            raise Conflict("you work with git here, so the next command commits it, or at once: admin save")
+        self._look_after(repo, head, last, outcome)  # a commit of ours on top of it would hide what it did
+        if jobs and head.ref is None:
+            raise Conflict("HEAD is detached; check out a branch (git switch NAME), and the next command commits it")
+        return not jobs or self._try(repo, head, mark, jobs, outcome) or None
 
-    def _commit_batch(self, repo: Repo, jobs: Sequence[Intent], outcome: _Outcome) -> None:
-        deadline = time.monotonic() + (SAVE_TRIES if outcome.insist else TRIES)
-        while True:
-            head, mark = read_head(self._worktree), worktree_status.index_mark(self._worktree)
-            if head.ref is None:
-                raise Later("HEAD is detached; check out a branch (git switch NAME), and the next command commits it")
-            self._look_after(head, outcome)  # a commit of ours on top of it would hide what it did
-            reason = _MOVING
-            try:
-                if self._try(repo, head, mark, jobs, outcome):
-                    return
-            except branch_update.Taken as taken:
-                reason = f"{taken.message}; {taken.hint}"
-            if time.monotonic() > deadline:
-                raise Later(reason)
-            time.sleep(0.01)
+    def _look_after(self, repo: Repo, head: Head, last: BatchRecord | None, outcome: _Outcome) -> None:
+        """Where the user took commits of ours off the branch, see what became of them."""
+        if last is None or head.commit in {None, last.head} or head.ref is None:
+            return
+        if found := recover.dropped(self._worktree, repo, head.commit or ""):
+            outcome.notes += recover.told(found)
+            self._journal.settle(BatchRecord(head.commit or "", {}))
 
     def _try(self, repo: Repo, head: Head, mark: str, jobs: Sequence[Intent], outcome: _Outcome) -> bool:
         """False if the branch or git's index is not as it was any more."""
@@ -293,9 +241,7 @@ class Committer:
             return False
         batch = _Batch(start, tree, self._people.committer() or "")
         self._build(draft, batch, jobs, disk, when)
-        if not batch.entries:
-            draft.save()
-        else:
+        if batch.entries:
             with ThreadPoolExecutor(1) as pool:  # git makes the index while the objects go to the disk
                 making = pool.submit(branch_update.changed, self._worktree, batch.entries)
                 draft.save()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import time
 from contextlib import suppress
@@ -102,27 +101,21 @@ class Journal:
         for name in _listed(self._folder, _WRITING):
             self.drop(name)
 
-    def pending(self, newest: int | None = None) -> list[Intent]:
-        """Every committable job, or the newest so many, oldest first. A note that cannot be read is put aside."""
-        return self._read(_READY, newest)
+    def pending(self) -> list[Intent]:
+        """Every committable job, oldest first. A note that cannot be read is put aside."""
+        return self._read(_READY)
 
-    def missing(self, root: Path, newest: int | None = None) -> tuple[Intent, ...]:
+    def missing(self, root: Path) -> tuple[Intent, ...]:
         """Committable jobs of which a file is gone that they wrote below `root`."""
         return tuple(
             job
-            for job in self.pending(newest)
+            for job in self.pending()
             if any(one.size is not None and status_of(root, one.path) is None for one in job.paths)
         )
 
     def waits(self, name: str) -> bool:
         """True while the job has no commit."""
         return os.path.exists(f"{self._folder}/{name}{_READY}")  # asked a hundred times a second
-
-    def ages(self) -> dict[str, float]:
-        """The jobs that have no commit, and how many seconds ago each was noted."""
-        now = time.time_ns()
-        stamps = {name: name.partition("-")[0] for name in _listed(self._folder, _READY)}
-        return {name: (now - int(stamp)) / 1e9 if stamp.isdecimal() else math.inf for name, stamp in stamps.items()}
 
     def damaged(self) -> list[str]:
         """Names of notes that could not be read."""
@@ -176,9 +169,9 @@ class Journal:
         """The files of a job that was swept away are in place again: it waits for its commit. Under the write lock."""
         self._rename(name, _SWEPT, _READY)
 
-    def _read(self, suffix: str, newest: int | None = None) -> list[Intent]:
+    def _read(self, suffix: str) -> list[Intent]:
         intents = []
-        for name in _listed(self._folder, suffix)[-newest if newest else None :]:
+        for name in _listed(self._folder, suffix):
             try:
                 with (self._folder / (name + suffix)).open("rb") as file:
                     intents.append(_intent(file.readline()))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from dulwich.objects import Commit, ObjectID
 
 from ai_lessons.errors import AiLessonsError, Conflict
 from ai_lessons.repository import files, git
-from ai_lessons.repository.journal import Intent, Journal, Noted, new_name
+from ai_lessons.repository.journal import Intent, Journal, Noted
 from ai_lessons.repository.objects import Draft, contains
 from ai_lessons.repository.store import blob_id
 from ai_lessons.repository.worktree_status import checked_out
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
     from dulwich.repo import Repo
 
-    from ai_lessons.repository.journal import BatchRecord
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.worktree import Worktree
     from ai_lessons.repository.worktree_status import OnDisk
@@ -80,32 +78,6 @@ def dropped(worktree: Worktree, repo: Repo, head: str) -> list[Intent]:
                     job = Intent("", said, made.author_time, made.author_timezone, (), author, parent)
                     found.append(journal.sweep(job, gone))
     return found
-
-
-def note_left_out(worktree: Worktree, repo: Repo, last: BatchRecord, head: str, when: int) -> None:
-    """Note files, as we committed them, that a user's `git commit` left out of HEAD. Under the commit lock."""
-    journal = Journal(worktree.state_dir)
-    shown = ("--name-only", "--no-renames", "--diff-filter=D", "-z")
-    done = git.run(worktree, "diff", "--relative", *shown, last.head, head, "--", ".", cwd=worktree.root)
-    gone = [] if done.code else [os.fsdecode(name) for name in done.out.split(b"\0")[:-1]]
-    ours = {commit for record in journal.records() for commit in record.jobs.values()} if gone else set()
-    draft, noted, data = Draft(repo), [], []
-    tree = draft.tree_of(ObjectID(last.head.encode())) if gone else None
-    for path in sorted({*gone} - git.ignored(worktree, gone)):
-        by = git.run(
-            worktree, "--literal-pathspecs", "log", "-1", "--format=%H", last.head, "--", path, cwd=worktree.root
-        )
-        there = draft.lookup(tree, os.fsencode(worktree.prefix + path))
-        text = _read(worktree, path)
-        if by.text in ours and there and text == checked_out(worktree, repo, path, there[1].decode()):
-            noted.append(Noted(path, size=len(text)))
-            data.append(text)
-    if noted:
-        what = noted[0].path if len(noted) == 1 else f"{len(noted)} files"
-        message = f"Bring back {what} that a commit left out\n"
-        job = Intent(new_name(), message, when, time.localtime(when).tm_gmtoff, tuple(noted), head=head)
-        journal.begin(job, b"".join(data))
-        journal.ready(job.name)
 
 
 def _lost_of(worktree: Worktree, repo: Repo, draft: Draft, made: Commit, head: str) -> dict[str, bytes]:

@@ -8,7 +8,7 @@ from collections import Counter
 from contextlib import contextmanager
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons.errors import Conflict, NotFound, Refused, StorageFailed, UsageError
 from ai_lessons.knowledge.layout import blob_id as blob_id  # noqa: PLC0414 - callers know it from here
@@ -23,6 +23,8 @@ from ai_lessons.repository.worktree import TRUE, Head, locate, read_head, read_s
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+
+    from ai_lessons.repository.commit import Committer
 
 WRITE_PATIENCE = 60.0  # Seconds to wait for another process of ours that is putting files in place
 AUTOCOMMIT: Final = "ai-lessons.autocommit"
@@ -73,36 +75,21 @@ class Job(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """How a job ended, its files in place. Where `commit` is None, `waiting` says why; empty: nothing to commit."""
+    """How jobs ended, their files in place: new commits, oldest first, and why any job still waits."""
 
-    commit: str | None
+    commits: tuple[str, ...] = ()
     waiting: str = ""
     notes: tuple[str, ...] = ()
 
     @property
-    def told(self) -> tuple[str, ...]:
-        """What a job's end leaves to be said."""
-        return (*self.notes, *([f"waiting: {self.waiting}"] if self.waiting else ()))
-
-
-class Saved(NamedTuple):
-    """New commits, oldest first, and why any job still waits."""
-
-    commits: tuple[str, ...]
-    waiting: str = ""
-    notes: tuple[str, ...] = ()
+    def commit(self) -> str | None:
+        """The commit of a single job; where nothing waits either, there was nothing to commit."""
+        return self.commits[-1] if self.commits else None
 
     @property
     def told(self) -> tuple[str, ...]:
         """What is left to be said in the end."""
         return (*self.notes, *([f"waiting: {self.waiting}"] if self.waiting else ()))
-
-
-class Committing(Protocol):
-    """Makes commits of what the journal notes: `commit` says how the named job ended, `save` commits them all."""
-
-    def commit(self, name: str) -> Applied: ...  # noqa: D102
-    def save(self) -> Saved: ...  # noqa: D102
 
 
 class Store:
@@ -113,7 +100,7 @@ class Store:
         path: Path,
         *,
         autocommit: bool | None = None,
-        committing: Callable[[Store], Committing] | None = None,
+        committing: Callable[[Store], Committer] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """The repository at exactly `path`; `autocommit` None: unless in a bigger one. Raises as `worktree.locate`."""
@@ -164,17 +151,15 @@ class Store:
         """
         name = self._put(job)
         if name is None:
-            return Applied(None)
-        return self._committer.commit(name) if self._committer else Applied(None, "nothing here makes commits")
+            return Applied()
+        return self._committer.commit(name) if self._committer else Applied(waiting="nothing here makes commits")
 
-    def save(self) -> Saved:
+    def save(self) -> Applied:
         """Commit every job that waits."""
-        if self._committer is None:
-            return Saved((), "nothing here makes commits" if self.pending() else "")
-        return self._committer.save()
+        return self._committer.save() if self._committer else Applied(waiting="nothing here makes commits")
 
     @cached_property
-    def _committer(self) -> Committing | None:
+    def _committer(self) -> Committer | None:
         """Made when it is first needed: who only reads does without."""
         return self._connect(self) if self._connect else None
 

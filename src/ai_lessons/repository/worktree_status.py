@@ -155,10 +155,8 @@ def staged(worktree: Worktree, paths: Iterable[str]) -> dict[str, tuple[int, str
     return found
 
 
-HALF_DONE, SETTLE, SETTLE_MANY = 3.0, 0.5, 1.5
-"""Seconds for which a git command is fresh that has not moved HEAD yet (it fetches, or takes a message); that has, for
-a single write; and for one of many that wait."""
-
+FRESH = 2.0  # Seconds for which what a git command left counts as a command under way, or followed by another one
+_TRACES = ("FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_MSG", "AUTO_MERGE", "ORIG_HEAD", "logs/refs/stash")
 _UNDER_WAY = {
     "MERGE_HEAD": "a merge is under way; finish it (git commit) or give it up (git merge --abort)",
     "CHERRY_PICK_HEAD": "a cherry-pick is under way; finish it or give it up (git cherry-pick --abort)",
@@ -168,7 +166,6 @@ _UNDER_WAY = {
     "rebase-apply": "a rebase is under way; finish it or give it up (git rebase --abort)",
     "sequencer": "a cherry-pick or revert is under way; finish it or give it up",
 }
-_SIGNS = ("FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_MSG", "AUTO_MERGE", "ORIG_HEAD", "logs/refs/stash")
 
 
 def busy(worktree: Worktree) -> str:
@@ -185,19 +182,16 @@ def index_mark(worktree: Worktree) -> str:
     return f"{status.st_ino} {status.st_mtime_ns} {status.st_size}"
 
 
-def wait(worktree: Worktree, ours: str | None, *, alone: bool) -> float:
-    """For how many seconds a write should leave the branch alone; `ours` is the last commit that we made here.
+def at_work(worktree: Worktree, ours: str | None) -> bool:
+    """Whether the user's git left a trace a moment ago: HEAD that is not `ours`, or what comes before HEAD moves.
 
-    A git command of the user's that is under way would fail if HEAD moved, and another one often follows.
+    A git command of the user's that is under way fails if HEAD moves.
     """
-    now, head = time.time(), read_head(worktree)
-    sign = max(_mtime(worktree.git_dir / name) for name in _SIGNS)
+    head = read_head(worktree)
     places = [worktree.git_dir / "logs" / "HEAD", worktree.git_dir / "HEAD"]
     moved = max(map(_mtime, [*places, worktree.common_dir / head.ref] if head.ref else places))
-    if sign > moved:
-        return max(HALF_DONE - abs(now - sign), 0.0)
-    settle = SETTLE if alone else SETTLE_MANY
-    return max(settle - abs(now - moved), 0.0) if head.commit != ours else 0.0
+    trace = max(_mtime(worktree.git_dir / name) for name in _TRACES)
+    return (trace > moved or head.commit != ours) and abs(time.time() - max(trace, moved)) < FRESH
 
 
 def _mtime(path: Path) -> float:
