@@ -99,7 +99,10 @@ def commands() -> str:
     context = click.Context(root)
     for name in root.list_commands(context):
         group = root.get_command(context, name)
-        assert isinstance(group, click.Group)
+        assert group
+        if not isinstance(group, click.Group):
+            text += "\n" + section((name,), group).removeprefix("#")
+            continue
         text += f"\n## {name}\n\n{cleandoc(group.help or '')}\n"
         text += "".join("\n" + section((name, *path), command, shared) for path, command in walk(group))
     text += f"\n## lesson\n\n{LESSON}"

@@ -38,12 +38,15 @@ HOMES = {
     "tokenizers": {"index/pinned.py"},
     "numpy": {"index/embedding.py", "index/query.py", "index/pinned.py"},
     "huggingface_hub": {"index/model_files.py", "index/model_sources.py"},
-    "markdown_it": {"knowledge/passages.py"},
+    "markdown_it": {"knowledge/passages.py", "doors/look/pages.py"},
     "detect_secrets": {"library/secret_detectors.py"},
     "mcp": {f"doors/mcp/{name}.py" for name in ("http", "server", "tools")},
     "anyio": {f"doors/mcp/{name}.py" for name in ("http", "server", "session_pool", "tools")},
-    "starlette": {"doors/mcp/http.py"},
-    "uvicorn": {"doors/mcp/http.py"},
+    "starlette": {"doors/mcp/http.py", "doors/look/server.py"},
+    "uvicorn": {"doors/mcp/http.py", "doors/listening.py", "doors/look/server.py"},
+    "jinja2": {"doors/look/pages.py"},
+    "markupsafe": {"doors/look/pages.py"},
+    "nh3": {"doors/look/pages.py"},
     "packaging": {"knowledge/manifests.py", "knowledge/version_sets.py"},
 }
 """Slow package: the modules that may import it at their top. `type: ignore`d or typing-only imports count too."""

@@ -42,6 +42,10 @@ SLOW = (
     "packaging",
     "detect_secrets",
     "requests",
+    "starlette",
+    "uvicorn",
+    "jinja2",
+    "nh3",
 )
 WRITING = ("dulwich", "yaml", "ulid", "filelock")
 
@@ -60,6 +64,7 @@ MODULES = [
     "ai_lessons.doors.cli.recall",
     "ai_lessons.doors.cli.admin",
     "ai_lessons.doors.lesson_cli",
+    "ai_lessons.doors.look",
     "ai_lessons.doors.mcp_server",
 ]
 

@@ -67,6 +67,15 @@ def test_the_wheel_holds_the_template_and_the_hooks_whole(wheel: Path, folder: s
         assert zipfile.ZipFile(wheel).read(prefix + name) == (PROJECT / folder / name).read_bytes()
 
 
+def test_the_wheel_holds_what_the_page_to_look_at_is_made_of_with_the_licences_of_others(wheel: Path) -> None:
+    folder = "ai_lessons/doors/look/"
+    names = {name.removeprefix(folder) for name in zipfile.ZipFile(wheel).namelist() if name.startswith(folder)}
+
+    assert names == shipped("src/" + folder.rstrip("/"))
+    assert {"templates/base.html", "static/look.css", "static/NOTICE"} <= names
+    assert {"static/htmx.LICENSE", "static/cytoscape.LICENSE"} <= names
+
+
 def test_the_wheel_names_the_three_programs_and_each_can_be_imported(wheel: Path, installed: Path) -> None:
     archive = zipfile.ZipFile(wheel)
     entry_points = next(name for name in archive.namelist() if name.endswith("entry_points.txt"))

@@ -138,6 +138,16 @@ class UsageCache:
         )
         return [named[kind] for (kind,) in rows]
 
+    def history(self, entry: str) -> list[tuple[str, str]]:
+        """(time, word) of every event of an entry, the oldest first."""
+        words = {number: word for word, number in self._kinds.items()}
+        rows = self._rows(
+            "SELECT at, kind FROM events WHERE entry = (SELECT key FROM names WHERE name = ?) AND kind >= 0"
+            " ORDER BY at, id",
+            (entry,),
+        )
+        return [(at, words[kind]) for at, kind in rows]
+
     def _refresh(self, there: Mapping[str, EventFile], parse: Callable[[bytes], Lines]) -> None:
         if not self._changed(there):
             return

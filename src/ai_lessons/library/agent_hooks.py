@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +14,7 @@ from ai_lessons.knowledge import commands, failures
 from ai_lessons.knowledge.entries import Moment
 from ai_lessons.learning.choose import Earlier, came, judged
 from ai_lessons.learning.events import RECURRED, Event
+from ai_lessons.library import secret_scan
 from ai_lessons.library.answers import Offered, Touch
 from ai_lessons.repository import agent_sessions
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
 _TEXT = 2_000  # characters of a prompt or an edit that are looked at
 _SHORT = 3  # words of a prompt about which nothing is looked for
+_MISSED = 50  # failures of a session for which nothing was known, as many as it remembers
 _DOES = 300  # characters of what an entry says to do, as a session remembers it
 _OURS = "ai-lessons"
 _SHELLS = frozenset({"Bash", "PowerShell", "shell", "bash", "local_shell", "exec_command", "run_shell_command"})
@@ -171,6 +175,10 @@ def _after_tool(asking: Asking, event: AgentEvent) -> Told:
         return NOTHING
     error = f"$ {event.command}\n{event.text}"
     offered = asking.if_warm("at_a_failure", error, told) or asking.here("at_a_failure", error, told, words=True)
+    if not offered.entries and not any(one.reason == "told" for one in offered.left_out):
+        missed = f"{', '.join(tried) or event.tool}: {failures.headline(event.text)}"
+        with agent_sessions.opened(state, event.session) as session:
+            session.missed = [*session.missed, missed][-_MISSED:]
     return _tell(asking, event, offered, tried, tuple(sorted(said)))
 
 
@@ -235,9 +243,41 @@ def _stop(state_dir: Path, event: AgentEvent) -> Told:
     return told._replace(asked=tuple(asked))
 
 
+class SessionTold(NamedTuple):
+    """What hooks told in one session, which was last heard of at `at` (ISO 8601 in UTC)."""
+
+    at: str
+    told: tuple[ToldEarlier, ...]
+    failures: int
+
+
+class Lately(NamedTuple):
+    """The sessions of the last days, the latest first, and what failed in them while nothing known helps: most first.
+
+    `missing` are pairs of what failed, with what it said, and how often it did.
+    """
+
+    sessions: tuple[SessionTold, ...]
+    missing: tuple[tuple[str, int], ...]
+
+
+def lately(state_dir: Path) -> Lately:
+    """What agents were told in the last days, and the lessons that are missing."""
+    sessions, missing = [], Counter[str]()
+    for at, known in agent_sessions.recent(state_dir):
+        missing.update(map(secret_scan.masked, known.missed))
+        when = f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"
+        sessions.append(SessionTold(when, _told(known), known.failures))
+    return Lately(tuple(sessions), tuple(missing.most_common()))
+
+
+def _told(known: agent_sessions.Session) -> tuple[ToldEarlier, ...]:
+    return tuple(library.reports.ToldEarlier._make([*row[:5], row[-1]]) for row in known.told)
+
+
 def why_told(state_dir: Path, session: str) -> tuple[ToldEarlier, ...]:
     """What the hooks told in a session of the last days, in that order, and why. Raises NotFound: no such session."""
     if not agent_sessions.known(state_dir, session):
         raise NotFound("session", session, hint="hooks remember a session for seven days; its id is in its transcript")
     with agent_sessions.opened(state_dir, session) as known:
-        return tuple(library.reports.ToldEarlier._make([*row[:5], row[-1]]) for row in known.told)
+        return _told(known)

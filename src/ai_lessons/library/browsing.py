@@ -138,6 +138,20 @@ def diff(opened: Library, ref: str, rev: str | None = None) -> str:
     return parts.history.diff(path, rev or "HEAD")
 
 
+def change(opened: Library, ref: str, commit: str) -> str:
+    """Unified diff of what one commit changed in the entry's file. Raises NotFound: no such commit, or not of it."""
+    parts, light = opened.holding(ref)
+    log = parts.history.log(parts.file_of(light))
+    number = next((n for n, one in enumerate(log) if one.commit == commit), None)
+    if number is None:
+        raise NotFound(f"commit of {light.handle}", commit)
+    from ai_lessons.repository.history import unified
+
+    after, before = log[number], next(iter(log[number + 1 :]), None)
+    old = parts.history.text_at(before.commit, before.path) if before else None
+    return unified(after.path, old, parts.history.text_at(after.commit, after.path))
+
+
 def complete(opened: Library, prefix: str, what: str) -> Sequence[tuple[str, str]]:
     """Completions of `prefix` with a word of help each; `what` is id, project, tag or version."""
     return opened.reading.current().complete(what, prefix)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from itertools import combinations
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import Conflict, UsageError
@@ -16,7 +17,7 @@ from ai_lessons.library.answers import Related
 from ai_lessons.library.statements import may_silence
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light, Pattern
     from ai_lessons.knowledge.relations import GraphStep, Line
@@ -280,14 +281,24 @@ class Graph(NamedTuple):
     lines: tuple[Line, ...] = ()
     notes: tuple[str, ...] = ()
     clusters: tuple[tuple[str, ...], ...] = ()
+    confidence: Mapping[str, float] = MappingProxyType({})
 
 
-def graph(library: Library, refs: Sequence[str] = (), *, depth: int = 1, most: int = 200) -> Graph:
-    """What is linked within `depth` steps of these entries, or everything. Raises NotFound, AmbiguousName."""
+def graph(
+    library: Library, refs: Sequence[str] = (), *, depth: int = 1, most: int = 200, project: str | None = None
+) -> Graph:
+    """What is linked within `depth` steps of these entries, or everything (of a project, and what is linked with it).
+
+    `confidence` is by lesson, as it was learned. Raises NotFound, AmbiguousName.
+    """
     parts = library.reading
     catalog = parts.current()
     starts = [parts.resolve(ref).id for ref in refs]
-    drawn = drawing(catalog.edges(), starts, depth=depth, most=most)
+    edges = catalog.edges()
+    if project:
+        inside = {light.id for light in catalog.select(Filter(project=project, status=None))}
+        edges = [edge for edge in edges if {edge.source, edge.target} & inside]
+    drawn = drawing(edges, starts, depth=depth, most=most)
     lights = catalog.many(drawn.ids)
     notes = parts.notes()
     if drawn.left_out:
@@ -297,4 +308,6 @@ def graph(library: Library, refs: Sequence[str] = (), *, depth: int = 1, most: i
     missing = tuple(name for name in drawn.ids if name not in lights)
     entries = tuple(lights[name] for name in drawn.ids if name in lights)
     groups = clusters(pair for pair in joined if {*pair} <= lights.keys())
-    return Graph(entries, missing, drawn.lines, tuple(notes), groups)
+    lessons = [light for light in entries if light.kind is Kind.LESSON]
+    confidence = {one: used.confidence for one, used in parts.usages.several(lessons).items()}
+    return Graph(entries, missing, drawn.lines, tuple(notes), groups, confidence)

@@ -193,6 +193,13 @@ def stamped(happened: Iterable[Event], now: datetime) -> list[Event]:
     return [one._replace(id=one.id or entries.ulid(milliseconds, os.urandom(10)), at=one.at or at) for one in happened]
 
 
+def history(opened: Library, ref: str) -> list[tuple[str, str]]:
+    """(time, word) of every event of an entry, the oldest first. Raises NotFound, AmbiguousName."""
+    parts, light = opened.holding(ref)
+    cache = parts.usages.cache
+    return cache.history(light.id) if cache else []
+
+
 def record(opened: Library, happened: Sequence[Event]) -> list[str]:
     """Write down what hooks told and saw; a note if it could not be."""
     return opened.reading.usages.record_if_possible(happened)

@@ -29,6 +29,7 @@ class Session:
 
     `told` has a row for each entry that was told, as `learning.choose.Earlier`; from `turn` on since the last prompt.
     `files` has of each file about which something was told before an edit what it held before and after it, in short.
+    `missed` names what failed while nothing was known that helps.
     """
 
     def __init__(self, **known: Any) -> None:  # a dataclass would cost every hook the import of `inspect`
@@ -38,6 +39,7 @@ class Session:
         self.said: list[str] = []
         self.told: list[list[Any]] = []
         self.files: dict[str, list[str]] = {}
+        self.missed: list[str] = []
         self.turn, self.failures = 0, 0
         self.solved, self.failed_last = False, False
         vars(self).update(known)
@@ -128,6 +130,16 @@ def known(state_dir: Path, name: str) -> bool:
     return _file(state_dir, name).exists()
 
 
+def recent(state_dir: Path) -> list[tuple[float, Session]]:
+    """What is remembered of every session, the latest heard of first, each with that time in seconds since 1970."""
+    found = []
+    with suppress(OSError):
+        for file in (state_dir / FOLDER).glob("*.json"):
+            with suppress(AiLessonsError, OSError):
+                found.append((file.lstat().st_mtime, _parsed(read_file(file.parent, file.name, _LIMIT)[0])))
+    return sorted(found, key=lambda one: -one[0])
+
+
 def clean_up(state_dir: Path, now: float | None = None) -> None:
     """Remove what is remembered of old sessions; never fails, because the next session tries again."""
     old = (time.time() if now is None else now) - KEPT_SECONDS
@@ -148,8 +160,10 @@ def _parsed(data: bytes) -> Session:
     session = Session()
     try:
         found = json.loads(data or b"{}")
+        found = {"missed": [], **found}  # a session that an older program remembers has none
         known = {name: found[name] for name in vars(session) if isinstance(found[name], type(getattr(session, name)))}
-        lists = [*known["shown"].values(), *known["files"].values(), known["failing"], known["failed"], known["said"]]
+        lists = [*known["shown"].values(), *known["files"].values()]
+        lists += [known[name] for name in ("failing", "failed", "said", "missed")]
         rows = all([type(one) for one in row] == _ROW for row in known["told"])
         if rows and all(isinstance(one, str) for names in lists for one in names):
             session = Session(**known)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import os
-import socket
 import stat
 import sys
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import PlainTextResponse
 
+from ai_lessons.doors.listening import ListenAddress, listening, served
 from ai_lessons.doors.mcp.server import until_told
-from ai_lessons.errors import AiLessonsError, Refused, StorageFailed, UsageError
+from ai_lessons.errors import Refused, StorageFailed, UsageError
 from ai_lessons.library.options import Limits
 
 if TYPE_CHECKING:
@@ -33,26 +32,6 @@ PATH = "/mcp"
 BODY_BYTES = 1_000_000  # of a request: a lesson is a few kilobytes, and files are named, not sent
 SESSIONS = 200  # clients that may be connected; more are asked to come again
 TOKEN_LENGTH = 16
-
-
-class ListenAddress(NamedTuple):
-    """Where to listen; `host` as people write it, an IPv6 address without brackets."""
-
-    host: str
-    port: int
-
-    @property
-    def written(self) -> str:
-        """The host as it stands in an address."""
-        return f"[{self.host}]" if ":" in self.host else self.host
-
-    @property
-    def here_only(self) -> bool:
-        """Whether only programs of this machine can reach it."""
-        try:
-            return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
 
 
 def place(text: str) -> ListenAddress:
@@ -139,17 +118,7 @@ def serve(
         max_sessions=SESSIONS,
         transport_security=guard(["127.0.0.1", "localhost", "[::1]", where.written, *names]),
     )
-    family = socket.AF_INET6 if ":" in where.host else socket.AF_INET
-    try:
-        listening = socket.create_server(where, family=family)
-    except OSError as error:
-        why = (error.strerror or "it is no address").partition(" (while")[0]
-        raise AiLessonsError(f"cannot listen on {where.written}:{where.port}: {why}", hint="try port 0") from error
-    # `proxy_headers` would believe every caller on this machine about the address that it comes from
-    config = uvicorn.Config(
-        Gate(app, token) if token is not None else app, log_config=None, access_log=False, timeout_graceful_shutdown=1,
-        lifespan="on", proxy_headers=False, server_header=False, ws="none",
-    )  # fmt: skip
-    with listening:
-        print(f"listening on http://{where.written}:{listening.getsockname()[1]}{PATH}", file=sys.stderr, flush=True)
-        anyio.run(until_told, lambda: _Quiet(config).serve(sockets=[listening]), pool)
+    config = served(Gate(app, token) if token is not None else app)
+    with listening(where) as sock:
+        print(f"listening on http://{where.written}:{sock.getsockname()[1]}{PATH}", file=sys.stderr, flush=True)
+        anyio.run(until_told, lambda: _Quiet(config).serve(sockets=[sock]), pool)

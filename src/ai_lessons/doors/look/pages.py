@@ -1,0 +1,397 @@
+"""What each page shows: values of the library's jobs, drawn by the templates beside. Changes nothing."""
+
+from __future__ import annotations
+
+import functools
+from functools import partial
+from itertools import starmap, zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from urllib.parse import quote, urlencode
+
+import nh3
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from ai_lessons import library
+from ai_lessons.doors.look import plots
+from ai_lessons.errors import AiLessonsError
+from ai_lessons.knowledge.entries import Kind, Light
+from ai_lessons.library.answers import Query
+from ai_lessons.library.options import ENTERPRISE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ai_lessons.library.answers import Shown
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.reports import Pending
+
+    Asked: TypeAlias = Mapping[str, str]
+
+HERE = Path(__file__).parent
+SAID = frozenset({"title", "id", "kind", "links", "pattern", "rationale", "tags", "versions"})  # shown by themselves
+SHOWN = 30  # Results and entries of a list
+LONGEST = 100_000  # Characters of a text that are drawn as Markdown; of a longer one these, and its sections
+DRAWN = 300  # Entries of a graph: more can be drawn, and told apart no more
+
+
+class Page(NamedTuple):
+    """A template and what it is drawn with."""
+
+    template: str
+    values: Mapping[str, Any]
+
+
+Job: TypeAlias = "Callable[[Library, Asked], Page | dict[str, Any]]"
+
+
+class Part(NamedTuple):
+    """A part of a page: a sentence, a table of texts and entries (`empty` is said of one without rows), and plots."""
+
+    title: str
+    said: str = ""
+    columns: Sequence[str] = ()
+    rows: Sequence[Sequence[object]] = ()
+    empty: str = ""
+    plots: Sequence[plots.Plot] = ()
+
+
+def href(ref: str) -> str:
+    """The address of an entry."""
+    return f"/entry/{quote(ref, safe='')}"
+
+
+# --- texts ---
+
+_MARKDOWN = MarkdownIt("js-default", {"linkify": False, "typographer": False}).disable("image")
+
+
+def markdown(text: str) -> Markup:
+    """Markdown as HTML without anything that acts: no HTML of its own, no images, links to pages alone."""
+    drawn = _MARKDOWN.render(text[:LONGEST])
+    clean = nh3.clean(
+        drawn, tags=nh3.ALLOWED_TAGS - {"img"}, attributes={"a": {"href", "title"}}, url_schemes={"http", "https"}
+    )
+    return Markup(clean)  # noqa: S704  # cleaned just now
+
+
+def words(value: object) -> str:
+    """A value as text: lists with commas, numbers to two places."""
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {words(one)}" for key, one in value.items())
+    if isinstance(value, list | tuple | set | frozenset):
+        return ", ".join(map(words, value))
+    return "" if value is None else str(value)
+
+
+def when(text: str | None) -> str:
+    """A time as people read it."""
+    return (text or "")[:16].replace("T", " ")
+
+
+class Row(NamedTuple):
+    """A row of a diff side by side; `kind`: same, changed, or the line that says where it is."""
+
+    kind: str
+    old: str = ""
+    new: str = ""
+
+
+def side_by_side(diff: str) -> list[Row]:
+    """A unified diff as rows of two columns."""
+    rows: list[Row] = []
+    gone: list[str] = []
+    came: list[str] = []
+
+    def flush() -> None:
+        rows.extend(starmap(partial(Row, "changed"), zip_longest(gone, came, fillvalue="")))
+        gone.clear()
+        came.clear()
+
+    for line in diff.splitlines():
+        if line.startswith("-") and not line.startswith("--- "):
+            gone.append(line[1:] or " ")
+        elif line.startswith("+") and not line.startswith("+++ "):
+            came.append(line[1:] or " ")
+        else:
+            flush()
+            if line.startswith(("@@", "--- ", "+++ ", "\\", "Binary")):
+                rows.append(Row("where", line))
+            else:
+                rows.append(Row("same", line[1:], line[1:]))
+    flush()
+    return rows
+
+
+@functools.cache
+def _environment() -> Environment:
+    loader = FileSystemLoader(HERE / "templates")
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made.filters |= {"markdown": markdown, "words": words, "when": when, "side_by_side": side_by_side}
+    made.tests["entry"] = lambda value: isinstance(value, Light)
+    made.globals |= {"kinds": list(Kind), "LONGEST": LONGEST}
+    return made
+
+
+LIVE: Mapping[str, Any] = {"static": False, "root": "/", "href": lambda one: href(one.id), "part": False, "done": ()}
+"""What every template takes, on a page of the server; see `site` for that of a folder of files."""
+
+
+def render(template: str, **values: Any) -> str:
+    """A page as HTML."""
+    return _environment().get_template(template).render({**LIVE, "agent": "", "forms": "", "repo": "", **values})
+
+
+# --- search and entries ---
+
+
+def search(opened: Library, asked: Asked) -> Page:
+    """What fits the words, as they are typed; without words the newest."""
+    text, kind = asked.get("q", "").strip(), asked.get("kind", "")
+    project, tag, version = (asked.get(key, "").strip() for key in ("project", "tag", "version"))
+    kinds = frozenset({Kind(kind)} if kind in {*Kind} else ())
+    query = Query(
+        text, kinds, (version,) if version else (), project or None, (tag,) if tag else (), limit=SHOWN,
+        explain=True, approvals=True, every=asked.get("every") == "on",
+    )  # fmt: skip
+    chosen = {"q": text, "kind": kind, "project": project, "tag": tag, "version": version, "every": query.every}
+    values: dict[str, Any] = {"chosen": chosen, "answer": None, "listing": None}
+    if text:
+        options = opened.options
+        ask = library.warm.Asking(opened.primary.store.root, options, lambda: opened)
+        values["answer"] = ask("search", query)
+    else:
+        values["listing"] = library.browsing.list_entries(
+            opened, kinds=kinds, project=query.project, tag=tag or None, versions=query.versions, limit=SHOWN,
+            status=None if query.every else "active",
+        )  # fmt: skip
+    projects = library.browsing.projects(opened)
+    values |= {"projects": projects, "versions": library.browsing.versions(opened), "title": "Search"}
+    values["tags"] = library.browsing.tags(opened)[:200]
+    return Page("search.html", values)
+
+
+def entry(opened: Library, asked: Asked) -> Page:
+    """One entry whole: its text, where it comes from, what it is linked with, how it did."""
+    ref = asked.get("ref", "")
+    section = asked.get("section", "")
+    shown = library.browsing.show(opened, ref, section=int(section) if section.isdecimal() else None)
+    light, at = shown.entry, asked.get("at", "")
+    happened = library.usage.history(opened, light.id)
+    told = [
+        (session.at, one)
+        for session in library.agent_hooks.lately(opened.options.state_dir).sessions
+        for one in session.told
+        if one.id == light.id
+    ]
+    values = described(shown) | {
+        "why": library.provenance.why(opened, light.id),
+        "log": library.browsing.log(opened, light.id),
+        "at": at,
+        "change": library.browsing.change(opened, light.id, at) if at else "",
+        "plot_of": plots.bars(happened),
+        "told": told,
+    }
+    return Page("entry.html", values)
+
+
+def described(shown: Shown) -> dict[str, Any]:
+    """What the page of an entry needs at least."""
+    stated = {key: value for key, value in shown.frontmatter.items() if key not in SAID}
+    return {"title": shown.entry.title, "shown": shown, "light": shown.entry, "stated": stated}
+
+
+# --- proposals ---
+
+
+def review(opened: Library, asked: Asked) -> Page:
+    """What waits for a person, and one of it in full."""
+    waiting = library.review.pending_rules(opened, unsigned=True)
+    ref = asked.get("ref", "")
+    chosen = next((n for n, one in enumerate(waiting) if ref in {one.branch, one.id}), 0)
+    one = waiting[chosen] if waiting else None
+    batch = [other for other in waiting if one and one.batch and other.batch == one.batch]
+    after = waiting[(chosen + 1) % len(waiting)] if len(waiting) > 1 else None
+    text = _text(opened, one) if one and asked.get("edit") and one.change != "removal" else ""
+    values = {"title": "Review", "waiting": waiting, "one": one, "batch": batch, "after": after, "text": text}
+    return Page("review.html", values)
+
+
+def _text(opened: Library, one: Pending) -> str:
+    """The text of a proposal as its file has it."""
+    found: list[str] = []
+
+    def look(old: str, _suffix: str) -> None:
+        found.append(old)
+
+    library.review.edit_proposal(opened, one.branch, look)
+    return found[0]
+
+
+# --- what is known of how it goes ---
+
+
+def today(opened: Library, _asked: Asked) -> Page:
+    """What agents were told, what came of it, and which lessons are missing."""
+    found = library.agent_hooks.lately(opened.options.state_dir)
+    ids = {one.id for session in found.sessions for one in session.told}
+    lights = opened.reading.current().many(ids)
+    parts = [
+        Part(
+            "Lessons that are missing", "What failed while nothing was known that helps, the most frequent first.",
+            ("what failed", "times", ""),
+            [(what, times, Search(what)) for what, times in found.missing],
+            "Nothing failed without an answer in the last seven days.",
+        ),
+        *(
+            Part(
+                f"Session until {when(session.at)}", f"{session.failures} failures" if session.failures else "",
+                ("told", "at", "why", "what came of it"),
+                [(lights.get(one.id, one.title), one.moment, one.why, one.outcome or "not known")
+                 for one in session.told],
+            )
+            for session in found.sessions
+            if session.told
+        ),
+    ]  # fmt: skip
+    if not ids:
+        parts.append(Part("What agents were told", empty="Nothing in the last seven days: see `admin hosts`.",
+                          columns=("told",)))  # fmt: skip
+    return _table("Today", parts, "What hooks told agents in the last seven days, and what came of it.")
+
+
+class Search(NamedTuple):
+    """A link to a search."""
+
+    text: str
+
+    @property
+    def href(self) -> str:
+        """Its address."""
+        return "/search?" + urlencode({"q": self.text})
+
+    def __str__(self) -> str:
+        return "search"
+
+
+def health(opened: Library, _asked: Asked) -> Page:
+    """What is well and what is not, each with what to do."""
+    report = library.validating.validate(opened)
+    checks = [(one.state, one.name, one.detail, one.remedy) for one in library.health.doctor(opened)]
+    checks.sort(key=lambda row: row[0] == "ok")
+    stale = [(one.entry, one.detail) for one in library.validating.review(opened)]
+    kept = library.syncing.recover(opened, only_list=True).kept
+    try:
+        torn = library.syncing.conflicts(opened).entries
+    except AiLessonsError:
+        torn = ()  # nothing is shared, so nothing can be in conflict
+    problems = [(f"{one.path}:{one.line}", one.message) for one in report.problems]
+    parts = [
+        Part("Checks", "As `admin doctor` says it.", ("state", "what", "found", "what to do"), checks),
+        Part("Files", f"{report.files} files read.", ("where", "problem"), problems, "No file has a problem."),
+        Part("To look at again", "", ("entry", "why"), stale, "Nothing has gone stale."),
+        Part("Conflicts", "", ("file", "why"), [(one.path, "; ".join(one.reasons)) for one in torn],
+             "No file was changed on both sides."),
+        Part("Taken away before their commit", "`admin recover` brings them back.", ("file", "written"),
+             [(one.path, when(one.when)) for one in kept], "No write was lost."),
+    ]  # fmt: skip
+    return _table("Health", parts)
+
+
+def learning(opened: Library, _asked: Asked) -> Page:
+    """The parameters that learn, how sure they are, and what leaving entries out showed."""
+    stats = library.health.stats(opened)
+    params = library.health.params(opened)
+    judged = [(one.handle, one.title, one.helpful, one.ignored, one.contradicted, one.confidence)
+              for one in (*stats.most_useful, *stats.least_useful)]  # fmt: skip
+    found, said = stats.ablation, "Not known yet: no lesson was left out on purpose in a session that was judged."
+    if found:
+        said = (
+            f"Sessions that were shown a lesson went well {100 * found.difference:+.0f} points more often than those "
+            f"without ({found.shown} and {found.left_out} sessions; 95 %: {100 * found.low:+.0f} to "
+            f"{100 * found.high:+.0f})."
+        )
+    parts = [
+        Part("Does it help?", said),
+        Part("Parameters", "Each curve is what is known of the parameter: the narrower, the surer.",
+             plots=[plots.curve(one) for one in params]),
+        Part("Most and least useful", "", ("entry", "title", "helpful", "ignored", "contradicted", "confidence"),
+             judged, "No entry was judged yet."),
+    ]  # fmt: skip
+    return _table("Learning", parts)
+
+
+def tiers(opened: Library, _asked: Asked) -> Page:
+    """Which repositories apply here and why, what their policies say, and what was promoted."""
+    states = library.opened.tier_states(opened.primary.store.root, opened.options)
+    rows = [(one.name, one.state, one.path, one.why, one.hint) for one in states]
+    audit = library.audit.audit(opened)
+    rules = [(one.title, "yes" if one.in_force else "no", one.approved_by, when(one.approved_at), one.how, one.problem)
+             for one in audit.rows]  # fmt: skip
+    taken = [(one.title, one.proposal, one.approved_by, when(one.approved_at)) for one in audit.taken]
+    known = dict.fromkeys(one.name for one in states if one.name.startswith(ENTERPRISE))
+    governed = [(name, library.governing.governed(opened, name)) for name in known]
+    policies = [(name, at.says(policy)) for name, at in governed for policy in at.policies._fields]
+    parts = [
+        Part("What applies here", "The nearest first.", ("tier", "state", "where", "why", "what to do"), rows),
+        Part("Policies", "", ("tier", "policy"), policies, "No enterprise is known here."),
+        Part("Rules", "; ".join(audit.alarms), ("rule", "in force", "approved by", "since", "how", "problem"), rules,
+             "No rule is in force."),
+        Part("Promoted and proposed", "What came in by a proposal and is no rule.",
+             ("entry", "proposal", "taken by", "when"), taken, "Nothing yet."),
+    ]  # fmt: skip
+    return _table("Tiers", parts)
+
+
+def _table(title: str, parts: Sequence[Part], said: str = "") -> Page:
+    return Page("table.html", {"title": title, "parts": parts, "said": said})
+
+
+# --- the graph ---
+
+
+def graph(opened: Library, asked: Asked) -> Page:
+    """What is linked: drawn, and as a list."""
+    found = _graph(opened, asked)
+    lights = {one.id: one for one in found.entries}
+    links = [
+        (lights[one.source], one.relation.replace("_", " "), lights[one.target])
+        for one in found.lines
+        if one.source in lights and one.target in lights
+    ]
+    project = asked.get("project", "")
+    values = {"title": "Graph", "links": links, "projects": library.browsing.projects(opened), "project": project}
+    return Page("graph.html", values | {"notes": found.notes, "ref": asked.get("ref", "")})
+
+
+def graph_data(opened: Library, asked: Asked) -> dict[str, Any]:
+    """The same for the program that draws it."""
+    found = _graph(opened, asked)
+    cluster = {one: number for number, ids in enumerate(found.clusters, 1) for one in ids}
+    nodes = [
+        {"id": one.id, "label": one.title, "kind": one.kind.value, "href": href(one.id), "project": one.project,
+         "size": found.confidence.get(one.id, 0.6), "cluster": cluster.get(one.id, 0)}
+        for one in found.entries
+    ]  # fmt: skip
+    known = {one.id for one in found.entries}
+    lines = [
+        {"source": one.source, "target": one.target, "label": one.relation.replace("_", " ")}
+        for one in found.lines
+        if {one.source, one.target} <= known
+    ]
+    return {"nodes": nodes, "lines": lines}
+
+
+def _graph(opened: Library, asked: Asked) -> library.relating.Graph:
+    refs = [asked["ref"]] if asked.get("ref") else []
+    return library.relating.graph(opened, refs, depth=2, most=DRAWN, project=asked.get("project") or None)
+
+
+PAGES: Mapping[str, Job] = {
+    "/": search, "/search": search, "/entry/{ref:path}": entry, "/review": review, "/graph": graph,
+    "/today": today, "/health": health, "/learning": learning, "/tiers": tiers,
+}  # fmt: skip

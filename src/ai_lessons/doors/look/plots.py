@@ -1,0 +1,79 @@
+"""Small plots as values for the templates: where their lines run. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import exp, lgamma, log
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ai_lessons.library.reports import Parameter
+
+WIDTH, HEIGHT = 240, 60
+POINTS, MOST = 60, 24
+SHOWN = "injected"
+GOOD, BAD = ("helpful", "followed", "worked", "script_ok"), ("contradicted", "recurred", "wrong", "script_failed")
+
+
+class Bar(NamedTuple):
+    """One bar of a month: where it begins, how high it is, and what it counts (shown, good or bad)."""
+
+    x: float
+    y: float
+    height: float
+    sort: str
+    said: str
+
+
+class Plot(NamedTuple):
+    """A plot of `WIDTH` by `HEIGHT`: a line through points, or bars; the ends of its axis, and a sentence about it."""
+
+    title: str
+    said: str
+    low: str
+    high: str
+    points: str = ""
+    mark: float = 0.0
+    bars: Sequence[Bar] = ()
+
+
+def curve(one: Parameter) -> Plot:
+    """What is known of a parameter: the density of its beta distribution over its range."""
+    a, b = one.alpha, one.beta
+    norm = lgamma(a + b) - lgamma(a) - lgamma(b)
+    at = [(n + 0.5) / POINTS for n in range(POINTS)]
+    heights = [exp(norm + (a - 1) * log(x) + (b - 1) * log(1 - x)) for x in at]
+    top = max(heights)
+    points = " ".join(
+        f"{WIDTH * x:.1f},{HEIGHT - (HEIGHT - 4) * y / top:.1f}" for x, y in zip(at, heights, strict=True)
+    )
+    seen = f"{one.observations} observations" if one.observations else "nothing observed yet"
+    said = f"{one.help} Now {one.value:.3g}, give or take {one.uncertainty:.2g}; {seen}."
+    mark = WIDTH * (one.value - one.low) / ((one.high - one.low) or 1)
+    return Plot(one.name.replace("_", " "), said, f"{one.low:g}", f"{one.high:g}", points, mark)
+
+
+def bars(happened: Sequence[tuple[str, str]]) -> Plot | None:
+    """How often an entry was told, helped and did harm, by month; None: never."""
+    months = sorted({at[:7] for at, _ in happened})[-MOST:]
+    if not months:
+        return None
+    counts = Counter((at[:7], _sort(word)) for at, word in happened)
+    top = max(sum(counts[month, sort] for sort in ("good", "bad", "shown")) for month in months)
+    found = []
+    for n, month in enumerate(months):
+        y = float(HEIGHT)
+        for sort in ("good", "bad", "shown"):
+            height = (HEIGHT - 4) * counts[month, sort] / top
+            y -= height
+            if height:
+                found.append(Bar(10.0 * n + 1, round(y, 1), round(height, 1), sort, f"{month}: {counts[month, sort]}"))
+    said = ", ".join(f"{sum(1 for _, word in happened if _sort(word) == sort)} {what}" for sort, what in
+                     (("shown", "times shown"), ("good", "good outcomes"), ("bad", "bad outcomes")))  # fmt: skip
+    return Plot("How it did", said, months[0], months[-1], bars=found)
+
+
+def _sort(word: str) -> str:
+    return "good" if word in GOOD else "bad" if word in BAD else "shown" if word == SHOWN else ""

@@ -1,0 +1,142 @@
+"""The server of the page, asked without a browser: who may ask, and what it says to whom."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ai_lessons.doors.look import pages
+from doors.look_world import EVIL, HOSTILE, LESSON, Served, serve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def look(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    served = serve(tmp_path_factory.mktemp("look"))
+    yield served
+    served.stop()
+
+
+def forms(html: str) -> dict[str, str]:
+    """The hidden fields of the first form."""
+    return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', html.partition("</form>")[0]))
+
+
+PAGES = ("/", "/search?q=workflow", f"/entry/{LESSON}", "/review", "/graph", "/today", "/health", "/learning", "/tiers")
+
+
+@pytest.mark.parametrize("path", [*PAGES, f"/graph?ref={LESSON}&project=jira-api"])
+def test_every_page_is_drawn_and_keeps_to_itself(look: Served, path: str) -> None:
+    status, html, headers = look.ask(path)
+    assert (status, html[:15]) == (200, "<!doctype html>")
+    assert "default-src 'none'; script-src 'self'; style-src 'self'" in headers["content-security-policy"]
+    assert "unsafe" not in headers["content-security-policy"]
+    assert (headers["cache-control"], headers["x-content-type-options"]) == ("no-store", "nosniff")
+    assert not re.search(r"<(script>|style|\w[^<>]*\s(style|on\w+|src=\"http\S*)=)", html)
+
+
+def test_the_search_gives_only_the_results_to_who_types(look: Served) -> None:
+    _, whole, _ = look.ask("/search?q=sandbox&kind=lesson&project=jira-api")
+    _, part, _ = look.ask("/search?q=sandbox&kind=lesson&project=jira-api", headers={"HX-Request": "true"})
+    assert "<!doctype" not in part
+    assert part.strip() in whole
+    assert "L-8F3K2A" in part
+    assert "why it stands here" in part
+    assert "/entry/01JD3Z8QK5W7M2X9V4T64T7QZM" not in part
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "said"),
+    [
+        ("/", {"Cookie": ""}, "open the address"),
+        ("/", {"Cookie": "ai-lessons-1=x"}, "open the address"),
+        ("/?token=of-yesterday", {}, "of an earlier run"),
+        ("/", {"Host": "evil.example:80"}, "another page"),
+        ("/", {"Origin": "http://evil.example"}, "another page"),
+        ("/graph.json", {"Origin": "null"}, "another page"),
+    ],
+)
+def test_nobody_else_is_answered(look: Served, path: str, headers: dict[str, str], said: str) -> None:
+    status, html, _ = look.ask(path, headers=headers)
+    assert status == 403
+    assert said in html
+    assert "L-8F3K2A" not in html
+
+
+def test_a_form_needs_its_page_its_origin_and_what_was_shown(look: Served) -> None:
+    fields = forms(look.ask("/review")[1])
+    assert set(fields) == {"forms", "ref", "commit"}
+    ours = {"headers": {"Origin": look.base}}
+    assert look.ask("/review/approve", fields)[0] == 403
+    assert look.ask("/review/approve", fields, headers={"Origin": "http://evil.example"})[0] == 403
+    assert look.ask("/review/approve", fields | {"forms": "x"}, **ours)[0] == 403
+    assert look.ask("/review/approve", fields | {"commit": "0" * 40}, **ours)[0] == 409
+    assert look.ask("/review/approve", fields | {"ref": "rules/none"}, **ours)[0] == 404
+    assert look.ask("/review/edit", fields | {"text": "x" * 1_000_001}, **ours)[0] == 400
+    assert look.ask("/review/approve", **ours)[0] == 405
+    assert "GET before PUT" in look.ask("/review")[1]
+
+
+def test_the_token_becomes_a_strict_cookie(look: Served) -> None:
+    status, html, headers = look.ask(f"/?token={look.token}", headers={"Cookie": ""})
+    assert status == 200
+    assert look.token not in html
+    assert "httponly" in headers["set-cookie"].lower()
+    assert "samesite=strict" in headers["set-cookie"].lower()
+
+
+def test_what_is_not_there_is_said_with_the_way_on(look: Served) -> None:
+    assert look.ask("/static/../server.py", headers={"Cookie": ""})[0] == 404
+    status, html, _ = look.ask("/entry/L-AAAAAA")
+    assert (status, "L-AAAAAA" in html) == (404, True)
+    assert look.ask("/nothing")[0] == 404
+
+
+def test_a_hostile_entry_stays_text(look: Served) -> None:
+    _, html, _ = look.ask(f"/entry/{HOSTILE}")
+    assert EVIL not in html
+    assert "<img" not in html
+    assert "javascript:" not in re.sub(r">[^<]*<", "", html)
+    assert "<b>" not in html
+    assert 'href="https://example.com/" rel="noopener noreferrer"' in html
+    assert "first 100000 characters" in html
+
+
+def test_the_graph_is_data_with_kinds_and_confidence(look: Served) -> None:
+    found = json.loads(look.ask(f"/graph.json?ref={LESSON}")[1])
+    kinds = {one["id"]: (one["kind"], one["size"] > 0.6) for one in found["nodes"]}
+    assert kinds[LESSON] == ("lesson", True)
+    assert [one["label"] for one in found["lines"]] == ["related to"]
+    assert json.loads(look.ask("/graph.json?project=elsewhere")[1]) == {"nodes": [], "lines": []}
+
+
+def test_an_agent_looks_and_decides_nothing(tmp_path_factory: pytest.TempPathFactory) -> None:
+    served = serve(tmp_path_factory.mktemp("agent"), agent="some-agent")
+    try:
+        _, html, _ = served.ask("/review")
+        assert "agents decide nothing" in html
+        assert "/review/approve" not in html
+        page = served.ask("/learning")[1]
+        assert not forms(page)
+        log = subprocess.check_output(["git", "log", "--format=%s", "main"], cwd=served.repo, text=True)
+        assert log == "knowledge\n"
+    finally:
+        served.stop()
+
+
+def test_markdown_keeps_its_shape_and_loses_what_acts() -> None:
+    html = pages.markdown("# One\n\n**two** `three`\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n<u>four</u>")
+    assert ("<strong>two</strong>" in html, "<table>" in html, "<u>" in html) == (True, True, False)
+
+
+def test_a_diff_stands_side_by_side() -> None:
+    rows = pages.side_by_side("--- a\n+++ b\n@@ -1,3 +1,3 @@\n same\n-old\n+new\n+more\n last\n")
+    assert [tuple(row) for row in rows[3:]] == [
+        ("same", "same", "same"), ("changed", "old", "new"), ("changed", "", "more"), ("same", "last", "last"),
+    ]  # fmt: skip
