@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.doors.look import pages
+from ai_lessons.library import agent_hooks
 from doors.look_world import EVIL, HOSTILE, LESSON, Served, serve
+from doors.world import DOC
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
+
+    from doors.agent_host import Host
+    from doors.world import Run
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +134,36 @@ def test_an_agent_looks_and_decides_nothing(tmp_path_factory: pytest.TempPathFac
         assert log == "knowledge\n"
     finally:
         served.stop()
+
+
+def test_a_site_is_the_same_in_files_read_only(run: Run, knowledge: Path, proposal: str, tmp_path: Path) -> None:
+    assert run("admin", "approve-rule", proposal, "--yes").code == 0
+    site = tmp_path / "public"
+    assert run("admin", "export", site, "--to", "site").out.endswith("1 lesson, 1 rule, 2 docs, 1 script\n")
+    index, entry = (site / "index.html").read_text(), (site / f"entry/{LESSON}.html").read_text()
+    assert re.search(r"Rules in force.*In force since \d{4}.*approved by <bdi>Test Person", index, re.DOTALL)
+    assert f'href="entry/{LESSON}.html"' in index
+    assert f'href="../entry/{DOC}.html"' in entry
+    for html in (index, entry):
+        assert not re.search(r'<form|(?:href|src)="/', html)
+    found = json.loads((site / "search.json").read_text())
+    assert any("two statuses were gone" in one["text"] for one in found)
+
+    assert run("contribute", "delete", LESSON, "--yes").code == 0
+    assert run("admin", "export", site, "--to", "site").code == 0
+    assert not (site / f"entry/{LESSON}.html").exists()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/index.html").write_text("mine")
+    assert run("admin", "export", tmp_path / "mine", "--to", "site").code == 8
+    assert (tmp_path / "mine/index.html").read_text() == "mine"
+
+
+def test_today_has_what_failed_while_nothing_was_known(host: Host, hermetic: Path) -> None:
+    for event in ("session_start", "make_test_failed", "git_push_failed", "git_push_failed"):
+        host.hear(event)
+    found = agent_hooks.lately(hermetic / ".local/state/ai-lessons")
+    assert [(what.partition(":")[0], times) for what, times in found.missing] == [("git push", 2), ("make test", 1)]
+    assert found.sessions[0].failures == 3
 
 
 def test_markdown_keeps_its_shape_and_loses_what_acts() -> None:

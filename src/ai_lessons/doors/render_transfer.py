@@ -50,9 +50,10 @@ def ported(value: Ported, view: View) -> str:
 def exported(value: Exported, _view: View) -> str:
     """Which files were written, and what is in them."""
     rows = [f"{line(path)}: {line(done)}" for path, done in value.files]
-    if value.form == "groove":
+    if value.form in {"groove", "site"}:
         kinds = [("lesson", value.lessons), ("rule", value.rules), ("doc", value.docs), ("script", value.scripts)]
-        rows.append(", ".join([*(count(number, kind) for kind, number in kinds), count(value.events, "event")]))
+        events = [count(value.events, "event")] if value.form == "groove" else []
+        rows.append(", ".join([*(count(number, kind) for kind, number in kinds), *events]))
     else:
         firm = [count(value.lessons, "lesson") + " of a person"] if value.lessons else []
         rows.append(" and ".join([f"{count(value.rules, 'rule')} in force", *firm]))

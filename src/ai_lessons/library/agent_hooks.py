@@ -175,10 +175,6 @@ def _after_tool(asking: Asking, event: AgentEvent) -> Told:
         return NOTHING
     error = f"$ {event.command}\n{event.text}"
     offered = asking.if_warm("at_a_failure", error, told) or asking.here("at_a_failure", error, told, words=True)
-    if not offered.entries and not any(one.reason == "told" for one in offered.left_out):
-        missed = f"{', '.join(tried) or event.tool}: {failures.headline(event.text)}"
-        with agent_sessions.opened(state, event.session) as session:
-            session.missed = [*session.missed, missed][-_MISSED:]
     return _tell(asking, event, offered, tried, tuple(sorted(said)))
 
 
@@ -210,6 +206,9 @@ def _tell(
         for n, known in enumerate(_earlier(session)):
             if known.id in at_stake and not known.shape:
                 session.told[n] = list(known._replace(attempts=[*attempts], shape=[*shape]))
+        if shape and not at_stake and not offered.entries:
+            missed = f"{', '.join(attempts) or event.tool}: {failures.headline(event.text)}"
+            session.missed = [*session.missed, missed][-_MISSED:]
         entries = tuple(light for light in offered.entries if light.id in fresh)
         for path in event.paths if entries else ():
             session.watch(event.cwd / path)

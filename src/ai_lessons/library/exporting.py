@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.errors import AiLessonsError, StorageFailed, UsageError
+from ai_lessons.errors import AiLessonsError, Refused, StorageFailed, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import agent_rules, bundle, frontmatter
 from ai_lessons.knowledge.bundle import Item
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Status
 from ai_lessons.knowledge.origins import USER
+from ai_lessons.library.browsing import show
 from ai_lessons.library.gate import project_name
 from ai_lessons.library.lessons import is_firm
+from ai_lessons.library.relating import superseded
 from ai_lessons.library.usage import all_events
 from ai_lessons.repository import agent_files
 from ai_lessons.repository.files import replace_file, translated
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from ai_lessons.knowledge.agent_rules import Told
     from ai_lessons.knowledge.entries import Entry, Light
+    from ai_lessons.library.answers import Shown
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
 
@@ -85,6 +89,43 @@ def export_file(
             done = _folder(file, form, told)
     rules = sum(entry.kind is Kind.RULE for _, entry in told)
     return Exported(form, done, len(told) - rules, rules, skipped=tuple(left_out), notes=tuple(parts.notes()))
+
+
+# --- a site of files ---
+
+SITE, SITE_FILES = "site", ".ai-lessons-site"
+"""The form, and the file that names the files of ours in its folder."""
+
+
+def export_site(
+    library: Library, folder: Path, draw: Callable[[Sequence[Shown]], Iterable[tuple[str, bytes]]], project: str | None
+) -> Exported:
+    """Write what stands as files that `draw` makes (names and contents); those of the last time that are left over go.
+
+    Lessons of one person are left out. Raises Refused: the folder has files, and none of ours. StorageFailed.
+    """
+    parts = library.primary
+    ours = folder / SITE_FILES
+    with translated(str(folder), writing=True):
+        if folder.exists() and any(folder.iterdir()) and not ours.exists():
+            raise Refused(f"{folder} has files that are not ours", hint="name a new folder, or an empty one")
+        before = ours.read_text(encoding="utf-8").splitlines() if ours.exists() else []
+    wanted = parts.current().select(Filter(project=project, without=superseded(parts)))
+    wanted = [one for one in wanted if not str(one.details.get("scope", "")).startswith(f"{USER}:")]
+    shown = [show(library, one.id) for one in parts.options.each("reading", wanted)]
+    done = []
+    with translated(str(folder), writing=True):
+        for name, data in draw(shown):
+            replace_file(folder / name, data)
+            done.append(name)
+        for name in {name for name in before if name.startswith("entry/") and ".." not in name} - {*done}:
+            (folder / name).unlink(missing_ok=True)
+        replace_file(ours, "\n".join(done).encode())
+    found = Counter(one.entry.kind for one in shown)
+    return Exported(
+        SITE, ((str(folder), f"{len(done)} files"),), found[Kind.LESSON], found[Kind.RULE], found[Kind.DOC],
+        found[Kind.SCRIPT], notes=tuple(parts.notes()),
+    )  # fmt: skip
 
 
 # --- rules in force and firm lessons, for the agents of other tools ---

@@ -17,10 +17,11 @@ from ai_lessons.errors import Conflict, UsageError
 if TYPE_CHECKING:
     from ai_lessons.doors.cli.command_context import Call
 
+SITE = "site"
 LOG, GROOVE, SQLITE, MARKDOWN, AGENTS = "lessons-jsonl", "groove", "ai-lessons-sqlite", "markdown", "agents-md"
 HOSTS = (AGENTS, "copilot", "cursor", "claude", "windsurf", "gemini")
 FORMATS = (GROOVE, LOG, SQLITE, *HOSTS, "skills", MARKDOWN, "basic-memory", "mem0")
-TARGETS = (GROOVE, AGENTS, "claude-rules", "cursor", "copilot", "windsurf", "skills")
+TARGETS = (GROOVE, AGENTS, "claude-rules", "cursor", "copilot", "windsurf", "skills", SITE)
 MOST = 20_000
 
 _NAMES = {
@@ -99,6 +100,7 @@ def undo(call: Call, count: int) -> None:
         "ai-lessons admin export - | gzip > knowledge.json.gz",
         "ai-lessons admin export AGENTS.md --to agents-md",
         "ai-lessons admin export .claude/rules --to claude-rules --project jira-api",
+        "ai-lessons admin export public --to site",
     ],
 )
 @click.argument("file", metavar="PATH", type=click.Path())
@@ -113,8 +115,15 @@ def export(call: Call, file: str, globs: tuple[str, ...], form: str, project: st
     The JSON is for another machine or another tool: lessons with their statistics, parameters, relations, rules, docs
     and scripts; no vectors. For agents it is the rules in force and the lessons that a person stated, of which a GLOB
     names the path or title: between two markers in the file PATH, or as files of ours in the folder PATH. Run it again
-    in a hook or in CI to refresh them.
+    in a hook or in CI to refresh them. A site is all that stands as pages in the folder PATH, with a search of their
+    own: rules with who approved them and since when, for the pages of a forge.
     """
+    if form == SITE:
+        from ai_lessons.doors.look import site
+
+        folder = call.settings.cwd / Path(file).expanduser()
+        call.answer(library.exporting.export_site(call.library, folder, site.draw, project), render_transfer.exported)
+        return
     place = None if file == "-" else call.settings.cwd / Path(file).expanduser()
     done = library.exporting.export_file(call.library, place, form, project=project, globs=globs, most=most)
     if done.document is not None:
