@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from doors.a_terminal import finish
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from doors.a_terminal import Spawn
     from doors.world import Run
 
 
@@ -87,3 +90,31 @@ def test_outside_of_code_there_is_a_way_on(
 
 def test_hooks_alone_are_still_those_of_git(run: Run, code: Path) -> None:
     assert run("admin", "hooks", "status").out.startswith("pre-commit: ")
+
+
+def test_hosts_are_set_up_and_given_back_after_their_diffs_and_a_yes(run: Run, code: Path, hermetic: Path) -> None:
+    assert "a host is found by its program" in run("admin", "hosts", "--install").err
+    file = hermetic / ".cursor/mcp.json"
+    file.parent.mkdir()
+    file.write_bytes(b'{"mcpServers":{"a":{"command":"a"}}}')
+    refused = run("admin", "hosts", "--install")
+    assert (refused.code, "or say --yes" in refused.err, b"ai-lessons" in file.read_bytes()) == (8, True, False)
+    assert "did you mean cursor?" in run("admin", "hosts", "--install", "gemini", "--yes").err
+    done = run("admin", "hosts", "--install", "--yes")
+    assert '+      "command": "ai-lessons-mcp",' in done.out.splitlines()
+    assert done.out.endswith("Cursor  ~/.cursor/mcp.json: added\n")
+    assert any(target["ours"] for target in run("admin", "hosts", "--json").json[0]["targets"])
+    (gone,) = run("admin", "hosts", "--remove", "cursor", "--yes", "--json").json
+    assert (gone["done"], "-      " in gone["diff"]) == ("taken out", True)
+    assert file.read_bytes() == b'{"mcpServers":{"a":{"command":"a"}}}'
+
+
+def test_a_no_at_the_terminal_leaves_every_file(spawn: Spawn, code: Path, hermetic: Path) -> None:
+    (hermetic / ".cursor").mkdir()
+    for answer, done in (("n", "nothing was changed"), ("y", "written")):
+        child = spawn("admin", "hosts", "--install", "cursor")
+        child.expect(r"\+\+\+ b/.*/\.cursor/mcp\.json")
+        child.expect(r"Change these files\? \[y/N\]: ")
+        child.sendline(answer)
+        assert done in finish(child)[1]
+        assert (hermetic / ".cursor/mcp.json").exists() == (answer == "y")

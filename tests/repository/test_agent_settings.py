@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +11,18 @@ from hypothesis import given
 from hypothesis import settings as with_settings
 from hypothesis import strategies as st
 
-from ai_lessons.repository.agent_hosts import FILES, HOOKS, MARK, added, carry_out, parsed, taken_out
+from ai_lessons.errors import Conflict
+from ai_lessons.knowledge.json_text import with_added, without
+from ai_lessons.repository.agent_hosts import KINDS, MARK, Where, look
+from ai_lessons.repository.host_settings import HOOKS, PROJECT, carry_out, for_project, for_user
+from ai_lessons.repository.host_settings import _is_ours as is_ours
 
 PLUGIN = Path(__file__).parents[2] / "hooks" / "claude-code"
-SETTINGS, SERVERS = FILES
-OURS = {key: json.loads((PLUGIN / source).read_bytes())[key] for source, key in FILES.values()}
+SETTINGS, SERVERS = PROJECT
+OURS = {
+    key: json.loads((PLUGIN / name).read_bytes())[key]
+    for key, name in {HOOKS: "hooks/hooks.json", "mcpServers": ".mcp.json"}.items()
+}
 THEIRS = {"matcher": "Bash", "hooks": [{"type": "command", "command": "check"}]}
 
 SETTINGS_FILES = [
@@ -23,6 +32,7 @@ SETTINGS_FILES = [
     b'{\n    "model": "opus",\n    "z": {}\n}\n',
     b'{\n\t"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "bell"}]}]},\n\t"z": "\xc3\xa9"\n}',
     b'{"permissions": {"allow": ["Bash(ls)"]}}\r\n',
+    b' { "hooks" : { "Stop":[ ] , "PreToolUse" : [] }, "mcpServers":{},\n"n": 1e5, "big": 12345678901234567890.0 } ',
 ]
 
 
@@ -34,11 +44,25 @@ def top(tmp_path: Path) -> Path:
 
 
 def do(top: Path, job: str) -> tuple[str, ...]:
-    return tuple(line.partition(": ")[2] for line in carry_out(top, PLUGIN, job))
+    changes = for_project(top, PLUGIN, job)
+    carry_out(changes)
+    return tuple(one.done for one in changes)
+
+
+def added(settings: Any, key: str, ours: Any) -> Any:
+    return json.loads(with_added(json.dumps(settings), {key: ours}))
+
+
+def cut(text: str, key: str) -> str:
+    return without(text, lambda path, value: is_ours(key, path, value))
+
+
+def taken_out(settings: Any, key: str) -> Any:
+    return json.loads(cut(json.dumps(settings, indent=1), key) or "{}")
 
 
 @pytest.mark.parametrize("there", SETTINGS_FILES)
-def test_taking_them_out_leaves_what_was_there(top: Path, there: bytes) -> None:
+def test_taking_them_out_leaves_every_byte_that_was_there(top: Path, there: bytes) -> None:
     for name in (SETTINGS, SERVERS):
         (top / name).parent.mkdir(exist_ok=True)
         (top / name).write_bytes(there)
@@ -48,9 +72,8 @@ def test_taking_them_out_leaves_what_was_there(top: Path, there: bytes) -> None:
     once = (top / SETTINGS).read_bytes()
     assert do(top, "install") == ("already there", "already there")
     assert (top / SETTINGS).read_bytes() == once
-    before = parsed(there)
-    assert do(top, "uninstall") == (("taken out", "taken out") if before else ("removed", "removed"))
-    assert [parsed((top / name).read_bytes()) if (top / name).exists() else {} for name in FILES] == [before, before]
+    assert do(top, "uninstall") == ("taken out", "taken out")
+    assert [(top / name).read_bytes() for name in PROJECT] == [there, there]
     assert do(top, "uninstall") == ("not there", "not there")
 
 
@@ -70,9 +93,7 @@ def test_what_others_changed_meanwhile_stays(top: Path) -> None:
     assert do(top, "status")[0] == "there"
     assert do(top, "install")[0] == "already there"
     assert do(top, "uninstall")[0] == "taken out"
-    assert (top / SETTINGS).read_text() == json.dumps(
-        {"hooks": {"PreToolUse": [THEIRS]}, "model": "opus"}, indent=4
-    ) + "\n"
+    assert (top / SETTINGS).read_text() == json.dumps({"hooks": {"PreToolUse": [THEIRS]}, "model": "opus"}, indent=4)
 
 
 def test_an_older_version_is_brought_up_to_date_and_can_still_be_undone(top: Path) -> None:
@@ -124,16 +145,97 @@ def test_in_and_out_is_nothing(settings: dict[str, Any], groups: dict[str, Any])
     for key, ours in OURS.items():
         inside = added(there, key, ours)
         assert inside[key].items() >= ours.items() or key == HOOKS
-        assert added(inside, key, ours) == inside != there
         assert taken_out(inside, key) == there
+        for indent in (None, 1, "\t"):  # as other programs write it
+            text = json.dumps(there, indent=indent)
+            assert cut(with_added(text, {key: ours}), key) == text
 
 
 @with_settings(deadline=None)
 @given(JSON)
 def test_no_settings_are_too_strange(settings: Any) -> None:
-    known = parsed(json.dumps({"hooks": settings, "mcpServers": settings}).encode())
-    assert known is not None
+    known = {"hooks": settings, "mcpServers": settings}
     for key, ours in OURS.items():
-        inside = added(known, key, ours)
-        assert added(inside, key, ours) == inside
         assert taken_out(known, key) == known
+        with suppress(ValueError):  # something else than a table or a list stands there
+            added(known, key, ours)
+
+
+def test_a_call_of_ours_in_a_group_of_theirs_goes_alone(top: Path) -> None:
+    mixed = THEIRS | {"hooks": [{"type": "command", "command": MARK}, *THEIRS["hooks"]]}
+    (top / ".claude").mkdir()
+    (top / SETTINGS).write_text(json.dumps({"hooks": {"Stop": [mixed]}}, indent=2))
+    assert do(top, "uninstall")[0] == "taken out"
+    assert json.loads((top / SETTINGS).read_bytes()) == {"hooks": {"Stop": [THEIRS]}}
+
+
+def test_what_stands_in_the_way_is_left_alone(top: Path) -> None:
+    (top / SERVERS).write_text('{"mcpServers": 7}')
+    assert do(top, "install")[1].startswith("left alone")
+    assert (top / SERVERS).read_text() == '{"mcpServers": 7}'
+
+
+# --- for all projects of a user ---
+
+THERE = {
+    ".claude.json": b'{"projects":{"/x":{"allowedTools":[]}},"numStartups":3}',
+    ".codex/config.toml": b'model = "o5"  # mine\n[mcp_servers.docs]\ncommand = "docs"',
+    ".cursor/mcp.json": b'{\n    "mcpServers": {\n        "a": {"command": "a"}\n    }\n}',
+    ".gemini/settings.json": b"{}",
+}
+
+
+@pytest.fixture
+def where(tmp_path: Path) -> Where:
+    for kind in KINDS:
+        (tmp_path / kind.folder).mkdir(parents=True)
+    for name, data in THERE.items():
+        (tmp_path / name).write_bytes(data)
+    return Where(tmp_path, "", {}, tmp_path / "code")
+
+
+def files(where: Where) -> dict[str, bytes]:
+    return {str(one.relative_to(where.home)): one.read_bytes() for one in where.home.rglob("*") if one.is_file()}
+
+
+def test_every_host_gets_our_server_and_each_file_its_bytes_back(where: Where) -> None:
+    changes = for_user(where, PLUGIN, (), "install")
+    assert files(where) == THERE  # decided, not done
+    carry_out(changes)
+    now = files(where)
+    assert set(now) == {
+        *THERE, ".claude/settings.json", ".codex/hooks.json", ".config/opencode/opencode.json",
+        ".codeium/windsurf/mcp_config.json", ".copilot/mcp-config.json",
+    }  # fmt: skip
+    hosts = {host.id: {target.way for target in host.targets if target.ours} for host in look(where)}
+    assert all("mcp" in ways for ways in hosts.values())
+    assert hosts["claude-code"] == hosts["codex"] == {"session-start", "edit", "mcp"}
+    assert "PostToolUseFailure" not in json.loads(now[".codex/hooks.json"])["hooks"]
+    codex = tomllib.loads(now[".codex/config.toml"].decode())["mcp_servers"]
+    assert codex == {
+        "docs": {"command": "docs"},
+        "ai-lessons": {"command": "ai-lessons-mcp", "env": {"AI_LESSONS_AGENT": "codex"}},
+    }
+    assert {one.done for one in for_user(where, PLUGIN, (), "install")} == {"already there"}
+    carry_out(for_user(where, PLUGIN, (), "uninstall"))
+    assert files(where) == THERE
+
+
+def test_only_the_hosts_that_are_named_change_and_not_those_with_the_plugin(where: Where) -> None:
+    assert [one.host for one in for_user(where, PLUGIN, ["cursor"], "install")] == ["Cursor"]
+    (where.home / ".claude/settings.json").write_text('{"enabledPlugins": {"ai-lessons@ai-lessons": true}}')
+    assert "Claude Code" not in {one.host for one in for_user(where, PLUGIN, (), "install")}
+
+
+def test_a_server_that_the_user_named_like_ours_in_toml_is_left_alone(where: Where) -> None:
+    (where.home / ".codex/config.toml").write_text("[mcp_servers.ai-lessons]\nurl = 'http://x'\n")
+    _, server = for_user(where, PLUGIN, ["codex"], "install")
+    assert (server.done, server.diff) == ("left alone, it names a server ai-lessons of its own", "")
+
+
+def test_a_file_that_changed_since_it_was_shown_is_not_written(where: Where) -> None:
+    changes = for_user(where, PLUGIN, ["cursor"], "install")
+    (where.home / ".cursor/mcp.json").write_text("{}")
+    with pytest.raises(Conflict, match="has changed meanwhile"):
+        carry_out(changes)
+    assert (where.home / ".cursor/mcp.json").read_text() == "{}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from ai_lessons.doors import render
 from ai_lessons.doors.render_jobs import FEW, WAITING, beginning, some, writes
 from ai_lessons.doors.render_rules import BATCH
 from ai_lessons.doors.terminal import clean, count, line, table
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.doors.terminal import View
     from ai_lessons.library.exporting import Exported
-    from ai_lessons.library.setup import Host, Migrated
+    from ai_lessons.library.setup import Host, HostChange, Migrated
     from ai_lessons.library.syncing import Conflicts, Recovered, Resolved, Synced, TornEntry, Undone
     from ai_lessons.library.transfer import Ported
 
@@ -100,6 +101,22 @@ def hosts(found: Sequence[Host], view: View) -> str:
             lines.append(f"  {WAYS[target.way]}: {line(target.place)} ({state})")
         lines += [f"  {view.paint('cannot be read:', 'warn')} {line(place)}" for place in host.unreadable]
     return "\n".join(lines)
+
+
+def host_diffs(values: Sequence[HostChange], view: View) -> str:
+    """What changes in which files."""
+    return "\n\n".join(render.diff(one.diff, view) for one in values if one.diff)
+
+
+def connected(values: Sequence[HostChange], view: View) -> str:
+    """What was done, a line for each file."""
+    rows = [f"{line(one.host)}  {view.place(str(one.file))}: {line(one.done)}" for one in values]
+    return "\n".join(rows) or "Nothing to do: the plugin of Claude Code is there already."
+
+
+def host_change(one: HostChange) -> dict[str, str]:
+    """The same as data."""
+    return {"host": one.host, "file": str(one.file), "done": one.done, "diff": one.diff}
 
 
 CHOOSE = "ai-lessons admin conflicts {} --take ours|theirs|edit"

@@ -17,13 +17,14 @@ from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import gate
 from ai_lessons.library.reports import Initialised
 from ai_lessons.library.session import RepositorySession
-from ai_lessons.repository import agent_files, agent_hosts, git, git_hooks, outside, scaffold
+from ai_lessons.repository import agent_files, agent_hosts, git, git_hooks, host_settings, outside, scaffold
 from ai_lessons.repository.agent_hosts import Host, Target, Where
 from ai_lessons.repository.approval.rule_files import is_rule
+from ai_lessons.repository.host_settings import HostChange
 from ai_lessons.repository.store import AUTOCOMMIT, Change, Job, blob_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ai_lessons.knowledge.config import Migration
     from ai_lessons.library.opened import Library
@@ -143,11 +144,13 @@ def server_hook(job: HookJob, hub: Path) -> tuple[str, ...]:
     return git_hooks.carry_out_on_server(push_check.git_dir_of(hub), scaffold.hooks_dir(), job)
 
 
-__all__ = ["Host", "Target", "hosts", "instruct", "register"]
+__all__ = ["Host", "HostChange", "Target", "connect", "hosts", "instruct", "register"]
 
 HookJob = Literal["install", "uninstall", "status"]
 
 PLUGIN = "claude-code"
+HOSTS = tuple(kind.id for kind in agent_hosts.KINDS)
+NO_HOST = "a host is found by its program on the path or its folder: start it once"
 TEXT = "agents.md"
 
 
@@ -160,6 +163,25 @@ def where(environment: Mapping[str, str], cwd: Path) -> Where:
 def hosts(at: Where) -> tuple[Host, ...]:
     """The agent hosts of this machine as they are now."""
     return agent_hosts.look(at)
+
+
+def connect(
+    at: Where, names: Sequence[str], job: HookJob, agreed: Callable[[Sequence[HostChange]], bool]
+) -> tuple[HostChange, ...]:
+    """Put our hooks and our server into the user's settings of the hosts found here, or take them out (`uninstall`).
+
+    `agreed` is asked once, with all that changes; a no raises Refused, and nothing is written. NotFound: such a host is
+    not found here. Conflict: a file changed meanwhile. StorageFailed.
+    """
+    found = [host.id for host in hosts(at)]
+    for name in names or ("",):
+        if name not in found and (name or not found):
+            raise NotFound("agent host", name or "here", suggestions=found, hint="" if found else NO_HOST)
+    changes = host_settings.for_user(at, scaffold.hooks_dir() / PLUGIN, names, job)
+    if any(one.before != one.after for one in changes) and not agreed(changes):
+        raise Refused("nothing was changed")
+    host_settings.carry_out(changes)
+    return changes
 
 
 def instruct(job: HookJob, cwd: Path, files: Sequence[Path] = ()) -> tuple[str, ...]:
@@ -180,8 +202,10 @@ def register(job: HookJob, cwd: Path) -> tuple[str, ...]:
 
     Raises UsageError: no code repository there. StorageFailed: a file cannot be written.
     """
-    top = _top(cwd, "for all your projects: " + _by_plugin())
-    lines = agent_hosts.carry_out(top, scaffold.hooks_dir() / PLUGIN, job)
+    top = _top(cwd, "for all your projects: ai-lessons admin hosts --install")
+    changes = host_settings.for_project(top, scaffold.hooks_dir() / PLUGIN, job)
+    host_settings.carry_out(changes)
+    lines = tuple(f"{one.file.relative_to(top)}: {one.done}" for one in changes)
     return lines if job == "uninstall" else (*lines, f"for all your projects instead: {_by_plugin()}")
 
 

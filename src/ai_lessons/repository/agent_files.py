@@ -22,9 +22,9 @@ class Marks(NamedTuple):
     part: re.Pattern[bytes]
 
 
-def marks(name: str) -> Marks:
+def marks(name: str, comment: str = "<!-- {} -->") -> Marks:
     """The lines around the part of that name; parts of other names are the user's text to it."""
-    begin, new, end = f"<!-- >>> {name} >>> -->", f"<!-- >>> {name}, new file >>> -->", f"<!-- <<< {name} <<< -->"
+    begin, new, end = map(comment.format, (f">>> {name} >>>", f">>> {name}, new file >>>", f"<<< {name} <<<"))
 
     def between(line_end: str) -> str:
         starts = f"(?:{line_end}{re.escape(begin)}|{re.escape(new)})"

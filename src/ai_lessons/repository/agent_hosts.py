@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import operator
 import os
-import re
 import shutil
 import tomllib
 from glob import escape
@@ -13,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.repository.agent_files import holds_ours
-from ai_lessons.repository.files import replace_file, translated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -142,8 +139,7 @@ class _Look:
 
     def __init__(self, kind: HostKind, where: Where) -> None:
         self._kind, self._where = kind, where
-        overruled = where.folders.get(kind.variable) if kind.variable else None
-        self.folder = Path(overruled) if overruled else where.home / kind.folder
+        self.folder = _folder(kind, where)
         self._unreadable: list[str] = []
 
     def host(self) -> Host | None:
@@ -219,11 +215,7 @@ class _Look:
             return None
 
     def _place(self, name: str) -> Path:
-        if self.folder != self._where.home / self._kind.folder:
-            name = name.replace("~../", "~")  # a folder of the user's choice holds everything
-        if name.startswith("~"):
-            return Path(os.path.normpath(self.folder / name[1:]))
-        return self._where.project / name[2:]
+        return place_of(self._kind, self._where, name)
 
     def _shown(self, place: Path) -> str:
         if place.is_relative_to(self._where.project):
@@ -233,99 +225,23 @@ class _Look:
         return str(place)
 
 
+def _folder(kind: HostKind, where: Where) -> Path:
+    overruled = where.folders.get(kind.variable) if kind.variable else None
+    return Path(overruled) if overruled else where.home / kind.folder
+
+
+def place_of(kind: HostKind, where: Where, name: str) -> Path:
+    """Where the file lies that a row of the table names."""
+    folder = _folder(kind, where)
+    if folder != where.home / kind.folder:
+        name = name.replace("~../", "~")  # a folder of the user's choice holds everything
+    return Path(os.path.normpath(folder / name[1:])) if name.startswith("~") else where.project / name[2:]
+
+
 def transcripts(where: Where) -> list[str]:
     """Globs of what the hosts keep of their sessions."""
-    kept = [(_Look(kind, where).folder, kind.transcripts) for kind in KINDS if kind.transcripts]
+    kept = [(_folder(kind, where), kind.transcripts) for kind in KINDS if kind.transcripts]
     return [os.path.normpath(f"{escape(str(folder))}/{pattern}") for folder, pattern in kept]
-
-
-# --- our hooks and our server in the settings of Claude Code in one project ---
-
-HOOKS, SERVERS = "hooks", "mcpServers"
-FILES = {".claude/settings.json": ("hooks/hooks.json", HOOKS), ".mcp.json": (".mcp.json", SERVERS)}
-"""The files of a project: for each the file of the plugin that says what goes into it, and the key of the table."""
-
-_INDENT = re.compile(rb"\n([ \t]+)\"")
-
-
-def carry_out(top: Path, plugin: Path, job: str) -> tuple[str, ...]:
-    """Install, uninstall or look at (`status`) our entries in a code repository, line by line. Raises StorageFailed."""
-    lines = []
-    for name, (source, key) in FILES.items():
-        with translated(str(plugin)):
-            ours = json.loads((plugin / source).read_bytes())[key]
-        with translated(str(top / name), writing=True):
-            lines.append(f"{name}: {_one(top / name, key, ours, job)}")
-    return tuple(lines)
-
-
-def _one(file: Path, key: str, ours: Json, job: str) -> str:
-    if file.is_symlink():
-        return "left alone, it is a link"
-    there = file.read_bytes() if file.exists() else None
-    settings = parsed(there)
-    if settings is None:
-        return "left alone, it is no JSON object: mend it first"
-    with_ours, without = added(settings, key, ours), taken_out(settings, key)
-    if job == "status":
-        return "not there" if without == settings else "there" if with_ours == settings else "there, of another version"
-    if job == "install":
-        if with_ours == settings:
-            return "already there"
-        replace_file(file, _rendered(with_ours, there))
-        return "written" if there is None else "added" if without == settings else "brought up to date"
-    if without == settings:
-        return "not there"
-    if without:
-        replace_file(file, _rendered(without, there))
-        return "taken out"
-    file.unlink()
-    if file.parent.name == ".claude" and not any(file.parent.iterdir()):
-        file.parent.rmdir()
-    return "removed"
-
-
-def added(settings: Json, key: str, ours: Json) -> Json:
-    """Settings with our groups of hooks behind those that are there, or our server, and none of another version."""
-    if _ours(key, settings.get(key)) == _ours(key, ours):
-        return settings
-    clean = taken_out(settings, key)
-    table = dict(_table(clean.get(key)))
-    for name, mine in ours.items():
-        table[name] = [*_list(table.get(name)), *mine] if key == HOOKS else mine
-    return clean | {key: table}
-
-
-def taken_out(settings: Json, key: str) -> Json:
-    """Settings without what is ours; what was empty before stays, what is empty only now goes."""
-    if not _ours(key, settings.get(key)):
-        return settings
-    left: Json = {}
-    for name, there in _table(settings.get(key)).items():
-        kept = [group for one in there if (group := _without_calls(one))] if _ours(HOOKS, {name: there}) else there
-        if not (key == SERVERS and name == SERVER) and (kept or kept == there):
-            left[name] = kept
-    return settings | {key: left} if left else {name: one for name, one in settings.items() if name != key}
-
-
-def _ours(key: str, table: Any) -> list[Any]:
-    """What in a table is ours, by name."""
-    if key == SERVERS:
-        return [one for name, one in _table(table).items() if name == SERVER]
-    found = [(event, group) for event, groups in _table(table).items() for group in _list(groups)]
-    return sorted((one for one in found if operator.ne(*_split(one[1]))), key=lambda one: one[0])
-
-
-def _without_calls(group: Any) -> Any:
-    """A group without our calls, or nothing where it had only those."""
-    calls, left = _split(group)
-    return group if len(left) == len(calls) else group | {"hooks": left} if left else None
-
-
-def _split(group: Any) -> tuple[list[Any], list[Any]]:
-    """The calls of a group, and those of them that are not ours."""
-    calls = _list(_table(group).get("hooks"))
-    return calls, [call for call in calls if MARK not in str(_table(call).get("command", ""))]
 
 
 def _table(value: Any) -> Json:
@@ -345,9 +261,3 @@ def parsed(data: bytes | None, *, toml: bool = False, strict: bool = True) -> Js
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None if strict else {}
-
-
-def _rendered(settings: Json, there: bytes | None) -> bytes:
-    indent = _INDENT.search(there or b"")
-    text = json.dumps(settings, indent=indent[1].decode() if indent else 2, ensure_ascii=False) + "\n"
-    return text.encode("utf-8", "surrogatepass")

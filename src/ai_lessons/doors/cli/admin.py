@@ -11,19 +11,19 @@ import click
 
 from ai_lessons import library
 from ai_lessons.doors import mcp_server, render, render_jobs, render_transfer
-from ai_lessons.doors.cli import review, rules, transfer
+from ai_lessons.doors.cli import asking, review, rules, transfer
 from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.cli.options import id_argument, ids_argument
 from ai_lessons.doors.terminal import is_terminal, line
-from ai_lessons.errors import UsageError
+from ai_lessons.errors import Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ai_lessons.doors.cli.command_context import Call
     from ai_lessons.doors.terminal import View
-    from ai_lessons.library.setup import HookJob
+    from ai_lessons.library.setup import HookJob, HostChange
     from ai_lessons.library.warm import HelperState
 
 RESOURCES = frozenset(kind for kind in Kind if kind.is_resource)
@@ -269,11 +269,30 @@ admin.commands.update(transfer.part.commands)
 admin.add_command(mcp_server.mcp)
 
 
-@admin.command("hosts", examples=["ai-lessons admin hosts", "ai-lessons admin hosts --json"])
-def hosts(call: Call) -> None:
-    """Show the agent hosts on this machine, their hooks, and what of ours reaches their agents."""
-    found = library.setup.hosts(library.setup.where(os.environ, call.settings.cwd))
-    call.answer(found, render_transfer.hosts)
+@admin.command(
+    "hosts",
+    examples=["ai-lessons admin hosts", "ai-lessons admin hosts --install", "ai-lessons admin hosts --remove cursor"],
+)
+@click.argument("names", metavar="[NAME]...", nargs=-1, type=click.Choice(library.setup.HOSTS))
+@click.option("--install", "job", flag_value="install", help="Set our hooks and MCP server up, for all your projects.")
+@click.option("--remove", "job", flag_value="uninstall", help="Take them out again; all else stays as it was.")
+@click.option("--yes", is_flag=True, help="Do not ask after showing what changes; needed where there is no terminal.")
+def hosts(call: Call, names: tuple[str, ...], job: HookJob | None, yes: bool) -> None:
+    """Show the agent hosts on this machine and what of ours reaches their agents; set them up, all or by NAME."""
+    where = library.setup.where(os.environ, call.settings.cwd)
+    if job is None:
+        call.answer(library.setup.hosts(where), render_transfer.hosts)
+        return
+
+    def agreed(changes: Sequence[HostChange]) -> bool:
+        if not yes and not call.can_ask:
+            raise Refused("settings of other programs change only after a yes", hint="ask on a terminal, or say --yes")
+        if not call.json:
+            call.say(render_transfer.host_diffs(changes, call.view))
+        return yes or asking.confirm("\nChange these files?")
+
+    done = library.setup.connect(where, names, job, agreed)
+    call.answer(done, render_transfer.connected, lambda _: [render_transfer.host_change(one) for one in done])
 
 
 # hidden, because only an agent host calls it

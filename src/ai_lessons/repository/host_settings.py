@@ -1,0 +1,199 @@
+"""Our hooks and our server in the settings of agent hosts, for one project or for all: decided first, then written."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons.errors import Conflict
+from ai_lessons.knowledge.json_text import with_added, without
+from ai_lessons.repository import agent_files
+from ai_lessons.repository.agent_hosts import (
+    KINDS,
+    MARK,
+    PROGRAM,
+    SERVER,
+    HostKind,
+    Json,
+    Where,
+    look,
+    parsed,
+    place_of,
+)
+from ai_lessons.repository.files import replace_file, translated
+from ai_lessons.repository.history import unified
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+HOOKS, SERVERS = "hooks", "mcpServers"
+PROJECT = {".claude/settings.json": HOOKS, ".mcp.json": SERVERS}
+"""The files of a project that Claude Code reads, and the key of the table in each."""
+
+SOURCES = {HOOKS: "hooks/hooks.json", SERVERS: ".mcp.json"}  # of the plugin, where our part stands
+HEARS = {"claude-code": None, "codex": {"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"}}
+"""The hosts that call our hook, and those of its events that they know (all)."""
+
+_TOML = agent_files.marks("ai-lessons", "# {}")
+_LEFT = "left alone, it is no JSON object: mend it first"
+
+
+class HostChange(NamedTuple):
+    """What becomes of one file of a host, and what is `done` to it, in words. `before` None: it was not there.
+
+    `after` None: it goes, or never was. Nothing is done where the two are the same.
+    """
+
+    host: str
+    file: Path
+    done: str
+    before: bytes | None
+    after: bytes | None
+
+    @property
+    def diff(self) -> str:
+        """What changes, as a unified diff; empty where nothing does."""
+        return unified(str(self.file).lstrip("/"), self.before, self.after)
+
+
+def for_user(where: Where, plugin: Path, names: Sequence[str], job: str) -> tuple[HostChange, ...]:
+    """What installing, or uninstalling, does to the user's settings of the hosts that are found (of those names).
+
+    Raises StorageFailed: a file cannot be read.
+    """
+    found = {host.id: host for host in look(where)}
+    kinds = [kind for kind in KINDS if kind.id in found and kind.id in (names or found)]
+    by_plugin = {name for name, host in found.items() if any(one.place.startswith("plugin ") for one in host.targets)}
+    return tuple(
+        change
+        for kind in kinds
+        if job == "uninstall" or kind.id not in by_plugin
+        for change in _of_kind(kind, where, plugin, job)
+    )
+
+
+def _of_kind(kind: HostKind, where: Where, plugin: Path, job: str) -> Iterator[HostChange]:
+    if kind.id in HEARS:
+        known, all_of_them = HEARS[kind.id], _stated(plugin, HOOKS)
+        hooks = {event: groups for event, groups in all_of_them.items() if known is None or event in known}
+        yield _change(kind.name, place_of(kind, where, kind.hooks[0].partition("#")[0]), HOOKS, hooks, job)
+    name, _, key = kind.servers[0].partition("#")
+    file = place_of(kind, where, name)
+    if file.suffix == ".toml":
+        yield _change_toml(kind, file, job)
+    else:
+        yield _change(kind.name, file, key, {SERVER: _server(kind)}, job)
+
+
+def _server(kind: HostKind) -> Json:
+    env = {"AI_LESSONS_AGENT": kind.id}
+    if kind.id == "opencode":
+        return {"type": "local", "command": [PROGRAM], "environment": env, "enabled": True}
+    more: Json = {"type": "local", "args": [], "tools": ["*"]} if kind.id == "copilot" else {}
+    return {**more, "command": PROGRAM, "env": env}
+
+
+def for_project(top: Path, plugin: Path, job: str) -> tuple[HostChange, ...]:
+    """What the job does to the settings of Claude Code in a code repository. Raises StorageFailed."""
+    return tuple(_change("Claude Code", top / name, key, _stated(plugin, key), job) for name, key in PROJECT.items())
+
+
+def _stated(plugin: Path, key: str) -> Json:
+    with translated(str(plugin)):
+        found: Json = json.loads((plugin / SOURCES[key]).read_bytes())[key]
+    return found
+
+
+def carry_out(changes: Sequence[HostChange]) -> None:
+    """Write what was decided. Raises Conflict: a file has changed since then. StorageFailed."""
+    for one in changes:
+        if one.before == one.after:
+            continue
+        with translated(str(one.file), writing=True):
+            if _bytes(one.file) != one.before:
+                raise Conflict(f"{one.file} has changed meanwhile", hint="run the command again")
+            if one.after is not None:
+                replace_file(one.file, one.after)
+            else:
+                one.file.unlink()
+                if one.file.parent.name == ".claude" and not any(one.file.parent.iterdir()):
+                    one.file.parent.rmdir()
+
+
+def _bytes(file: Path) -> bytes | None:
+    return file.read_bytes() if file.exists() else None
+
+
+def _change(host: str, file: Path, key: str, ours: Json, job: str) -> HostChange:
+    """What a job does to a JSON file with a table of hooks or servers."""
+    with translated(str(file)):
+        there = _bytes(file)
+    if file.is_symlink():
+        return HostChange(host, file, "left alone, it is a link", there, there)
+    try:
+        if parsed(there) is None:
+            raise ValueError(file)
+        text = (there or b"").decode()
+        clean = without(text, lambda path, value: _is_ours(key, path, value)) if text.strip() else text
+        same = _ours(key, text) == _ours(key, json.dumps({key: ours}))
+        full = text if same else with_added(clean, {key: ours})
+    except (ValueError, RecursionError):
+        return HostChange(host, file, _LEFT, there, there)
+    held = clean != text
+    if job == "status":
+        says = "not there" if not held else "there" if same else "there, of another version"
+        return HostChange(host, file, says, there, there)
+    if job == "install":
+        says = "already there" if same else "written" if there is None else "brought up to date" if held else "added"
+        # a file of our own ends in a line feed, by which it is known when it goes
+        return HostChange(host, file, says, there, (full + "\n" * (there is None)).encode())
+    says = "not there" if not held else "taken out" if clean or not text.endswith("\n") else "removed"
+    return HostChange(host, file, says, there, None if says == "removed" or there is None else clean.encode())
+
+
+def _is_ours(key: str, path: Sequence[str | int], value: Any) -> bool:
+    """Whether it is our server, one of our calls, or a group of nothing else."""
+    if path[0] != key:
+        return False
+    if key != HOOKS:
+        return list(path[1:]) == [SERVER]
+    if len(path) == 3:
+        calls = value.get("hooks") if isinstance(value, dict) else None
+        return isinstance(calls, list) and bool(calls) and all(map(_is_our_call, calls))
+    return len(path) == 5 and path[3] == "hooks" and _is_our_call(value)
+
+
+def _is_our_call(value: Any) -> bool:
+    return isinstance(value, dict) and MARK in str(value.get("command", ""))
+
+
+def _ours(key: str, text: str) -> list[Any]:
+    """What in a text is ours, as values with their names."""
+    found: list[Any] = []
+
+    def noted(path: Sequence[str | int], value: Any) -> bool:
+        if ours := _is_ours(key, path, value):
+            found.append([path[1], value])
+        return ours
+
+    without(text, noted) if text.strip() else None
+    return sorted(found, key=lambda one: str(one[0]))
+
+
+def _change_toml(kind: HostKind, file: Path, job: str) -> HostChange:
+    """What a job does to a TOML file with a table of servers: a part of ours at its end."""
+    with translated(str(file)):
+        there = _bytes(file)
+    settings = parsed(there, toml=True)
+    if file.is_symlink() or settings is None:
+        says = "left alone, it is a link" if file.is_symlink() else "left alone, it is no TOML: mend it first"
+        return HostChange(kind.name, file, says, there, there)
+    server = f'[mcp_servers.{SERVER}]\ncommand = "{PROGRAM}"\nenv = {{ AI_LESSONS_AGENT = "{kind.id}" }}'
+    plan = agent_files.plan_install(there, server, _TOML)
+    if job == "uninstall":
+        plan = agent_files.plan_uninstall(there, _TOML)
+    elif SERVER in (settings.get("mcp_servers") or {}) and plan.says == "added at the end":
+        return HostChange(kind.name, file, "left alone, it names a server ai-lessons of its own", there, there)
+    after = None if plan.remove else there if plan.data is None else plan.data
+    return HostChange(kind.name, file, plan.says, there, after)
