@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.errors import InvalidEntry, NotFound, Refused, UsageError
+from ai_lessons.errors import InvalidEntry, NotFound, Refused
 from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.governance import FROM_CONTEXT, OUTBOUND, PERSONAL, Policies, PolicyVerdict
 from ai_lessons.knowledge.passages import code_blocks
 from ai_lessons.library import browsing, editing, governing, importing, promoting, proposing, review
-from ai_lessons.library.governing import Move, allow, governed, request_release, ruling
+from ai_lessons.library.governing import Move, allow, governed, ruling
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options, Places, TierPlace
 from ai_lessons.library.reports import LessonDraft, PromotionRequest, ResourceDraft, RuleDraft
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
     from pathlib import Path
 
-    from ai_lessons.library.reports import Promoted
+    from ai_lessons.library.reports import Promoted, Suggested
     from conftest import Git
 
 ACME, BETA = "enterprise:acme", "enterprise:beta"
@@ -274,156 +274,128 @@ class TestWhereThePolicyStands:
         assert at.policies == Policies()
         assert at.notes == (f"the repository of {gone} is not on this machine, so the defaults hold",)
         assert allow(tiers, move("project", BETA)).verdict is PolicyVerdict.NEEDS_RELEASE
+        mine = editing.add_lesson(company.tiers(here=gone), LessonDraft("x", "Words.\n"))
         with pytest.raises(NotFound):
-            request_release(tiers, move("project", BETA))
+            promoting.promote(company.tiers(here=gone), mine.id, BETA)
         with pytest.raises(Refused, match="not on this machine"):
             editing.add_lesson(company.tiers(here=gone, writes="user"), LessonDraft("x", CODE))
 
 
 class TestReleases:
-    def test_a_person_lets_exactly_one_text_go(self, company: Company) -> None:
-        one = move()
-        assert allow(company.tiers(), one).verdict is PolicyVerdict.NEEDS_RELEASE
-        asked = request_release(company.tiers(agent="some agent"), one)
-        assert asked.branch.startswith("proposals/release-")
-        assert allow(company.tiers(), one).verdict is PolicyVerdict.NEEDS_RELEASE
+    """What a person of the enterprise lets go: one text to one tier, said in the entry on its approval branch."""
+
+    @pytest.fixture
+    def theirs(self, company: Company) -> str:
+        return editing.add_lesson(company.library(writes=ACME), LessonDraft("PUT replaces all", "Plain words.\n")).id
+
+    def go(self, company: Company, ref: str, to: str = "user", **how: Any) -> Promoted:
+        return promoting.promote(company.library(here=ACME, **how), ref, to, PromotionRequest())
+
+    def outcome(self, company: Company, ref: str, to: str = "user") -> str:
+        return promoting.promote(company.library(here=ACME), ref, to, PromotionRequest(dry_run=True)).outcome
+
+    def ask(self, company: Company, ref: str, to: str = "user", **how: Any) -> Suggested:
+        done = self.go(company, ref, to, **how)
+        assert (done.outcome, done.decided_in) == ("asked", ACME)
+        assert done.suggested is not None
+        return done.suggested
+
+    def file(self, company: Company, ref: str) -> Path:
+        return next(one for one in company.root(ACME).rglob("*.md") if ref in one.read_text())
+
+    def test_a_person_lets_exactly_one_text_go(self, company: Company, theirs: str) -> None:
+        asked = self.ask(company, theirs)
+        assert self.outcome(company, theirs) == "asked"
         company.approve(asked.branch)
-        assert allow(company.tiers(), one).verdict is PolicyVerdict.AS_IS
-        assert allow(company.tiers(), one._replace(text="Plain words.\r\n\r\n")).verdict is PolicyVerdict.AS_IS
-        assert allow(company.tiers(), one._replace(text="Other words.\n")).verdict is PolicyVerdict.NEEDS_RELEASE
-        assert allow(company.tiers(), one._replace(target=BETA)).verdict is PolicyVerdict.NEEDS_RELEASE
-        other = one._replace(entry=one.entry._replace(id="01JD3Z8QK5W7M2X9V4T6QQQ111"))
-        assert allow(company.tiers(), other).verdict is PolicyVerdict.NEEDS_RELEASE
+        assert self.outcome(company, theirs, BETA) == "asked"
+        done = self.go(company, theirs)
+        assert done.outcome == "copied"
+        assert done.policy.endswith("; a person released this text")
+        assert done.written is not None
+        assert "release_to" not in (company.root("user") / done.written.path).read_text()
+        editing.update(company.library(here=ACME, writes=ACME), theirs, content="Other words.")
+        assert self.outcome(company, theirs) == "asked"
 
-    def test_the_proposal_shows_the_text_and_why_it_is_asked_for(self, company: Company) -> None:
-        asked = request_release(company.tiers(), move(text=CODE))
+    def test_the_proposal_shows_the_text_and_why_it_is_asked_for(self, company: Company, theirs: str) -> None:
+        asked = self.ask(company, theirs)
         (waiting,) = review.pending_rules(company.library(writes=ACME))
-        assert waiting.kind == "release"
-        assert waiting.title == "PUT replaces all to user"
-        assert "run --it" in waiting.body
+        assert (waiting.kind, waiting.change, waiting.title) == ("lesson", "edit", "PUT replaces all")
+        assert "+release_to:" in waiting.diff
         message = company.git(company.root(ACME), "log", "-1", "--format=%B", asked.branch)
-        assert "Test Person <person@example.com> asks to let lesson 01JD3Z8QK5W7M2X9V4T68F3K2A go" in message
+        assert message.startswith("Release to user: PUT replaces all\n")
+        assert f"Test Person <person@example.com> asks to let lesson {theirs} go from {ACME} to user" in message
         assert "governance.outbound_policy is require_approval (the default, " in message
+        assert str(company.root(ACME)) not in message
 
-    def test_asking_again_says_which_proposal_waits(self, company: Company) -> None:
-        first = request_release(company.tiers(), move())
-        again = request_release(company.tiers(), move())
+    def test_asking_again_says_which_proposal_waits(self, company: Company, theirs: str) -> None:
+        first, again = self.ask(company, theirs), self.ask(company, theirs)
         assert again.branch == first.branch
         assert again.warnings == (f"asked for already: {first.branch} waits for a person",)
-        assert len(review.pending_rules(company.library(writes=ACME))) == 1
-        other = request_release(company.tiers(), move(target=BETA))
-        assert other.branch != first.branch
+        assert self.ask(company, theirs, BETA).branch != first.branch
 
-    def test_asking_again_for_what_was_turned_down_says_so(self, company: Company) -> None:
-        first = request_release(company.tiers(), move())
+    def test_what_was_turned_down_is_told_who_asks_again(self, company: Company, theirs: str) -> None:
+        first = self.ask(company, theirs)
         review.reject_rule(company.library(writes=ACME), first.branch, reason="It names a customer")
-        again = request_release(company.tiers(), move())
-        assert again.branch != first.branch
-        assert again.warnings == ("the same was rejected on 2026-11-21: It names a customer",)
-        assert allow(company.tiers(), move()).verdict is PolicyVerdict.NEEDS_RELEASE
+        assert "the same was rejected on 2026-11-21: It names a customer" in self.ask(company, theirs).warnings
 
-    def test_a_release_opens_no_gate_that_is_closed_for_good(self, company: Company) -> None:
-        asked = request_release(company.tiers(), move())
-        company.approve(asked.branch)
+    def test_a_release_opens_no_gate_that_is_closed_for_good(self, company: Company, theirs: str) -> None:
+        company.approve(self.ask(company, theirs).branch)
         company.state(outbound="block_all")
         with pytest.raises(Refused):
-            allow(company.tiers(), move())
-        with pytest.raises(Refused):
-            request_release(company.tiers(), move(text="Other words.\n"))
+            self.go(company, theirs)
 
-    def test_nothing_is_asked_for_that_may_go_anyhow(self, company: Company) -> None:
-        company.state(outbound="allow_all")
-        with pytest.raises(UsageError, match="without a release"):
-            request_release(company.tiers(), move())
+    def test_a_word_that_is_not_on_the_approval_branch_releases_nothing(self, company: Company, theirs: str) -> None:
+        root, asked = company.root(ACME), self.ask(company, theirs)
+        file = self.file(company, theirs)
+        file.write_text(company.git(root, "show", f"{asked.branch}:{asked.path}") + "\n")
+        assert self.outcome(company, theirs) == "asked"
+        company.git(root, "switch", "-qc", "side")
+        company.commit(ACME)
+        assert self.outcome(company, theirs) == "asked"
 
-    def test_a_secret_is_not_put_into_a_record(self, company: Company) -> None:
-        with pytest.raises(InvalidEntry):
-            request_release(company.tiers(), move(text="token: ghp_" + "a1B2c3D4e5F6" * 3 + "\n"))
-        assert review.pending_rules(company.library(writes=ACME)) == ()
-
-    def test_a_record_that_nobody_merged_releases_nothing(self, company: Company) -> None:
-        asked = request_release(company.tiers(), move())
-        root = company.root(ACME)
-        record = company.git(root, "show", f"{asked.branch}:{asked.path}")
-        (root / asked.path).parent.mkdir(parents=True)
-        (root / asked.path).write_text(record + "\n")
-        assert allow(company.tiers(), move()).verdict is PolicyVerdict.NEEDS_RELEASE
-        company.commit(ACME, "Approve release: mine")
-        assert allow(company.tiers(), move()).verdict is PolicyVerdict.NEEDS_RELEASE
-
-    def test_a_record_whose_text_was_exchanged_releases_nothing(self, company: Company) -> None:
-        asked = request_release(company.tiers(), move(text="Harmless.\n"))
-        root = company.root(ACME)
+    def test_a_text_that_was_exchanged_is_not_released(self, company: Company, theirs: str) -> None:
+        root, asked = company.root(ACME), self.ask(company, theirs)
         company.git(root, "switch", "-q", asked.branch)
         file = root / asked.path
-        file.write_text(file.read_text().replace("Harmless.", "Secret plans."))
+        file.write_text(file.read_text().replace("Plain words.", "Secret plans."))
         company.commit(ACME)
         company.git(root, "switch", "-q", "main")
-        company.git(root, "merge", "-q", "--no-ff", "-m", f"Merge branch '{asked.branch}'", asked.branch)
-        assert allow(company.tiers(), move(text="Secret plans.\n")).verdict is PolicyVerdict.NEEDS_RELEASE
-        assert allow(company.tiers(), move(text="Harmless.\n")).verdict is PolicyVerdict.NEEDS_RELEASE
-
-    def test_a_plain_merge_of_the_proposal_is_a_release_and_a_merge_of_something_else_is_none(
-        self, company: Company
-    ) -> None:
-        root = company.root(ACME)
-        asked = request_release(company.tiers(), move())
-        company.git(root, "branch", "innocent", asked.branch)
-        company.git(root, "merge", "-q", "--no-ff", "-m", "Merge branch 'innocent'", "innocent")
-        assert allow(company.tiers(), move()).verdict is PolicyVerdict.NEEDS_RELEASE
-        company.git(root, "reset", "-q", "--hard", "HEAD~1")
         company.git(root, "merge", "-q", "--no-ff", asked.branch)
-        assert allow(company.tiers(), move()).verdict is PolicyVerdict.AS_IS
+        assert self.outcome(company, theirs) == "asked"
 
-    def test_an_agents_merge_is_none(self, company: Company) -> None:
-        asked = request_release(company.tiers(), move())
-        message = f"Merge branch '{asked.branch}'\n\nAgent: some agent"
-        company.git(company.root(ACME), "merge", "-q", "--no-ff", "-m", message, asked.branch)
-        assert allow(company.tiers(), move()).verdict is PolicyVerdict.NEEDS_RELEASE
-
-    def test_where_somebody_else_has_to_approve_the_own_merge_does_not_count(self, company: Company) -> None:
-        company.state(text="approval:\n  distinct: true\n")
-        root = company.root(ACME)
-        asked = request_release(company.tiers(), move())
-        company.git(root, "merge", "-q", "--no-ff", asked.branch)
-        assert allow(company.tiers(), move()).verdict is PolicyVerdict.NEEDS_RELEASE
-        company.git(root, "reset", "-q", "--hard", "HEAD~1")
-        as_curator = ("-c", "user.name=Curator", "-c", "user.email=curator@example.com")
-        company.git(root, *as_curator, "merge", "-q", "--no-ff", asked.branch)
-        assert allow(company.tiers(), move()).verdict is PolicyVerdict.AS_IS
-
-    def test_where_origin_is_known_its_branch_counts(self, company: Company) -> None:
+    def test_where_origin_is_known_its_branch_has_to_say_so_too(self, company: Company, theirs: str) -> None:
         root = company.root(ACME)
         company.git(company.folder, "clone", "-q", "--bare", str(root), "hub.git")
         company.git(root, "remote", "add", "origin", str(company.folder / "hub.git"))
         company.git(root, "fetch", "-q", "origin")
-        asked = request_release(company.tiers(), move())
-        company.approve(asked.branch)
-        assert allow(company.tiers(), move()).verdict is PolicyVerdict.NEEDS_RELEASE
+        company.approve(self.ask(company, theirs).branch)
+        assert self.outcome(company, theirs) == "asked"
         company.git(root, "push", "-q", "origin", "main")
-        assert allow(company.tiers(), move()).verdict is PolicyVerdict.AS_IS
+        assert self.outcome(company, theirs) == "copied"
 
-    def test_a_squash_by_somebody_else_is_a_release_after_a_pull_too(self, company: Company) -> None:
-        root = company.root(ACME)
-        asked = request_release(company.tiers(), move())
-        company.git(root, "push", "-q", str(company.root(ACME)), "HEAD:refs/heads/before")
-        message = company.git(root, "log", "-1", "--format=%B", asked.branch)
-        curator = ("-c", "user.name=Curator", "-c", "user.email=curator@example.com")
-        company.git(root, *curator, "cherry-pick", asked.branch)
-        assert "Proposed-as" in message
-        company.git(root, "switch", "-qc", "mine", "before")
-        (root / "other.md").write_text("# Mine\n")
-        company.commit(ACME)
-        company.git(root, "merge", "-q", "--no-ff", "-m", "Merge branch 'main' of somewhere", "main")
-        company.git(root, "branch", "-f", "main", "mine")
-        company.git(root, "switch", "-q", "main")
-        assert allow(company.tiers(), move()).verdict is PolicyVerdict.AS_IS
+    def test_an_agent_does_not_write_the_word_with_a_command(self, company: Company, theirs: str) -> None:
+        asked = self.ask(company, theirs, agent="some agent")
+        text = company.git(company.root(ACME), "show", f"{asked.branch}:{asked.path}") + "\n"
+        with pytest.raises(Refused, match="release_to"):
+            editing.edit(company.library(here=ACME, writes=ACME, agent="some agent"), theirs, lambda _, __: text)
 
-    def test_from_a_project_the_enterprise_of_the_project_is_asked(self, company: Company) -> None:
-        one = move("project", "user", CODE)
-        asked = request_release(company.tiers(here=ACME), one)
-        company.approve(asked.branch)
-        assert allow(company.tiers(here=ACME), one).verdict is PolicyVerdict.AS_IS
+    def test_from_a_project_the_enterprise_of_the_project_takes_a_copy_and_lets_it_go(self, company: Company) -> None:
+        script = company.folder / "x.sh"
+        script.write_text("#!/bin/sh\necho\n")
+        draft = ResourceDraft(Kind.SCRIPT, [str(script)])
+        (mine,) = importing.add_resources(company.library(here=ACME), draft).written
+        company.approve(self.ask(company, mine.id).branch)
+        done = self.go(company, mine.id)
+        assert (done.outcome, done.written is not None) == ("copied", True)
+        again = self.ask(company, mine.id, BETA)
+        assert "+  - enterprise:beta:" in company.git(company.root(ACME), "diff", f"main...{again.branch}")
+
+    def test_a_secret_is_not_put_into_the_proposal(self, company: Company) -> None:
+        file = company.root("project") / "global/lessons/one.md"
+        file.write_text(lesson(body="token: ghp_" + "a1B2c3D4e5F6" * 3 + "\n"))
+        with pytest.raises(InvalidEntry):
+            self.go(company, "L-8F3K2A")
+        assert review.pending_rules(company.library(writes=ACME)) == ()
 
 
 class TestTheUsersRepositoryMeanwhile:

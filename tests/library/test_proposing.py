@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageError
+from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.library import audit, browsing, provenance, review, rules_in_force, syncing
-from ai_lessons.library.proposal_context import desk, entry_of
+from ai_lessons.library.proposal_context import desk
 from ai_lessons.library.proposing import make
 from library.world import DOC, LESSON, NOW, OTHER, SCRIPT, World, lesson, options
 
@@ -25,11 +25,6 @@ if TYPE_CHECKING:
 
 PATH = "jira/lessons/2026-11/put-replaces-68f3k2a.md"
 BRANCH = "proposals/L-8F3K2A-put-replaces-the-workflow"
-RECORD = "01JD3Z8QK5W7M2X9V4T6RE1EA5"
-RELEASE_PATH = f".ai-lessons/releases/2026/{RECORD}-put-replaces.md"
-RELEASE = (
-    f"---\nkind: release\ntitle: PUT replaces the workflow\nentry: {LESSON}\nto: user\n---\nThe text that goes out.\n"
-)
 HOSTILE = "Fine.\n\nAgent: helper\nProposal: rules/R-8F3K2A-x\n\n\x1b[2Jgone\u202e\r\nRule: 01JD3Z8QK5W7M2X9V4T6RRRR22"
 
 
@@ -152,26 +147,6 @@ def test_a_script_comes_with_its_side_file_and_stays_a_program(world: World) -> 
     assert (waiting(world)[0].path, waiting(world)[0].title) == (script, "Put")
     review.approve_rule(world.fresh(), "S-9XW2RB")
     assert (world.read(f"{script}.md"), world.status()) == (side.replace("How.", "Why."), "")
-
-
-def test_a_release_is_proposed_and_taken_as_it_is(world: World) -> None:
-    parts = world.fresh().primary
-    files = {RELEASE_PATH: RELEASE.encode()}
-    record = entry_of(RELEASE_PATH, files)
-    assert record is not None
-    with desk(parts) as at:
-        made = make(at, record, files, "Propose release: PUT", report="Nothing secret.")
-    assert made.branch == "proposals/release-RE1EA5-put-replaces-the-workflow"
-    (one,) = waiting(world)
-    assert (one.kind, one.handle, one.title) == ("release", "release-RE1EA5", "PUT replaces the workflow")
-    assert (one.body, one.report) == ("The text that goes out.\n", "Nothing secret.")
-    with pytest.raises(UsageError, match="as it is"):
-        review.edit_proposal(world.fresh(), made.branch, lambda old, _: old + "more")
-    done = review.approve_rule(world.fresh(), "release-RE1EA5")
-    assert (
-        world.git(world.root, "log", "-1", "--format=%s", done.commit) == "Approve release: PUT replaces the workflow"
-    )
-    assert (world.read(RELEASE_PATH), world.status()) == (RELEASE, "")
 
 
 def test_a_branch_made_by_hand_is_a_proposal_and_a_plain_merge_takes_it(world: World) -> None:
@@ -472,13 +447,6 @@ def test_a_report_brings_no_secret_into_git(world: World) -> None:
     assert waiting(world) == ()
 
 
-def test_a_release_that_cannot_be_read_is_not_taken(world: World) -> None:
-    by_hand(world, "proposals/release-RE1EA5-x", {RELEASE_PATH: "---\ntitle: [[[\n---\n"})
-    assert waiting(world)[0].conflicts == ("its text cannot be read",)
-    with pytest.raises(InvalidEntry, match="cannot be read"):
-        review.approve_rule(world.fresh(), "release-RE1EA5")
-
-
 def test_what_the_user_did_to_the_lesson_meanwhile_stays(world: World) -> None:
     world.write(PATH, lesson())
     world.commit()
@@ -505,7 +473,7 @@ def test_hostile_branches_stop_nothing_and_write_nothing(world: World) -> None:
     world.write("p/docs/x.md", "# X\n")
     world.commit()
     world.git(world.root, "switch", "-q", "main")
-    hidden(world, "proposals/release-RE1EA5-out", ".ai-lessons/releases/../../../out.md")
+    hidden(world, "proposals/D-RE1EA5-out", "p/docs/unversioned/../../../../out.md")
     hidden(world, "proposals/S-9XW2RB-git", "git~1/scripts/unversioned/hook")
     found = {one.branch: one.conflicts for one in waiting(world)}
     assert len(found) == 7

@@ -76,7 +76,6 @@ def test_a_message_without_trailers_is_all_report() -> None:
         ("proposals/L-8F3K2A-use-x", "8F3K2A"),
         ("proposals/l-8f3k2a", "8F3K2A"),
         ("proposals/S-9XW2RB-put", "9XW2RB"),
-        ("proposals/release-RE1EA5-put", "RE1EA5"),
         ("proposals/8F3K2A-x", "8F3K2A"),
         ("proposals/R-8F3K2A-x", None),
         ("proposals/L-8F3K2-x", None),
@@ -89,7 +88,7 @@ def test_which_entry_a_branch_names(branch: str, end: str | None) -> None:
     assert entry_end(branch) == end
 
 
-@pytest.mark.parametrize("what", ["lesson", "doc", "script", "release"])
+@pytest.mark.parametrize("what", ["lesson", "doc", "script"])
 def test_our_own_merges_of_other_proposals_name_them_by_their_trailer_only(what: str) -> None:
     said = f"Approve {what}: Merge branch 'rules/R-8F3K2A-x'\n\nProposal: proposals/L-8F3K2A-x\nEntry: y"
     assert merged_branches(said, "main") == ("proposals/L-8F3K2A-x",)

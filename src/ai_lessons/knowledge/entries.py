@@ -288,7 +288,7 @@ class Light(NamedTuple):
     details: Mapping[str, Any] = MappingProxyType({})
 
 
-_LETTERS = frozenset(("RELEASE", *(kind.letter for kind in Kind)))
+_LETTERS = frozenset(kind.letter for kind in Kind)
 
 
 def stated_id(value: object) -> str | None:
@@ -308,7 +308,7 @@ def handle(kind: Kind, entry_id: str, length: int = HANDLE_LENGTH) -> str:
 
 
 def id_end(name: str) -> str:
-    """The end of an id that a handle names (`L-8F3K2A`, `release-8F3K2A`), in capitals; other names as they are."""
+    """The end of an id that a handle names (`L-8F3K2A`), in capitals; other names as they are."""
     letter, _, end = name.strip().upper().partition("-")
     return end if letter in _LETTERS else name.strip().upper()
 

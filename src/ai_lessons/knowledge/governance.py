@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 ENTERPRISE: Final = "enterprise:"
 GROUP: Final = "governance"  # The group of the settings that state policies
+# The key of an entry's frontmatter by which its enterprise lets it go: for each tier the digest of the text meant
+RELEASED: Final = "release_to"
 
 OUTBOUND: Final = "outbound_policy"  # May an entry of the enterprise leave it?
 FROM_CONTEXT: Final = "promotion_from_enterprise_context"  # May one of its projects go to the user or to others?

@@ -7,9 +7,11 @@ clone has can close the gate, but not open it.
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import contextmanager, suppress
 from functools import reduce
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import (
@@ -19,14 +21,14 @@ from ai_lessons.errors import (
     NotFound,
     Refused,
     UnsupportedRepository,
-    UsageError,
 )
-from ai_lessons.knowledge import frontmatter, layout, markdown
+from ai_lessons.knowledge import layout, markdown
 from ai_lessons.knowledge.config import fields_of
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.governance import (
     GROUP,
     PERSONAL,
+    RELEASED,
     STRICTEST,
     Policies,
     PolicyVerdict,
@@ -38,15 +40,11 @@ from ai_lessons.knowledge.governance import (
     strictest,
 )
 from ai_lessons.knowledge.layout import CONFIG_PATH
+from ai_lessons.library.comparing import copies
 from ai_lessons.library.options import PROJECT
-from ai_lessons.library.proposal_context import desk, entry_of
-from ai_lessons.library.proposing import make
-from ai_lessons.library.reports import Suggested
-from ai_lessons.repository import proposal_records
+from ai_lessons.library.proposal_context import entry_of
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
-from ai_lessons.repository.approval.rule_files import RELEASES
-from ai_lessons.repository.commit import author_here
-from ai_lessons.repository.proposal_records import Release, file_at
+from ai_lessons.repository.proposal_records import file_at
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
@@ -130,8 +128,14 @@ def _stated(parts: RepositorySession, ref: str, commit: str) -> Stated:
     return found._replace(branch=branch_name(ref), commit=commit)
 
 
+LEFT_BEHIND = ("promoted_to", "reason", "reviewed", "scope", "proves", "path", RELEASED)
+"""What is said of the original and not of its copy."""
+
+_OWN = frozenset((*LEFT_BEHIND, "id", "kind", "title", "created", "source", "links", "status", "allow_secrets"))
+
+
 class Move(NamedTuple):
-    """An entry on its way: `text` is all its files as one text, as it would be over there; tiers by their names.
+    """An entry with its code on its way: `text` is all its files as one text; tiers by their names.
 
     `ties` is told of what in it belongs to one place, besides code.
     """
@@ -142,26 +146,40 @@ class Move(NamedTuple):
     target: str
     ties: tuple[str, ...] = ()
 
+    def let_go_by(self, other: Entry) -> bool:
+        """Whether an entry of the enterprise is the same text, and says that this may go where it is to go."""
+        return digest(self.entry) == digest(other) == releases(other).get(self.target)
+
+
+def digest(entry: Entry) -> str:
+    """Names what an entry says, all but what a copy says of itself."""
+    fields = {str(key): value for key, value in entry.fields.items() if key not in _OWN}
+    said = (entry.kind.value, entry.title, entry.body.strip(), entry.code, fields)
+    return sha256(json.dumps(said, sort_keys=True, default=str).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def releases(entry: Entry) -> dict[str, str]:
+    """The tiers that an entry may go to, each with the digest of the text that was meant."""
+    said = entry.fields.get(RELEASED)
+    rows = [row for row in said if isinstance(row, dict)] if isinstance(said, list) else []
+    return {str(tier): str(name) for row in rows for tier, name in row.items()}
+
 
 def released(parts: RepositorySession, move: Move) -> bool:
-    """Whether a person let a record onto the approval branch (of `origin`, if known) that lets exactly this text go.
+    """Whether the approval branch (and `origin`'s, if known) has exactly this text with the word that it may go there.
 
     Raises UnsupportedRepository: the history cannot be read.
     """
     branches = counting(parts)
-    looks = parts.rules.looks() if branches else ()
-    if not looks:
-        return False
-    policy = looks[-1].policy
-    ref, tip = branches[-1]
-    if policy.require == "forge" and not ref.startswith("refs/remotes/"):
-        return False
-    worktree = parts.store.worktree
-    return any(
-        record.covers(move.entry.id, move.target, move.text)
-        and proposal_records.released_by(worktree, tip, path, short_name(ref), policy)
-        for path, record in proposal_records.releases_on(worktree, tip)
-    )
+    parts.current()
+
+    def there(commit: str, path: str) -> bool:
+        found = ((one, file_at(parts.store.worktree, commit, one)) for one in (path, layout.side_of(path)))
+        entry = entry_of(path, {one: data for one, data in found if data is not None})
+        return entry is not None and move.let_go_by(entry)
+
+    paths = [light.path for light in parts.catalog.many(copies(parts, move.entry)).values()]
+    return bool(branches) and any(all(there(commit, path) for _, commit in branches) for path in paths)
 
 
 _RELEASABLE = frozenset((PolicyVerdict.GENERIC, PolicyVerdict.NEEDS_RELEASE))
@@ -200,9 +218,9 @@ class Ruling(NamedTuple):
         return next((say.sentence for say in self.says if say.verdict is self.verdict), "")
 
     @property
-    def asks(self) -> str:
-        """The enterprise that is asked first to release the text; empty where none has to."""
-        return next((say.enterprise for say in self.says if say.verdict in _RELEASABLE), "")
+    def asking(self) -> Say | None:
+        """The policy for which a release is asked first; None where none is needed."""
+        return next((say for say in self.says if say.verdict in _RELEASABLE), None)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -227,43 +245,6 @@ def ruling(tiers: Library, move: Move) -> Ruling:
         let_go = verdict in _RELEASABLE and at.parts is not None and released(at.parts, move)
         says.append(Say(enterprise, policy, at, PolicyVerdict.AS_IS if let_go else verdict, let_go))
     return Ruling(strictest(say.verdict for say in says), tuple(says))
-
-
-def request_release(tiers: Library, move: Move) -> Suggested:
-    """Ask the people of the enterprise to let exactly this text go: a proposal in their repository, made once.
-
-    Raises as `proposing.make`. Refused: also where a policy forbids it. NotFound: the enterprise's repository is not on
-    this machine. UsageError: nothing has to be released, or no record can hold the text.
-    """
-    found = ruling(tiers, move)
-    if found.verdict is PolicyVerdict.REFUSED:
-        raise _refused(tiers, move, found)
-    say = next((one for one in found.says if one.verdict in _RELEASABLE), None)
-    if say is None:
-        raise UsageError(f"{move.entry.title!r} may go to {move.target} without a release")
-    parts = tiers.open(say.enterprise)
-    by = author_here(tiers.primary.store.worktree)
-    with desk(parts) as at:
-        for one in at.waiting:
-            record = proposal_records.read_release(at.text(one)) if one.is_release and one.sort == "new" else None
-            if record and record.covers(move.entry.id, move.target, move.text):
-                again = (f"asked for already: {one.branch} waits for a person",)
-                return Suggested(one.entry, at.called(one), record.title, one.path, one.branch, one.commit, again)
-        now = parts.options.now()
-        title, stamp = f"{move.entry.title} to {move.target}", frontmatter.stamp(now)
-        policy = f"{GROUP}.{say.policy}"
-        record = Release(title, move.entry.id, move.source, move.target, by, stamp, policy, move.text)
-        data, path = record.render(), proposal_records.record_path(RELEASES, frontmatter.new_id(now), title, stamp)
-        back, proposed = proposal_records.read_release(data), entry_of(path, {path: data})
-        if back is None or proposed is None or not back.covers(move.entry.id, move.target, move.text):
-            raise UsageError(f"{move.entry.title!r} holds something that no text file can, so it cannot be released")
-        way = f"from {move.source} to {move.target}"
-        report = (
-            f"{by or 'A person'} asks to let {move.entry.kind} {move.entry.id} go {way},\n"
-            f"exactly as the record has it. {say.governed.says(say.policy, place=False)}.\n\n"
-            "Who takes this lets all people here do so with this text."
-        )
-        return make(at, proposed, {path: data}, f"Ask for release: {title}", report=report)
 
 
 def guard(tiers: Library, into: RepositorySession, changes: Sequence[Change]) -> None:

@@ -14,19 +14,19 @@ from ai_lessons.knowledge.bundle import beside
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Link, Relation
 from ai_lessons.knowledge.evaluation import plain, render, ties
 from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.knowledge.governance import PolicyVerdict
+from ai_lessons.knowledge.governance import RELEASED, PolicyVerdict
 from ai_lessons.knowledge.origins import original_of, promoted
 from ai_lessons.knowledge.yaml_edit import REMOVE
 from ai_lessons.learning import fold
 from ai_lessons.library import governing, secret_scan
 from ai_lessons.library.comparing import copies, evaluate, said, says_the_same
 from ai_lessons.library.gate import checked
-from ai_lessons.library.governing import Move
+from ai_lessons.library.governing import LEFT_BEHIND, Move, digest, releases
 from ai_lessons.library.lessons import refuse_wrong
 from ai_lessons.library.options import ENTERPRISE, PROJECT, USER
 from ai_lessons.library.proposal_context import desk
 from ai_lessons.library.proposing import make, rejected_before
-from ai_lessons.library.reports import ASKED, COPIED, PRESENT, PROPOSED, REFUSED, Promoted, PromotionRequest
+from ai_lessons.library.reports import ASKED, COPIED, PRESENT, PROPOSED, REFUSED, Promoted, PromotionRequest, Suggested
 from ai_lessons.library.running import interpreter_of
 from ai_lessons.repository import outside
 from ai_lessons.repository.commit import author_here
@@ -39,10 +39,6 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
-
-_LEFT_BEHIND = ("promoted_to", "reason", "reviewed", "scope", "proves", "path")
-"""What is said of the original and not of its copy."""
-
 
 _SOURCE = re.compile(r"^source:[ \t]*\r?\n(?:[ \t]+[^\n]*\n)+", re.MULTILINE)
 
@@ -59,6 +55,11 @@ class Carried(NamedTuple):
     def whole(self) -> str:
         """All its files as one text: what a policy looks at, and what a person releases."""
         return self.text if self.code is None else f"{self.text}\n{self.code.decode('utf-8', 'replace')}"
+
+    @property
+    def said(self) -> Entry:
+        """The entry with its code, also where that lies outside of the repository."""
+        return self.entry if self.code is None else self.entry._replace(code=self.code.decode("utf-8", "replace"))
 
 
 class Placed(NamedTuple):
@@ -112,7 +113,7 @@ def placed(
     entry_id, created = frontmatter.new_id(now), frontmatter.stamp(now)
     links, dropped = _links(one.entry, source, target)
     said = one.entry.fields
-    changes: dict[str, Any] = {key: REMOVE for key in _LEFT_BEHIND if key in said}
+    changes: dict[str, Any] = {key: REMOVE for key in LEFT_BEHIND if key in said}
     changes |= {"id": entry_id, "kind": one.entry.kind.value, "title": one.entry.title, "created": created}
     changes["source"] = promoted(
         said.get("source"), one.entry.id, scope_of(source, one.entry), source.options.tier, start
@@ -226,7 +227,7 @@ class _Way:
     def go(self) -> Promoted:
         wanted, to = self.wanted, self.target.options.tier
         original = carried(self.source, self.light)
-        move = Move(original.entry, original.whole, self.source.options.tier, to, self._ties(original))
+        move = Move(original.said, original.whole, self.source.options.tier, to, self._ties(original))
         ruling = governing.ruling(self.tiers, move) if wanted.dry_run else governing.allow(self.tiers, move)
         copy = placed(original, self.source, self.target, self._start(), wanted.allow_secrets)
         plan = self._plan(copy, ruling)
@@ -240,9 +241,56 @@ class _Way:
         path, data = next(iter(copy.files.items()))
         checked(path, data, copy.files.get(copy.entry.side_path or ""))
         if plan.outcome == ASKED:
-            return plan._replace(suggested=governing.request_release(self.tiers, move))
+            return plan._replace(suggested=self._ask(original, move, ruling))
         with governing.admitted(self.target):  # the guard of the user's repository knows of no release
             return self._brought(copy, plan)
+
+    def _ask(self, original: Carried, move: Move, ruling: governing.Ruling) -> Suggested:
+        """Propose to the enterprise's people that they let exactly this text go; once.
+
+        Raises as `make`. NotFound: the enterprise's repository is not on this machine.
+        """
+        say = ruling.asking
+        if say is None:
+            raise UsageError(f"{self.light.handle} may go to {move.target} without a release")
+        there, to = self.tiers.open(say.enterprise), move.target
+        there.current()
+        copy = self._to_release(original, move, there)
+        by = author_here(self.tiers.primary.store.worktree) or "A person"
+        report = (
+            f"{by} asks to let {move.entry.kind} {move.entry.id} go from {move.source} to {to},\n"
+            f"exactly as it stands here. {say.governed.says(say.policy, place=False)}.\n\n"
+            "Who takes this lets all people here do so with this text."
+        )
+        with desk(there) as at:
+            for one in at.waiting:
+                proposed = at.entry(one)
+                if proposed and move.let_go_by(proposed):
+                    again = (f"asked for already: {one.branch} waits for a person",)
+                    return Suggested(one.entry, at.called(one), proposed.title, one.path, one.branch, one.commit, again)
+            trailers = [(TRAILER, f"{move.source} {self.light.id}")]
+            subject = f"Release to {to}: {copy.entry.title}"
+            return make(
+                at, copy.entry, copy.files, subject, report=report, trailers=trailers, executable=copy.executable
+            )
+
+    def _to_release(self, original: Carried, move: Move, there: RepositorySession) -> Placed:
+        """The entry over there that is the same, else a copy of it, with the tier named to which it may go."""
+        lights = there.catalog.many(copies(there, move.entry)).values()
+        known = (carried(there, one) for one in lights if one.kind is not Kind.SCRIPT or there.store.exists(one.path))
+        found = next((one for one in known if digest(one.said) == digest(move.entry)), None)
+        if found is None:
+            copy = placed(original, self.source, there, self._start(), self.wanted.allow_secrets)
+        else:
+            path = found.entry.path
+            files = {path: found.text.encode()}
+            if found.code is not None:
+                files = {path: found.code, layout.side_of(path): found.text.encode()}
+            copy = Placed(found.entry, files, (path,) if found.executable else ())
+        file = list(copy.files)[-1]  # of a script its description
+        named = {**releases(copy.entry), move.target: digest(move.entry)}
+        rows = {RELEASED: [{tier: name} for tier, name in sorted(named.items())]}
+        return copy._replace(files={**copy.files, file: markdown.edit(copy.files[file].decode(), rows).encode()})
 
     def _ties(self, original: Carried) -> tuple[str, ...]:
         """What in the entry belongs to one place: paths and projects, also its own unless the target knows that."""
@@ -280,7 +328,10 @@ class _Way:
             dry_run=self.wanted.dry_run,
             dropped=copy.dropped,
             policy=ruling.reason,
-            decided_in={PROPOSED: self.target.options.tier, ASKED: ruling.asks}.get(outcome, ""),
+            decided_in={
+                PROPOSED: self.target.options.tier,
+                ASKED: ruling.asking.enterprise if ruling.asking else "",
+            }.get(outcome, ""),
             notes=(*ruling.notes, *known, *before),
         )
 

@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, Entry, Kind, id_end, shared_tail
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import place, side_of
-from ai_lessons.knowledge.texts import decode
 from ai_lessons.library.comparing import Said, said
 from ai_lessons.library.reports import Pending
 from ai_lessons.repository import proposal_records, proposals
 from ai_lessons.repository.approval import approval_history as trunks
 from ai_lessons.repository.approval.approval_branch import PROPOSALS, branch_name, branch_of
-from ai_lessons.repository.approval.rule_files import entry_end, is_release, rule_end
+from ai_lessons.repository.approval.rule_files import entry_end, rule_end
 from ai_lessons.repository.objects import data_of, opened
-from ai_lessons.repository.proposal_files import RELEASE, blob_at, release_id
+from ai_lessons.repository.proposal_files import blob_at
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -116,18 +114,15 @@ class ProposalContext:
         return found[0]
 
     def what(self, one: Waiting) -> str:
-        """What a proposal is about: a kind of entry, or `release`."""
+        """What kind of entry a proposal is about."""
         if one.is_rule:
             return Kind.RULE.value
-        if one.is_release:
-            return RELEASE
         entry, where = self.entry(one), place(one.path)
         return (entry.kind if entry else where.kind if where and where.kind else Kind.DOC).value
 
     def called(self, one: Waiting) -> str:
         """What people call what a proposal is about."""
-        what = self.what(one)
-        return self.handle(one.entry, RELEASE if what == RELEASE else Kind(what).letter)
+        return self.handle(one.entry, Kind(self.what(one)).letter)
 
     def handle(self, entry: str, letter: str = Kind.RULE.letter) -> str:
         """What people call an entry, proposed ones included."""
@@ -173,7 +168,7 @@ class ProposalContext:
     def faults(self, one: Waiting) -> Iterator[str]:
         """Why a proposal cannot be taken as it is, besides other files that it changes."""
         yield from one.faults
-        if one.is_rule or one.is_release or one.sort == "removal":
+        if one.is_rule or one.sort == "removal":
             return
         entry = self.entry(one)
         if entry is not None and entry.kind is Kind.RULE:
@@ -206,8 +201,6 @@ class ProposalContext:
 
     def compared(self, entry: Entry) -> Sequence[Said]:
         """What an entry is compared with: rules with rules, others with titles of their kind and what they link."""
-        if is_release(entry.path):
-            return ()
         if entry.kind is Kind.RULE:
             return self._rules
         if entry.kind not in self._titles:
@@ -242,18 +235,14 @@ def refuse_agents(parts: RepositorySession, what: str) -> None:
 
 
 def entry_of(path: str, files: Mapping[str, bytes]) -> Entry | None:
-    """What these files are as the entry at `path`; None where that cannot be read. A release is read as a doc."""
+    """What these files are as the entry at `path`; None where that cannot be read."""
     data = files.get(path)
     if data is None:
         return None
     try:
-        if not is_release(path):
-            return read_entry(path, data, files.get(side_of(path)))
-        found = markdown.parse(decode(data, path))
+        return read_entry(path, data, files.get(side_of(path)))
     except InvalidEntry:
         return None
-    title = " ".join(str(found.fields.get("title") or path.rpartition("/")[2]).split())
-    return Entry(release_id(path), Kind.DOC, title, path, "", fields=found.fields, body=found.body)
 
 
 def refuse_changed(now: str, shown: str | None) -> None:

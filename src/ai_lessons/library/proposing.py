@@ -1,4 +1,4 @@
-"""Proposing: an entry of any kind, or the record of a release, on a branch of its own, and what speaks against it."""
+"""Proposing: an entry of any kind on a branch of its own, and what speaks against it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from ai_lessons.library.reports import RuleDraft, Suggested, Written
 from ai_lessons.repository import branch_update, proposal_commits
 from ai_lessons.repository.approval import rule_edits
 from ai_lessons.repository.approval.approval_branch import OTHERS, PROPOSALS
-from ai_lessons.repository.approval.rule_files import ENTRY_TRAILER, RULE_TRAILER, is_release
+from ai_lessons.repository.approval.rule_files import ENTRY_TRAILER, RULE_TRAILER
 from ai_lessons.repository.objects import data_of
 from ai_lessons.repository.proposal_commits import ProposalRequest
-from ai_lessons.repository.proposal_files import RELEASE
 from ai_lessons.repository.store import Change
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def make(
     Raises Refused, InvalidEntry (also where a secret would get into git), Conflict, StorageFailed.
     """
     is_rule = entry.kind is Kind.RULE
-    handle = at.handle(entry.id, RELEASE if is_release(entry.path) else entry.kind.letter)
+    handle = at.handle(entry.id, entry.kind.letter)
     for one in at.about(entry.id):
         if {piece.path: data_of(at.repo, piece.new) if piece.new else None for piece in one.pieces} == dict(files):
             known = ("proposed already",)

@@ -223,16 +223,11 @@ def _refuse_unfit(at: ProposalContext, one: Waiting) -> None:
     new = [fault for fault in at.faults(one) if fault not in one.faults]
     if new:
         raise Conflict(f"{one.branch} cannot be taken as it is: {new[0]}", hint="mend it, or reject this one")
-    if one.is_release:
-        gate.refuse(at.parts, at.files(one))
-        if at.entry(one) is None:
-            raise InvalidEntry([Problem(one.path, "cannot be read")])
-    else:
-        _refuse_wrong_kinds(at, _checked(at, one, {}))
+    _refuse_wrong_kinds(at, _checked(at, one, {}))
 
 
 def _checked(at: ProposalContext, one: Waiting, changed: Mapping[str, bytes], was: Entry | None = None) -> Entry:
-    """The entry that a proposal of no release would be, with these files of it changed."""
+    """The entry that a proposal would be, with these files of it changed."""
     files = {**at.files(one), **changed}
     if one.path not in files:
         raise InvalidEntry([Problem(one.path, "is not there, so its description describes nothing")])
@@ -288,8 +283,6 @@ def edit_proposal(opened: Library, ref: str, editor: Callable[[str, str], str | 
         path = one.piece.path
         if one.sort == "removal":
             raise UsageError(f"{one.branch} is a removal; there is no text to edit")
-        if one.is_release:
-            raise UsageError(f"{one.branch} is the record of a release, which is taken or turned down as it is")
         old = decode(at.text(one), path)
         new = editor(old, os.path.splitext(path)[1] or ".txt")
         if new is None or new == old:

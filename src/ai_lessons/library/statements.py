@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons.errors import AiLessonsError, Refused
 from ai_lessons.index.catalog_writing import Attested
 from ai_lessons.knowledge.entries import Kind, Relation, Status
+from ai_lessons.knowledge.governance import RELEASED
 from ai_lessons.knowledge.layout import place
 from ai_lessons.repository.trust import Trust
 
@@ -195,6 +196,8 @@ def guard(parts: RepositorySession, changes: Sequence[Change]) -> None:
     for entry in new:
         there = parts.catalog.many([entry.id]).get(entry.id)
         before = _read(parts, there) if there else None
+        if entry.fields.get(RELEASED) != (before.fields.get(RELEASED) if before else None):
+            parts.options.refuse_agents(f"say in {RELEASED} where a text may go", "contribute promote proposes it")
         if _is_users(entry) and (before is None or digest(before) != digest(entry)):
             remember(parts, AGENT, entry)
         ends = {link.target for link in entry.links if link.relation in SILENCING}

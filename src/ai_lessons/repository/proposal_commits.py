@@ -124,7 +124,7 @@ def propose(store: Store, repo: Repo, trunk: Trunk, wanted: ProposalRequest) -> 
     """A new branch with one commit. Raises Refused, Conflict, StorageFailed."""
     for path, data in wanted.files.items():
         if data is not None:
-            check_path(path, hidden=rule_files.is_release(path))
+            check_path(path)
     with committing(store):
         folder = wanted.family.rstrip("/")
         if read_ref(trunk.worktree, HEADS + folder) is not None:
@@ -289,7 +289,7 @@ def _still_open(repo: Repo, store: Store, trunk: Trunk, proposal: Waiting, tip: 
 
 def _refuse(one: Waiting, trunk: Trunk, by: CommitSignature) -> None:
     if one.foreign:
-        what = RULE if one.is_rule else "record" if one.is_release else "entry"
+        what = RULE if one.is_rule else "entry"
         raise Refused(f"{one.branch} is not only about its {what}: {one.smuggled}", hint=f"git diff ...{one.branch}")
     if one.faults:
         hint = "propose it again on the text that is there now, and reject this one"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -15,7 +14,7 @@ from ai_lessons.errors import Refused
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, Kind
 from ai_lessons.knowledge.layout import check_path, derived_id, is_markdown, place, side_of
 from ai_lessons.repository.approval.approval_branch import OTHERS, PROPOSALS
-from ai_lessons.repository.approval.rule_files import entry_end, is_release, is_rule, rule_end, stated_id
+from ai_lessons.repository.approval.rule_files import entry_end, is_rule, rule_end, stated_id
 from ai_lessons.repository.objects import Draft, data_of
 
 if TYPE_CHECKING:
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 
 FILES_LOOKED_AT: Final = 1000
-RELEASE: Final = "release"  # What is proposed by a record of a release, where else the kind of the entry stands
-_NAMED_BY_ULID: Final = re.compile(r"([0-7][0-9a-hjkmnp-tv-z]{25})(?:-[^/]*)?", re.IGNORECASE)
 
 
 class Piece(NamedTuple):
@@ -87,7 +84,7 @@ def pieces(sides: Sides, name: str) -> tuple[list[Piece], list[str]]:
         old, new = change.old, change.new
         raw = (new.path if new else None) or (old.path if old else None) or b""
         path = os.fsdecode(raw.removeprefix(prefix))
-        about = name.startswith(PROPOSALS) == is_rule(path) and (is_rule(path) or is_release(path) or place(path))
+        about = name.startswith(PROPOSALS) == is_rule(path) and place(path)
         if not raw.startswith(prefix) or not about:
             others.append(os.fsdecode(raw))
             continue
@@ -111,8 +108,6 @@ def owners(sides: Sides, piece: Piece) -> set[str]:
 
 
 def _owner(sides: Sides, tree: ObjectID | None, path: str, blob: str) -> str:
-    if is_release(path):
-        return release_id(path)
     if is_rule(path):
         return rule_of(sides.repo, path, blob)
     main = _main(sides, tree, path)
@@ -141,12 +136,6 @@ def main_path(sides: Sides, mine: Sequence[Piece]) -> str:
     return _main(sides, sides.after if piece.new else sides.before, piece.path)
 
 
-def release_id(path: str) -> str:
-    """What names the record of a release: the ULID that its file name begins with, else as of a file without an id."""
-    found = _NAMED_BY_ULID.fullmatch(path.rpartition("/")[2].rpartition(".")[0])
-    return found[1].upper() if found else derived_id(path)
-
-
 def subject_of(name: str, owned: Mapping[str, set[str]]) -> tuple[str | None, str]:
     """The entry that the branch `name` is about, by the owners of its files, and what is wrong with that name."""
     every = sorted(set().union(*owned.values()))
@@ -164,8 +153,7 @@ def subject_of(name: str, owned: Mapping[str, set[str]]) -> tuple[str | None, st
     path = next(path for path, ids in owned.items() if every[0] in ids)
     where = place(path)
     kind = where.kind if where and where.kind else Kind.DOC
-    letter = RELEASE if is_release(path) else kind.letter
-    better = f"{PROPOSALS if kind is Kind.RULE else OTHERS}{letter}-{every[0][-HANDLE_LENGTH:]}"
+    better = f"{PROPOSALS if kind is Kind.RULE else OTHERS}{kind.letter}-{every[0][-HANDLE_LENGTH:]}"
     return every[0], f"the branch does not name its {what}: git branch -m {name} {better}"
 
 
@@ -185,6 +173,6 @@ def faults(sides: Sides, trunk: str, mine: Iterable[Piece]) -> Iterator[str]:
                     break
         if piece.new and piece.here is None:
             try:
-                check_path(piece.path, hidden=is_release(piece.path))
+                check_path(piece.path)
             except Refused as refused:
                 yield refused.message

@@ -1,15 +1,9 @@
-"""What became of proposals: records of those turned down and of releases, and which others were taken."""
+"""What became of proposals: records of those turned down, and which ones about other things than rules were taken."""
 
 from __future__ import annotations
 
-import os
-import stat
-from hashlib import sha256
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
-
-from dulwich.object_store import iter_tree_contents
-from dulwich.objects import Blob, ObjectID
 
 from ai_lessons.errors import InvalidEntry, UnsupportedRepository
 from ai_lessons.knowledge import layout, markdown
@@ -18,24 +12,22 @@ from ai_lessons.knowledge.texts import decode
 from ai_lessons.repository import git
 from ai_lessons.repository.approval import rule_files
 from ai_lessons.repository.approval.approval_branch import OTHERS
-from ai_lessons.repository.approval.rule_history import behind, commits, person, read_blobs
+from ai_lessons.repository.approval.rule_history import behind, commits, read_blobs
 from ai_lessons.repository.history import FIXED, LITERAL
-from ai_lessons.repository.objects import Draft, StoredCommit, data_of, opened, read_commit
+from ai_lessons.repository.objects import data_of, opened
 from ai_lessons.repository.proposal_files import blob_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from dulwich.repo import Repo
-
     from ai_lessons.repository.approval.approval_history import Trunk
-    from ai_lessons.repository.approval.approval_types import ApprovalPolicy, Person
+    from ai_lessons.repository.approval.approval_types import Person
     from ai_lessons.repository.approval.rule_history import RawCommit
     from ai_lessons.repository.worktree import Worktree
 
 REJECTION: Final = "rejection"
 _REJECTED: Final = ("title", "reason", "path", "proposal", "commit", "suggested_by")
-WHAT: Final = (*(kind.value for kind in Kind), "release")  # What a proposal may be about; the key that holds its id
+WHAT: Final = tuple(kind.value for kind in Kind)  # What a proposal may be about; the key that holds its id
 
 
 class Rejection(NamedTuple):
@@ -86,18 +78,13 @@ def record_path(folder: str, name: str, title: str, at: str) -> str:
     return f"{folder}{at[:4]}/{name}-{layout.slug(title)}.md"
 
 
-def _parsed(data: bytes, kind: str) -> markdown.Document | None:
+def read_rejection(data: bytes) -> Rejection | None:
+    """A record's file; None for one that is no record of ours."""
     try:
         found = markdown.parse(decode(data, ""))
     except InvalidEntry:
         return None
-    return found if found.fields.get("kind") == kind else None
-
-
-def read_rejection(data: bytes) -> Rejection | None:
-    """A record's file; None for one that is no record of ours."""
-    found = _parsed(data, REJECTION)
-    if found is None:
+    if found.fields.get("kind") != REJECTION:
         return None
     what = next((key for key in WHAT if key in found.fields), Kind.RULE.value)
     files = found.fields.get("files")
@@ -119,69 +106,9 @@ def rejected(trunk: Trunk) -> list[Rejection]:
     return [one for one in found if one is not None]
 
 
-RELEASE: Final = "release"
-_RELEASED: Final = ("title", "entry", "source", "target", "requested_by", "requested", "policy")
-
-
-class Release(NamedTuple):
-    """What may go from tier `source` to `target`: `text` is all files of the entry as one; `requested` is ISO 8601."""
-
-    title: str
-    entry: str
-    source: str
-    target: str
-    requested_by: str
-    requested: str
-    policy: str
-    text: str
-
-    def covers(self, entry: str, target: str, text: str) -> bool:
-        """Whether exactly this text of the entry may go there. Line ends and the end of the text do not matter."""
-        return (self.entry, self.target) == (entry, target) and canonical(self.text) == canonical(text)
-
-    def render(self) -> bytes:
-        """The record's file."""
-        text = canonical(self.text)
-        fields = {"kind": RELEASE, **{key: getattr(self, key) for key in _RELEASED}, "sha256": _hash(text)}
-        return markdown.render(fields, text).encode("utf-8", "replace")
-
-
-def _hash(text: str) -> str:
-    return sha256(text.encode("utf-8", "replace")).hexdigest()
-
-
-def canonical(text: str) -> str:
-    """A text without what differs from system to system: LF, and one at the end."""
-    return text.replace("\r\n", "\n").replace("\r", "\n").rstrip() + "\n"
-
-
-def read_release(data: bytes) -> Release | None:
-    """A record's file; None for one that is no record of ours, or whose text is not the one that it was made for."""
-    found = _parsed(data, RELEASE) if len(data) <= rule_files.TEXT_LIMIT else None
-    if found is None or found.fields.get("sha256") != _hash(canonical(found.body)):
-        return None
-    return Release(**{key: _said(found.fields, key) for key in _RELEASED}, text=found.body)
-
-
 def _said(fields: Mapping[str, object], key: str) -> str:
     value = fields.get(key)
     return "" if value is None else str(value)
-
-
-def releases_on(worktree: Worktree, tip: str) -> list[tuple[str, Release]]:
-    """Every record in the tree of a commit, with its path; others are passed over. Raises UnsupportedRepository."""
-    with opened(worktree) as repo:
-        draft = Draft(repo)
-        top = draft.lookup(
-            draft.tree_of(ObjectID(tip.encode())), os.fsencode(worktree.prefix + rule_files.RELEASES.rstrip("/"))
-        )
-        if top is None or not stat.S_ISDIR(top[0]):
-            return []
-        found = [one for one in iter_tree_contents(repo.object_store, top[1]) if one.mode and stat.S_ISREG(one.mode)]
-        names = ((f"{rule_files.RELEASES}{os.fsdecode(one.path or b'')}", ObjectID(one.sha or b"")) for one in found)
-        texts = ((path, repo.object_store[name]) for path, name in names)
-        read = [(path, read_release(blob.data)) for path, blob in texts if isinstance(blob, Blob)]
-        return [(path, record) for path, record in read if record is not None]
 
 
 def file_at(worktree: Worktree, tip: str, path: str) -> bytes | None:
@@ -189,60 +116,6 @@ def file_at(worktree: Worktree, tip: str, path: str) -> bytes | None:
     with opened(worktree) as repo:
         blob = blob_at(repo, tip, worktree.prefix + path)
         return data_of(repo, blob) if blob else None
-
-
-def released_by(worktree: Worktree, tip: str, path: str, branch: str, policy: ApprovalPolicy) -> str:
-    """Who let the record onto `branch` (short; the forge's under `forge`), if anybody. Raises UnsupportedRepository."""
-    with opened(worktree) as repo:
-        merge, origin = _follow(repo, tip, os.fsencode(worktree.prefix + path))
-        name = path.rpartition("/")[2][:26].upper()
-        if policy.require == "forge":
-            return str(person(merge.committer if merge else origin.committer))
-        # what was squashed may come here by a merge of something else
-        by = (_merger(merge, origin, name, branch, policy) if merge else None) or _committer(origin, name, policy)
-        return str(by or "")
-
-
-def _names(branches: Iterable[str], name: str) -> bool:
-    """Whether one of the branches proposes the record of that name (a ULID)."""
-    return any(end is not None and name.endswith(end) for end in map(rule_files.entry_end, branches))
-
-
-def _merger(merge: StoredCommit, origin: StoredCommit, name: str, branch: str, policy: ApprovalPolicy) -> Person | None:
-    message = merge.message.decode(errors="replace")
-    branches = rule_files.merged_branches(message, branch)
-    if branches is None:
-        branches = tuple(value for _, value in rule_files.trailers(origin.message.decode(errors="replace")))
-    by = person(merge.committer)
-    by = person(merge.author) if by.email in rule_files.FORGES else by
-    own = policy.distinct and by.same(person(origin.author))
-    return by if _names(branches, name) and not rule_files.made_by_agent(message) and not own else None
-
-
-def _committer(origin: StoredCommit, name: str, policy: ApprovalPolicy) -> Person | None:
-    """Who brought a record without a merge: another person than its author, by squash or rebase, or a forge."""
-    message = origin.message.decode(errors="replace")
-    by = person(origin.committer)
-    if by.email in rule_files.FORGES:  # a squashed pull request does not say who took it
-        return by if rule_files.names_pull_request(message) and not policy.distinct else None
-    named = _names((value for _, value in rule_files.trailers(message)), name)
-    return by if named and not rule_files.made_by_agent(message) and not by.same(person(origin.author)) else None
-
-
-def _follow(repo: Repo, tip: str, name: bytes) -> tuple[StoredCommit | None, StoredCommit]:
-    """The way of a file back to where it was made: the oldest merge that took it from a side, and the first commit."""
-    draft = Draft(repo)
-    at = read_commit(repo.object_store, ObjectID(tip.encode()))
-    here = draft.lookup(at.tree, name)
-    merge = None
-    while True:
-        known = [parent for parent in at.parents if parent in repo.object_store]  # else: a shallow clone
-        same = [parent for parent in known if draft.lookup(draft.tree_of(parent), name) == here]
-        if not same:
-            return merge, at
-        if same[0] != at.parents[0]:
-            merge = at
-        at = read_commit(repo.object_store, same[0])
 
 
 OWN_COMMITS: Final = 100  # So many commits of a proposal are looked at behind its merge

@@ -11,7 +11,7 @@ from dulwich.repo import Repo
 
 from ai_lessons.repository import proposal_files
 from ai_lessons.repository.approval.approval_branch import PROPOSALS, branch_of, proposal_refs
-from ai_lessons.repository.approval.rule_files import BATCH, is_release, report, trailers
+from ai_lessons.repository.approval.rule_files import BATCH, report, trailers
 from ai_lessons.repository.approval.rule_history import person
 from ai_lessons.repository.objects import Draft, StoredCommit, read_commit
 from ai_lessons.repository.proposal_files import Piece, Sides, main_path, owners, subject_of
@@ -62,11 +62,6 @@ class Waiting(NamedTuple):
     def is_rule(self) -> bool:
         """True where it decides about a rule."""
         return self.name.startswith(PROPOSALS)
-
-    @property
-    def is_release(self) -> bool:
-        """True where it decides about a release."""
-        return is_release(self.path)
 
     @property
     def remote(self) -> bool:

@@ -75,7 +75,7 @@ def propose(call: Call, paths: tuple[str, ...]) -> None:
         "list_pending",
         "",
         "notice pending",
-        "Proposals that wait for a person: rules, other entries, releases. None of them counts yet.",
+        "Proposals that wait for a person: rules and other entries. None of them counts yet.",
         reads=True,
     ),
 )

@@ -24,7 +24,7 @@ SEEN: Final = "proposals.jsonl"  # Every proposal of a rule that this clone has 
 NAMES: Final = "first-commits.json"
 
 PROPOSALS: Final = "rules/"  # Every proposal about a rule is a branch below this
-# Every other proposal is a branch below this: about a lesson, a doc, a script, or a record of a release
+# Every other proposal is a branch below this: about a lesson, a doc, a script
 OTHERS: Final = "proposals/"
 _REF: Final = re.compile(rf"refs/(?:heads|remotes/[^/]+)/((?:{PROPOSALS}|{OTHERS})\S+)")
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")

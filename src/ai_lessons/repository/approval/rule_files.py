@@ -14,7 +14,6 @@ from ai_lessons.knowledge.texts import decode
 
 APPROVALS: Final = ".ai-lessons/approvals/"
 REJECTED: Final = ".ai-lessons/rejected/"
-RELEASES: Final = ".ai-lessons/releases/"
 SIGNERS: Final = ".ai-lessons/allowed_signers"
 TEXT_LIMIT: Final = 1024 * 1024  # Bytes. A longer text is no rule: nobody could have read it before approving it
 _ULID: Final = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
@@ -40,11 +39,6 @@ def is_rule(path: str) -> bool:
 def is_watched(path: str) -> bool:
     """True for the other files that approval reads from the branch: settings, signed records, rejections, signers."""
     return path.startswith((APPROVALS, REJECTED, SIGNERS)) or path == CONFIG_PATH
-
-
-def is_release(path: str) -> bool:
-    """True for the record of a release. Verdicts on rules do not depend on them; they are proposed like entries."""
-    return path.startswith(RELEASES) and path.lower().endswith(MARKDOWN_SUFFIXES)
 
 
 def stated_id(data: bytes) -> str | None:
@@ -86,14 +80,14 @@ AGENT_TRAILER: Final = "Agent"
 # Committer addresses behind which a forge hides the person who pressed the button
 FORGES: Final = frozenset({"noreply@github.com", "noreply@gitlab.com"})
 _TAIL: Final = re.compile(r"rules/(?:r-)?([0-9a-hjkmnp-tv-z]{6,26})(?:-[^/]*)?", re.IGNORECASE)
-_OTHER_TAIL: Final = re.compile(r"proposals/(?:[lds]-|release-)?([0-9a-hjkmnp-tv-z]{6,26})(?:-[^/]*)?", re.IGNORECASE)
+_OTHER_TAIL: Final = re.compile(r"proposals/(?:[lds]-)?([0-9a-hjkmnp-tv-z]{6,26})(?:-[^/]*)?", re.IGNORECASE)
 _MERGE: Final = re.compile(
     r"Merge (remote-tracking )?branch(?:es)? ('[^']+'(?:(?:,| and) '[^']+')*)(?: of \S+)?(?: into '?([^' ]+)'?)?"
 )
 _GITHUB: Final = re.compile(r"Merge pull request #\d+ from [^/ ]+/(\S+)")
 _GITEA: Final = re.compile(r"Merge pull request '.*' \([#!]\d+\) from (?:[^: ]+:)?([^: ]+) into ([^: ]+)")
 _BITBUCKET: Final = re.compile(r"Merged in (\S+) \(pull request #\d+\)")
-_OURS: Final = re.compile(rf"(?:{APPROVE_SUBJECT}s?|{APPROVE} (?:lesson|doc|script|release)): .+")
+_OURS: Final = re.compile(rf"(?:{APPROVE_SUBJECT}s?|{APPROVE} (?:lesson|doc|script)): .+")
 _PULL_REQUEST: Final = re.compile(r".+ \([#!]\d+\)")
 _TRAILER: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]*): (.+)")
 
@@ -105,7 +99,7 @@ def rule_end(branch: str) -> str | None:
 
 
 def entry_end(branch: str) -> str | None:
-    """The same for a proposal about anything else (`proposals/L-8F3K2A-use-x`, `proposals/release-8F3K2A-…`)."""
+    """The same for a proposal about anything else (`proposals/L-8F3K2A-use-x`)."""
     found = _OTHER_TAIL.fullmatch(branch)
     return found[1].upper() if found else None
 
