@@ -1,9 +1,9 @@
 """Which questions get "nothing near": `python -m bench.nearness --data FOLDER [--work FOLDER]`.
 
 The questions of each judged set are put to its own documents, where they have an answer, and to those of every other
-set, where they have none but by chance. A question is lost if it is told that nothing is near and its answer is not
-among the nearest that are shown. With `--fit` the numbers of `index.nearness` are fitted anew, without each of the sets
-in turn, and judged on that one.
+set, where they have none but by chance. A question is lost if it is told that nothing is near and its answer, which
+would be among the results without that bar, is not shown. With `--fit` the numbers of `index.nearness` are fitted anew,
+without each of the sets in turn, and judged on that one.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from contextlib import closing
 from functools import partial
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
+from unittest import mock
 
 import numpy as np
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.index.ranking import Match
     from ai_lessons.knowledge.entries import Light
+    from ai_lessons.library.answers import Answer
     from ai_lessons.library.options import Options
 
     Floats = NDArray[np.float64]
@@ -100,11 +102,12 @@ def by_library(
     for chosen in ways:
         with Library(repo, chosen) as library:
             answers = {one: searching.search(library, Query(questions.queries[one], plain=True)) for one in asked}
-        weak = {one: answer for one, answer in answers.items() if answer.weak}
-        grades = questions.grades if own else {}
+            weak = {one: answer for one, answer in answers.items() if answer.weak}
+            with mock.patch.object(searching, "BAR", 0.0):
+                without = {one: searching.search(library, Query(questions.queries[one], plain=True)) for one in weak}
         lost = sum(
-            not any(grades.get(one, {}).get(document(stored, hit.entry.path), 0) > 0 for hit in answer.docs)
-            for one, answer in weak.items()
+            _holds(questions, stored, one, without[one]) and not _holds(questions, stored, one, weak[one])
+            for one in weak
         )
         row += [number(len(weak) / len(asked)), number(lost / len(asked)) if own else "-"]
         how = "" if chosen is ways[0] else ", by words alone"
@@ -114,6 +117,11 @@ def by_library(
             said = f"questions of {questions.name} held back from {stored.name}{how}"
             outcome.judge(Bar(said, len(weak) / len(asked), FOREIGN_BAR, "", at_least=True))
     return row
+
+
+def _holds(questions: corpora.Judged, stored: corpora.Judged, one: str, answer: Answer) -> bool:
+    grades = questions.grades.get(one, {})
+    return any(grades.get(document(stored, hit.entry.path), 0) > 0 for hit in answer.docs)
 
 
 def features(repo: Path, stored: corpora.Judged, questions: corpora.Judged, chosen: Options) -> list[Seen]:

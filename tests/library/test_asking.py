@@ -139,7 +139,7 @@ def test_passages_of_one_entry_are_one_result_with_the_best_of_them(world: World
 
 def test_text_of_somebody_is_no_syntax_when_context_is_asked_for(cellar: World) -> None:
     found = contexts.context(
-        cellar.library, ContextQuery(query='winemaking type:ignore "unheard of" project:a project:b')
+        cellar.library, ContextQuery(query='winemaking lesson kind:doc "unheard of" project:a project:b')
     )
     assert {light.title for light in found.lessons} == {"Lesson", "Other lesson"}
 

@@ -256,6 +256,16 @@ def test_nothing_stored_and_nothing_near_are_told_apart(world: World, embedder: 
     assert "none of the 2 entries stored here matches" in world.search("pomology", project="elsewhere").notes
 
 
+def test_by_words_alone_nothing_near_is_said_and_nothing_is_held_back(world: World) -> None:
+    for number in range(8):
+        world.write(f"notes/{number}.md", f"# Fruit {number}\n\nAbout pomology and grafting in orchards.\n")
+    answer = world.search("pomology of turbulent boundary layers about supersonic aerofoils")
+    assert answer.weak
+    assert len(answer.docs) == 8
+    assert any(note.startswith("nothing near; the nearest is D-") for note in answer.notes)
+    assert not world.search("grafting in orchards").weak
+
+
 def test_a_model_that_was_not_measured_hides_nothing(world: World, embedder: CountingEmbedder) -> None:
     world.write("notes/a.md", "# Apples\n\nAbout pomology, orchards and grafting.\n")
     assert world.found("turbulent boundary layers about supersonic aerofoils") == ["Apples"]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.opened import Library, Reading
 
-NEAREST = 5  # Results that are shown where none comes near the question
+NEAREST = 5  # Results that are shown where none comes near the question; words alone tell less, and all are shown
 CLOSE = 0.95  # Share of the best version's score from which on another version of a page is as good
 
 FAR, FEW = 0.15, 50
@@ -105,9 +105,8 @@ def find(parts: Reading, query: Query) -> Answer:
     weight = VECTOR_WEIGHT * (coverage if found.text and found.vectors else 1.0)
     matches = fuse(found.text, found.vectors, found.depth, weight, near.lead)
     matches = tuple(match._replace(score=match.score * near.chance) for match in matches)
-    # without a model words would have to tell for good, and they tell less
-    weak = near.chance < BAR and not phrases and not (done.missing and found.note)
-    room = query._replace(limit=min(query.limit, NEAREST)) if weak else query
+    weak = near.chance < BAR and not phrases
+    room = query._replace(limit=min(query.limit, NEAREST)) if weak and found.vectors else query
     shown = (*phrases, *names(query.text))
     hits = settled(parts, room, _hits(parts, with_room(room), shown, matches, versions, near.lights))
     told = [unheld, nothing_near(parts, hits) if weak or not hits else "", "" if hits else _what_there_is(parts, query)]
