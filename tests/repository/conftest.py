@@ -26,7 +26,9 @@ class Opened(Protocol):
 @pytest.fixture
 def opened() -> Opened:
     def make(path: Path, *, autocommit: bool | None = None) -> Store:
-        return Store(path, autocommit=autocommit, committing=Committer)
+        store = Store(path, committing=Committer)
+        store.autocommit = store.autocommit if autocommit is None else autocommit
+        return store
 
     return make
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import StorageFailed
-from ai_lessons.repository import locks
-from ai_lessons.repository.locks import held
+from ai_lessons.repository import journal
+from ai_lessons.repository.journal import held
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +49,7 @@ def lock(tmp_path: Path) -> Path:
 def busy(monkeypatch: pytest.MonkeyPatch, lock: Path, until: float) -> Other:
     lock.parent.mkdir()
     other = Other(lock, until)
-    monkeypatch.setattr(locks, "time", other)
+    monkeypatch.setattr(journal, "time", other)
     return other
 
 

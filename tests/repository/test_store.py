@@ -202,11 +202,3 @@ def test_an_empty_job_does_nothing(store: Store) -> None:
 def test_committing_a_missing_file_as_it_is_is_not_found(store: Store) -> None:
     with pytest.raises(NotFound):
         store.apply(Job("Adopt", [Change("missing.md", AS_IT_IS)]))
-
-
-def test_the_clock_of_the_store_dates_the_author(git_repo: Path, git: Git) -> None:
-    from ai_lessons.repository.commit import Committer
-
-    store = Store(git_repo, committing=Committer, clock=lambda: 1_700_000_000.5)
-    store.apply(add("a.md"))
-    assert git(git_repo, "log", "-1", "--format=%at %ct") == "1700000000 1700000000"

@@ -19,7 +19,7 @@ from ai_lessons.library.gate import checked, project_name
 from ai_lessons.library.lessons import LessonChange, is_firm, lesson, refuse_wrong
 from ai_lessons.library.reports import LessonDraft, Written
 from ai_lessons.repository.files import read_file, translated, write_file
-from ai_lessons.repository.locks import held
+from ai_lessons.repository.journal import held
 from ai_lessons.repository.store import Change, blob_id
 
 if TYPE_CHECKING:

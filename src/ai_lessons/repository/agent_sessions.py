@@ -52,10 +52,10 @@ class Session:
         """Remember what a file holds before an edit."""
         self.files.setdefault(str(file), [_held(file), ""])
 
-    def fresh(self, agent: str, names: Iterable[str], limit: int | None = None) -> tuple[str, ...]:
-        """Those of the names that this agent was not shown, at most `limit`; from now on they count as shown."""
+    def fresh(self, agent: str, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of the names that this agent was not shown; from now on they count as shown."""
         shown = self.shown.setdefault(agent, [])
-        new = [name for name in dict.fromkeys(names) if name not in shown][:limit]
+        new = [name for name in dict.fromkeys(names) if name not in shown]
         shown += new
         return tuple(new)
 
@@ -140,9 +140,9 @@ def recent(state_dir: Path) -> list[tuple[float, Session]]:
     return sorted(found, key=lambda one: -one[0])
 
 
-def clean_up(state_dir: Path, now: float | None = None) -> None:
+def clean_up(state_dir: Path) -> None:
     """Remove what is remembered of old sessions; never fails, because the next session tries again."""
-    old = (time.time() if now is None else now) - KEPT_SECONDS
+    old = time.time() - KEPT_SECONDS
     with suppress(OSError), os.scandir(state_dir / FOLDER) as entries:
         for entry in entries:
             with suppress(OSError):

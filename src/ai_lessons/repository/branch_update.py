@@ -16,8 +16,8 @@ from dulwich.objects import ObjectID
 from ai_lessons.errors import AiLessonsError, Conflict, NotFound, StorageFailed
 from ai_lessons.repository import files, git, worktree_status
 from ai_lessons.repository.files import held_back, translated, write_new
-from ai_lessons.repository.locks import held
-from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft, contains, opened
+from ai_lessons.repository.journal import held
+from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft, opened
 from ai_lessons.repository.worktree import checked_out_at, read_head, read_ref, read_settings
 from ai_lessons.repository.worktree_status import Here, checked_out, here
 
@@ -249,7 +249,7 @@ def recover(worktree: Worktree) -> None:
         if not mine:
             return
         head = read_head(worktree).commit
-        moved = head is not None and (tip == head or contains(worktree, repo, head, tip))
+        moved = head is not None and (tip == head or git.is_ancestor(worktree, tip, head))
         for path in rows:
             files.sweep(worktree.root, path)
         now = here(worktree, repo, {path: (old, old) for path, (old, _, _) in rows.items()}) if moved else {}

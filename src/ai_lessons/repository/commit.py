@@ -15,8 +15,7 @@ from dulwich.objects import ObjectID
 from ai_lessons.errors import AiLessonsError, Conflict, StorageFailed
 from ai_lessons.repository import branch_update, git, recover, worktree_status
 from ai_lessons.repository.files import translated
-from ai_lessons.repository.journal import BatchRecord
-from ai_lessons.repository.locks import held
+from ai_lessons.repository.journal import BatchRecord, held
 from ai_lessons.repository.objects import Draft, opened
 from ai_lessons.repository.store import Applied
 from ai_lessons.repository.worktree import read_head, read_settings
@@ -32,18 +31,7 @@ if TYPE_CHECKING:
     from ai_lessons.repository.worktree import Head, Worktree
     from ai_lessons.repository.worktree_status import OnDisk
 
-QUIET = 10.0  # Seconds without a commit before one after which there is time for it: it takes a second or two
-_LOOSE, _SAMPLE = 27, "17"  # So many loose objects in one of git's 256 folders are many, as `git gc --auto` judges it
-
-
-def due(worktree: Worktree, when: float) -> bool:
-    """Whether a commit made now (seconds since 1970) is the first for a while, and much lies about."""
-    with suppress(FileNotFoundError):
-        last = (worktree.git_dir / "logs" / "HEAD").stat().st_mtime
-        return when - last >= QUIET and len(os.listdir(f"{worktree.common_dir}/objects/{_SAMPLE}")) > _LOOSE
-    return False
-
-
+_LOOSE, _SAMPLE = 27, "objects/17"  # So many loose objects in one of 256 folders are many: so judges `git gc --auto`
 BATCH = 100  # Jobs that share one move of the branch
 QUEUE, SAVE_QUEUE = 0.3, 10.0  # Seconds to wait for a process of ours that commits: in passing, and to save
 TRIES, SAVE_TRIES = 0.1, 5.0  # Seconds to try again while index or branch are locked or move: in passing, and to save
@@ -202,15 +190,16 @@ class Committer:
         branch_update.recover(self._worktree)
         self._store.take_up_orphans()
         recover.returned(self._worktree, self._journal)
-        untidy, jobs = due(self._worktree, time.time()), self._journal.pending()
+        jobs = self._journal.pending()
         for start in range(0, len(jobs) or 1, BATCH):
             batch = jobs[start : start + BATCH]
             with opened(self._worktree) as repo:
                 attempt = partial(self._attempt, repo, batch, outcome)
                 branch_update.until_done(self._worktree, attempt, SAVE_TRIES if outcome.insist else TRIES)
-        if untidy and outcome.commits:
-            # never waited for nor ended: killed, it would leave git's lock on branches
-            git.leave_running(self._worktree, "gc", "--auto", "--quiet")
+        with suppress(FileNotFoundError):
+            if outcome.commits and len(os.listdir(self._worktree.common_dir / _SAMPLE)) > _LOOSE:
+                # never waited for nor ended: killed, it would leave git's lock on branches
+                git.leave_running(self._worktree, "gc", "--auto", "--quiet")
 
     def _attempt(self, repo: Repo, jobs: Sequence[Intent], outcome: _Outcome) -> bool | None:
         head, mark = read_head(self._worktree), worktree_status.index_mark(self._worktree)
@@ -232,7 +221,7 @@ class Committer:
 
     def _try(self, repo: Repo, head: Head, mark: str, jobs: Sequence[Intent], outcome: _Outcome) -> bool:
         """False if the branch or git's index is not as it was any more."""
-        draft, when = Draft(repo), int(self._store.now())
+        draft, when = Draft(repo), int(time.time())
         start = ObjectID(head.commit.encode()) if head.commit else None
         tree = draft.tree_of(start) if start else None
         file_modes = read_settings(self._worktree.common_dir / "config").get("core.filemode", "true") != "false"

@@ -165,6 +165,12 @@ def identity(worktree: Worktree, role: str = "COMMITTER") -> str | None:
     return done.text[: done.text.rindex(">") + 1]
 
 
+def is_ancestor(worktree: Worktree, one: str, other: str) -> bool:
+    """True if `other` is or has the commit `one`; False also where one of them is not there."""
+    # not by dulwich, which trusts the times of commits: a slow clock may hide an ancestor from it
+    return not run(worktree, "merge-base", "--is-ancestor", one, other).code
+
+
 def setting(worktree: Worktree, key: str, *, kind: str | None = None) -> str | None:
     """One setting with everything that applies here, None if unset; `kind` as in `git config --type`."""
     done = run(worktree, "config", *([f"--type={kind}"] if kind else []), "--get", key)

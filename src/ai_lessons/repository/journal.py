@@ -1,22 +1,24 @@
-"""Jobs that wait for a commit, one file each: a line of JSON, then the bytes; and the commits that others got."""
+"""Jobs that wait for a commit, one file each (a line of JSON, then the bytes), their commits, and our own locks."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import time
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.repository.files import status_of, translated, write_new
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 _WRITING, _READY, _DAMAGED, _SWEPT = ".writing", ".json", ".damaged", ".swept"
 _NONSENSE = (ValueError, KeyError, TypeError, RecursionError)  # Raised by a note that was damaged
 KEPT = 30 * 86_400.0  # Seconds for which the bytes of a file that was swept away are kept
+_STEPS = (0.0005, 0.005)  # Seconds between tries, first and last: the lock is held for a few milliseconds
 KEEP_RECORDS = 200  # Batches whose outcome is remembered
 
 
@@ -216,3 +218,28 @@ def _listed(folder: Path, suffix: str) -> list[str]:
         except FileNotFoundError:
             return []
     return sorted(name.removesuffix(suffix) for name in names if name.endswith(suffix))
+
+
+@contextmanager
+def held(path: Path, *, patience: float, give_up: Callable[[], bool] | None = None) -> Iterator[bool]:
+    """Hold the lock, which ends with its holder; yields False after `patience` seconds, or if `give_up` says so."""
+    with ExitStack() as closing:
+        with translated(str(path), writing=True):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            closing.callback(os.close, fd)
+            mine = _locked(fd, patience, give_up)
+        yield mine
+
+
+def _locked(fd: int, patience: float, give_up: Callable[[], bool] | None) -> bool:
+    step, last = _STEPS
+    end = time.monotonic() + patience
+    while True:
+        with suppress(BlockingIOError):
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        if time.monotonic() >= end or (give_up and give_up()):
+            return False
+        time.sleep(step)
+        step = min(last, step * 1.3)

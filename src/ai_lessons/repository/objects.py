@@ -19,7 +19,6 @@ from dulwich.pack import write_pack_index_v2, write_pack_objects
 from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
 
 from ai_lessons.errors import Conflict, UnsupportedRepository
-from ai_lessons.repository import git
 from ai_lessons.repository.files import translated, write_all
 
 if TYPE_CHECKING:
@@ -109,15 +108,6 @@ def data_of(repo: Repo, blob: str) -> bytes:
     """The bytes of a blob."""
     found = repo.object_store[ObjectID(blob.encode())]
     return found.data if isinstance(found, Blob) else b""
-
-
-def contains(worktree: Worktree, repo: Repo, tip: str, commit: str) -> bool:
-    """True if `commit` is `tip` or one of its ancestors; False also where it is not there at all."""
-    name = ObjectID(commit.encode())
-    if name not in repo.object_store:
-        return False
-    # not by dulwich, which trusts the times of commits: a slow clock may hide an ancestor from it
-    return not git.run(worktree, "merge-base", "--is-ancestor", commit, tip).code
 
 
 class Draft:

@@ -92,7 +92,7 @@ class _Author:
 
     def __init__(self, store: Store) -> None:
         self._store, self._people = store, People(store.worktree)
-        self.who = signature(self._people, store.now())
+        self.who = signature(self._people, time.time())
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from dulwich.objects import Commit, ObjectID
 from ai_lessons.errors import AiLessonsError, Conflict
 from ai_lessons.repository import files, git
 from ai_lessons.repository.journal import Intent, Journal, Noted
-from ai_lessons.repository.objects import Draft, contains
+from ai_lessons.repository.objects import Draft
 from ai_lessons.repository.store import blob_id
 from ai_lessons.repository.worktree_status import checked_out
 
@@ -66,7 +66,7 @@ def dropped(worktree: Worktree, repo: Repo, head: str) -> list[Intent]:
     """Note what our commits wrote and no branch nor the disk has (as after `git stash`). Under the commit lock."""
     found, draft, journal = [], Draft(repo), Journal(worktree.state_dir)
     for record in islice(journal.records(), LOOKED_AT):
-        if not record.head or contains(worktree, repo, head, record.head):
+        if not record.head or git.is_ancestor(worktree, record.head, head):
             break  # older batches are below it
         refs = git.run(worktree, "for-each-ref", "--count=1", f"--contains={record.head}")
         if not refs.code and not refs.out:

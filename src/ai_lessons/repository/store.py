@@ -16,8 +16,7 @@ from ai_lessons.knowledge.layout import check_path
 from ai_lessons.repository import files
 from ai_lessons.repository.files import READ_LIMIT, Row, Staging
 from ai_lessons.repository.folders import OpenFolders
-from ai_lessons.repository.journal import Intent, Journal, Noted, new_name
-from ai_lessons.repository.locks import held
+from ai_lessons.repository.journal import Intent, Journal, Noted, held, new_name
 from ai_lessons.repository.worktree import TRUE, Head, locate, read_head, read_settings, refuse_layout
 
 if TYPE_CHECKING:
@@ -95,33 +94,21 @@ class Applied(NamedTuple):
 class Store:
     """The files of one knowledge repository, for several threads and processes at once. Knows nothing of entries."""
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        autocommit: bool | None = None,
-        committing: Callable[[Store], Committer] | None = None,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        """The repository at exactly `path`; `autocommit` None: unless in a bigger one. Raises as `worktree.locate`."""
+    def __init__(self, path: Path, *, committing: Callable[[Store], Committer] | None = None) -> None:
+        """The repository at exactly `path`; without `committing` its jobs wait. Raises as `worktree.locate`."""
         self.worktree = worktree = locate(path)
         self.root, self.prefix, self.git_dir = worktree.root, worktree.prefix, worktree.git_dir
         self.state_dir = worktree.state_dir
         self.is_folder_of_bigger_repo = bool(worktree.prefix)
         self.journal = Journal(self.state_dir)
-        self.autocommit = self.commits(None) if autocommit is None else autocommit
+        self.autocommit = self.commits(None)
         self._connect = committing
-        self._clock = clock
 
     def commits(self, stated: bool | None) -> bool:
         """Whether every job is committed, where the repository's settings say `stated`: they bind no bigger one."""
         if self.is_folder_of_bigger_repo:
             return read_settings(self.worktree.common_dir / "config").get(AUTOCOMMIT, "").lower() in TRUE
         return stated is not False
-
-    def now(self) -> float:
-        """Seconds since 1970 by the store's clock."""
-        return self._clock()
 
     def head(self) -> Head:
         """The branch that is checked out, and its commit."""
@@ -170,7 +157,7 @@ class Store:
             with self.writing():
                 self._take_up_orphans()
                 self._check(job)
-                intent = _intent(job, self.now(), self.head().commit if self.autocommit else None)
+                intent = _intent(job, time.time(), self.head().commit if self.autocommit else None)
                 written = [change.data for change in job.changes if isinstance(change.data, bytes)]
                 self.journal.begin(intent, b"".join(written) if self.autocommit else b"")
                 try:

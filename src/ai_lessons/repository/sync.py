@@ -22,7 +22,6 @@ from ai_lessons.repository.sync_bring import (
     branch,
     bring,
     count,
-    is_ancestor,
     torn_now,
     where,
 )
@@ -136,7 +135,7 @@ def _push(store: Store, network: Network, so_far: Synced, own: Sequence[Push]) -
 def _keep(store: Store, network: Network, so_far: Synced, brought: Brought, own: Sequence[Push]) -> Synced:
     """Keep our side of a conflict on a branch of its own, here and where others see it."""
     head = brought.head or ""
-    who = signature(People(store.worktree), store.now())
+    who = signature(People(store.worktree), time.time())
     name = keep(store.worktree, head, brought.torn, who)
     there = read_ref(store.worktree, f"refs/remotes/{so_far.place.remote}/{name}")
     wishes = [*([] if there == head else [Push(head, HEADS + name)]), *own]
@@ -163,9 +162,9 @@ def _own_proposals(store: Store, remote: str, own: Mapping[str, str]) -> tuple[l
     wishes, notes = [], []
     for name, commit in own.items():
         there = read_ref(store.worktree, f"refs/remotes/{remote}/{name}")
-        if there is None or (there != commit and is_ancestor(store.worktree, there, commit)):
+        if there is None or (there != commit and git.is_ancestor(store.worktree, there, commit)):
             wishes.append(Push(commit, HEADS + name))
-        elif there != commit and not is_ancestor(store.worktree, commit, there):
+        elif there != commit and not git.is_ancestor(store.worktree, commit, there):
             notes.append(f"{name} says something else here than on {remote}")
         elif there != commit and not checked_out_at(store.worktree, HEADS + name):
             git.run(store.worktree, "update-ref", "-m", "sync", HEADS + name, there, commit)
@@ -178,7 +177,7 @@ def _clear(store: Store, network: Network, place: RemoteBranch) -> tuple[str, ..
     mine = {
         name: commit
         for name, commit in kept(store.worktree).items()
-        if tip and is_ancestor(store.worktree, commit, tip)
+        if tip and git.is_ancestor(store.worktree, commit, tip)
     }
     there = kept(store.worktree, place.remote)
     wishes = [Push("", HEADS + name) for name, commit in mine.items() if there.get(name) == commit]
@@ -193,7 +192,7 @@ def keep(worktree: Worktree, head: str, torn: Sequence[Torn], who: CommitSignatu
     for name, commit in kept(worktree).items():
         if commit == head:
             return name
-        if is_ancestor(worktree, commit, head) and not checked_out_at(worktree, HEADS + name):
+        if git.is_ancestor(worktree, commit, head) and not checked_out_at(worktree, HEADS + name):
             branch_update.point(worktree, HEADS + name, commit, head, who.log(_KEEP))
             return name
     stamp = datetime.fromtimestamp(who.when, UTC).strftime("%Y%m%dT%H%M%SZ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -37,12 +38,6 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.sync_merge import ConflictChoice, MergePlan, Torn
-    from ai_lessons.repository.worktree import Worktree
-
-
-def is_ancestor(worktree: Worktree, one: str, other: str) -> bool:
-    """True if `other` has the commit `one`."""
-    return git.run(worktree, "merge-base", "--is-ancestor", one, other).code == 0
 
 
 MERGE_SECONDS: Final = 600.0
@@ -97,10 +92,10 @@ def bring(store: Store, place: RemoteBranch) -> Brought:
     with committing(store), store.writing():
         branch(store)
         head, tip = store.head().commit, read_ref(store.worktree, place.tracking)
-        if tip is None or tip == head or (head and is_ancestor(store.worktree, tip, head)):
+        if tip is None or tip == head or (head and git.is_ancestor(store.worktree, tip, head)):
             return Brought(head)
         decisions = Decisions(store.state_dir)
-        if head is None or is_ancestor(store.worktree, head, tip):
+        if head is None or git.is_ancestor(store.worktree, head, tip):
             target, merged = tip, tuple[str, ...]()
         else:
             with opened(store.worktree) as repo:
@@ -125,7 +120,12 @@ def torn_now(store: Store, place: RemoteBranch) -> tuple[TornEntry, ...]:
 def _torn(store: Store, place: RemoteBranch) -> Iterator[tuple[Repo, tuple[Torn, ...]]]:
     head, tip = store.head().commit, read_ref(store.worktree, place.tracking)
     with opened(store.worktree) as repo:
-        if not head or not tip or is_ancestor(store.worktree, tip, head) or is_ancestor(store.worktree, head, tip):
+        if (
+            not head
+            or not tip
+            or git.is_ancestor(store.worktree, tip, head)
+            or git.is_ancestor(store.worktree, head, tip)
+        ):
             yield repo, ()
         else:
             yield repo, _plan(store, repo, Draft(repo), place, head, tip, Decisions(store.state_dir)).torn
@@ -210,7 +210,7 @@ def _bases(store: Store, one: str, other: str) -> list[ObjectID]:
 def _commit(store: Store, draft: Draft, tree: ObjectID, sides: tuple[str, str], place: RemoteBranch) -> str:
     """The merge commit, with a message that says to those who judge approvals what it is, and no more."""
     people = People(store.worktree)
-    who = signature(people, store.now())
+    who = signature(people, time.time())
     # always with its destination: without one it would speak of the approval branch, wherever it was made
     job = intent(f"Merge remote-tracking branch '{place.name}' into {branch(store)}\n", who.when)
     parents = [ObjectID(side.encode()) for side in sides]

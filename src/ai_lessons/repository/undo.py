@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ai_lessons.repository.store import Store
 
 TRAILER: Final = "Undoes"
-RESTORES: Final = "Restores"
 LOOKED_AT: Final = 10_000  # Commits, newest first, among which the last jobs are looked for
 _OURS: Final = frozenset({"Entry", "Agent", "Session"})
 
@@ -80,7 +79,7 @@ def _jobs(store: Store, repo: Repo) -> Iterator[StoredCommit]:
                 f"the last thing you did is a decision ({subject}), and decisions are not undone",
                 hint="what was approved can be removed again, a rule by a proposal: ai-lessons contribute delete ID",
             )
-        if name in undone or keys & {TRAILER, RESTORES} or len(commit.parents) > 1:
+        if name in undone or TRAILER in keys or len(commit.parents) > 1:
             continue
         if name in remembered or (mine and keys & _OURS):
             yield read_commit(repo.object_store, ObjectID(name.encode()))

@@ -56,24 +56,35 @@ class Here(NamedTuple):
 def here(worktree: Worktree, repo: Repo, before: Mapping[str, tuple[str | None, str | None]]) -> dict[str, Here]:
     """What is at the paths of `before`, with the blobs before and after a change. Raises Conflict: of git's index."""
     index = staged(worktree, [worktree.prefix + path for path in before])
-    contents: dict[str, bytes] = {}
-    odd: set[str] = set()
-    for path in before:
-        try:
-            contents[path] = files.read_file(worktree.root, path)[0]
-        except NotFound:
-            continue
-        except (Refused, InvalidEntry):
-            odd.add(path)  # a link, a folder, something huge: the user's, and not to be touched
-    found = {path: blob.decode() for path, blob in blobs(worktree, Draft(repo), contents).items()}
+    read, faults = _read(worktree, before)
+    for fault in faults.values():
+        if not isinstance(fault, (Refused, InvalidEntry)):  # a link, a folder: the user's, and not to be touched
+            raise fault
+    found = blobs(worktree, Draft(repo), {path: data for path, (data, _) in read.items()})
     made = {}
     for path, (old, new) in before.items():
         mode, blob = index.get(worktree.prefix + path, (None, None))
         if blob == new:
             blob = old  # the user has staged just what comes: nothing of theirs is lost by it
         plain = mode if mode is None or stat.S_ISREG(mode) else EXECUTABLE
-        made[path] = Here(old, found.get(path), contents.get(path), blob, plain, path in odd)
+        there, data = (found[path].decode(), read[path][0]) if path in read else (None, None)
+        made[path] = Here(old, there, data, blob, plain, path in faults)
     return made
+
+
+def _read(
+    worktree: Worktree, paths: Iterable[str]
+) -> tuple[dict[str, tuple[bytes, os.stat_result]], dict[str, AiLessonsError]]:
+    """The plain files at these paths, and why something else cannot be read; where nothing is, in neither."""
+    found, faults = {}, {}
+    for path in paths:
+        try:
+            found[path] = files.read_file(worktree.root, path, sys.maxsize - 1)
+        except NotFound:
+            continue
+        except AiLessonsError as error:
+            faults[path] = error
+    return found, faults
 
 
 class OnDisk(NamedTuple):
@@ -93,32 +104,20 @@ class OnDisk(NamedTuple):
 
 def look(worktree: Worktree, draft: Draft, jobs: Sequence[Intent], *, file_modes: bool) -> OnDisk:
     """Read every path of the jobs once and make its blob. `file_modes` False: the job decides what is executable."""
-    read: dict[str, tuple[bytes, os.stat_result, Noted]] = {}
-    gone: set[str] = set()
-    unreadable: dict[str, str] = {}
-    for noted in (noted for job in jobs for noted in job.paths):
-        if noted.path in read or noted.path in gone:
-            continue
-        try:
-            data, status = files.read_file(worktree.root, noted.path, sys.maxsize - 1)
-        except NotFound:
-            gone.add(noted.path)
-        except Refused:
-            continue  # a link took its place
-        except AiLessonsError as error:
-            there = files.status_of(worktree.root, noted.path)
-            if there is None or stat.S_ISREG(there.st_mode):
-                unreadable[noted.path] = error.message
-        else:
-            read[noted.path] = (data, status, noted)
-    found = blobs(worktree, draft, {path: data for path, (data, _, _) in read.items()})
+    noted = {one.path: one for job in reversed(jobs) for one in reversed(job.paths)}
+    read, faults = _read(worktree, noted)
+    found = blobs(worktree, draft, {path: data for path, (data, _) in read.items()})
     now = time.time()
-    filling = any(len(data) < (noted.size or 0) and now - s.st_mtime < HALF_WRITTEN for data, s, noted in read.values())
+    filling = any(
+        len(data) < (noted[path].size or 0) and now - status.st_mtime < HALF_WRITTEN
+        for path, (data, status) in read.items()
+    )
     tracked = {
-        path: (EXECUTABLE if (s.st_mode & 0o100 if file_modes else noted.executable) else PLAIN, found[path])
-        for path, (_, s, noted) in read.items()
+        path: (EXECUTABLE if (s.st_mode & 0o100 if file_modes else noted[path].executable) else PLAIN, found[path])
+        for path, (_, s) in read.items()
     }
-    return OnDisk(tracked, frozenset(gone), unreadable, filling)
+    odd = {path: fault.message for path, fault in faults.items() if not isinstance(fault, (Refused, InvalidEntry))}
+    return OnDisk(tracked, frozenset(noted.keys() - read.keys() - faults.keys()), odd, filling)
 
 
 def blobs(worktree: Worktree, draft: Draft, contents: Mapping[str, bytes]) -> dict[str, ObjectID]:
