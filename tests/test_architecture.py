@@ -47,7 +47,7 @@ HOMES = {
     "jinja2": {"doors/look/pages.py"},
     "markupsafe": {"doors/look/pages.py"},
     "nh3": {"doors/look/pages.py"},
-    "packaging": {"knowledge/manifests.py", "knowledge/version_sets.py"},
+    "packaging": {"knowledge/manifests.py", "knowledge/versions.py"},
 }
 """Slow package: the modules that may import it at their top. `type: ignore`d or typing-only imports count too."""
 

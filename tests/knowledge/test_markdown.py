@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.knowledge import yaml_tree
-from ai_lessons.knowledge.markdown import edit, parse, render
+from ai_lessons.knowledge.markdown import REMOVE, edit, parse, render
 from ai_lessons.knowledge.texts import decode, split
-from ai_lessons.knowledge.yaml_edit import REMOVE
 
 LESSON = """\
 ---
@@ -437,14 +436,14 @@ def test_windows_line_ends_and_byte_order_mark_stay() -> None:
 @pytest.mark.parametrize(
     ("before", "changes", "after"),
     [
-        ("a: 1 # c\n", {"a": "x\nw"}, "a: |- # c\n  x\n  w\n"),
-        ("a: 1 # c\n", {"a": ["x", "w"]}, "a: # c\n  - x\n  - w\n"),
-        ("a: | # c\n  x\n\nb: 1\n", {"a": "w"}, "a: w # c\n\nb: 1\n"),
+        ("a: 1 # c\n", {"a": "x\nw"}, "a: |-\n  x\n  w\n"),
+        ("a: 1 # c\n", {"a": ["x", "w"]}, "a:\n  - x\n  - w\n"),
+        ("a: | # c\n  x\n\nb: 1\n", {"a": "w"}, "a: w\n\nb: 1\n"),
         ("a: |\n  x\n\n\nb: 1\n", {"a": "w\nz\n"}, "a: |\n  w\n  z\n\n\nb: 1\n"),
         ("a: |+\n  x\n\nb: 1\n", {"a": "w"}, "a: w\nb: 1\n"),
-        ("a:   # none yet\nb: 1\n", {"a": ["x"]}, "a:   # none yet\n  - x\nb: 1\n"),
+        ("a:   # none yet\nb: 1\n", {"a": ["x"]}, "a:\n  - x\nb: 1\n"),
         ("a:\nb: 1\n", {"a": "x"}, "a: x\nb: 1\n"),
-        ("a: # c\n  - x # d\n# e\nb: 1\n", {"a": "w"}, "a: w # c\n# e\nb: 1\n"),
+        ("a: # c\n  - x # d\n# e\nb: 1\n", {"a": "w"}, "a: w\n# e\nb: 1\n"),
         ("a: # c\n  - x # d\n# e\nb: 1\n", {"a": REMOVE}, "# e\nb: 1\n"),
         ("a: [x, y, z]\n", {"a": ["x"]}, "a: [x]\n"),
         ("a: [x, w, z]\n", {"a": ["w", "z"]}, "a: [w, z]\n"),

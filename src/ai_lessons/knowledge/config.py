@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons.errors import InvalidEntry, Problem, UnsupportedRepository, UsageError
 from ai_lessons.knowledge.governance import GROUP, VALUES, Policies
 from ai_lessons.knowledge.layout import CONFIG_PATH
-from ai_lessons.knowledge.markdown import parse_mapping
+from ai_lessons.knowledge.markdown import REMOVE, edit_mapping, parse_mapping
 from ai_lessons.knowledge.texts import BOM
-from ai_lessons.knowledge.yaml_edit import REMOVE, edit_mapping
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

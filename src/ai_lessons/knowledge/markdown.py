@@ -1,20 +1,32 @@
-"""Markdown with frontmatter: text to fields and body, and changes that leave the rest alone."""
+"""Markdown with frontmatter: text to fields and body, and changes that leave all other keys as they are written.
+
+A change replaces what stands behind a key where both fit on one line, the items of a list that are not there already,
+or else the lines of the key.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import frontmatter
-from frontmatter.default_handlers import YAMLHandler
-
-from ai_lessons.errors import InvalidEntry
+from ai_lessons.errors import InvalidEntry, Problem
 from ai_lessons.knowledge.texts import cut, split
-from ai_lessons.knowledge.yaml_edit import edit_mapping
-from ai_lessons.knowledge.yaml_text import mapping_lines
-from ai_lessons.knowledge.yaml_tree import compose
+from ai_lessons.knowledge.yaml_text import (
+    SORTED_KEYS,
+    entry_lines,
+    flow,
+    head_and_lines,
+    item_lines,
+    mapping_lines,
+    normal,
+    rank,
+    same,
+)  # fmt: skip
+from ai_lessons.knowledge.yaml_tree import BLOCK_SCALARS, Node, compose
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 
 class Document(NamedTuple):
@@ -51,18 +63,9 @@ def key_lines(text: str) -> dict[str, int]:
     return {key.value: matter.count("\n", 0, key.start) + 2 for key in (root.keys if root else None) or ()}
 
 
-class _Handler(YAMLHandler):
-    """python-frontmatter with our way to write: fixed order, and a body that is not trimmed."""
-
-    def format(self, post: frontmatter.Post, **_kwargs: object) -> str:
-        return "".join(f"{line}\n" for line in ("---", *mapping_lines(post.metadata), "---")) + post.content
-
-
 def render(fields: Mapping[str, Any], body: str) -> str:
     """The text of a new file, LF, keys in the fixed order. Never for a file that a person may have written."""
-    post = frontmatter.Post(body)
-    post.metadata = dict(fields)
-    return str(frontmatter.dumps(post, handler=_Handler()))
+    return "".join(f"{line}\n" for line in ("---", *mapping_lines(fields), "---")) + body
 
 
 def edit(text: str, changes: Mapping[str, Any], body: str | None = None) -> str:
@@ -83,3 +86,177 @@ def edit(text: str, changes: Mapping[str, Any], body: str | None = None) -> str:
     if new_body and not closing.endswith("\n"):
         closing += newline
     return opening + changed + closing + new_body
+
+
+# --- changes of YAML text ---
+
+REMOVE: Final[Any] = object()  # as a value in the changes of `edit_mapping`: take the key away
+
+Splice = tuple[int, int, str]  # Replace text[start:end] by a string
+_BLANK = re.compile(r"(?:[ \t]*\r?\n)+")
+
+
+def line_start(text: str, position: int) -> int:
+    """Start of the line that holds `position`."""
+    return text.rfind("\n", 0, position) + 1
+
+
+def line_end(text: str, position: int) -> int:
+    """Start of the line after the one that holds `position`."""
+    return text.find("\n", position) + 1 or len(text)
+
+
+def _merged(old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
+    """The items of `new` in the order of `old`; additions stand before the first greater item."""
+    wanted = {_identity(item): item for item in reversed(new)}
+    result = [item for item in old if _identity(item) in wanted]
+    for item in result:
+        wanted.pop(_identity(item), None)
+    for name, item in sorted(wanted.items()):
+        result.insert(next((n for n, other in enumerate(result) if _identity(other) > name), len(result)), item)
+    return result
+
+
+def _identity(item: Any) -> str:
+    return item if isinstance(item, str) else json.dumps(item, sort_keys=True, default=str)
+
+
+def edit_mapping(
+    matter: str, changes: Mapping[str, Any], newline: str = "\n", *, first_line: int = 1, nesting: int = 1
+) -> str:
+    """The same YAML text with some keys changed, see `markdown.edit`. Its last line must have its line end.
+
+    `nesting`: how many dots of a key may lead below mappings; a key that has dots of its own is meant itself.
+    """
+    root = compose(matter, "", first_line)
+    for name, value in changes.items():
+        way = [name] if root is not None and root.find(name) >= 0 else name.split(".", nesting)
+        for keys, target in _steps(root, way, value):
+            matter = _change(matter, root, keys, target, newline, first_line)
+            root = compose(matter, "", first_line)
+    return matter
+
+
+def _steps(node: Node | None, keys: list[str], value: Any) -> list[tuple[list[str], Any]]:
+    """The single changes that give the key its value; none if it has it."""
+    old = _at(node, keys)
+    if value is REMOVE:
+        return [(keys, REMOVE)] if old is not None else []
+    value = normal(value)
+    if keys[-1] in SORTED_KEYS and isinstance(value, list):
+        before = old.plain() if old is not None else []
+        value = _merged(before if isinstance(before, list) else [], value)
+    if old is None:  # set the first key that is missing, or is no mapping, to a mapping of the rest
+        while len(keys) > 1 and not ((above := _at(node, keys[:-1])) and above.is_mapping):
+            keys, value = keys[:-1], {keys[-1]: value}
+        return [(keys, value)]
+    if same(old.plain(), value):
+        return []
+    if isinstance(value, dict) and value and old.is_mapping and old.items:
+        gone: dict[str, Any] = {key.value: REMOVE for key in old.keys or () if key.value not in value}
+        return [step for key, item in {**value, **gone}.items() for step in _steps(node, [*keys, key], item)]
+    return [(keys, value)]
+
+
+def _at(node: Node | None, keys: list[str]) -> Node | None:
+    for key in keys:
+        if node is None or (place := node.find(key)) < 0 or node.items is None:
+            return None
+        node = node.items[place]
+    return node
+
+
+def _change(matter: str, root: Node | None, keys: list[str], value: Any, newline: str, first_line: int) -> str:
+    """One change of one key: the finest cut whose result reads back as meant."""
+    above = _at(root, keys[:-1])
+    if value is REMOVE and len(keys) > 1 and above is not None and len(above.keys or ()) == 1:
+        keys = keys[:-1]  # a mapping that lost its last key would read as null
+    expected = _expected(root.plain() if root else {}, keys, value)
+    for start, end, new in _cuts(matter, root, keys, value, newline):
+        result = matter[:start] + new + matter[end:]
+        if reads_as(result, expected):
+            return result
+    line = matter.count("\n", 0, found.start) + first_line if (found := _at(root, keys)) else first_line
+    message = f"key {'.'.join(keys)!r} is written so that it cannot be changed alone"
+    raise InvalidEntry([Problem("", message, line)], hint="change it in an editor")
+
+
+def _cuts(matter: str, root: Node | None, keys: list[str], value: Any, newline: str) -> Iterator[Splice]:
+    """Ways to make the change, finest first."""
+    for count in range(len(keys)):
+        above = _at(root, keys[:count])
+        if above is not None and above.is_flow and above.is_mapping:
+            if "#" not in matter[above.start : above.end]:
+                yield above.start, above.end, flow(_expected(above.plain(), keys[count:], value))
+            return
+    parent = _at(root, keys[:-1]) or Node(len(matter), len(matter), keys=[], items=[])
+    at = parent.find(keys[-1])
+    if at < 0:
+        yield _insertion(matter, parent, keys[-1], value, newline)
+        return
+    key, old = (parent.keys or [])[at], (parent.items or [])[at]
+    start, end = line_start(matter, key.start), line_end(matter, old.end)
+    if value is REMOVE:
+        yield start, end, ""
+        if blank := _BLANK.match(matter, end):  # which a `|+` above would take for its own
+            yield start, blank.end(), ""
+        return
+    if old.is_flow and "#" in matter[old.start : old.end]:
+        return
+    head, below = head_and_lines(key.value, value, key.start - start)
+    if old.is_flow and isinstance(value, list | dict):
+        head, below = flow(value), []
+    if not (below or old.is_block or old.style in BLOCK_SCALARS):
+        empty = old.start == old.end and matter[old.start - 1 : old.start] == ":"
+        yield old.start, old.end, f" {head}" if empty else head
+    if isinstance(value, list) and value and old.is_block and not old.is_mapping:
+        yield _changed_items(matter, old, value, newline)
+    yield start, end, _joined(entry_lines(key.value, value, key.start - start), newline)
+
+
+def _insertion(matter: str, mapping: Node, key: str, value: Any, newline: str) -> Splice:
+    """A new key behind the nearest earlier known key; unknown ones at the end, the earliest at the top."""
+    keys, items = mapping.keys or [], mapping.items or []
+    place = len(keys)
+    if (own := rank(key)) < rank(""):
+        earlier = [(rank(other.value), n + 1) for n, other in enumerate(keys) if rank(other.value) < own]
+        place = max(earlier, default=(0, 0))[1]
+    first = line_start(matter, keys[0].start) if keys else mapping.end
+    position = line_end(matter, items[place - 1].end) if place else first
+    return position, position, _joined(entry_lines(key, value, keys[0].start - first if keys else 0), newline)
+
+
+def _changed_items(matter: str, old: Node, value: Sequence[Any], newline: str) -> Splice:
+    """A block list with these items: what it has already as it is written, with the comments above."""
+    start = at = line_start(matter, old.start)
+    written: dict[str, str] = {}
+    for item in old.items or ():
+        end = line_end(matter, item.end)
+        written[_identity(item.plain())] = matter[at:end]
+        at = end
+    new = (written.get(_identity(one)) or _joined(item_lines(one, old.start - start), newline) for one in value)
+    return start, at, "".join(new)
+
+
+def _joined(lines: Sequence[str], newline: str) -> str:
+    return "".join(line + newline for line in lines)
+
+
+def _expected(fields: dict[str, Any], keys: list[str], value: Any) -> dict[str, Any]:
+    """The fields as they must read after the change."""
+    head, *rest = keys
+    if rest:
+        old = fields.get(head)
+        value = _expected(old if isinstance(old, dict) else {}, rest, value)
+    if value is REMOVE:
+        return {key: item for key, item in fields.items() if key != head}
+    return {**fields, head: value}
+
+
+def reads_as(matter: str, expected: Mapping[str, Any], shown: Callable[[Any], Any] = dict) -> bool:
+    """Whether the text reads as these fields, both as they are `shown`."""
+    try:
+        root = compose(matter)
+    except InvalidEntry:
+        return False
+    return same(shown(root.plain() if root else {}), shown(expected))

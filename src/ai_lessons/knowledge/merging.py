@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.layout import CONFIG_PATH, is_markdown, place
-from ai_lessons.knowledge.markdown import parse
+from ai_lessons.knowledge.markdown import REMOVE, edit_mapping, line_end, parse, reads_as
 from ai_lessons.knowledge.texts import cut, decode
-from ai_lessons.knowledge.yaml_edit import REMOVE, edit_mapping, line_end, reads_as
 from ai_lessons.knowledge.yaml_text import SORTED_KEYS, same
 from ai_lessons.knowledge.yaml_tree import compose
 

@@ -12,9 +12,9 @@ from ai_lessons.knowledge.agent_rules import matter_of, sections
 from ai_lessons.knowledge.bundle import Bundle, Item, made_id, moment, one_line
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Relation, stated_id
 from ai_lessons.knowledge.frontmatter import read_entry
+from ai_lessons.knowledge.markdown import REMOVE
 from ai_lessons.knowledge.origins import project_of
 from ai_lessons.knowledge.texts import decode, split
-from ai_lessons.knowledge.yaml_edit import REMOVE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,7 @@ from ai_lessons import library
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.knowledge import frontmatter, layout, markdown, origins
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Kind, Pattern, Relation
-from ai_lessons.knowledge.yaml_edit import REMOVE
+from ai_lessons.knowledge.markdown import REMOVE
 from ai_lessons.learning.events import CONTRADICTED, OBSERVED, OUTCOMES, Event
 from ai_lessons.learning.fold import ABLATION, ASSESSMENT, NOTHING, curiosity, learned
 from ai_lessons.library import secret_scan, statements

@@ -15,8 +15,7 @@ from ai_lessons.index.model_sources import download_commands
 from ai_lessons.knowledge import frontmatter, layout, manifests, markdown
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.manifests import Manifest, normal
-from ai_lessons.knowledge.version_sets import IN_USE
-from ai_lessons.knowledge.versions import newest_first
+from ai_lessons.knowledge.versions import IN_USE, newest_first
 from ai_lessons.library.gate import checked
 from ai_lessons.library.reports import Imported, Refreshed, Stale
 from ai_lessons.repository import code_repository, outside, packages

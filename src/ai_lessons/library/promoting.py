@@ -15,8 +15,8 @@ from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Link, Rela
 from ai_lessons.knowledge.evaluation import plain, render, ties
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.governance import RELEASED, PolicyVerdict
+from ai_lessons.knowledge.markdown import REMOVE
 from ai_lessons.knowledge.origins import original_of, promoted
-from ai_lessons.knowledge.yaml_edit import REMOVE
 from ai_lessons.learning import fold
 from ai_lessons.library import governing, secret_scan
 from ai_lessons.library.comparing import copies, evaluate, said, says_the_same

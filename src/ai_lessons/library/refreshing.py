@@ -12,7 +12,7 @@ from ai_lessons.errors import AiLessonsError, NotFound, Refused, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import frontmatter, layout, markdown
 from ai_lessons.knowledge.entries import Entry, Kind
-from ai_lessons.knowledge.yaml_edit import REMOVE
+from ai_lessons.knowledge.markdown import REMOVE
 from ai_lessons.library import packages, secret_scan
 from ai_lessons.library.gate import checked
 from ai_lessons.library.incoming import as_doc, is_url, take, take_page, web
