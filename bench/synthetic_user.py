@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.learning import fold
-from ai_lessons.learning.choose import Bars, Candidate, choose
+from ai_lessons.learning.choose import Bars, Fit, choose
 from ai_lessons.learning.fold import BUDGET, CONFIDENCE, DEFINITIONS, SIMILARITY, initial, learned
 
 if TYPE_CHECKING:
@@ -100,11 +100,11 @@ def learn(user: User, count: int, seed: int) -> Run:
         candidates = [_candidate(str(n), lesson) for n, (lesson, _) in enumerate(fitting)]
         choice = choose(candidates, Bars(int(at[BUDGET]), at[CONFIDENCE], at[SIMILARITY], positions))
         worth = 0.0
-        for place, chosen in enumerate(choice.chosen):
-            lesson, number = fitting[int(chosen.id)]
+        for place, (name, edge) in enumerate(choice.chosen.items()):
+            lesson, number = fitting[int(name)]
             said = outcome(lesson, place, user, number)
             worth += fold.WORTH[said]
-            for event in learned(said, chosen.edge):
+            for event in learned(said, edge):
                 assert event.value is not None
                 assert event.weight is not None
                 parameters[event.entry] = parameters[event.entry].update(event.value, event.weight)
@@ -114,9 +114,10 @@ def learn(user: User, count: int, seed: int) -> Run:
     return run
 
 
-def _candidate(name: str, lesson: Lesson) -> Candidate:
+def _candidate(name: str, lesson: Lesson) -> Fit:
     alpha, beta = fold.PRIOR_STRENGTH * lesson.confidence, fold.PRIOR_STRENGTH * (1 - lesson.confidence)
-    return Candidate(name, fold.UsageTally(fold.NOTHING, alpha, beta), lesson.similarity)
+    usage = fold.UsageTally(fold.NOTHING, alpha, beta)
+    return Fit(name, "", usage=usage, similarity=lesson.similarity)
 
 
 def fixed(user: User, given: list[list[tuple[Lesson, float]]], setting: Mapping[str, float]) -> float:

@@ -292,7 +292,7 @@ def test_why_gives_one_reason_a_line() -> None:
 
 def test_context_looks_like_a_search_without_scores() -> None:
     assert (
-        render_rules.context(Context((RULE,), (LESSON,)), VIEW)
+        render_rules.context(Context((RULE, LESSON)), VIEW)
         == """\
 Rules (follow these):
   [R-R00001] Always GET before PUT on Jira workflows
@@ -343,7 +343,7 @@ def test_no_text_of_a_proposal_reaches_the_terminal_as_it_is() -> None:
         render_rules.decided("Rejected", evil(Decided("", "", "", "", "", ""), bad), VIEW),
         render_rules.audit(Audit((evil(ROW, bad),), (bad,), ok=False), VIEW),
         render_rules.why(Why(entry, bad, bad, ((bad, bad),), (), (), approval, (bad,)), VIEW),
-        render_rules.context(Context((entry,), (entry,)), VIEW),
+        render_rules.context(Context((entry, entry)), VIEW),
         render.shown(Shown(entry, bad, bad, {}, approval=approval), VIEW),
         render_jobs.written(proposed()._replace(notes=(f"proposed on {bad}",)), VIEW),
     ]
@@ -376,7 +376,7 @@ def test_why_as_data_keeps_what_the_sentences_say() -> None:
 
 
 def test_context_as_data_has_rules_and_lessons_without_scores() -> None:
-    data = encode.encode(Context((RULE,), (LESSON,), ("note",)))
+    data = encode.encode(Context((RULE, LESSON), notes=("note",)))
     assert (data["rules"][0]["handle"], data["lessons"][0]["handle"], data["notes"]) == (
         "R-R00001", "L-L00001", ["note"],
     )  # fmt: skip

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ai_lessons.knowledge.entries import Moment
 from ai_lessons.knowledge.globs import ANYTHING, BELOW, BY_KIND, BY_NAME
-from ai_lessons.learning.choose import Bars, Candidate, Choice, Fit, choose, harmful, tell
+from ai_lessons.learning.choose import Bars, Choice, Fit, choose, harmful, tell
 from ai_lessons.learning.fold import BUDGET, CONFIDENCE, SIMILARITY, Tallies, usage
 
 MOMENTS = (Moment.BEGIN, Moment.PROMPT, Moment.BEFORE_TOOL, Moment.TOOL_FAILED)
@@ -16,17 +16,18 @@ BARS = Bars(3, 0.4, 0.5, {BUDGET: 0.2, CONFIDENCE: 0.3, SIMILARITY: 0.6})
 
 def one(
     name: str, start: float = 0.5, similarity: float | None = None, *, helpful: int = 0, contradicted: int = 0
-) -> Candidate:
-    return Candidate(name, usage(Tallies(helpful=helpful, contradicted=contradicted), start), similarity)
+) -> Fit:
+    used = usage(Tallies(helpful=helpful, contradicted=contradicted), start)
+    return Fit(name, "", usage=used, similarity=similarity)
 
 
-def reasons(*candidates: Candidate, bars: Bars = BARS) -> dict[str, str]:
+def reasons(*candidates: Fit, bars: Bars = BARS) -> dict[str, str]:
     return {left.id: left.reason for left in choose(candidates, bars).left_out}
 
 
 def test_they_come_in_their_order_while_the_budget_lasts() -> None:
     choice = choose([one(name) for name in "abcde"], BARS)
-    assert [chosen.id for chosen in choice.chosen] == ["a", "b", "c"]
+    assert list(choice.chosen) == ["a", "b", "c"]
     assert [(left.id, left.reason) for left in choice.left_out] == [("d", "budget"), ("e", "budget")]
     assert choice.left_out[0].detail == "the budget of 3 is spent"
 
@@ -43,7 +44,7 @@ def test_each_that_does_not_come_has_its_reason() -> None:
 
 def test_what_is_left_out_takes_nobodys_place() -> None:
     choice = choose([one("a", 0.1), one("b"), one("c"), one("d")], BARS, lambda name: name == "b")
-    assert [chosen.id for chosen in choice.chosen] == ["c", "d"]
+    assert list(choice.chosen) == ["c", "d"]
     assert [(left.id, left.reason) for left in choice.left_out] == [("a", "confidence"), ("b", "ablation")]
 
 
@@ -55,26 +56,26 @@ def test_nobody_is_left_out_on_purpose_who_would_not_have_come() -> None:
 
 def test_who_came_through_only_just_carries_the_parameter() -> None:
     choice = choose([one("a", 0.9, 0.9), one("b", 0.45, 0.8), one("c", 0.6, 0.55), one("d", 0.9)], BARS)
-    assert {chosen.id: dict(chosen.edge) for chosen in choice.chosen} == {
+    assert choice.chosen == {
         "a": {}, "b": {CONFIDENCE: 0.3}, "c": {SIMILARITY: 0.6, BUDGET: 0.2},
     }  # fmt: skip
 
 
 def test_a_parameter_that_is_not_learned_has_no_edge() -> None:
     choice = choose([one("a", 0.45), one("b")], BARS._replace(budget=1, positions={CONFIDENCE: 0.3}))
-    assert [dict(chosen.edge) for chosen in choice.chosen] == [{CONFIDENCE: 0.3}]
+    assert choice.chosen == {"a": {CONFIDENCE: 0.3}}
 
 
 def test_a_budget_that_nobody_stayed_outside_for_has_no_last_one() -> None:
     choice = choose([one("a"), one("b")], BARS)
-    assert all(BUDGET not in chosen.edge for chosen in choice.chosen)
+    assert all(BUDGET not in edge for edge in choice.chosen.values())
 
 
 @given(st.lists(st.tuples(st.floats(0.05, 0.95), st.integers(0, 5), st.integers(0, 5))), st.integers(0, 6))
 def test_every_candidate_either_comes_or_has_a_reason(lessons: list[tuple[float, int, int]], budget: int) -> None:
     candidates = [one(str(n), start, helpful=h, contradicted=c) for n, (start, h, c) in enumerate(lessons)]
     choice = choose(candidates, BARS._replace(budget=budget))
-    assert sorted([x.id for x in choice.chosen] + [x.id for x in choice.left_out]) == sorted(x.id for x in candidates)
+    assert sorted(list(choice.chosen) + [x.id for x in choice.left_out]) == sorted(x.id for x in candidates)
     assert len(choice.chosen) <= budget
 
 
@@ -91,7 +92,7 @@ TWO = BARS._replace(budget=2)
 
 
 def ids(choice: Choice) -> list[str]:
-    return [chosen.id for chosen in choice.chosen]
+    return list(choice.chosen)
 
 
 def why_not(choice: Choice) -> dict[str, str]:

@@ -11,7 +11,7 @@ from ai_lessons.library.agent_hooks import Reminder
 if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.agent_hooks import Told
-    from ai_lessons.library.answers import Approval, Offered
+    from ai_lessons.library.answers import Approval, Context
 
 LONGEST_LINE, LONGEST_TEXT, LEAST = 400, 800, 60  # characters of an entry: in a list, with its text, to be worth it
 
@@ -97,7 +97,7 @@ def explained(value: Told) -> str:
     return "\n".join(rows) or "nothing fits"
 
 
-def _rows(offered: Offered, room: int, longest: int, *, texts: bool = False) -> list[str]:
+def _rows(offered: Context, room: int, longest: int, *, texts: bool = False) -> list[str]:
     """A line for each entry, the room shared fairly; what is left of it after that is nothing to be told in is not."""
     rows: list[str] = []
     for left, one in zip(range(len(offered.entries), 0, -1), offered.entries, strict=True):

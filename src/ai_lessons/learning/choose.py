@@ -41,25 +41,14 @@ TIE = 0.1  # Chances that differ by no more do not tell which entry helps
 UNUSED = UsageTally(NOTHING, 1.0, 1.0)
 
 
-class Candidate(NamedTuple):
-    """A lesson that fits what one is about to do; `similarity` where words were asked for.
-
-    `firm`: a person stated it, so that no record of use keeps it away. Anybody can push such records.
-    """
-
-    id: str
-    usage: UsageTally
-    similarity: float | None = None
-    firm: bool = False
-
-
 class Fit(NamedTuple):
     """An entry that may be told at a moment, `why`, how it has done so far, and how well it fits.
 
-    `level`: how closely it names what is touched (`globs.specificity`), or how much speaks for it at the start.
-    `chance`: that it is about the text, or helps with the failure. `own`: 0 to 1, more for what is of this project;
-    `everywhere`: it is of no project. `starter`: the starter set brought it. `against`: the word and the sentence for
-    why another entry comes in its place.
+    `firm`: a person stated it, so that no record of use keeps it away: anybody can push such records. `level`: how
+    closely it names what is touched (`globs.specificity`), or how much speaks for it. `chance`: that it is about the
+    text, or helps with the failure; `similarity`: to the words of who asked. `own`: 0 to 1, more for what is of this
+    project; `everywhere`: it is of no project. `starter`: the starter set brought it. `against`: the word and the
+    sentence for why another entry comes in its place.
     """
 
     id: str
@@ -73,6 +62,7 @@ class Fit(NamedTuple):
     everywhere: bool = False
     starter: bool = False
     against: tuple[str, str] | None = None
+    similarity: float | None = None
 
 
 class Bars(NamedTuple):
@@ -82,13 +72,6 @@ class Bars(NamedTuple):
     confidence: float
     similarity: float
     positions: Mapping[str, float]
-
-
-class ChosenLesson(NamedTuple):
-    """A lesson that comes. `edge`: the parameters whose bar it passed only just, with their positions."""
-
-    id: str
-    edge: Mapping[str, float]
 
 
 class LeftOut(NamedTuple):
@@ -148,15 +131,18 @@ def came(shown: Iterable[str], edges: Mapping[str, Mapping[str, float]], ablated
 
 
 class Choice(NamedTuple):
-    """The lessons that come, in the order in which they were given, and those that do not."""
+    """The entries that come, in their order, by id, and those that do not.
 
-    chosen: tuple[ChosenLesson, ...]
+    Of each that comes: the parameters whose bar it passed only just, with their positions.
+    """
+
+    chosen: Mapping[str, Mapping[str, float]]
     left_out: tuple[LeftOut, ...]
 
 
-def choose(candidates: Sequence[Candidate], bars: Bars, ablate: Callable[[str], bool] = lambda _: False) -> Choice:
+def choose(candidates: Sequence[Fit], bars: Bars, ablate: Callable[[str], bool] = lambda _: False) -> Choice:
     """Take candidates in order while the budget lasts; `ablate` says whether to leave one out that is not firm."""
-    chosen: list[Candidate] = []
+    chosen: list[Fit] = []
     left_out: list[LeftOut] = []
     for one in candidates:
         reason = _objection(one, bars)
@@ -168,12 +154,12 @@ def choose(candidates: Sequence[Candidate], bars: Bars, ablate: Callable[[str], 
             left_out.append(LeftOut(one.id, *reason))
         else:
             chosen.append(one)
-    edges = _edges(chosen, bars, spent=any(one.reason == "budget" for one in left_out))
-    return Choice(tuple(ChosenLesson(one.id, edges.get(one.id, {})) for one in chosen), tuple(left_out))
+    spent = any(one.reason == "budget" for one in left_out)
+    return Choice(_edges(chosen, bars, spent=spent), tuple(left_out))
 
 
 def tell(
-    moment: Moment,
+    moment: Moment | None,
     fits: Sequence[Fit],
     told: Collection[str],
     bars: Bars,
@@ -181,10 +167,11 @@ def tell(
 ) -> Choice:
     """What is told at a moment of a session, best first, and why the others are not: decided from these values alone.
 
-    Before a tool runs, what names its file or command most closely comes first; at a prompt and a failure, what is
-    likeliest; at the start, what holds everywhere and what is of the project take turns, in each rules and what a
-    person stated first. `told` has the ids of what the agent was told before; at a failure that keeps its place, so
-    that the next best is not told in its stead. `ablate` is as in `choose`; rules count as firm.
+    Where somebody asked (None), that for which most speaks comes first, the surest of it. Before a tool runs, it is
+    what names its file or command most closely; at a prompt and a failure, what is likeliest; at the start, what holds
+    everywhere and what is of the project take turns, in each rules and what a person stated first. `told` has the ids
+    of what the agent was told before; at a failure that keeps its place, so that the next best is not told in its
+    stead. `ablate` is as in `choose`; rules count as firm.
     """
     best = max((one.chance for one in fits if not one.starter), default=0.0)
     unfit = [LeftOut(one.id, *why) for one in fits if (why := _unfit(moment, one, told, best))]
@@ -192,17 +179,17 @@ def tell(
     ranked = _ranked(moment, [one for one in fits if one.id not in out], best)
     if moment is Moment.TOOL_FAILED and sum(best - one.chance <= TIE for one in ranked) > 1 and bars.budget <= FEW:
         bars = bars._replace(budget=1)  # words do not tell which of them helps: one is tried
-    candidates = [Candidate(one.id, one.usage, firm=one.rule or one.firm) for one in ranked]
+    candidates = [one._replace(firm=one.rule or one.firm) for one in ranked]
     choice, rules = choose(candidates, bars, ablate), {one.id for one in ranked if one.rule}
-    fresh = [one._replace(edge={}) if one.id in rules else one for one in choice.chosen if one.id not in told]
-    known = (LeftOut(one.id, *_KNOWN) for one in choice.chosen if one.id in told)
-    return Choice(tuple(fresh), (*unfit, *known, *choice.left_out))
+    fresh = {one: {} if one in rules else edge for one, edge in choice.chosen.items() if one not in told}
+    known = (LeftOut(one, *_KNOWN) for one in choice.chosen if one in told)
+    return Choice(fresh, (*unfit, *known, *choice.left_out))
 
 
 _KNOWN = "told", "told earlier in this session"
 
 
-def _unfit(moment: Moment, one: Fit, told: Collection[str], best: float) -> tuple[str, str] | None:
+def _unfit(moment: Moment | None, one: Fit, told: Collection[str], best: float) -> tuple[str, str] | None:
     failure = moment is Moment.TOOL_FAILED
     if one.starter:
         return "starter", "of the starter set, which is told only to those who ask"
@@ -218,7 +205,7 @@ def _unfit(moment: Moment, one: Fit, told: Collection[str], best: float) -> tupl
     )
 
 
-def _ranked(moment: Moment, fits: Sequence[Fit], best: float) -> list[Fit]:
+def _ranked(moment: Moment | None, fits: Sequence[Fit], best: float) -> list[Fit]:
     """The best first."""
     if moment is Moment.TOOL_FAILED:  # of those that words do not tell apart, what happened after they were told does
         tied = [one for one in fits if best - one.chance <= TIE]
@@ -229,12 +216,14 @@ def _ranked(moment: Moment, fits: Sequence[Fit], best: float) -> list[Fit]:
     if moment is Moment.BEFORE_TOOL:
         return sorted(fits, key=lambda one: -(one.level + one.own))
     surest = sorted(fits, key=lambda one: (-one.level, -one.usage.confidence))
+    if moment is None:
+        return surest
     surest.sort(key=lambda one: (not one.rule, not one.firm))
     slots = ([one for one in surest if one.everywhere is side] for side in (True, False))
     return [one for one in chain.from_iterable(zip_longest(*slots)) if one]
 
 
-def _objection(one: Candidate, bars: Bars) -> tuple[str, str] | None:
+def _objection(one: Fit, bars: Bars) -> tuple[str, str] | None:
     tallies = one.usage.tallies
     harm = "" if one.firm else harmful(tallies)
     if harm:
@@ -246,9 +235,9 @@ def _objection(one: Candidate, bars: Bars) -> tuple[str, str] | None:
     return None
 
 
-def _edges(chosen: Sequence[Candidate], bars: Bars, *, spent: bool) -> dict[str, dict[str, float]]:
+def _edges(chosen: Sequence[Fit], bars: Bars, *, spent: bool) -> dict[str, Mapping[str, float]]:
     """For each lesson the bars that it passed only just; the budget's for the last one, if another stayed outside."""
-    edges: dict[str, dict[str, float]] = {}
+    edges: dict[str, Mapping[str, float]] = {}
     for one in chosen:
         near = {
             CONFIDENCE: one.usage.confidence - bars.confidence <= NEAR,

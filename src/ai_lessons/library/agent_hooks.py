@@ -15,7 +15,7 @@ from ai_lessons.knowledge.entries import Moment
 from ai_lessons.learning.choose import Earlier, came, judged
 from ai_lessons.learning.events import RECURRED, Event
 from ai_lessons.library import secret_scan
-from ai_lessons.library.answers import Offered, Touch
+from ai_lessons.library.answers import Context, Touch
 from ai_lessons.repository import agent_sessions
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Told(NamedTuple):
     """What to tell the agent. `attempts` names what failed, `asked` entries whose outcome nobody knows."""
 
     moment: Moment | None = None
-    offered: Offered = Offered()
+    offered: Context = Context()
     reminder: Reminder | None = None
     failures: int = 0
     attempts: tuple[str, ...] = ()
@@ -196,7 +196,7 @@ def _record(asking: Asking, happened: Sequence[Event]) -> None:
 
 
 def _tell(
-    asking: Asking, event: AgentEvent, offered: Offered, attempts: Sequence[str] = (), shape: Sequence[str] = ()
+    asking: Asking, event: AgentEvent, offered: Context, attempts: Sequence[str] = (), shape: Sequence[str] = ()
 ) -> Told:
     """What of the offered no other process told meanwhile; it is remembered and written down."""
     with agent_sessions.opened(asking.options.state_dir, event.session) as session:
@@ -217,8 +217,7 @@ def _tell(
             told = Earlier(one.id, one.handle, one.title, event.moment, why, [*attempts], [*shape], does[:_DOES])
             session.told.append(list(told))
     if entries:
-        ablated = [left.entry.id for left in offered.left_out if left.reason == "ablation"]
-        asking.record(came((one.id for one in entries), offered.edges, ablated))
+        asking.record(came((one.id for one in entries), offered.edges, offered.ablated))
     return Told(event.moment, offered._replace(entries=entries, ran_next=ran_next))
 
 

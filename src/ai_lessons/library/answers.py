@@ -188,29 +188,11 @@ class Left(NamedTuple):
 
 
 class Context(NamedTuple):
-    """What to know before doing it, most important first; `left_out` are lessons that fitted and did not come.
+    """What is told to who asks, or at a moment of a session: best first, why each, what beyond its line, by id.
 
-    `edges`: by lesson the parameters (and their positions, 0 to 1) whose bar it passed only just.
-    """
-
-    rules: tuple[Light, ...] = ()
-    lessons: tuple[Light, ...] = ()
-    notes: tuple[str, ...] = ()
-    approvals: Mapping[str, Approval] = MappingProxyType({})
-    left_out: tuple[Left, ...] = ()
-    edges: Mapping[str, Mapping[str, float]] = MappingProxyType({})
-
-    @property
-    def ablated(self) -> list[str]:
-        """Those that were left out on purpose, to measure whether it makes a difference."""
-        return [one.entry.id for one in self.left_out if one.reason == "ablation"]
-
-
-class Offered(NamedTuple):
-    """What is told at a moment, best first, why each entry is, and what of it is told beyond its line, by id.
-
-    `left_out` and `edges` are as in `Context`; of rules, too. `ran_next`: what worked after a failure like this one in
-    transcripts, where no entry helps. `project`: that of the folder; `pending`: how many proposals wait.
+    `left_out` fitted and did not come. `edges`: by lesson the parameters (and their positions, 0 to 1) whose bar it
+    passed only just. `ran_next`: what worked after a failure like this one in transcripts, where no entry helps.
+    `project`: that of the folder; `pending`: how many proposals wait.
     """
 
     entries: tuple[Light, ...] = ()
@@ -225,11 +207,19 @@ class Offered(NamedTuple):
     pending: int = 0
 
     @property
-    def context(self) -> Context:
-        """The same for those who asked."""
-        rules = tuple(one for one in self.entries if one.kind is Kind.RULE)
-        lessons = tuple(one for one in self.entries if one.kind is Kind.LESSON)
-        return Context(rules, lessons, self.notes, self.approvals, self.left_out, self.edges)
+    def rules(self) -> tuple[Light, ...]:
+        """The rules."""
+        return tuple(one for one in self.entries if one.kind is Kind.RULE)
+
+    @property
+    def lessons(self) -> tuple[Light, ...]:
+        """The lessons."""
+        return tuple(one for one in self.entries if one.kind is Kind.LESSON)
+
+    @property
+    def ablated(self) -> list[str]:
+        """Those that were left out on purpose, to measure whether it makes a difference."""
+        return [one.entry.id for one in self.left_out if one.reason == "ablation"]
 
 
 class Touch(NamedTuple):

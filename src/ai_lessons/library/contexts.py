@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ai_lessons import library
 from ai_lessons.errors import UsageError
@@ -15,9 +15,9 @@ from ai_lessons.knowledge import failures
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Confidence, Kind, Moment
 from ai_lessons.knowledge.globs import EXACT, any_match, specificity, stated
 from ai_lessons.learning import fold
-from ai_lessons.learning.choose import FEW, Bars, Candidate, Fit, came, choose, tell
+from ai_lessons.learning.choose import FEW, Bars, Fit, came, tell
 from ai_lessons.learning.fold import ABLATION, ASSESSMENT, BUDGET, CONFIDENCE, SIMILARITY
-from ai_lessons.library.answers import Context, ContextQuery, Left, Offered, Query
+from ai_lessons.library.answers import Context, ContextQuery, Left, Query
 from ai_lessons.library.relating import giving_way
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def context(opened: Library, query: ContextQuery, ask: Callable[..., Context] | 
     `ask` does the job `context`, elsewhere perhaps. Raises UsageError: a budget below 1.
     """
     found = ask("context", query) if ask else known(opened, query)
-    happened = came((one.id for one in (*found.rules, *found.lessons)), found.edges, found.ablated)
+    happened = came((one.id for one in found.entries), found.edges, found.ablated)
     return found._replace(notes=(*found.notes, *opened.reading.usages.record_if_possible(happened)))
 
 
@@ -59,28 +59,31 @@ def context_of(parts: Reading, query: ContextQuery) -> Context:
     if query.budget is not None and query.budget < 1:
         raise UsageError(f"a budget of {query.budget} leaves room for nothing", hint="--budget 10")
     if query.error.strip():
-        return helping(parts, query.error, query.budget).context
+        return helping(parts, query.error, query.budget)
     injecting = Injecting(parts, query.budget)
     asked = _Asked(parts, query, injecting.budget)
     rules = asked.rules()
-    lessons, left_out, edges = injecting.choose(asked.lessons(), query, len(rules))
-    chosen = tuple(rules[: injecting.budget - len(lessons)])
-    notes = parts.notes()
+    near = {one.id: one for one in asked.lessons()[: NEAREST + 3 * injecting.budget]}
+    similar = similarities(parts, query.query) if near and query.query.strip() else {}
+    fits = [
+        fit(one, "", None, level=one.score or 0.0)._replace(starter=False, similarity=similar.get(one.id))
+        for one in near.values()
+    ]
+    found = injecting.tell(None, fits, near, project=query.project, rules=len(rules))
+    chosen = rules[: injecting.budget - len(found.entries)]
+    notes = [*found.notes]
     if len(rules) > len(chosen):
         notes.append(f"{len(rules) - len(chosen)} more rules apply, beyond the budget of {injecting.budget}")
-    return Context(
-        chosen,
-        tuple(lessons),
-        (*notes, *(injecting.question() if lessons else ())),
-        library.provenance.approvals_of(parts, chosen) if query.approvals else {},
-        tuple(left_out),
-        edges,
+    return found._replace(
+        entries=(*chosen, *found.entries),
+        notes=(*notes, *(injecting.question() if found.entries else ())),
+        approvals=library.provenance.approvals_of(parts, chosen) if query.approvals else {},
     )
 
 
 def helping(
     parts: Reading, error: str, most: int | None = None, told: Collection[str] | None = None, *, words: bool = False
-) -> Offered:
+) -> Context:
     """What helps with a failure, the surest first: entries that keep one like it. `words`: without the index.
 
     The score of an entry is the chance that it helps, see `failures.chance`. `told` None: somebody asked.
@@ -229,14 +232,6 @@ ASKING = "say afterwards how these did: ai-lessons contribute feedback ID helpfu
 DEPTH = 100
 
 
-class Chosen(NamedTuple):
-    """Lessons that come, those that do not, and of which parameters' bars each passed only just."""
-
-    lessons: list[Light]
-    left_out: list[Left]
-    edges: Mapping[str, Mapping[str, float]]
-
-
 class Injecting:
     """One context being put together. In a session the same question is answered the same way."""
 
@@ -259,57 +254,38 @@ class Injecting:
     def _at(self, name: str, positions: Mapping[str, float]) -> float:
         return self._parameters[name].at(positions[name])
 
-    def choose(self, lessons: Sequence[Light], query: ContextQuery, rules: int) -> Chosen:
-        """The lessons that come beside so many rules, which take at most half of the budget while lessons are left."""
-        near = list(lessons[: NEAREST + 3 * self.budget])
-        usages = self._parts.usages.several(near)
-        near.sort(key=lambda light: (-(light.score or 0), -usages[light.id].confidence))
-        similar = similarities(self._parts, query.query) if query.query.strip() else {}
-        candidates = [
-            Candidate(one.id, _used(usages[one.id]), similar.get(one.id), firm=bool(one.details.get("firm")))
-            for one in near
-        ]
-        by_id = {light.id: light for light in near}
-        fit = [by_id[one.id] for one in choose(candidates, self._bars._replace(budget=len(near) + 1)).chosen]
-        away = giving_way(self._parts, fit, query.project)
-        candidates = [one for one in candidates if one.id not in away]
-        for_rules = min(rules, max((self.budget + 1) // 2, self.budget - (len(fit) - len(away))))
-        without = self._ablation(near)
-        choice = choose(candidates, self._bars._replace(budget=self.budget - for_rules), without.__contains__)
-        return Chosen(
-            [by_id[one.id] for one in choice.chosen],
-            [
-                *(Left(by_id[one], *why) for one, why in away.items()),
-                *(Left(by_id[one.id], one.reason, one.detail) for one in choice.left_out),
-            ],
-            {one.id: one.edge for one in choice.chosen if one.edge},
-        )
-
     def tell(
         self,
-        moment: Moment,
+        moment: Moment | None,
         fits: Sequence[Fit],
         lights: Mapping[str, Light],
-        told: Collection[str],
+        told: Collection[str] = (),
         project: str | None = None,
-    ) -> Offered:
-        """What is told of these at a moment of a session, with its texts; `choose.tell` decides. `lights` by id."""
+        *,
+        rules: int = 0,
+    ) -> Context:
+        """What is told of these at a moment of a session, with its texts; `choose.tell` decides. `lights` by id.
+
+        `rules`: so many come beside them, and take at most half of the budget while lessons are left.
+        """
         usages = self._parts.usages.several([lights[one.id] for one in fits])
         every = [one._replace(usage=_used(usages[one.id])) for one in fits]
         could = tell(moment, every, told, self._bars._replace(budget=len(every) + 1)).chosen
-        lessons = [lights[one.id] for one in could if lights[one.id].kind is Kind.LESSON]
+        lessons = [lights[one] for one in could if lights[one].kind is Kind.LESSON]
         away = giving_way(self._parts, lessons, project)
         every = [one._replace(against=away.get(one.id)) for one in every]
-        choice = tell(moment, every, told, self._bars, self._ablation(lessons).__contains__)
-        chosen = tuple(lights[one.id] for one in choice.chosen)
-        rules = [one for one in chosen if one.kind is Kind.RULE]
-        return Offered(
+        beside = min(rules, max((self.budget + 1) // 2, self.budget - (len(lessons) - len(away))))
+        bars = self._bars._replace(budget=self.budget - beside)
+        choice = tell(moment, every, told, bars, self._ablation(lessons).__contains__)
+        chosen = tuple(lights[one] for one in choice.chosen)
+        approved = [one for one in chosen if one.kind is Kind.RULE]
+        return Context(
             chosen,
-            {one.id: one.why for one in fits if lights[one.id] in chosen},
-            self._parts.catalog.openings(one.id for one in chosen),
-            library.provenance.approvals_of(self._parts, rules) if rules else {},
+            {one.id: one.why for one in fits if one.id in choice.chosen},
+            self._parts.catalog.openings(choice.chosen),
+            library.provenance.approvals_of(self._parts, approved) if approved else {},
             tuple(Left(lights[one.id], one.reason, one.detail) for one in choice.left_out),
-            {one.id: one.edge for one in choice.chosen if one.edge},
+            {one: edge for one, edge in choice.chosen.items() if edge},
             tuple(self._parts.notes()),
         )
 

@@ -14,7 +14,7 @@ from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Light, Moment
 from ai_lessons.knowledge.globs import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
 from ai_lessons.learning.choose import FEW
-from ai_lessons.library.answers import Offered, Query, Touch
+from ai_lessons.library.answers import Context, Query, Touch
 from ai_lessons.library.contexts import Injecting, fit
 from ai_lessons.repository import outside
 
@@ -33,7 +33,7 @@ _NAMES = {
 }  # fmt: skip
 
 
-def at_the_start(opened: Library, cwd: Path, project: str | None) -> Offered:
+def at_the_start(opened: Library, cwd: Path, project: str | None) -> Context:
     """What to know in this folder. `project` overrules its name."""
     parts = opened.reading
     parts.current()
@@ -48,7 +48,7 @@ def at_the_start(opened: Library, cwd: Path, project: str | None) -> Offered:
     return offered._replace(project=project, pending=pending, notes=notes)
 
 
-def at_a_prompt(opened: Library, text: str, project: str | None, told: Collection[str]) -> Offered:
+def at_a_prompt(opened: Library, text: str, project: str | None, told: Collection[str]) -> Context:
     """Lessons and rules that are about what a person asks for."""
     parts = opened.reading
     parts.current()
@@ -61,7 +61,7 @@ def at_a_prompt(opened: Library, text: str, project: str | None, told: Collectio
     return Injecting(parts, None, FEW).tell(Moment.PROMPT, fits, lights, told, project)
 
 
-def before_a_tool(opened: Library, touch: Touch, told: Collection[str]) -> Offered:
+def before_a_tool(opened: Library, touch: Touch, told: Collection[str]) -> Context:
     """Rules and lessons that name one of the files, or are about the program.
 
     What names every file, or every one of its kind, may come if it is about the text that is written.
@@ -88,7 +88,7 @@ def before_a_tool(opened: Library, touch: Touch, told: Collection[str]) -> Offer
     return Injecting(parts, None, FEW).tell(Moment.BEFORE_TOOL, fits, lights, told, project)
 
 
-def at_a_failure(opened: Library, error: str, told: Collection[str] = (), *, words: bool = False) -> Offered:
+def at_a_failure(opened: Library, error: str, told: Collection[str] = (), *, words: bool = False) -> Context:
     """Entries that keep a failure like this one, else what ran next in transcripts; `words`: without the index."""
     parts = opened.reading
     parts.current()
