@@ -115,7 +115,7 @@ def folding(library: Library, lesson: str, count: int, rounds: int) -> tuple[lis
     first = cpu(lambda: browsing.show(library, lesson))
     usage = browsing.show(library, lesson).usage
     assert usage is not None
-    assert usage.times_injected > count // ENTRIES // 4
+    assert usage.tallies.injected > count // ENTRIES // 4
     one_more = often(lambda: editing.feedback(library, lesson, "helpful"), rounds)
     nothing = often(lambda: browsing.show(library, lesson), 5 * rounds)
     return [

@@ -495,7 +495,7 @@ def test_a_hook_is_answered_by_the_helper_as_it_answers_itself(
     with Library(both.root, both.options) as opened:
         injected = browsing.show(opened, "git/lessons/a.md").usage
     assert injected is not None
-    assert injected.times_injected == 2 * ("No upstream" in told)
+    assert injected.tallies.injected == 2 * ("No upstream" in told)
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b'{"hook_event_name": 3}'])

@@ -12,7 +12,7 @@ from ai_lessons.knowledge.bundle import Item, learning, read
 from ai_lessons.knowledge.checks import check_entry, check_together
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.library.answers import Usage
+from ai_lessons.learning.fold import NOTHING, UsageTally
 
 LESSON = "01JD3Z8QK5W7M2X9V4T68F3K2A"
 ORIGINAL = "01JD3Z8QK5W7M2X9V4T6QQQ111"
@@ -103,7 +103,7 @@ def test_saying_how_it_is_known_keeps_where_it_comes_from() -> None:
     assert origins.with_word("observed", "tested") == "tested"
 
 
-USAGE = Usage(0, 0, 0, 0, None, 1, 1, 0.5)
+USAGE = UsageTally(NOTHING, 1, 1)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in BLOCKS if kind != "user_created"])

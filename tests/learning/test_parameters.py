@@ -76,7 +76,7 @@ def test_bounds_hold_the_value_and_what_is_sampled() -> None:
 
 def test_a_reset_forgets_what_was_observed_and_a_set_value_keeps_the_bounds() -> None:
     before = [said(BUDGET, BOUNDS, 3, 12), said(BUDGET, OBSERVED, 1.0)]
-    assert fold_parameters([*before, said(BUDGET, RESET)])[BUDGET]._replace(updated_at="") == initial(BUDGET)
+    assert fold_parameters([*before, said(BUDGET, RESET)])[BUDGET]._replace(updated_at=None) == initial(BUDGET)
     put = fold_parameters([*before, said(BUDGET, RESET, 5)])[BUDGET]
     assert (put.value, put.observations, put.low, put.high) == (5, 0, 3, 12)
 

@@ -27,13 +27,13 @@ def place(world: World, **more: str) -> None:
 def test_feedback_moves_the_confidence_that_the_author_gave(world: World) -> None:
     place(world, confidence="high")
     said = editing.feedback(world.library, LESSON, "helpful").usage
-    assert (said.times_helpful, said.alpha, said.beta) == (1, 2.4, 0.6)
+    assert (said.tallies.helpful, said.alpha, said.beta) == (1, 2.4, 0.6)
     said = editing.feedback(world.library, LESSON, "contradicted").usage
     assert (said.alpha, said.beta) == (2.4, 2.1)
     said = editing.feedback(world.fresh(), LESSON, "ignored", note="not this time").usage
-    assert (said.times_ignored, said.alpha, said.beta) == (1, 2.4, 2.2)
+    assert (said.tallies.ignored, said.alpha, said.beta) == (1, 2.4, 2.2)
     assert said.confidence == pytest.approx(2.4 / 4.6)
-    assert said.last_used == "2026-11-21T20:14:00Z"
+    assert said.tallies.last_used == "2026-11-21T20:14:00Z"
 
 
 def test_feedback_makes_no_commit_and_leaves_the_working_tree_alone(world: World) -> None:
@@ -64,13 +64,13 @@ def test_show_and_why_say_how_a_lesson_has_done(world: World) -> None:
     place(world, confidence="low")
     usage = browsing.show(world.library, LESSON).usage
     assert usage is not None
-    assert (usage.times_helpful, usage.confidence, usage.last_used) == (0, 0.3, None)
+    assert (usage.tallies.helpful, usage.confidence, usage.tallies.last_used) == (0, 0.3, "")
     assert not any("learned" in row for row in provenance.why(world.library, LESSON).lines)
     editing.feedback(world.library, LESSON, "helpful")
     editing.feedback(world.library, LESSON, "helpful")
     usage = browsing.show(world.fresh(), LESSON).usage
     assert usage is not None
-    assert usage.times_helpful == 2
+    assert usage.tallies.helpful == 2
     assert usage.confidence == pytest.approx(2.6 / 4)
     assert provenance.why(world.library, LESSON).lines[-2:] == (
         "has been helpful 2 times; last used 2026-11-21T20:14:00Z",
@@ -81,7 +81,7 @@ def test_show_and_why_say_how_a_lesson_has_done(world: World) -> None:
 def test_other_kinds_take_feedback_and_show_no_confidence(world: World) -> None:
     world.write("global/docs/unversioned/a.md", f"---\nid: {DOC}\nkind: doc\ntitle: A doc\n---\nText.\n")
     world.commit()
-    assert editing.feedback(world.library, DOC, "ignored").usage.times_ignored == 1
+    assert editing.feedback(world.library, DOC, "ignored").usage.tallies.ignored == 1
     assert browsing.show(world.library, DOC).usage is None
 
 
@@ -118,7 +118,7 @@ def test_runs_of_a_script_are_written_down(world: World, code: int, expected: tu
     running.trust_script(world.library, SCRIPT)
     assert running.run(world.library, SCRIPT, []) == code
     told = editing.feedback(world.library, SCRIPT, "helpful").usage
-    assert (told.script_ok, told.script_failed) == expected
+    assert (told.tallies.script_ok, told.tallies.script_failed) == expected
     assert any("run" in row for row in provenance.why(world.library, SCRIPT).lines)
 
 
@@ -187,12 +187,12 @@ def test_another_clone_knows_what_was_shared(world: World, tmp_path: Path) -> No
     world.git(tmp_path, "clone", "-q", str(world.root), "clone")
     with Library(tmp_path / "clone", world.options) as theirs:
         usage = editing.feedback(theirs, LESSON, "ignored").usage
-        assert (usage.times_helpful, usage.times_ignored) == (1, 1)
+        assert (usage.tallies.helpful, usage.tallies.ignored) == (1, 1)
         syncing.save(theirs)
     world.git(world.root, "pull", "-q", str(tmp_path / "clone"))
     told = browsing.show(world.library, LESSON).usage
     assert told is not None
-    assert (told.times_helpful, told.times_ignored) == (1, 1)
+    assert (told.tallies.helpful, told.tallies.ignored) == (1, 1)
 
 
 def test_a_link_in_the_way_of_events_stops_no_write(world: World, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_what_came_is_written_down_and_counted(world: World) -> None:
     }
     shown = browsing.show(world.library, LESSON).usage
     assert shown is not None
-    assert shown.times_injected == 1
+    assert shown.tallies.injected == 1
     assert world.status() == ""
 
 
@@ -66,7 +66,7 @@ def test_an_event_that_a_hook_and_a_helper_both_write_down_counts_once(world: Wo
     assert [row["id"] for row in logged(world)] == [IDS[0]] * 2
     shown = browsing.show(world.library, LESSON).usage
     assert shown is not None
-    assert shown.times_injected == 1
+    assert shown.tallies.injected == 1
 
 
 def test_a_lesson_that_was_contradicted_stays_away_and_says_why(world: World) -> None:

@@ -140,7 +140,7 @@ class TestACopy:
             usage = browsing.show(library, done.written.id).usage
         assert stood is not None
         assert usage is not None
-        assert (usage.times_helpful, usage.alpha + usage.beta) == (0, 2.0)
+        assert (usage.tallies.helpful, usage.alpha + usage.beta) == (0, 2.0)
         assert 0.3 < usage.confidence < stood.confidence
         further = go(company, done.written.id, BETA, writes="user")
         assert further.suggested is not None

@@ -240,7 +240,7 @@ def test_an_agent_adds_to_a_firm_lesson_what_silences_nothing(world: World) -> N
 def test_an_agents_contradiction_of_a_firm_lesson_is_a_question_until_a_person_has_looked(world: World) -> None:
     made = lesson_writing.add(world.library, PATTERN, by="user")
     said = editing.feedback(world.fresh(agent="bot"), made.id, "contradicted", "the hub does not check")
-    assert (said.usage.times_contradicted, "kept as a question" in said.notes[0]) == (0, True)
+    assert (said.usage.tallies.contradicted, "kept as a question" in said.notes[0]) == (0, True)
     (asked,) = validating.review(world.fresh())
     assert asked.detail == "an agent asks: bot says that it is contradicted: the hub does not check"
     editing.keep(world.fresh(), made.id)

@@ -226,7 +226,7 @@ class TestWriting:
             editing.feedback(library, entry_id, "helpful")
             used = browsing.show(library, entry_id).usage
             assert used is not None
-            assert used.times_helpful == 1
+            assert used.tallies.helpful == 1
         assert not list(here.roots["project"].rglob("events*"))
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.errors import AiLessonsError
     from ai_lessons.knowledge.entries import Light, Pattern
-    from ai_lessons.library.answers import Shown
+    from ai_lessons.library.answers import Parameter, Shown, Usage
     from ai_lessons.library.exporting import Exported
     from ai_lessons.library.lessons import LessonShown
 
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 KEYS: Mapping[str, str] = {
     "answers.Context": "rules lessons notes",
-    "answers.Usage": "times_injected times_helpful times_ignored times_contradicted last_used alpha beta confidence "
-    "seen_helpful seen_again",
+    "choose.Earlier": "id handle title moment why outcome",
     "history.FileRevision": "commit author when subject path trailers",
     "errors.Problem": "path line message fixable",
     "evaluation.EvaluationReport": "recommendation findings",
@@ -131,6 +130,18 @@ def _lesson_shown(value: LessonShown) -> Data:
     return lesson(value.entry) | more | keyed(value, "parsed=pattern text=body")
 
 
+def _usage(value: Usage) -> Data:
+    had = value.tallies
+    counts = {f"times_{word}": getattr(had, word) for word in ("injected", "helpful", "ignored", "contradicted")}
+    learned = {"last_used": had.last_used or None} | keyed(value, "alpha beta confidence")
+    return counts | learned | {"seen_helpful": had.followed + had.worked, "seen_again": had.recurred}
+
+
+def _parameter(value: Parameter) -> Data:
+    data = keyed(value, "name help value uncertainty observations alpha beta low high updated_at")
+    return {key: round(one, 6) if isinstance(one, float) else one for key, one in data.items()}
+
+
 def _pairs(keys: str, rows: Iterable[tuple[object, ...]]) -> list[Data]:
     return [dict(zip(keys.split(), map(encode, row), strict=True)) for row in rows]
 
@@ -169,6 +180,8 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
         "notes": list(value.notes),
     },
     "exporting.Exported": _exported,
+    "fold.ParameterState": _parameter,
+    "fold.UsageTally": _usage,
     "reports.Promoted": lambda value: (
         keyed(value.entry, "id handle title")
         | keyed(value, "from=source to=target outcome dry_run copy=written proposal=suggested evaluation=report")

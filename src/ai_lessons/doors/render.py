@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library import answers
     from ai_lessons.library.answers import Answer, Approval, Hit, Shown
-    from ai_lessons.library.reports import Feedback, Parameter, Stats, ToldEarlier
+    from ai_lessons.library.reports import Feedback, Stats
 
     More = Callable[[Hit], Sequence[str]]
     Frame = Callable[[str], str]
@@ -125,7 +125,7 @@ def shown(value: Shown, view: View, *, command: str = "show", call: str = "", fr
     whole = value.section is None
     if value.approval and whole:
         blocks.append("\n".join(_approval(value.approval, view)))
-    if value.usage and (value.usage.last_used or value.usage.standing != 1.0) and whole:
+    if value.usage and (value.usage.tallies.last_used or value.usage.standing != 1.0) and whole:
         blocks.append("\n".join(usage(value.usage)))
     if not whole:
         heading = next((one.heading for one in value.sections if one.number == value.section), "")
@@ -256,7 +256,7 @@ def feedback(value: Feedback, view: View) -> str:
     return "\n".join([head, *(f"  {row}" for row in usage(value.usage))])
 
 
-def why_told(values: Sequence[ToldEarlier], view: View) -> str:
+def why_told(values: Sequence[answers.ToldEarlier], view: View) -> str:
     """A line for each entry that was told: when, why, and what came of it."""
     rows = [
         f"{view.named(one.handle, one.title)}  {line(one.moment)}: {line(one.why or 'holds here')}"
@@ -268,13 +268,14 @@ def why_told(values: Sequence[ToldEarlier], view: View) -> str:
 
 def usage(value: answers.Usage) -> list[str]:
     """Two lines: how sure it is by now, and what happened to it."""
+    had = value.tallies
     counts = (
-        ("injected", value.times_injected), ("helpful", value.times_helpful), ("ignored", value.times_ignored),
-        ("contradicted", value.times_contradicted), ("runs", value.script_ok), ("failed runs", value.script_failed),
-        ("seen to help", value.seen_helpful), ("seen to fail again", value.seen_again),
+        ("injected", had.injected), ("helpful", had.helpful), ("ignored", had.ignored),
+        ("contradicted", had.contradicted), ("runs", had.script_ok), ("failed runs", had.script_failed),
+        ("seen to help", had.followed + had.worked), ("seen to fail again", had.recurred),
     )  # fmt: skip
     said = ", ".join(f"{name} {number:,}" for name, number in counts if number or name == "helpful")
-    last = f" | last used: {line(value.last_used)}" if value.last_used else ""
+    last = f" | last used: {line(had.last_used)}" if had.last_used else ""
     return [f"learned confidence: {value.confidence:.2f} (alpha {value.alpha:g}, beta {value.beta:g})", said + last]
 
 
@@ -284,7 +285,7 @@ def left_out(values: Sequence[answers.Left], view: View) -> str:
     return "\n".join([view.paint("Left out:", "heading"), *rows]) if rows else "No lesson was left out."
 
 
-def params(values: Sequence[Parameter], view: View) -> str:
+def params(values: Sequence[answers.Parameter], view: View) -> str:
     """Parameters that learn: where each stands, within which bounds, and how sure that is."""
     header = ("PARAMETER", "VALUE", "BOUNDS", "UNCERTAINTY", "SEEN", "WHAT IT IS")
     rows = [

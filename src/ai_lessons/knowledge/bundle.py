@@ -115,7 +115,7 @@ T = TypeVar("T")
 
 
 def learning(entry: Entry, file: Item, usage: Any) -> dict[str, Any]:
-    """A lesson. `usage` has the counts (`times_…`), `last_used`, `alpha`, `beta` and `confidence`."""
+    """A lesson. `usage` has `tallies` (its counts, `last_used`), `alpha`, `beta` and `confidence`."""
     created = created_of(entry)
     return {
         "id": str(ULID.from_str(entry.id).to_uuid()),
@@ -131,8 +131,8 @@ def learning(entry: Entry, file: Item, usage: Any) -> dict[str, Any]:
         "updated_at": created,
         "source": _source(entry),
         "usage_stats": {
-            **{f"times_{word}": getattr(usage, f"times_{word}") for word in COUNTS},
-            **({"last_used": usage.last_used} if usage.last_used else {}),
+            **{f"times_{word}": getattr(usage.tallies, word) for word in COUNTS},
+            **({"last_used": usage.tallies.last_used} if usage.tallies.last_used else {}),
             "confidence_alpha": usage.alpha,
             "confidence_beta": usage.beta,
         },

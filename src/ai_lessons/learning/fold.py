@@ -77,16 +77,17 @@ NOTHING = Tallies()
 
 
 class UsageTally(NamedTuple):
-    """How an entry has done. Confidence is alpha / (alpha + beta)."""
+    """How an entry has done. `alpha` and `beta` begin with the author's word; a search multiplies with `standing`."""
 
     tallies: Tallies
     alpha: float
     beta: float
+    standing: float = 1.0
 
     @property
     def confidence(self) -> float:
         """The mean of its Beta distribution: how sure it is that it helps, 0 to 1."""
-        return self.alpha / (self.alpha + self.beta)
+        return round(self.alpha / (self.alpha + self.beta), 9)
 
 
 def prior(word: object) -> float:
@@ -100,8 +101,8 @@ def usage(tallies: Tallies, start: float) -> UsageTally:
     bad = tallies.contradicted + SEEN[RECURRED] * tallies.recurred
     return UsageTally(
         tallies,
-        PRIOR_STRENGTH * start + HELPFUL_ALPHA * good,
-        PRIOR_STRENGTH * (1 - start) + IGNORED_BETA * tallies.ignored + CONTRADICTED_BETA * bad,
+        round(PRIOR_STRENGTH * start + HELPFUL_ALPHA * good, 9),
+        round(PRIOR_STRENGTH * (1 - start) + IGNORED_BETA * tallies.ignored + CONTRADICTED_BETA * bad, 9),
     )
 
 
@@ -171,7 +172,12 @@ class ParameterState(NamedTuple):
     observations: int = 0
     low: float = 0.0
     high: float = 1.0
-    updated_at: str = ""
+    updated_at: str | None = None
+
+    @property
+    def help(self) -> str:
+        """What it is."""
+        return DEFINITIONS[self.name].help
 
     @property
     def position(self) -> float:
@@ -189,7 +195,7 @@ class ParameterState(NamedTuple):
         found = about.low + position * (about.high - about.low)
         return min(max(float(round(found)) if about.whole else found, self.low), self.high)
 
-    def update(self, outcome: float, weight: float = 1.0, at: str = "") -> ParameterState:
+    def update(self, outcome: float, weight: float = 1.0, at: str | None = None) -> ParameterState:
         """With one more outcome (0 to 1)."""
         counts = weight / (1.0 + self.uncertainty)
         seen = self.observations + 1

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons import library
 from ai_lessons.errors import NotFound
 from ai_lessons.knowledge import commands, failures
 from ai_lessons.knowledge.entries import Moment
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ai_lessons.library.reports import ToldEarlier
     from ai_lessons.library.warm import Asking
 
 _TEXT = 2_000  # characters of a prompt or an edit that are looked at
@@ -245,7 +243,7 @@ class SessionTold(NamedTuple):
     """What hooks told in one session, which was last heard of at `at` (ISO 8601 in UTC)."""
 
     at: str
-    told: tuple[ToldEarlier, ...]
+    told: tuple[Earlier, ...]
     failures: int
 
 
@@ -265,17 +263,13 @@ def lately(state_dir: Path) -> Lately:
     for at, known in agent_sessions.recent(state_dir):
         missing.update(map(secret_scan.masked, known.missed))
         when = f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"
-        sessions.append(SessionTold(when, _told(known), known.failures))
+        sessions.append(SessionTold(when, tuple(_earlier(known)), known.failures))
     return Lately(tuple(sessions), tuple(missing.most_common()))
 
 
-def _told(known: agent_sessions.Session) -> tuple[ToldEarlier, ...]:
-    return tuple(library.reports.ToldEarlier._make([*row[:5], row[-1]]) for row in known.told)
-
-
-def why_told(state_dir: Path, session: str) -> tuple[ToldEarlier, ...]:
+def why_told(state_dir: Path, session: str) -> tuple[Earlier, ...]:
     """What the hooks told in a session of the last days, in that order, and why. Raises NotFound: no such session."""
     if not agent_sessions.known(state_dir, session):
         raise NotFound("session", session, hint="hooks remember a session for seven days; its id is in its transcript")
     with agent_sessions.opened(state_dir, session) as known:
-        return _told(known)
+        return tuple(_earlier(known))

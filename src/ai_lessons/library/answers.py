@@ -11,11 +11,16 @@ from ai_lessons.knowledge.entries import KINDS, Kind
 if TYPE_CHECKING:
     from ai_lessons.index.catalog_reading import Tally
     from ai_lessons.knowledge.entries import Light
+    from ai_lessons.learning.choose import Earlier
+    from ai_lessons.learning.fold import ParameterState, UsageTally
     from ai_lessons.repository.history import FileRevision
 
     Count: TypeAlias = Tally  # A tag, version or project, with the number of entries of each kind that carry it
 
     Revision: TypeAlias = FileRevision
+    Usage: TypeAlias = UsageTally
+    Parameter: TypeAlias = ParameterState
+    ToldEarlier: TypeAlias = Earlier
 
 Progress = Callable[[str, int, int], None]  # called as `progress(what, done, total)`, in the thread that does the work
 
@@ -229,28 +234,6 @@ class Touch(NamedTuple):
     scopes: tuple[str, ...]
     attempts: tuple[str, ...]
     text: str = ""
-
-
-class Usage(NamedTuple):
-    """How an entry has done so far. `last_used` is ISO 8601 in UTC; `standing` is the factor that a search gives it.
-
-    `alpha` and `beta` begin with the author's word; `confidence` is alpha / (alpha + beta). `seen_helpful` and
-    `seen_again` count sessions that showed it, without a word of anybody: what failed worked then, or failed again.
-    """
-
-    times_injected: int
-    times_helpful: int
-    times_ignored: int
-    times_contradicted: int
-    last_used: str | None
-    alpha: float
-    beta: float
-    confidence: float
-    script_ok: int = 0
-    script_failed: int = 0
-    standing: float = 1.0
-    seen_helpful: int = 0
-    seen_again: int = 0
 
 
 class Shown(NamedTuple):

@@ -14,7 +14,6 @@ from ai_lessons.index.ranking import context_boost, context_weights
 from ai_lessons.knowledge import failures
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Confidence, Kind, Moment
 from ai_lessons.knowledge.globs import EXACT, any_match, specificity, stated
-from ai_lessons.learning import fold
 from ai_lessons.learning.choose import FEW, Bars, Fit, came, tell
 from ai_lessons.learning.fold import ABLATION, ASSESSMENT, BUDGET, CONFIDENCE, SIMILARITY
 from ai_lessons.library.answers import Context, ContextQuery, Left, Query
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.answers import Usage
     from ai_lessons.library.opened import Library, Reading
 
 STARTER = "starter"  # Tag of what the starter set brought
@@ -269,7 +267,7 @@ class Injecting:
         `rules`: so many come beside them, and take at most half of the budget while lessons are left.
         """
         usages = self._parts.usages.several([lights[one.id] for one in fits])
-        every = [one._replace(usage=_used(usages[one.id])) for one in fits]
+        every = [one._replace(usage=usages[one.id]) for one in fits]
         could = tell(moment, every, told, self._bars._replace(budget=len(every) + 1)).chosen
         lessons = [lights[one] for one in could if lights[one].kind is Kind.LESSON]
         away = giving_way(self._parts, lessons, project)
@@ -311,9 +309,3 @@ def similarities(parts: Reading, words: str, kinds: frozenset[Kind] = frozenset(
     for hit in parts.indexing.candidates(words, wanted, DEPTH).vectors:
         best[hit.entry_id] = max(hit.score, best.get(hit.entry_id, -1.0))
     return best
-
-
-def _used(usage: Usage) -> fold.UsageTally:
-    tallies = fold.Tallies(usage.times_injected, usage.times_helpful, usage.times_ignored, usage.times_contradicted)
-    tallies = tallies._replace(worked=usage.seen_helpful, recurred=usage.seen_again)
-    return fold.UsageTally(tallies, usage.alpha, usage.beta)

@@ -17,7 +17,7 @@ from ai_lessons.learning.fold import DEFINITIONS
 from ai_lessons.library import usage
 from ai_lessons.library.incoming import is_url
 from ai_lessons.library.refreshing import is_known_source, known_sources, source_of
-from ai_lessons.library.reports import Check, Parameter, Stale, Stats
+from ai_lessons.library.reports import Check, Stale, Stats
 from ai_lessons.repository import git, git_hooks, outside, scaffold
 from ai_lessons.repository.loose_files import loose
 from ai_lessons.repository.store import AUTOCOMMIT
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from ai_lessons.knowledge.entries import Light
+    from ai_lessons.learning.fold import ParameterState
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
 
@@ -233,23 +234,14 @@ def _moved_on(parts: RepositorySession, light: Light, known: frozenset[str]) -> 
     return f"changed {datetime.fromtimestamp(changed, UTC):%Y-%m-%d %H:%M} UTC, after its description" if late else ""
 
 
-def params(library: Library, name: str | None = None) -> tuple[Parameter, ...]:
+def params(library: Library, name: str | None = None) -> tuple[ParameterState, ...]:
     """The parameters that learn, or one of them. Raises NotFound: no such parameter."""
-    parts = library.primary
     if name is not None and name not in DEFINITIONS:
         raise NotFound("parameter", name, hint="one of: " + ", ".join(DEFINITIONS))
-    found = parts.usages.parameters()
-    return tuple(
-        Parameter(
-            one.name, DEFINITIONS[one.name].help, round(one.value, 6), round(one.uncertainty, 6), one.observations,
-            round(one.alpha, 6), round(one.beta, 6), one.low, one.high, one.updated_at or None,
-        )
-        for one in found.values()
-        if name in {None, one.name}
-    )  # fmt: skip
+    return tuple(one for one in library.primary.usages.parameters().values() if name in {None, one.name})
 
 
-def params_reset(library: Library, name: str | None = None) -> tuple[Parameter, ...]:
+def params_reset(library: Library, name: str | None = None) -> tuple[ParameterState, ...]:
     """Forget what one parameter, or all, learned, and their bounds. Raises NotFound, Refused: no events here."""
     params(library, name)
     parts = library.primary

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.relations import Edge
     from ai_lessons.learning import fold
     from ai_lessons.learning.events import Event
-    from ai_lessons.learning.fold import ParameterState
-    from ai_lessons.library.answers import Usage
+    from ai_lessons.learning.fold import ParameterState, UsageTally
     from ai_lessons.library.session import RepositorySession
 
     Key = Callable[[Light], tuple[object, ...]]
@@ -187,13 +186,13 @@ class SeveralUsages:
         """The parameters of the nearest repository: they belong to where one works."""
         return self._parts[0].usages.parameters()
 
-    def of(self, light: Light) -> Usage:
+    def of(self, light: Light) -> UsageTally:
         """How one entry has done."""
         return self.several([light])[light.id]
 
-    def several(self, lights: Sequence[Light]) -> dict[str, Usage]:
+    def several(self, lights: Sequence[Light]) -> dict[str, UsageTally]:
         """How entries have done, by id."""
-        found: dict[str, Usage] = {}
+        found: dict[str, UsageTally] = {}
         for one in self._parts:
             own = [light for light in lights if light.tier == one.options.tier]
             found |= one.usages.several(own) if own else {}

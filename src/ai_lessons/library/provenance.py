@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.answers import Related, Usage
+    from ai_lessons.learning.fold import UsageTally
+    from ai_lessons.library.answers import Related
     from ai_lessons.library.multi_repository import Reader
     from ai_lessons.library.opened import Library, Reading
     from ai_lessons.library.session import RepositorySession
@@ -185,16 +186,17 @@ def _title(one: Related) -> str:
     return f"{one.entry.handle} {one.entry.title}" if one.entry else f"{one.target} (not here)"
 
 
-def _done(used: Usage) -> Iterator[str]:
+def _done(used: UsageTally) -> Iterator[str]:
     """How it has done, if anything happened to it."""
+    had = used.tallies
     counts = (
-        ("injected", used.times_injected), ("helpful", used.times_helpful), ("ignored", used.times_ignored),
-        ("contradicted", used.times_contradicted), ("run well", used.script_ok), ("run and failed", used.script_failed),
+        ("injected", had.injected), ("helpful", had.helpful), ("ignored", had.ignored),
+        ("contradicted", had.contradicted), ("run well", had.script_ok), ("run and failed", had.script_failed),
     )  # fmt: skip
     said = ", ".join(f"{what} {number} times" if number > 1 else f"{what} once" for what, number in counts if number)
     if said:
-        yield f"has been {said}; last used {used.last_used}"
-    if used.times_helpful or used.times_ignored or used.times_contradicted:
+        yield f"has been {said}; last used {had.last_used}"
+    if had.outcomes:
         yield f"learned confidence {used.confidence:.2f}"
 
 

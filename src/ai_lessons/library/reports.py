@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Kind, Light
     from ai_lessons.knowledge.evaluation import EvaluationReport
     from ai_lessons.learning.choose import Effect
-    from ai_lessons.library.answers import Usage
+    from ai_lessons.learning.fold import UsageTally
 
     IndexStatus: TypeAlias = rows.IndexStatus
     Shared: TypeAlias = rows.Shared
@@ -115,21 +115,6 @@ class ModelState(NamedTuple):
     source: str | None
 
 
-class Parameter(NamedTuple):
-    """One parameter that learns, with its bounds; `alpha` and `beta` are of its position in its range."""
-
-    name: str
-    help: str
-    value: float
-    uncertainty: float
-    observations: int
-    alpha: float
-    beta: float
-    low: float
-    high: float
-    updated_at: str | None
-
-
 class Written(NamedTuple):
     """One entry that was written. `commit` is None while the write waits for one; `tier` is of which repository."""
 
@@ -222,23 +207,12 @@ class Refreshed(NamedTuple):
     warning: str = ""
 
 
-class ToldEarlier(NamedTuple):
-    """What a hook told an agent in a session, when and why; `outcome`: what the session showed since, or empty."""
-
-    id: str
-    handle: str
-    title: str
-    moment: str
-    why: str
-    outcome: str
-
-
 class Feedback(NamedTuple):
     """What was said of an entry, and how it stands with that."""
 
     entry: Light
     outcome: str
-    usage: Usage
+    usage: UsageTally
     notes: tuple[str, ...] = ()
 
 

@@ -17,7 +17,6 @@ from ai_lessons.learning import events, fold
 from ai_lessons.learning.choose import measured
 from ai_lessons.learning.events import Event
 from ai_lessons.library import secret_scan
-from ai_lessons.library.answers import Usage
 from ai_lessons.library.reports import Judged
 from ai_lessons.repository.events import PART_BYTES, EventLog
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.learning.choose import Effect
-    from ai_lessons.learning.fold import ParameterState
+    from ai_lessons.learning.fold import ParameterState, UsageTally
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
 
@@ -152,11 +151,11 @@ class Usages:
             return self._parts.store.commits(config.autocommit)
         return config.events_shared
 
-    def of(self, light: Light) -> Usage:
+    def of(self, light: Light) -> UsageTally:
         """How one entry has done. The catalog is up to date."""
         return self.several([light])[light.id]
 
-    def several(self, lights: Sequence[Light]) -> dict[str, Usage]:
+    def several(self, lights: Sequence[Light]) -> dict[str, UsageTally]:
         """How entries have done, by id; those nothing happened to stand where their author put them."""
         wanted = {light.id: light for light in lights}
         parents = self._parents(wanted)
@@ -210,7 +209,7 @@ def _turned(lines: list[str]) -> str:
     return fold.dumped(fold.fold_parameters(filter(None, map(events.read_line, lines))))
 
 
-def _usage(light: Light, told: Mapping[str, fold.Tallies], parents: Sequence[Light]) -> Usage:
+def _usage(light: Light, told: Mapping[str, fold.Tallies], parents: Sequence[Light]) -> UsageTally:
     own = fold.prior(light.details.get("confidence"))
     proven = [fold.usage(told[one.id], fold.prior(one.details.get("confidence"))) for one in parents if one.id in told]
     start = fold.inherited(own, proven)
@@ -218,22 +217,7 @@ def _usage(light: Light, told: Mapping[str, fold.Tallies], parents: Sequence[Lig
     if not proven and isinstance(brought, float):  # the events of its original lie in another tier
         start = brought
     used = fold.usage(told.get(light.id, fold.NOTHING), start)
-    tallies = used.tallies
-    return Usage(
-        times_injected=tallies.injected,
-        times_helpful=tallies.helpful,
-        times_ignored=tallies.ignored,
-        times_contradicted=tallies.contradicted,
-        last_used=tallies.last_used or None,
-        alpha=round(used.alpha, 9),
-        beta=round(used.beta, 9),
-        confidence=round(used.confidence, 9),
-        script_ok=tallies.script_ok,
-        script_failed=tallies.script_failed,
-        standing=fold.standing(used, own),
-        seen_helpful=tallies.followed + tallies.worked,
-        seen_again=tallies.recurred,
-    )
+    return used._replace(standing=fold.standing(used, own))
 
 
 FEW = 5  # Entries named at either end
@@ -254,8 +238,8 @@ def _named(parts: RepositorySession, ids: Sequence[str]) -> tuple[Judged, ...]:
     usages = parts.usages.several(list(lights.values()))
     return tuple(
         Judged(
-            lights[one].handle, lights[one].title, usages[one].times_helpful, usages[one].times_ignored,
-            usages[one].times_contradicted, round(usages[one].confidence, 6),
+            lights[one].handle, lights[one].title, usages[one].tallies.helpful, usages[one].tallies.ignored,
+            usages[one].tallies.contradicted, round(usages[one].confidence, 6),
         )
         for one in ids
     )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ai_lessons.library.reports import Parameter
+    from ai_lessons.library.answers import Parameter
 
 WIDTH, HEIGHT = 240, 60
 POINTS, MOST = 60, 24
