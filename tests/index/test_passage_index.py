@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ai_lessons.index import columns, passage_index, table, vectors
+from ai_lessons.index import passage_index, table, tables, vectors
 from ai_lessons.index.model_files import ModelUnavailable
 from ai_lessons.index.passage_index import BUSY
 from ai_lessons.index.query import IndexDamaged
@@ -32,7 +32,7 @@ def world(tmp_path: Path, closing: ExitStack) -> World:
 
 
 def row_ids(world: World) -> list[str]:
-    newest = table.Tables(str(world.folder / "index")).newest()
+    newest = tables.Tables(str(world.folder / "index")).newest()
     assert newest is not None
     return newest._rows("true", ["id"])["id"]
 
@@ -66,13 +66,13 @@ def test_a_call_asks_once_which_tables_there_are(world: World, monkeypatch: pyte
     world.put(*many(5))
     world.refresh()
     asked: list[str] = []
-    numbers = table.Tables._numbers
+    numbers = tables.Tables._numbers
 
-    def counted(self: table.Tables) -> set[int]:
+    def counted(self: tables.Tables) -> set[int]:
         asked.append(question)
         return numbers(self)
 
-    monkeypatch.setattr(table.Tables, "_numbers", counted)
+    monkeypatch.setattr(tables.Tables, "_numbers", counted)
     getattr(world.index, question)("lesson")
     assert asked == [question]
 
@@ -313,7 +313,7 @@ def test_everything_anew_on_request_keeps_one_table(world: World) -> None:
 def test_another_lancedb_or_format_rebuilds(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.put(*many(3))
     world.refresh()
-    monkeypatch.setattr(columns, "FORMAT", 99)
+    monkeypatch.setattr(table, "FORMAT", 99)
     world.index = world.open()
     assert "another format" in world.refresh().rebuilt
     assert world.refresh().rebuilt == ""

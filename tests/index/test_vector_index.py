@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.index import table
+from ai_lessons.index import table, tables
 from ai_lessons.index.rows import PassageFilter
 from index.index_world import World, entry, many
 
@@ -28,7 +28,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closing: ExitStack) -
 
 
 def newest(world: World) -> table.Passages:
-    found = table.Tables(str(world.folder / "index")).newest()
+    found = tables.Tables(str(world.folder / "index")).newest()
     assert found is not None
     return found
 

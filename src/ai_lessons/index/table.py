@@ -1,18 +1,11 @@
-"""The LanceDB side of the index: one table of passages, searchable by text and by vector. Home of lancedb and pyarrow.
-
-Takes no locks: callers must. A rebuild writes a new table beside the old one; a table counts from the moment that it
-has its full-text index, which is made last, so that readers see the old one or the new one, also on object storage.
-"""
+"""One table of passages in LanceDB, searchable by text and by vector. Home of lancedb and pyarrow."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
-import time
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
-from functools import partial
+from datetime import timedelta
+from importlib.metadata import version
 from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any, cast
 
@@ -28,8 +21,6 @@ from lancedb.background_loop import LOOP
 from lancedb.index import FTS, IvfSq
 from lancedb.query import MatchQuery
 
-from ai_lessons.errors import Conflict
-from ai_lessons.index.columns import FTS_COLUMN, as_arrow, schema, vector_column
 from ai_lessons.index.ranking import Match
 from ai_lessons.index.rows import IndexStatus, embedded_text, one_of, with_parts
 from ai_lessons.index.vectors import cosines
@@ -39,7 +30,10 @@ if TYPE_CHECKING:
 
     from ai_lessons.index.rows import Row
 
-NAME = "passages_"
+FORMAT = 3  # Raised when the columns or what is written into them change: older tables are rebuilt
+
+FTS_COLUMN = "fts_text"
+
 HIT = ("entry_id", "ordinal", "heading", "text", "section")
 """Columns of a hit. Beside them the score is asked for: lance prints a warning per query otherwise."""
 
@@ -67,17 +61,13 @@ REFINE = 2  # Times the depth: as many of the nearest by index are compared in f
 PARTITIONS_PER_ROOT = 3  # Partitions are the root of the number of rows, divided by this
 PROBED = 150_000  # Rows that a question is compared with, those of the nearest partitions; of fewer all
 
-INDEX_CACHE, METADATA_CACHE = 512 << 20, 32 << 20
-"""Bytes of the table that are kept in memory at most. 10,000 passages with their full-text index take about 12 MB, the
-index of a million vectors 390 MB, which a smaller cache would read again for every question."""
-
 LANCE_ERRORS = (RuntimeError, ValueError, OSError)
 """What lancedb raises for trouble with a table; it has no errors of its own."""
 
-WRITING = "writing"  # A table that is there while a process writes to an index that many machines share
 
-BEAT, DEAD = 60.0, timedelta(minutes=10)
-"""Seconds between two signs of life of that process, and how long without one makes it dead."""
+INDEX_CACHE, METADATA_CACHE = 512 << 20, 32 << 20
+"""Bytes of the table that are kept in memory at most. 10,000 passages with their full-text index take about 12 MB, the
+index of a million vectors 390 MB, which a smaller cache would read again for every question."""
 
 IMPATIENT = {
     "timeout": "20s",
@@ -89,112 +79,33 @@ IMPATIENT = {
 """For object stores: by default they are tried for minutes before a wrong address is an error."""
 
 
-class Tables:
-    """The tables of one index: the newest complete one is in use, the others are leftovers or being built."""
+def connect(uri: str) -> tuple[Any, Callable[[str], Awaitable[Any]]]:
+    """The database at a folder or address, and what opens a table of it once more, for questions that wait."""
+    how: dict[str, Any] = {
+        # Without an interval of zero an open table never sees what other processes commit.
+        "read_consistency_interval": timedelta(0),
+        "storage_options": IMPATIENT if "://" in uri else None,
+        # Lance would keep up to 7 GB of what it has read; every small commit adds to it.
+        "session": lancedb.Session(index_cache_size_bytes=INDEX_CACHE, metadata_cache_size_bytes=METADATA_CACHE),
+    }
 
-    def __init__(self, uri: str) -> None:
-        self._uri = uri
-        self._how: dict[str, Any] = {
-            # Without an interval of zero an open table never sees what other processes commit.
-            "read_consistency_interval": timedelta(0),
-            "storage_options": IMPATIENT if "://" in uri else None,
-            # Lance would keep up to 7 GB of what it has read; every small commit adds to it.
-            "session": lancedb.Session(index_cache_size_bytes=INDEX_CACHE, metadata_cache_size_bytes=METADATA_CACHE),
-        }
-        self._db: Any = lancedb.connect(uri, **self._how)
-        self._open: Passages | None = None
+    async def reopened(name: str) -> Any:
+        return await (await lancedb.connect_async(uri, **how)).open_table(name)
 
-    def at_hand(self) -> Passages | None:
-        """The table that was in use when one looked last."""
-        return self._open
-
-    def newest(self) -> Passages | None:
-        """The table in use, or None if there is none that is complete. A table that cannot be opened is passed over."""
-        for number in sorted(self._numbers(), reverse=True):
-            if self._open is not None and self._open.number == number:
-                return self._open
-            try:
-                table = self._db.open_table(f"{NAME}{number}")
-                if any(index.name == FTS_INDEX for index in table.list_indices()):
-                    self._open = self._passages(table, number)
-                    return self._open
-            except LANCE_ERRORS:
-                continue
-        return None
-
-    def forget_open(self) -> None:
-        """Open the table anew at the next use: its files may be gone."""
-        self._open = None
-
-    def any(self) -> bool:
-        """Is there any table, complete or not?"""
-        return bool(self._numbers())
-
-    def begin(self, made: Mapping[str, str]) -> Passages:
-        """A new, empty table that nobody sees until it is finished."""
-        number = max(self._numbers(), default=0) + 1
-        return self._passages(self._db.create_table(f"{NAME}{number}", schema=schema(made)), number)
-
-    def drop_others(self, keep: Passages) -> None:
-        """Remove every table but this. Readers of an older one reopen once."""
-        for number in self._numbers() - {keep.number}:
-            self._db.drop_table(f"{NAME}{number}", ignore_missing=True)
-
-    @contextmanager
-    def claimed(self) -> Iterator[Callable[[], None]]:
-        """Be the only process, of any machine, that writes here; what is given is to be called now and then meanwhile.
-
-        Raises Conflict: another one writes.
-        """
-        columns = pa.schema([("beat", pa.int64())])
-        if WRITING in self._db.list_tables(limit=10_000).tables:
-            last = max(one["timestamp"] for one in self._db.open_table(WRITING).list_versions()).astimezone(UTC)
-            if datetime.now(UTC) - last < DEAD:
-                said = f"another process is writing to the index at {self._uri} (last seen {last:%Y-%m-%d %H:%M} UTC)"
-                raise Conflict(said, hint=f"try again when it is done; {DEAD} without a sign of life, and you may")
-            self._db.drop_table(WRITING, ignore_missing=True)
-        try:
-            claim = self._db.create_table(WRITING, schema=columns)
-        except LANCE_ERRORS as error:
-            raise Conflict(f"another process has just begun to write to the index at {self._uri}") from error
-        beaten = time.monotonic()
-
-        def beat() -> None:
-            nonlocal beaten
-            if time.monotonic() > beaten + BEAT:
-                claim.add(pa.table({"beat": [1]}, schema=columns))
-                beaten = time.monotonic()
-
-        try:
-            yield beat
-        finally:
-            self._db.drop_table(WRITING, ignore_missing=True)
-
-    def _passages(self, table: Any, number: int) -> Passages:
-        return Passages(table, number, partial(self._open_for_questions, number))
-
-    async def _open_for_questions(self, number: int) -> Any:
-        connection = await lancedb.connect_async(self._uri, **self._how)
-        return await connection.open_table(f"{NAME}{number}")
-
-    def _numbers(self) -> set[int]:
-        if "://" in self._uri:
-            found = self._db.list_tables(limit=10_000).tables
-        else:  # every search looks, and lancedb takes a millisecond to read a folder
-            found = [name.removesuffix(".lance") for name in os.listdir(self._uri)] if os.path.isdir(self._uri) else []
-        return {int(name[len(NAME) :]) for name in found if name.startswith(NAME) and name[len(NAME) :].isdigit()}
+    return lancedb.connect(uri, **how), reopened
 
 
 class Passages:
     """One table. Every method is one question or one commit; raises what lancedb raises (LANCE_ERRORS)."""
 
-    def __init__(self, table: Any, number: int, reopen: Callable[[], Awaitable[Any]]) -> None:
-        """`reopen` opens it once more, for questions that are waited for later."""
+    def __init__(self, table: Any, number: int, reopen: Callable[[str], Awaitable[Any]]) -> None:
+        """`reopen` opens it once more by its name, for questions that are waited for later."""
         self._table, self.number = table, number
         self._reopen = reopen
         self._reopened: Any = None
         made = (table.schema.metadata or {}).get(b"ai-lessons", b"{}")
         self.made_with: dict[str, str] = json.loads(made)
+        self.model = self.made_with.get("model", "")
         self.dimensions = int(self.made_with.get("dimensions", 0))
 
     @property
@@ -237,14 +148,6 @@ class Passages:
         """The fingerprint that every entry was indexed with. Reads two columns of the whole table."""
         columns = self._rows("true", ["entry_id", "row_hash"])
         return dict(zip(columns["entry_id"], columns["row_hash"], strict=True))
-
-    def keys_with_vector(self) -> set[str]:
-        """The text keys of the passages that have a vector."""
-        return set(self._rows("vector IS NOT NULL", ["text_key"])["text_key"])
-
-    def keys(self) -> set[str]:
-        """The text keys of all passages."""
-        return set(self._rows("true", ["text_key"])["text_key"])
 
     def vectors(self) -> Iterator[list[tuple[str, bytes]]]:
         """All vectors as (text key, packed vector), in parts."""
@@ -300,7 +203,7 @@ class Passages:
     async def _by_text(self, text: str, where: str, depth: int, columns: Sequence[str]) -> pa.Table:
         # the other way to ask, which waits at once, takes half as long again: it goes to and fro between two threads
         if self._reopened is None:
-            self._reopened = await self._reopen()
+            self._reopened = await self._reopen(self._table.name)
         wanted = MatchQuery(with_parts(text), column=FTS_COLUMN)  # type: ignore[call-arg]  # pydantic's defaults
         query = self._reopened.query().nearest_to_text(wanted)
         found = (query.where(where) if where else query).select([*columns, "_score"]).limit(depth)
@@ -385,7 +288,7 @@ class Passages:
             bytes=int(self._table.stats()["total_bytes"]),
             unindexed=self.unindexed(),
             indexed=self.vectors_indexed(),
-            model=self.made_with.get("model", ""),
+            model=self.model,
         )
 
     def _rows(self, where: str, columns: Sequence[str], limit: int | None = None) -> dict[str, list[str]]:
@@ -398,3 +301,48 @@ def _hits(rows: pa.Table, scores: Sequence[float]) -> tuple[Match, ...]:
     entries, ordinals, *more = (rows.column(name).to_pylist() for name in HIT)
     hits = map(Match, entries, ordinals, scores, *more)
     return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.entry_id, hit.ordinal)))
+
+
+def made_with(model: str, dimensions: int) -> dict[str, str]:
+    """What a table must have been made with to be used. An FTS index of an older lancedb may make it panic."""
+    return {"format": str(FORMAT), "model": model, "dimensions": str(dimensions), "lancedb": version("lancedb")}
+
+
+def schema(made: Mapping[str, str]) -> pa.Schema:
+    """Columns of the table. A passage without a vector yet has null there."""
+    texts = ("project", "status", "title", "heading", "text", FTS_COLUMN, "row_hash", "text_key")
+    return pa.schema(
+        [
+            pa.field("id", pa.string(), nullable=False),
+            pa.field("entry_id", pa.string(), nullable=False),
+            pa.field("ordinal", pa.int32(), nullable=False),
+            pa.field("section", pa.int32(), nullable=False),
+            pa.field("kind", pa.string(), nullable=False),
+            pa.field("tags", pa.list_(pa.string())),
+            pa.field("versions", pa.list_(pa.string())),
+            *(pa.field(name, pa.string(), nullable=False) for name in texts),
+            pa.field("vector", pa.list_(pa.float32(), int(made["dimensions"]))),
+        ],
+        metadata={"ai-lessons": json.dumps(dict(made))},
+    )
+
+
+def vector_column(vectors: Sequence[bytes | None], dimensions: int) -> pa.Array:
+    """Packed vectors (little-endian float16) as a column of float32; anything of another length becomes null."""
+    good = [vector if vector is not None and len(vector) == 2 * dimensions else None for vector in vectors]
+    data = b"".join(vector or bytes(2 * dimensions) for vector in good)
+    values = pa.Array.from_buffers(pa.float16(), len(good) * dimensions, [None, pa.py_buffer(data)])
+    mask = pa.array([vector is None for vector in good], type=pa.bool_())
+    return pa.FixedSizeListArray.from_arrays(values.cast(pa.float32()), dimensions, mask=mask)
+
+
+def as_arrow(rows: Sequence[Row], vectors: Mapping[str, bytes], made: Mapping[str, str]) -> pa.Table:
+    """Rows as a table made as asked; vectors (packed) by text key."""
+    kinds, dimensions = schema(made), int(made["dimensions"])
+    columns = [
+        vector_column([vectors.get(row.text_key) for row in rows], dimensions)
+        if column.name == "vector"
+        else pa.array([getattr(row, column.name) for row in rows], type=column.type)
+        for column in kinds
+    ]
+    return pa.Table.from_arrays(columns, schema=kinds)

@@ -11,8 +11,8 @@ from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.model_files import PINNED
 from ai_lessons.index.passage_index import Index
 from ai_lessons.index.query import IndexDamaged
-from ai_lessons.index.rows import EntryRows, Shared
-from ai_lessons.index.shared import SharedIndex
+from ai_lessons.index.rows import EntryRows
+from ai_lessons.index.tables import SharedIndex
 from ai_lessons.index.vectors import VectorCache
 from ai_lessons.knowledge.config import DEFAULT_MODEL
 from ai_lessons.knowledge.entries import Status
@@ -218,7 +218,7 @@ def _read_in_place(library: Library, lights: Sequence[Light], *, named: bool) ->
 class Pushed(NamedTuple):
     """What lies in the shared index after a push."""
 
-    shared: Shared
+    shared: IndexStatus
     notes: tuple[str, ...] = ()
 
 
@@ -243,8 +243,7 @@ def index_status(library: Library, uri: str | None = None) -> IndexStatus:
     status = parts.index.status()
     if uri is None:
         return status
-    place = _place(parts, uri)
-    return status._replace(shared=_shared(parts, place, place.state()))
+    return status._replace(shared=_place(parts, uri).state())
 
 
 def index_push(library: Library, uri: str) -> Pushed:
@@ -260,7 +259,7 @@ def index_push(library: Library, uri: str) -> Pushed:
     if table is None:
         raise NotFound("index of", str(parts.store.root), hint="add an entry first")
     place.push(table, parts.options.progress)
-    return Pushed(_shared(parts, place, place.state()), done.notes)
+    return Pushed(place.state(), done.notes)
 
 
 def index_pull(library: Library, uri: str) -> Pulled:
@@ -292,10 +291,3 @@ def _place(parts: RepositorySession, uri: str) -> SharedIndex:
     if parts.options.offline:
         raise Unreachable(f"{uri} is on the network, and offline was asked for", hint="unset AI_LESSONS_OFFLINE")
     return SharedIndex(uri)
-
-
-def _shared(parts: RepositorySession, place: SharedIndex, there: IndexStatus) -> Shared:
-    usable = there.model == parts.index.model
-    table = parts.index.in_use()
-    covers = place.covers(there.model, table.keys()) if usable and table else 0
-    return Shared(place.uri, there.model, there.entries, there.passages, there.vectors, usable, covers)

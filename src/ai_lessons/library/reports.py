@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from ai_lessons.learning.fold import UsageTally
 
     IndexStatus: TypeAlias = rows.IndexStatus
-    Shared: TypeAlias = rows.Shared
     Indexed: TypeAlias = rows.IndexRefresh  # What a refresh of the index did, and what is still without a vector
 
 
