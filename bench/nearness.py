@@ -140,7 +140,7 @@ def features(repo: Path, stored: corpora.Judged, questions: corpora.Judged, chos
                 own = frozenset({*part, *good} if stored.name == questions.name else part)
                 wanted = PassageFilter(ids=own) if size < len(ids) else PassageFilter()
                 passages = table.count(condition(wanted) or None)
-                found = parts.indexing.candidates(text, wanted, DEPTH)
+                found = parts.indexing.begin(text, wanted, DEPTH)()
                 near, among = found.vectors[0].score, log(passages)
                 lights = catalog.many(hit.entry_id for hit in (*found.text, *found.vectors))
                 both = shares(text, found, partial(text_of, lights))

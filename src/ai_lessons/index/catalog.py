@@ -258,6 +258,7 @@ def _put_meta(db: sqlite3.Connection, key: str, value: object) -> None:
 # --- from what people type to the id that it means ---
 
 SUGGESTIONS = 5
+ALIKE = 0.8  # Likeness of two ends of ids of which one is the other but for a character
 _HANDLE = r"(?:([LRDS])-)?([0-9A-Z]{1,26})"
 _LETTERS = {kind.letter: kind.value for kind in Kind}
 _MISREAD = str.maketrans("ILO", "110")  # Letters that no id has, and what Crockford's base 32 takes them for
@@ -320,24 +321,12 @@ def _near_ids(db: sqlite3.Connection, name: str) -> list[str]:
     if not match:
         return []
     end = match.group(2).translate(_MISREAD)
-    if _ids_ending(db, end, None):
-        return _ids_ending(db, end, None)
-    if len(end) < HANDLE_LENGTH - 1:
-        return []
-    patterns = _one_away(end[-HANDLE_LENGTH:])
-    query = "SELECT DISTINCT id FROM shown JOIN (SELECT value AS near FROM json_each(?)) ON tail GLOB near LIMIT 20"
-    return [row[0] for row in db.execute(query, (json.dumps([pattern[::-1] + "*" for pattern in patterns]),))]
+    if (found := _ids_ending(db, end, None)) or len(end) < HANDLE_LENGTH - 1:
+        return found
+    from difflib import get_close_matches  # noqa: PLC0415  # only for those who have mistyped
 
-
-def _one_away(end: str) -> list[str]:
-    """Patterns of the ends that differ by one character: another one, one too many, one missing, or two swapped."""
-    patterns = set()
-    for i in range(len(end)):
-        patterns.add(f"{end[:i]}?{end[i + 1 :]}")
-        patterns.add(f"{end[:i]}?{end[i:]}")
-        patterns.add(f"{end[:i]}{end[i + 1 :]}")
-        patterns.add(end[:i] + end[i : i + 2][::-1] + end[i + 2 :])
-    return sorted(patterns)
+    handles = {one[2:]: entry for one, entry in db.execute("SELECT handle, id FROM shown")}
+    return [handles[one] for one in get_close_matches(end[-HANDLE_LENGTH:], handles, 20, ALIKE)]
 
 
 def _near_words(db: sqlite3.Connection, name: str) -> list[str]:

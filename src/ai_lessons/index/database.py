@@ -120,7 +120,7 @@ class Database:
                     return self._use(found)
                 found.close()
             self._put_empty()
-            self._use(self._connect())
+            self._use(self._connect()[0])
         self.notice = f"{self._schema.name} rebuilt: {why}" if why else self.notice
         return None
 
@@ -139,15 +139,8 @@ class Database:
         if not self._path.exists():
             return ""
         try:
-            connection = self._connect()
+            connection, fault = self._connect()
         except sqlite3.Error as error:
-            if not _is_damage(error):
-                raise
-            return f"{self._path.name} was damaged ({error})"
-        try:
-            fault = self._fault(connection)
-        except sqlite3.Error as error:
-            connection.close()
             if not _is_damage(error):
                 raise
             return f"{self._path.name} was damaged ({error})"
@@ -164,17 +157,18 @@ class Database:
         wanted = self._schema.version
         return "" if version == wanted else f"had version {version}, this program writes {wanted}"
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self) -> tuple[sqlite3.Connection, str]:
+        """The opened file, and why it cannot be used, or "". Raises sqlite3.Error."""
         # mode=rw never creates: a file appears only by _put_empty, whole and with all its tables
         uri = self._path.absolute().as_uri() + "?mode=rw"
         db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=WAIT_SECONDS, check_same_thread=False)
         try:
             # A lost last transaction only costs a little work; NORMAL keeps the file whole without an fsync per write.
             db.executescript("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -65536;")
+            return db, self._fault(db)
         except sqlite3.Error:
             db.close()
             raise
-        return db
 
     def _put_empty(self) -> None:
         fresh = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")

@@ -152,7 +152,7 @@ class _Asked:
 
     def rules(self) -> list[Light]:
         """The rules that apply, nearest first."""
-        if not self._parts.rules.count:
+        if not any(one.rules.count for one in self._parts.every):
             return []
         catalog, kinds = self._parts.catalog, frozenset({Kind.RULE})
         known = catalog.with_globs(kinds) if self._only_paths else catalog.select(Filter(kinds=kinds))
@@ -306,6 +306,6 @@ def similarities(parts: Reading, words: str, kinds: frozenset[Kind] = frozenset(
 
     wanted = PassageFilter(kinds=frozenset(kind.value for kind in kinds))
     best: dict[str, float] = {}
-    for hit in parts.indexing.candidates(words, wanted, DEPTH).vectors:
+    for hit in parts.indexing.begin(words, wanted, DEPTH)().vectors:
         best[hit.entry_id] = max(hit.score, best.get(hit.entry_id, -1.0))
     return best

@@ -125,12 +125,11 @@ class Indexing:
         if known and known.missing:
             self.refresh(seconds=None)
 
-    def candidates(self, text: str, wanted: rows.PassageFilter, depth: int) -> Candidates:
-        """What the index finds; a damaged one is made anew first."""
-        return self.begin(text, wanted, depth)()
-
     def begin(self, text: str, wanted: rows.PassageFilter, depth: int) -> Callable[[], Candidates]:
-        """As `candidates`, in two steps: others can be asked before the answer is waited for."""
+        """What the index finds, in two steps: others can be asked before the answer is waited for.
+
+        A damaged one is made anew first.
+        """
         finish = self.index.begin(text, wanted, depth)
         return lambda: self._mended(finish)
 

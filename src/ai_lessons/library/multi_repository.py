@@ -37,7 +37,6 @@ class MultiRepository:
         self.every, self._notes = tuple(parts), tuple(notes)
         self.options = parts[0].options
         self.catalog = Catalogs([one.catalog for one in parts])
-        self.rules = SeveralRules(parts)
         self.usages = SeveralUsages(parts, self.of)
         self.indexing = SeveralIndexes(parts)
         self._place = {one.options.tier: place for place, one in enumerate(parts)}
@@ -103,18 +102,6 @@ class MultiRepository:
         return self.of(entry_id).load(entry_id)
 
 
-class SeveralRules:
-    """The rules in force of all, as far as reading asks for them together."""
-
-    def __init__(self, parts: Sequence[RepositorySession]) -> None:
-        self._parts = parts
-
-    @property
-    def count(self) -> int:
-        """Their number."""
-        return sum(one.rules.count for one in self._parts)
-
-
 class SeveralIndexes:
     """The search indexes of all, asked at the same time."""
 
@@ -130,12 +117,8 @@ class SeveralIndexes:
             notes=tuple(dict.fromkeys(note for one in done for note in one.notes)),
         )
 
-    def candidates(self, text: str, wanted: PassageFilter, depth: int) -> Candidates:
-        """What the indexes find, in one list of each sort. Where their models differ, that of the nearest decides."""
-        return self.begin(text, wanted, depth)()
-
     def begin(self, text: str, wanted: PassageFilter, depth: int) -> Callable[[], Candidates]:
-        """As `candidates`, in two steps: others can be asked before the answer is waited for."""
+        """As `Indexing.begin`, in one list of each sort. Where models differ, that of the nearest decides."""
         begun = [one.indexing.begin(text, wanted, depth) for one in self._parts]
         return lambda: self._together([finish() for finish in begun], depth)
 

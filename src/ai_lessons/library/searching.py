@@ -88,17 +88,17 @@ def find(parts: Reading, query: Query) -> Answer:
     if not query.text:
         return _by_filters(parts, query, versions)._replace(query=asked)
     done = parts.indexing.refresh()
-    surfacing = not query.kinds and parts.rules.count > 0
+    surfacing = not query.kinds and any(one.rules.count for one in parts.every)
     depth = max(DEPTH, query.limit)
     wanted = _wanted(parts, query, phrases, versions, without_rules=surfacing)
     begun = parts.indexing.begin(query.text, ALL_RULES, RULES_DEPTH) if surfacing else None
-    found = parts.indexing.candidates(query.text, wanted, depth)
+    found = parts.indexing.begin(query.text, wanted, depth)()
     found_rules = begun() if begun else NOTHING_FOUND
     unheld = ""
     if phrases and not (found.text or found.vectors) and _words(phrases) < _words([query.text]):
         unheld = f"nothing holds {_or(repr(phrase) for phrase in phrases)} word by word: the words are looked for"
         phrases, wanted = (), wanted._replace(phrases=())
-        found = parts.indexing.candidates(query.text, wanted, depth)
+        found = parts.indexing.begin(query.text, wanted, depth)()
     coverage = _coverage(parts, done.missing)
     near = _near(parts, query.text, found, complete=not done.missing)
     # the best of a few vectors must not outrank the best of all texts

@@ -227,22 +227,15 @@ def judged(parts: RepositorySession) -> tuple[tuple[Judged, ...], tuple[Judged, 
     """The entries with the best feedback, best first, and those with the worst, worst first. None is in both."""
     tallies = parts.usages.tallies()
     known = parts.catalog.many(entry for entry, had in tallies.items() if had.outcomes)
-    order = [one for one in fold.by_worth(tallies) if one in known]
-    good = [one for one in order if fold.worth(tallies[one]) > 0][:FEW]
-    bad = [one for one in reversed(order) if fold.worth(tallies[one]) < 0][:FEW]
-    return _named(parts, good), _named(parts, bad)
-
-
-def _named(parts: RepositorySession, ids: Sequence[str]) -> tuple[Judged, ...]:
-    lights = parts.catalog.many(ids)
-    usages = parts.usages.several(list(lights.values()))
-    return tuple(
-        Judged(
-            lights[one].handle, lights[one].title, usages[one].tallies.helpful, usages[one].tallies.ignored,
-            usages[one].tallies.contradicted, round(usages[one].confidence, 6),
-        )
-        for one in ids
-    )  # fmt: skip
+    worth = {one: fold.worth(tallies[one]) for one in fold.by_worth(tallies) if one in known}
+    good = [one for one, much in worth.items() if much > 0][:FEW]
+    bad = [one for one, much in reversed(worth.items()) if much < 0][:FEW]
+    told = {}
+    for one, used in parts.usages.several([known[one] for one in (*good, *bad)]).items():
+        had, light = used.tallies, known[one]
+        counts = (had.helpful, had.ignored, had.contradicted, round(used.confidence, 6))
+        told[one] = Judged(light.handle, light.title, *counts)
+    return tuple(told[one] for one in good), tuple(told[one] for one in bad)
 
 
 def ablation(parts: RepositorySession) -> Effect | None:
