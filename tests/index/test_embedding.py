@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -130,7 +132,10 @@ def test_fastembed_gives_the_same_vectors(model: PinnedEmbedder, tmp_path: Path)
         model=name, pooling=PoolingType.CLS, normalization=True, sources=ModelSource(url="local"),
         dim=PINNED.dimensions, model_file=PINNED.files[0].name,
     )  # fmt: skip
-    folder = pull(REAL_CACHE_HOME / "ai-lessons").path
+    folder = tmp_path / "model"
+    shutil.copytree(pull(REAL_CACHE_HOME / "ai-lessons").path, folder)
+    said = {"model_max_length": 512, "pad_token": "[PAD]", "tokenizer_class": "BertTokenizer", "do_lower_case": True}
+    (folder / "tokenizer_config.json").write_text(json.dumps(said))  # no source has one, and fastembed asks for it
     theirs = TextEmbedding(name, specific_model_path=str(folder), threads=1)
     for text in ("a long passage about git " * 200, "short", "", "Übergrößen — 数据库 setUserName()"):
         (vector,) = theirs.embed([text], batch_size=1)

@@ -106,10 +106,10 @@ def match(entry: str, score: float) -> Match:
 
 def test_a_score_is_the_product_of_its_factors() -> None:
     facts = {
-        "a": RankingFacts("a", frozenset({"jira"}), frozenset({"v2", "v3"}), standing=0.9),
-        "b": RankingFacts("b", frozenset(), frozenset({"v3"})),
+        "a": RankingFacts("a", frozenset({"jira"}), frozenset({"v2", "v3"}), standing=0.9, asked={"v3"}),
+        "b": RankingFacts("b", frozenset(), frozenset({"v3"}), asked={"v3"}),
     }
-    ranked = rank([match("a", 0.8), match("b", 0.7)], facts, versions={"v3"}, context={"jira": None})
+    ranked = rank([match("a", 0.8), match("b", 0.7)], facts, context={"jira": None})
     assert [one.match.entry_id for one in ranked] == ["a", "b"]
     assert ranked[0].factors == {"match": 0.8, "version": 0.95, "context": 1.15, "standing": 0.9}
     for one in ranked:
@@ -118,23 +118,17 @@ def test_a_score_is_the_product_of_its_factors() -> None:
 
 def test_other_versions_and_unknown_entries_are_left_out() -> None:
     facts = {
-        "a": RankingFacts("a", versions=frozenset({"v1"})),
-        "b": RankingFacts("b"),
-        "c": RankingFacts("c", versioned=False),
+        "a": RankingFacts("a", versions=frozenset({"v1"}), asked={"v2"}),
+        "b": RankingFacts("b", asked={"v2"}),
+        "c": RankingFacts("c", versioned=False, asked={"v2"}),
     }
-    ranked = rank([match("a", 1.0), match("b", 0.9), match("c", 0.8), match("gone", 0.7)], facts, versions={"v2"})
+    ranked = rank([match("a", 1.0), match("b", 0.9), match("c", 0.8), match("gone", 0.7)], facts)
     assert {one.match.entry_id: round(one.score, 3) for one in ranked} == {"c": 0.8, "b": 0.63}
 
 
 def test_without_versions_asked_for_none_is_left_out() -> None:
     facts = {"a": RankingFacts("a", versions=frozenset({"v1"})), "b": RankingFacts("b")}
     assert [one.score for one in rank([match("a", 1.0), match("b", 1.0)], facts)] == [1.0, 1.0]
-
-
-def test_the_limit_counts_after_ranking() -> None:
-    facts = {name: RankingFacts(name, frozenset({"t"}) if name == "c" else frozenset()) for name in "abc"}
-    ranked = rank([match("a", 0.5), match("b", 0.5), match("c", 0.5)], facts, context={"t": 1.0}, limit=2)
-    assert [one.match.entry_id for one in ranked] == ["c", "a"]
 
 
 LONG = (

@@ -12,7 +12,7 @@ from loguru import logger
 from ai_lessons.errors import UsageError
 from ai_lessons.index.model_files import PINNED, ModelUnavailable, recent_failure, remember_failure
 from ai_lessons.index.model_sources import hub_silence
-from ai_lessons.index.pinned import BGE_QUERY, LOAD_ERRORS, LONGEST, batches
+from ai_lessons.index.pinned import BGE_QUERY, LOAD_ERRORS, LONGEST, in_batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,13 +30,10 @@ class FastEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Iterator[Vector]:
         """Vectors of passages, in the order of the texts; computed when the first is asked for."""
-        cut = [text[:LONGEST] for text in texts]
-        vectors: list[Vector | None] = [None] * len(cut)
-        for group in batches([len(text) for text in cut]):
-            computed = self._model.embed([cut[n] for n in group], batch_size=len(group))
-            for n, vector in zip(group, computed, strict=True):
-                vectors[n] = vector.astype(np.float32, copy=False)
-        yield from (vector for vector in vectors if vector is not None)
+        return in_batches(
+            texts,
+            lambda cut: (one.astype(np.float32, copy=False) for one in self._model.embed(cut, batch_size=len(cut))),
+        )
 
     def embed_query(self, text: str) -> Vector:
         """The vector of a question."""

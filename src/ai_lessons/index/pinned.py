@@ -20,7 +20,7 @@ from ai_lessons.errors import StorageFailed
 from ai_lessons.index.model_files import PINNED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from ai_lessons.index.model_files import ModelSpec
@@ -74,6 +74,15 @@ def batches(lengths: Sequence[int]) -> list[list[int]]:
     return grouped
 
 
+def in_batches(texts: Sequence[str], together: Callable[[list[str]], Iterable[Vector]]) -> Iterator[Vector]:
+    """Vectors in the order of the texts, which go through the model `together` in batches, cut where they are long."""
+    cut = [text[:LONGEST] for text in texts]
+    vectors: dict[int, Vector] = {}
+    for group in batches([len(text) for text in cut]):
+        vectors.update(zip(group, together([cut[n] for n in group]), strict=True))
+    yield from (vectors[n] for n in range(len(cut)))
+
+
 class PinnedEmbedder:
     """The model in memory. Deterministic for texts of ALONE characters and more.
 
@@ -87,12 +96,7 @@ class PinnedEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Iterator[Vector]:
         """Vectors of passages, in the order of the texts; computed when the first is asked for."""
-        cut = [text[:LONGEST] for text in texts]
-        vectors: list[Vector | None] = [None] * len(cut)
-        for group in batches([len(text) for text in cut]):
-            for n, vector in zip(group, self._together([cut[n] for n in group]), strict=True):
-                vectors[n] = vector
-        yield from (vector for vector in vectors if vector is not None)
+        return in_batches(texts, self._together)
 
     def embed_query(self, text: str) -> Vector:
         """The vector of a question."""

@@ -44,8 +44,8 @@ class Match(NamedTuple):
 class RankingFacts(NamedTuple):
     """What is known of an entry besides its text. `standing` is a factor, 1.0 where nothing was learned.
 
-    `asked` are the versions that are asked of it, where these are others than of all (None). `distance` puts entries of
-    equal scores in order: what is nearer to where one works comes first.
+    `asked` are the versions that are asked of it. `distance` puts entries of equal scores in order: what is nearer to
+    where one works comes first.
     """
 
     id: str
@@ -53,7 +53,7 @@ class RankingFacts(NamedTuple):
     versions: frozenset[str] = frozenset()
     standing: float = 1.0
     versioned: bool = True
-    asked: AbstractSet[str] | None = None
+    asked: AbstractSet[str] = frozenset()
     distance: int = 0
 
 
@@ -134,31 +134,27 @@ def rank(
     matches: Sequence[Match],
     facts: Mapping[str, RankingFacts],
     *,
-    versions: AbstractSet[str] = frozenset(),
-    context: Mapping[str, float | None] | None = None,
-    aliases: Mapping[str, str] | None = None,
-    limit: int | None = None,
-) -> tuple[Ranked, ...]:
+    context: Mapping[str, float | None] = MappingProxyType({}),
+    aliases: Mapping[str, str] = MappingProxyType({}),
+) -> list[Ranked]:
     """The entries that may be shown, best first; equal scores by distance, then by id.
 
     Left out: entries without facts, and versioned entries that have none of the versions asked for.
     """
-    aliases = aliases or {}
-    weights = context_weights(context or {}, aliases)
+    weights = context_weights(context, aliases)
     ranked = []
     for match in matches:
         known = facts.get(match.entry_id)
         if known is None:
             continue
-        asked = versions if known.asked is None else known.asked
-        version = version_score(asked, known.versions) if known.versioned else 1.0
+        version = version_score(known.asked, known.versions) if known.versioned else 1.0
         if version is None:
             continue
         boost = context_boost(weights, known.tags, aliases)
         factors = {"match": match.score, "version": version, "context": boost, "standing": known.standing}
         ranked.append(Ranked(match, match.score * version * boost * known.standing, factors))
     ranked.sort(key=lambda one: (-one.score, facts[one.match.entry_id].distance, one.match.entry_id))
-    return tuple(ranked[:limit])
+    return ranked
 
 
 QUERY_WORD = re.compile(r"\w+")
