@@ -16,7 +16,7 @@ from ai_lessons.knowledge.entries import Kind, Light, Pattern
 from ai_lessons.knowledge.evaluation import EvaluationFinding, EvaluationReport
 from ai_lessons.library.answers import Answer, Hit, Left, Listing, Related, Section, Shown
 from ai_lessons.library.exporting import Exported
-from ai_lessons.library.lessons import LessonChange, LessonShown, Loaded
+from ai_lessons.library.lessons import LessonShown, Loaded
 from ai_lessons.library.opened import TierState
 from ai_lessons.library.reports import Imported, Outdated, Promoted, Suggested, Written
 from ai_lessons.library.running import Ran
@@ -141,7 +141,7 @@ def test_a_record_becomes_its_fields_with_members_of_enums_paths_and_dates_as_te
 WRITTEN = Written("01J", "L-1", Kind.LESSON, "t", "p", "c")
 WROTE = {"id": "01J", "handle": "L-1", "path": "p", "commit": "c"}
 TORN = TornEntry("L-1", "t", "p", ("why",), "ours", None, "diff", "diff")
-CHANGE = LessonChange("01J", "L-1", "t", "p", None, "added", "ai")
+CHANGE = Written("01J", "L-1", Kind.LESSON, "t", "p", None, change="added", origin="ai")
 ROW = {
     "id": "01J", "handle": "L-1", "scope": "p", "from": "ai", "status": "active", "created": None, "pattern": None,
     "title": "t", "path": "p/lessons/x.md",

@@ -28,13 +28,12 @@ KEYS: Mapping[str, str] = {
     "errors.Problem": "path line message fixable",
     "evaluation.EvaluationReport": "recommendation findings",
     "relating.Graph": "entries missing links=lines clusters notes",
-    "lessons.LessonChange": "id handle path commit change target? notes?",
     "relations.Line": "source relation target weight",
     "rows.IndexRefresh": "entries passages embedded missing rebuilt notes",
     "reports.Report": "files problems fixed",
     "sync_bring.TornEntry": "id title path reasons ours theirs",
     "opened.TierState": "tier=name state path why hint url",
-    "reports.Written": "id handle path commit notes?",
+    "reports.Written": "id handle path commit change? target? notes?",
 }
 """By type (its name, so that no answer loads the modules of others) the keys of its object, where not all fields.
 

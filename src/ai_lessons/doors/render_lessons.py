@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.episodes import Candidate
     from ai_lessons.library.answers import Answer
     from ai_lessons.library.harvest import Harvest
-    from ai_lessons.library.lessons import LessonChange, LessonShown, Loaded
+    from ai_lessons.library.lessons import LessonShown, Loaded
+    from ai_lessons.library.reports import Written
 
 FIRM = "[firm]"
 
@@ -92,7 +93,7 @@ def shown(value: LessonShown, _view: View) -> str:
     return clean("\n".join(yaml))
 
 
-def added(value: LessonChange, view: View) -> str:
+def added(value: Written, view: View) -> str:
     """A lesson that was stated."""
     firsts = {
         "added": f"Added lesson {line(value.handle)} (from {value.origin}): {line(value.title)}",
@@ -102,14 +103,14 @@ def added(value: LessonChange, view: View) -> str:
     return "\n".join([first, f"  path: {view.place(value.path, value.tier)}", *beginning(WAITING, value.notes)])
 
 
-def marked_wrong(value: LessonChange, _view: View) -> str:
+def marked_wrong(value: Written, _view: View) -> str:
     """A lesson that left the results."""
     if value.change == "unchanged":
         return f"Lesson {line(value.handle)} is marked wrong already"
     return "\n".join([f"Deleted lesson {line(value.handle)}", *beginning(WAITING, value.notes)])
 
 
-def promoted(value: LessonChange, view: View) -> str:
+def promoted(value: Written, view: View) -> str:
     """A lesson that stands in a skill or a tool now."""
     if value.change == "unchanged":
         return f"Lesson {line(value.handle)} stands in {view.place(value.target)} already"

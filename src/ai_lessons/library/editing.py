@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.reports import LessonDraft, Written
     from ai_lessons.library.session import RepositorySession
 
+UNCHANGED = "nothing changed"  # A note
 _NOT_FIELDS = {"links", "content", "project", "allow_secrets"}
 
 
@@ -228,7 +229,7 @@ def rewrite(parts: RepositorySession, entry: Entry, text: str, new_text: str, pa
     """Put the new text of an entry's frontmatter file in place, under another path if it moves; a rule is proposed."""
     if entry.kind is Kind.RULE:
         if new_text == text and path == entry.path:
-            return parts.written_one(entry, Applied(), ("nothing changed",))
+            return parts.written_one(entry, Applied(), (UNCHANGED,))
         return library.proposing.propose_text(parts, entry, path, new_text)
     is_script = entry.kind is Kind.SCRIPT
     old_file, new_file = entry.file, layout.side_of(path) if is_script else path
@@ -249,7 +250,7 @@ def rewrite(parts: RepositorySession, entry: Entry, text: str, new_text: str, pa
     elif new_text != text:
         changes.append(Change(new_file, data, expect=expect))
     applied = parts.write(subject, changes, [("Entry", written.id)])
-    return parts.written_one(written, applied, () if changes else ("nothing changed",))
+    return parts.written_one(written, applied, () if changes else (UNCHANGED,))
 
 
 def remove(parts: RepositorySession, every: Sequence[Light]) -> tuple[Written, ...]:

@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.knowledge import frontmatter, markdown
+from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import Kind, Status
 from ai_lessons.knowledge.layout import check_path
 from ai_lessons.knowledge.origins import place_of
 from ai_lessons.knowledge.patterns import title_of
 from ai_lessons.knowledge.texts import decode
-from ai_lessons.library import secret_scan, statements
-from ai_lessons.library.editing import add_lesson
-from ai_lessons.library.gate import checked, project_name
-from ai_lessons.library.lessons import LessonChange, is_firm, lesson, refuse_wrong
+from ai_lessons.library import editing, secret_scan, statements
+from ai_lessons.library.gate import project_name
+from ai_lessons.library.lessons import is_firm, lesson, refuse_wrong
 from ai_lessons.library.reports import LessonDraft, Written
 from ai_lessons.repository.files import read_file, translated, write_file
 from ai_lessons.repository.journal import held
-from ai_lessons.repository.store import Change, blob_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
 CONFIDENCE = {"ai": "medium", "user": "high"}  # How sure a lesson is taken to be by who states it
 
 
-def add(library: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") -> LessonChange:
+def add(library: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") -> Written:
     """A new lesson (added), unless it is there (unchanged); a person makes firm what an agent drafted (confirmed).
 
     Raises UsageError: the scope cannot be a folder. InvalidEntry: the pattern breaks the format.
@@ -54,8 +52,9 @@ def add(library: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") 
         done = change(parts, light, changes, "confirmed", f"Confirm lesson: {light.title}")
         return done._replace(change="confirmed")
     draft = LessonDraft(title_of(pattern), project=at.project, scope=at.stated, confidence=CONFIDENCE[by], origin=by)
-    written = add_lesson(library, draft._replace(**pattern.parts))
-    return _told(written._replace(notes=(*written.notes, *(_history(parts, one) for one in same))), "added", by)
+    written = editing.add_lesson(library, draft._replace(**pattern.parts))
+    notes = (*written.notes, *(_history(parts, one) for one in same))
+    return written._replace(notes=notes, change="added", origin=by)
 
 
 def _history(parts: RepositorySession, light: Light) -> str:
@@ -67,7 +66,7 @@ def _history(parts: RepositorySession, light: Light) -> str:
     return f"{light.handle} says the same and was promoted to {', '.join(promoted_to(fields)) or 'another place'}"
 
 
-def wrong(library: Library, ref: str, reason: str = "", *, by: str = "ai") -> LessonChange:
+def wrong(library: Library, ref: str, reason: str = "", *, by: str = "ai") -> Written:
     """Mark a lesson as wrong: it leaves all results, its file and history stay. Again only changes the reason.
 
     Raises Refused: an agent calls, and a person stated it. NotFound; UsageError: it is not a lesson.
@@ -100,25 +99,17 @@ def change(
     subject: str,
     *,
     notes: Sequence[str] = (),
-) -> LessonChange:
+) -> Written:
     """Change keys of a lesson's frontmatter. Raises InvalidEntry: it breaks the format; Conflict: it was changed."""
-    entry, text = parts.load(light.id)
-    identity = frontmatter.identity(entry) if entry.derived else {}
-    new = markdown.edit(text, {**identity, **changes})
-    if new == text:
-        return _unchanged(light, str(light.details.get("from") or ""), notes)
-    written = checked(entry.path, new.encode(), was=entry)
-    edit = Change(entry.path, new.encode(), expect=blob_id(text.encode()))
-    applied = parts.write(subject, [edit], [("Entry", written.id)])
-    return _told(parts.written_one(written, applied, notes), what, str(written.fields.get("from") or ""))
+    done = editing.change(parts, light, changes, subject)
+    origin = str(changes.get("from") or light.details.get("from") or "")
+    if editing.UNCHANGED in done.notes:
+        return _unchanged(light, origin, notes)
+    return done._replace(change=what, origin=origin, notes=(*done.notes, *notes))
 
 
-def _unchanged(one: Light, by: str, notes: Sequence[str] = ()) -> LessonChange:
-    return LessonChange(one.id, one.handle, one.title, one.path, None, "unchanged", by, "", tuple(notes), one.tier)
-
-
-def _told(one: Written, what: str, origin: str) -> LessonChange:
-    return LessonChange(one.id, one.handle, one.title, one.path, one.commit, what, origin, "", one.notes, one.tier)
+def _unchanged(one: Light, by: str, notes: Sequence[str] = ()) -> Written:
+    return Written(one.id, one.handle, one.kind, one.title, one.path, None, tuple(notes), one.tier, "unchanged", by)
 
 
 HEADING = "## Lessons"
@@ -152,7 +143,7 @@ def target_of(to: str, targets: Targets) -> PromotionTarget:
     return PromotionTarget(targets.tools, f"{name}.md", f"# {name}\n")
 
 
-def promote_lesson(library: Library, ref: str, to: str, targets: Targets) -> LessonChange:
+def promote_lesson(library: Library, ref: str, to: str, targets: Targets) -> Written:
     """Append a lesson to `skill/NAME` or `tool/NAME`, once; then mark it promoted. A file that is not there is made.
 
     Raises UsageError: no such target, or not a lesson. Conflict: it is marked wrong. Refused: a link is in the way.

@@ -75,21 +75,6 @@ class LessonShown(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-class LessonChange(NamedTuple):
-    """One lesson afterwards; `change`: added, confirmed, wrong, promoted, unchanged; `target`: where it also stands."""
-
-    id: str
-    handle: str
-    title: str
-    path: str
-    commit: str | None
-    change: str
-    origin: str = ""
-    target: str = ""
-    notes: tuple[str, ...] = ()
-    tier: str = ""
-
-
 _LESSONS = frozenset({Kind.LESSON})
 
 

@@ -115,7 +115,11 @@ class ModelState(NamedTuple):
 
 
 class Written(NamedTuple):
-    """One entry that was written. `commit` is None while the write waits for one; `tier` is of which repository."""
+    """One entry that was written. `commit` is None while the write waits for one; `tier` is of which repository.
+
+    Of the jobs of `lesson`: `change` (added, confirmed, wrong, promoted, unchanged), `target` where it also stands, and
+    `origin`, who states it.
+    """
 
     id: str
     handle: str
@@ -125,6 +129,9 @@ class Written(NamedTuple):
     commit: str | None
     notes: tuple[str, ...] = ()
     tier: str = ""
+    change: str = ""
+    origin: str = ""
+    target: str = ""
 
 
 class LessonDraft(NamedTuple):
