@@ -108,7 +108,8 @@ def approve(root: Path) -> dict[str, float]:
             path = f"p{n % 20}/rules/new-{n:06d}.md"
             wish = ProposalRequest(rule, f"R-{rule[-6:]}-new-{n}", f"Propose rule: New {n}", {path: text})
             propose(store, repo, approval_history.look(store.worktree, BRANCH), wish)
-        while waiting := proposals.waiting(repo, found := approval_history.look(store.worktree, BRANCH), set()):
+        while refs := proposals.unmerged(found := approval_history.look(store.worktree, BRANCH), ()):
+            waiting = proposals.waiting(repo, found, refs)
             start = time.perf_counter()
             proposal_commits.approve(store, repo, found, waiting[:1], "New")
             took.append(time.perf_counter() - start)

@@ -56,7 +56,8 @@ class Desk:
         store = self.store
         with opened(store.worktree) as repo:
             seen = approval_history.look(store.worktree, MAIN)
-            return proposals.waiting(repo, seen, {one.commit for one in proposal_records.rejected(seen)})
+            refs = proposals.unmerged(seen, {one.commit for one in proposal_records.rejected(seen)})
+            return proposals.waiting(repo, seen, refs)
 
     def open(self, branch: str = "") -> Waiting:
         return next(one for one in self.waiting() if one.branch.endswith(branch))

@@ -112,7 +112,7 @@ def trust_keys(library: Library, ask: Callable[[str, list[str]], bool] | None) -
     if not keys:
         raise NotFound("list of signers on the approval branch", SIGNERS, hint="write one, commit it, and try again")
     known = parts.rules.signatures.trusted(view)
-    listed, before = told_of(keys), told_of(known.signers)
+    listed, before = told_of(keys), told_of(known.signers or ())
     gone = [one for one in before if one not in listed]
     if ask is None:
         raise Refused("whom to trust is a person's decision, and there is no terminal to ask on", hint="--yes")

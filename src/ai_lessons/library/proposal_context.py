@@ -74,7 +74,7 @@ class ProposalContext:
     def own(self) -> list[Waiting]:
         """Every open proposal that has a branch here."""
         here = {ref: commit for ref, commit in self._refs.items() if ref.startswith("refs/heads/")}
-        return proposals.waiting(self.repo, self.trunk, refs=here)
+        return proposals.waiting(self.repo, self.trunk, here)
 
     def about(self, entry: str) -> list[Waiting]:
         """Open proposals about the entry with this id."""
@@ -227,6 +227,15 @@ def desk(parts: RepositorySession) -> Iterator[ProposalContext]:
         raise NotFound("approval branch in", str(parts.store.root), hint="commit something on a branch called main")
     with opened(parts.store.worktree) as repo:
         yield ProposalContext(parts, repo, trunks.look(parts.store.worktree, ref))
+
+
+@contextmanager
+def deciding(parts: RepositorySession, what: str) -> Iterator[ProposalContext]:
+    """`desk`, for a person who decides. Raises Refused (an agent), UnsupportedRepository, NotFound."""
+    refuse_agents(parts, what)
+    parts.refuse_other_formats()
+    with desk(parts) as at:
+        yield at
 
 
 def refuse_agents(parts: RepositorySession, what: str) -> None:

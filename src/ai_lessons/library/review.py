@@ -17,9 +17,9 @@ from ai_lessons.library.gate import checked
 from ai_lessons.library.proposal_context import (
     SHOWN,
     ProposalContext,
+    deciding,
     described,
     desk,
-    refuse_agents,
     refuse_changed,
 )
 from ai_lessons.library.proposing import Objections, objections
@@ -141,9 +141,7 @@ def approve_rule(opened: Library, ref: str, *, sign: bool = False, expect: str |
     Raises NotFound, AmbiguousName, Refused, Conflict, InvalidEntry.
     """
     parts = opened.primary
-    refuse_agents(parts, "approve")
-    parts.refuse_other_formats()
-    with desk(parts) as at:
+    with deciding(parts, "approve") as at:
         try:
             one = at.find(ref)
         except AmbiguousName:
@@ -163,12 +161,10 @@ def approve_rules(opened: Library, chosen: Mapping[str, str], title: str, *, sig
     Raises as `approve_rule`; what was merged before that stays.
     """
     parts = opened.primary
-    refuse_agents(parts, "approve")
-    parts.refuse_other_formats()
     done: list[Decided] = []
     left = iter(chosen.items())
     while some := list(islice(left, AT_ONCE)):
-        with desk(parts) as at:
+        with deciding(parts, "approve") as at:
             open_now = {one.branch: one for one in at.every.found}
             if gone := next((branch for branch, _ in some if branch not in open_now), None):
                 raise NotFound("open proposal", gone, hint="it was decided or taken back meanwhile: look again")
@@ -244,9 +240,7 @@ def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | No
     `expect` is the `Pending.commit` shown. Raises NotFound, AmbiguousName, Refused, Conflict.
     """
     parts = opened.primary
-    refuse_agents(parts, "reject")
-    parts.refuse_other_formats()
-    with desk(parts) as at:
+    with deciding(parts, "reject") as at:
         one = at.find(ref)
         refuse_changed(one.commit, expect)
         title, handle, now = at.title(one), at.called(one), parts.options.now()

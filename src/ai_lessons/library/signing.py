@@ -14,10 +14,9 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.gate import checked
 from ai_lessons.library.proposal_context import (
     ProposalContext,
+    deciding,
     described,
-    desk,
     entry_of,
-    refuse_agents,
     refuse_changed,
 )
 from ai_lessons.library.reports import Decided, Pending
@@ -49,12 +48,11 @@ COMMAND = "ai-lessons admin trust-keys"
 class Trusted(NamedTuple):
     """The keys that count for one repository, and why the list inside it does not, if it does not.
 
-    Where nothing is `pinned` no key counts.
+    None: nobody was asked whom to trust yet, so no key counts.
     """
 
     repository: str
-    pinned: bool
-    signers: tuple[Signer, ...]
+    signers: tuple[Signer, ...] | None
     reason: str = ""
 
 
@@ -71,7 +69,7 @@ class Signatures:
         if view.tip is None:
             return view
         trusted = self.trusted(view)
-        text, keys = (b"", ()) if trusted.pinned else self.proposed(view)
+        text, keys = (b"", ()) if trusted.signers is not None else self.proposed(view)
         ask = None if self._options.agent or self._asked else self._options.ask_keys
         # a history that was rewritten down to its first commit would pass for a new repository: alarms come first
         if keys and ask is not None and not view.alarms:
@@ -81,7 +79,7 @@ class Signatures:
                 self.pin(trusted.repository, text)
                 trusted = self.trusted(view)
         self.notes = ()
-        if not trusted.pinned:
+        if trusted.signers is None:
             hint = COMMAND if keys else f"list them in {SIGNERS} on the approval branch"
             note = f"approvals have to be signed here, and no keys are trusted yet: no rule is in force ({hint})"
             self.notes = (note,)
@@ -100,11 +98,11 @@ class Signatures:
         name = repository_name(self._worktree, view.ref, view.tip or "")
         data = PinnedKeys(self._options.config_dir, name).read()
         if data is None:
-            return Trusted(name, pinned=False, signers=())
+            return Trusted(name, None)
         pinned, _ = parse_signers(data.decode("utf-8", "replace"))
         lists, signatures = view.signer_lists
         if SIGNERS not in view.files or view.files[SIGNERS] == blob_id(data):
-            return Trusted(name, pinned=True, signers=pinned)
+            return Trusted(name, pinned)
         texts = read_blobs(self._worktree, {*lists, *signatures})
         # an older list that is put back was replaced by a newer one, so the newest that is signed counts
         reason = "the list of signers in the repository is not signed"
@@ -116,8 +114,8 @@ class Signatures:
                 if not reason:
                     is_tip = view.files[SIGNERS] == blob_id(text)
                     late = "" if is_tip else "the list of signers on the branch is not the newest that is signed"
-                    return Trusted(name, pinned=True, signers=signers, reason=late)
-        return Trusted(name, pinned=True, signers=pinned, reason=reason)
+                    return Trusted(name, signers, late)
+        return Trusted(name, pinned, reason)
 
     def proposed(self, view: BranchView) -> tuple[bytes, tuple[Signer, ...]]:
         """The list inside the repository, as text and as far as it can be read; empty if there is none."""
@@ -152,7 +150,9 @@ def _record(at: ProposalContext, rule: str, path: str, data: bytes, decision: De
     now = at.parts.options.now()
     trusted = at.parts.rules.signatures.trusted(at.trunk.view)
     wanted = Wanted(rule, path, data, decision, frontmatter.stamp(now), frontmatter.new_id(now))
-    return decide(at.trunk, wanted, repository=trusted.repository, signers=trusted.signers, interactive=os.isatty(0))
+    return decide(
+        at.trunk, wanted, repository=trusted.repository, signers=trusted.signers or (), interactive=os.isatty(0)
+    )
 
 
 def unsigned_rules(at: ProposalContext) -> list[Pending]:
@@ -162,9 +162,7 @@ def unsigned_rules(at: ProposalContext) -> list[Pending]:
 
 def approve_standing(parts: RepositorySession, ref: str, expect: str | None) -> Decided:
     """Sign a text that is on the approval branch already, merged or signed by others."""
-    refuse_agents(parts, "approve")
-    parts.refuse_other_formats()
-    with desk(parts) as at:
+    with deciding(parts, "approve") as at:
         path, end = at.parts.inside(ref) or ref, ref.strip().upper().removeprefix(f"{Kind.RULE.letter}-")
         every = _unsigned(at)
         named = [pair for pair in every if path == pair[1].path]
@@ -193,9 +191,7 @@ def revoke_rule(library: Library, ref: str) -> Decided:
     Raises NotFound, AmbiguousName, Refused (an agent, nothing is signed here, no key), Conflict.
     """
     parts = library.primary
-    refuse_agents(parts, "revoke")
-    parts.refuse_other_formats()
-    with desk(parts) as at:
+    with deciding(parts, "revoke") as at:
         if at.trunk.view.policy.require != "signed":
             hint = f"propose that it goes: ai-lessons contribute delete {ref}"
             raise Refused(f"approvals are not signed on {at.trunk.name}, so there is nothing to revoke", hint=hint)

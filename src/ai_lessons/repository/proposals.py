@@ -87,7 +87,7 @@ class _Line(NamedTuple):
     base: ObjectID | None
 
 
-def unmerged(trunk: Trunk, rejected: Collection[str] = ()) -> dict[str, str]:
+def unmerged(trunk: Trunk, rejected: Collection[str]) -> dict[str, str]:
     """The refs of open proposals that were not `rejected`; the one here, if a remote has it, too. Reads no object."""
     refs = proposal_refs(trunk.worktree)
     closed = trunk.contains(set(refs.values())) | set(rejected)
@@ -100,12 +100,9 @@ def unmerged(trunk: Trunk, rejected: Collection[str] = ()) -> dict[str, str]:
     return {ref: commit for (_, commit), ref in kept.items()}
 
 
-def waiting(
-    repo: Repo, trunk: Trunk, rejected: Collection[str] = (), refs: Mapping[str, str] | None = None
-) -> list[Waiting]:
-    """Every open proposal, oldest first, or those of `refs`. Closed are those that `look` says nothing of."""
-    wanted = unmerged(trunk, rejected) if refs is None else refs
-    found = (look(repo, trunk, ref, commit) for ref, commit in wanted.items())
+def waiting(repo: Repo, trunk: Trunk, refs: Mapping[str, str]) -> list[Waiting]:
+    """Every open proposal of `refs`, oldest first. Closed are those that `look` says nothing of."""
+    found = (look(repo, trunk, ref, commit) for ref, commit in refs.items())
     return _rivals([one for one in found if one is not None])
 
 

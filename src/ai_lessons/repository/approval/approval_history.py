@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed, UnsupportedRepository
 from ai_lessons.knowledge.config import parse_config
@@ -14,7 +14,6 @@ from ai_lessons.repository.approval.approval_memory import CachedView
 from ai_lessons.repository.approval.approval_types import (
     ApprovalPolicy,
     BranchView,
-    Commit,
     CommitStep,
     PathChange,
     Proposal,
@@ -32,26 +31,21 @@ if TYPE_CHECKING:
     from ai_lessons.repository.approval.rule_history import RawCommit
     from ai_lessons.repository.worktree import Worktree
 
-_TRIES: Final = 3  # Looks at branches that move meanwhile
-
 
 def derive(worktree: Worktree, ref: str) -> BranchView:
     """The approval branch `ref` (full name) as it stands now, with a verdict on every rule that it ever had.
 
     Under `signed` none is in force yet; under `forge` `ref` is the remote-tracking one. Raises UnsupportedRepository.
     """
-    for _ in range(_TRIES):
-        tip = read_ref(worktree, ref)
-        if tip is None:
-            return BranchView(ref, None, ApprovalPolicy(), {}, {})
-        noted = _advanced(worktree, ref, tip) or _Derivation(worktree, ref, tip).run()
-        with suppress(StorageFailed):  # a repository that cannot be written can still be read, only never faster
-            approval_memory.note(worktree, ref, noted)
-        found = approval_memory.viewed(worktree, ref, tip, noted)
-        if found is not None:
-            approval_memory.advance(worktree, found)
-            return found
-    raise UnsupportedRepository(f"branches of {worktree.top} moved while they were read", hint="try again")
+    tip = read_ref(worktree, ref)
+    if tip is None:
+        return BranchView(ref, None, ApprovalPolicy(), {}, {})
+    found = _advanced(worktree, ref, tip) or _Derivation(worktree, ref, tip).run()
+    with suppress(StorageFailed):  # a repository that cannot be written can still be read, only never faster
+        approval_memory.note(worktree, ref, found)
+    view = approval_memory.with_alarms(worktree, found)
+    approval_memory.advance(worktree, view)
+    return view
 
 
 def odd_commits(worktree: Worktree, ref: str) -> list[tuple[str, str]]:
@@ -64,7 +58,7 @@ def _advanced(worktree: Worktree, ref: str, tip: str) -> CachedView | None:
     """What was noted with its tip moved, if nothing that came since concerns approval; None to judge anew."""
     noted = approval_memory.noted(worktree, ref)
     before = noted and noted.view.tip
-    if not noted or not before or noted.missing or noted.key != approval_branch.key_of(worktree, before):
+    if not noted or not before or noted.missing or not approval_memory.fits(worktree, noted):
         return None
     try:
         fresh = rule_history.read(worktree, [tip], [before])
@@ -92,7 +86,8 @@ class _Derivation:
         files = _files(commits, place)
         said = self._stated_policy(files)
         policy, _ = approval_memory.policy_in_force(self._ref, said, self._remembered)
-        known = self._known_proposals()
+        refs = proposal_refs(self._worktree, PROPOSALS)
+        known = self._known_proposals(refs)
         parents = [tuple(place.get(parent, -1) for parent in commit.parents) for commit in commits]
         ancestry = Ancestry(parents, len(commits) - 1)
         texts: dict[str, list[tuple[str, str]]] = {}
@@ -129,7 +124,7 @@ class _Derivation:
             ),
         )
         checked = self._remembered.tips.get(self._ref, "")
-        key = approval_branch.key_of(self._worktree, self._tip)
+        key = approval_branch.key_of(self._worktree, self._tip, refs)
         return CachedView(view, key, checked, missing=bool(checked) and checked not in place)
 
     def _verdicts(
@@ -161,9 +156,9 @@ class _Derivation:
         texts = rule_history.read_blobs(self._worktree, blobs)
         self._rules |= {blob: stated_id(texts[blob]) if blob in texts else None for blob in blobs}
 
-    def _known_proposals(self) -> Known:
+    def _known_proposals(self, refs: Mapping[str, str]) -> Known:
         """Every proposal that this clone has seen; notes those that nobody looked at before."""
-        here = sorted({(commit, branch_of(ref)) for ref, commit in proposal_refs(self._worktree, PROPOSALS).items()})
+        here = sorted({(commit, branch_of(ref)) for ref, commit in refs.items()})
         known = approval_memory.proposals(self._worktree.state_dir)
         fresh = [pair for pair in here if known.tips.get(pair[0]) != pair[1]]
         if not fresh:
@@ -200,9 +195,10 @@ class _Derivation:
                 branches = merged_branches(said.message, short_name(self._ref))
                 if branches is None:  # somebody's own words: then the merged tips tell, where they are known
                     branches = tuple(known.tips.get(side, "") for side in commit.parents[1:])
-            made = Commit(commit.id, node, parents[node], said, branches, frozenset(by_rule))
+            rules = frozenset(by_rule)
             for rule, changes in by_rule.items():
-                found.setdefault(rule, []).append(CommitStep(made, tuple(map(tuple, changes))))
+                step = CommitStep(commit.id, node, parents[node], said, branches, rules, tuple(map(tuple, changes)))
+                found.setdefault(rule, []).append(step)
         return found
 
     def _by_rule(self, commit: RawCommit) -> dict[str, list[list[PathChange]]]:

@@ -152,18 +152,24 @@ def look(worktree: Worktree, ref: str) -> BranchView | None:
     if tip is None:
         return BranchView(ref, None, ApprovalPolicy(), {}, {})
     found = noted(worktree, ref)
-    return viewed(worktree, ref, tip, found) if found is not None else None
+    fresh = found is not None and found.view.tip == tip and fits(worktree, found)
+    return with_alarms(worktree, found) if found is not None and fresh else None
 
 
-def viewed(worktree: Worktree, ref: str, tip: str, found: CachedView) -> BranchView | None:
-    """What was noted as a view, if it is about this tip and nothing else has changed."""
-    remembered = load(worktree.state_dir)
-    policy, alarms = policy_in_force(ref, found.view.said, remembered)
-    before = remembered.tips.get(ref, "")
-    if found.key != key_of(worktree, tip) or found.view.policy != policy or before not in {"", tip, found.checked}:
-        return None
-    if found.missing and before == found.checked:
-        name, old = branch_name(ref), before[:10]
+def fits(worktree: Worktree, found: CachedView) -> bool:
+    """Whether nothing but the tip, perhaps, has changed since this was found."""
+    ref, tip, remembered = found.view.ref, found.view.tip or "", load(worktree.state_dir)
+    policy, _ = policy_in_force(ref, found.view.said, remembered)
+    seen = remembered.tips.get(ref, "") in {"", tip, found.checked}
+    return seen and found.view.policy == policy and found.key == key_of(worktree, tip)
+
+
+def with_alarms(worktree: Worktree, found: CachedView) -> BranchView:
+    """What was found, and what a person has to look at besides."""
+    ref, remembered = found.view.ref, load(worktree.state_dir)
+    _, alarms = policy_in_force(ref, found.view.said, remembered)
+    if found.missing and remembered.tips.get(ref, "") == found.checked:
+        name, old = branch_name(ref), found.checked[:10]
         message = f"{name} was rewritten: commit {old}, seen here before, is not in it any more"
         alarms += (Alarm("rewritten", message, f"look at what is gone: git log {name}..{old}"),)
     if cut_off(worktree):

@@ -46,21 +46,19 @@ class Said(NamedTuple):
     odd: str
 
 
-class Commit(NamedTuple):
-    """A commit that changed texts of `rules`; `node` and `parents` are numbers (-1: nothing before)."""
+class CommitStep(NamedTuple):
+    """A commit as far as one rule is concerned; `node` and `parents` are numbers (-1: nothing before).
+
+    `changes` to that rule's texts against each parent (one list, empty tree, for a root); `branches` are what it says
+    it merged, see `merged_branches`; `rules` are all whose texts it changed.
+    """
 
     id: str
     node: int
     parents: tuple[int, ...]
     said: Said
-    branches: tuple[str, ...] | None = None  # what it says it merged, see `merged_branches`
-    rules: frozenset[str] = frozenset()
-
-
-class CommitStep(NamedTuple):
-    """A commit as far as one rule is concerned: its changes against each parent (one list, empty tree, for a root)."""
-
-    commit: Commit
+    branches: tuple[str, ...] | None
+    rules: frozenset[str]
     changes: tuple[tuple[PathChange, ...], ...]
 
 

@@ -223,11 +223,9 @@ def remember(remembered: Mapping[str, str], judged: Mapping[str, Chain]) -> dict
 
 
 def trusted_signers(
-    pinned: Sequence[Signer], listed: Sequence[Signer], listed_text: bytes, signature: str | None, *, at: float
+    pinned: Sequence[Signer], listed: Sequence[Signer], listed_text: bytes, signature: str, *, at: float
 ) -> tuple[tuple[Signer, ...], str]:
     """The keys that count: `pinned`, and `listed` if a key pinned and valid `at` that time signed these; or why not."""
-    if signature is None:
-        return tuple(pinned), "the list of signers in the repository is not signed" if listed else ""
     try:
         key = verify(listed_text, signature, SIGNERS_NAMESPACE)
     except NotVerified as error:

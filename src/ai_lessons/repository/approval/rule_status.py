@@ -18,7 +18,7 @@ from ai_lessons.repository.approval.rule_files import FORGES, copied_from, made_
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ai_lessons.repository.approval.approval_types import Commit, CommitStep, How, Known, PathChange
+    from ai_lessons.repository.approval.approval_types import CommitStep, How, Known, PathChange
     from ai_lessons.repository.approval.rule_history import Ancestry, RawCommit
 
 
@@ -38,21 +38,20 @@ class Witness:
         self._rule, self._steps, self._past = rule, steps, past
         self._known, self._distinct = past.known, past.distinct
 
-    def evidence(self, step: CommitStep, path: str, blob: str | None) -> Evidence | None:
+    def evidence(self, commit: CommitStep, path: str, blob: str | None) -> Evidence | None:
         """How this step brought the text (None: the removal); None if it only passes on what happened inside a side."""
-        if step.commit.said.odd:
-            return _seen(step.commit, "direct", f"the commit proves nothing: {step.commit.said.odd}")
-        if step.commit.said.cut:
-            return _seen(step.commit, "direct", "the history is cut off here (a shallow clone)")
-        if len(step.commit.parents) > 1:
-            return self._merge_evidence(step, path, blob)
-        if blob and any(c.old == blob and project_of(c.path) == project_of(path) for c in step.changes[0]):
+        if commit.said.odd:
+            return _seen(commit, "direct", f"the commit proves nothing: {commit.said.odd}")
+        if commit.said.cut:
+            return _seen(commit, "direct", "the history is cut off here (a shallow clone)")
+        if len(commit.parents) > 1:
+            return self._merge_evidence(commit, path, blob)
+        if blob and any(c.old == blob and project_of(c.path) == project_of(path) for c in commit.changes[0]):
             return None  # moved inside its project: nothing new came
-        return self._plain_evidence(step.commit, path, blob)
+        return self._plain_evidence(commit, path, blob)
 
-    def _merge_evidence(self, step: CommitStep, path: str, blob: str | None) -> Evidence | None:
-        commit = step.commit
-        sources = [n for n in range(1, len(commit.parents)) if _holds(step.changes[n], path, blob)]
+    def _merge_evidence(self, commit: CommitStep, path: str, blob: str | None) -> Evidence | None:
+        sources = [n for n in range(1, len(commit.parents)) if _holds(commit.changes[n], path, blob)]
         side, reason = self._own_side(commit)
         for number in side or ():
             # a side that never touched the rule proves nothing about it, least of all its removal
@@ -63,7 +62,7 @@ class Witness:
             return _seen(commit, "evil-merge", inside)
         return _seen(commit, "direct", reason) if reason else None
 
-    def _own_side(self, commit: Commit) -> tuple[Sequence[int] | None, str]:
+    def _own_side(self, commit: CommitStep) -> tuple[Sequence[int] | None, str]:
         """The parents that may bring this rule's proposal; or None, and the reason if others' proposals were merged."""
         ends = [rule_end(branch) for branch in commit.branches or ()]
         mine = [n for n, end in enumerate(ends) if end and self._rule.endswith(end)]
@@ -75,7 +74,7 @@ class Witness:
         sides = len(commit.parents) - 1
         return ([mine[0] + 1] if len(ends) == sides else range(1, sides + 1)), ""
 
-    def _merged(self, commit: Commit, side: int) -> Evidence:
+    def _merged(self, commit: CommitStep, side: int) -> Evidence:
         merger = commit.said.author if commit.said.committer.email in FORGES else commit.said.committer
         writers = self._writers(commit, side)
         if made_by_agent(commit.said.message):
@@ -84,7 +83,7 @@ class Witness:
             return self._own(commit, merger, writers)
         return _by(commit, MERGED, "merge", merger, writers, _subject(commit))
 
-    def _by_another(self, commit: Commit, side: int) -> bool:
+    def _by_another(self, commit: CommitStep, side: int) -> bool:
         """True if it brought commits, and whoever made this merge neither wrote nor committed one of them."""
         nodes = self._past.ancestry.between(commit.parents[0], commit.parents[side])
         brought = [self._past.commits[node] for node in nodes]
@@ -94,26 +93,24 @@ class Witness:
         people = {person for one in brought for person in (one.said.author, one.said.committer)}
         return bool(mergers) and not any(one.same(other) for one in mergers for other in people)
 
-    def _own(self, commit: Commit, person: Person, writers: tuple[Person, ...]) -> Evidence:
+    def _own(self, commit: CommitStep, person: Person, writers: tuple[Person, ...]) -> Evidence:
         if self._distinct:
             reason = "taken by a person who worked on the proposal, as far as the history tells"
             return _by(commit, ON_BRANCH, "self-merge", person, writers, reason)
         return _by(commit, MERGED, "self-merge", person, writers, _subject(commit))
 
-    def _writers(self, commit: Commit, side: int) -> tuple[Person, ...]:
+    def _writers(self, commit: CommitStep, side: int) -> tuple[Person, ...]:
         """Who wrote on the proposal's side: authors of its commits on this rule, the last one first."""
         mine, before, is_ancestor = commit.parents[side], commit.parents[0], self._past.ancestry.is_ancestor
         found = [
-            step.commit
+            step
             for step in self._steps
-            if len(step.commit.parents) < 2
-            and is_ancestor(step.commit.node, mine)
-            and not is_ancestor(step.commit.node, before)
+            if len(step.parents) < 2 and is_ancestor(step.node, mine) and not is_ancestor(step.node, before)
         ]
         found.sort(key=lambda one: (one.said.committed, one.id), reverse=True)
         return tuple(dict.fromkeys(one.said.author for one in found))
 
-    def _plain_evidence(self, commit: Commit, path: str, blob: str | None) -> Evidence:
+    def _plain_evidence(self, commit: CommitStep, path: str, blob: str | None) -> Evidence:
         proposals = [p for p in self._known.texts.get((self._rule, blob), ()) if project_of(p.path) == project_of(path)]
         writers = tuple(dict.fromkeys(proposal.author for proposal in proposals))
         if commit.said.committer.email in FORGES:
@@ -135,7 +132,7 @@ class Witness:
             return _seen(commit, "direct", "fast-forwarded: nothing says that somebody took the proposal")
         return _seen(commit, "direct", "the text of a proposal, committed by its own author")
 
-    def _forge_evidence(self, commit: Commit, writers: tuple[Person, ...]) -> Evidence:
+    def _forge_evidence(self, commit: CommitStep, writers: tuple[Person, ...]) -> Evidence:
         suggested = writers or (commit.said.author,)
         if not writers and not names_pull_request(commit.said.message):
             return _seen(commit, "direct", "edited on the forge without a pull request")
@@ -152,17 +149,17 @@ def _holds(changes: Sequence[PathChange], path: str, blob: str | None) -> bool:
     return blob is not None and any(c.old == blob and project_of(c.path) == project_of(path) for c in changes)
 
 
-def _seen(commit: Commit, how: How, reason: str) -> Evidence:
+def _seen(commit: CommitStep, how: How, reason: str) -> Evidence:
     return Evidence(ON_BRANCH, how, None, commit.said.committed, (commit.said.author,), commit.id, reason)
 
 
 def _by(
-    commit: Commit, level: int, how: How, by: Person | None, suggested: tuple[Person, ...], reason: str
+    commit: CommitStep, level: int, how: How, by: Person | None, suggested: tuple[Person, ...], reason: str
 ) -> Evidence:
     return Evidence(level, how, by, commit.said.committed, suggested, commit.id, reason)
 
 
-def _subject(commit: Commit) -> str:
+def _subject(commit: CommitStep) -> str:
     return commit.said.message.partition("\n")[0].strip()
 
 
@@ -177,7 +174,7 @@ class _Event(NamedTuple):
 
 def decide(rule: str, steps: Iterable[CommitStep], now: Sequence[tuple[str, str]], past: Past) -> Verdict | None:
     """The verdict on a rule under `merge`, None if the branch never had it; `now` are its texts there (path, blob)."""
-    judge = _Judge(rule, tuple(sorted(steps, key=lambda step: step.commit.node)), past)
+    judge = _Judge(rule, tuple(sorted(steps, key=lambda step: step.node)), past)
     judge.run()
     return judge.verdict(tuple(now))
 
@@ -216,7 +213,7 @@ class _Judge:
                 self._changed(step, path, blob)
 
     def _changed(self, step: CommitStep, path: str, blob: str | None) -> None:
-        node, evidence = step.commit.node, self._witness.evidence(step, path, blob)
+        node, evidence = step.node, self._witness.evidence(step, path, blob)
         if blob and (evidence is None or evidence.level < MERGED):
             before = [event for event in self._events if self._is_ancestor(event.node, node)]
             earlier = self._newest(self._matching(self._standing(before), path, blob))
