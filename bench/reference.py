@@ -101,7 +101,7 @@ def commands() -> str:
         group = root.get_command(context, name)
         assert group
         if not isinstance(group, click.Group):
-            text += "\n" + section((name,), group, shared).removeprefix("#")
+            text += f"\n## {name}\n\n" + section((name,), group, shared)
             continue
         text += f"\n## {name}\n\n{cleandoc(group.help or '')}\n"
         text += "".join("\n" + section((name, *path), command, shared) for path, command in walk(group))

@@ -58,6 +58,16 @@ class Part(NamedTuple):
     plots: Sequence[plots.Plot] = ()
 
 
+class Link(NamedTuple):
+    """A text that leads somewhere."""
+
+    text: str
+    href: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
 def href(ref: str) -> str:
     """The address of an entry."""
     return f"/entry/{quote(ref, safe='')}"
@@ -244,7 +254,7 @@ def today(opened: Library, _asked: Asked) -> Page:
         Part(
             "Lessons that are missing", "What failed while nothing was known that helps, the most frequent first.",
             ("what failed", "times", ""),
-            [(what, times, Search(what)) for what, times in found.missing],
+            [(what, times, Link("search", "/search?" + urlencode({"q": what}))) for what, times in found.missing],
             "Nothing failed without an answer in the last seven days.",
         ),
         *(
@@ -259,23 +269,9 @@ def today(opened: Library, _asked: Asked) -> Page:
         ),
     ]  # fmt: skip
     if not ids:
-        parts.append(Part("What agents were told", empty="Nothing in the last seven days: see `admin hosts`.",
-                          columns=("told",)))  # fmt: skip
+        empty = "Nothing in the last seven days; ai-lessons admin hosts --install has agents told."
+        parts.append(Part("What agents were told", empty=empty))
     return _table("Today", parts, "What hooks told agents in the last seven days, and what came of it.")
-
-
-class Search(NamedTuple):
-    """A link to a search."""
-
-    text: str
-
-    @property
-    def href(self) -> str:
-        """Its address."""
-        return "/search?" + urlencode({"q": self.text})
-
-    def __str__(self) -> str:
-        return "search"
 
 
 def health(opened: Library, _asked: Asked) -> Page:
@@ -291,12 +287,12 @@ def health(opened: Library, _asked: Asked) -> Page:
         torn = ()  # nothing is shared, so nothing can be in conflict
     problems = [(f"{one.path}:{one.line}", one.message) for one in report.problems]
     parts = [
-        Part("Checks", "As `admin doctor` says it.", ("state", "what", "found", "what to do"), checks),
+        Part("Checks", "As ai-lessons admin doctor says it.", ("state", "what", "found", "what to do"), checks),
         Part("Files", f"{report.files} files read.", ("where", "problem"), problems, "No file has a problem."),
         Part("To look at again", "", ("entry", "why"), stale, "Nothing has gone stale."),
         Part("Conflicts", "", ("file", "why"), [(one.path, "; ".join(one.reasons)) for one in torn],
              "No file was changed on both sides."),
-        Part("Taken away before their commit", "`admin recover` brings them back.", ("file", "written"),
+        Part("Taken away before their commit", "ai-lessons admin recover brings them back.", ("file", "written"),
              [(one.path, when(one.when)) for one in kept], "No write was lost."),
     ]  # fmt: skip
     return _table("Health", parts)
@@ -306,8 +302,7 @@ def learning(opened: Library, _asked: Asked) -> Page:
     """The parameters that learn, how sure they are, and what leaving entries out showed."""
     stats = library.health.stats(opened)
     params = library.health.params(opened)
-    judged = [(one.handle, one.title, one.helpful, one.ignored, one.contradicted, one.confidence)
-              for one in (*stats.most_useful, *stats.least_useful)]  # fmt: skip
+    judged = [(Link(one.handle, href(one.handle)), *one[1:]) for one in (*stats.most_useful, *stats.least_useful)]
     found, said = stats.ablation, "Not known yet: no lesson was left out on purpose in a session that was judged."
     if found:
         said = (

@@ -50,7 +50,7 @@ def curve(one: Parameter) -> Plot:
         f"{WIDTH * x:.1f},{HEIGHT - (HEIGHT - 4) * y / top:.1f}" for x, y in zip(at, heights, strict=True)
     )
     seen = f"{one.observations} observations" if one.observations else "nothing observed yet"
-    said = f"{one.help} Now {one.value:.3g}, give or take {one.uncertainty:.2g}; {seen}."
+    said = f"{one.help[:1].upper()}{one.help[1:]}. Now {one.value:.3g}, give or take {one.uncertainty:.2g}; {seen}."
     mark = WIDTH * (one.value - one.low) / ((one.high - one.low) or 1)
     return Plot(one.name.replace("_", " "), said, f"{one.low:g}", f"{one.high:g}", points, mark)
 
@@ -70,8 +70,8 @@ def bars(happened: Sequence[tuple[str, str]]) -> Plot | None:
             y -= height
             if height:
                 found.append(Bar(10.0 * n + 1, round(y, 1), round(height, 1), sort, f"{month}: {counts[month, sort]}"))
-    said = ", ".join(f"{sum(1 for _, word in happened if _sort(word) == sort)} {what}" for sort, what in
-                     (("shown", "times shown"), ("good", "good outcomes"), ("bad", "bad outcomes")))  # fmt: skip
+    counted = Counter(_sort(word) for _, word in happened)
+    said = f"Times shown: {counted['shown']}; good outcomes: {counted['good']}; bad outcomes: {counted['bad']}."
     return Plot("How it did", said, months[0], months[-1], bars=found)
 
 

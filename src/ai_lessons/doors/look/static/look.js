@@ -40,18 +40,18 @@ async function draw(place) {
   const nodes = found.nodes.map((one) => ({ data: { ...one, colour: colour(one.kind), wide: 14 + 30 * one.size } }));
   const edges = found.lines.map((data) => ({ data }));
   const drawn = cytoscape({
-    container: place, elements: [...nodes, ...edges], maxZoom: 3, wheelSensitivity: 0.3,
-    layout: { name: "cose", animate: false, randomize: false, padding: 30, nodeRepulsion: 9000, idealEdgeLength: 70 },
+    container: place, elements: [...nodes, ...edges], maxZoom: 3,
+    layout: { name: "cose", animate: false, randomize: false, padding: 30, nodeRepulsion: 9000, idealEdgeLength: 90 },
     style: [
       { selector: "node", style: {
         "background-color": "data(colour)", width: "data(wide)", height: "data(wide)", label: "data(label)",
-        color: colour("ink"), "font-size": 9, "min-zoomed-font-size": 7, "text-valign": "bottom", "text-margin-y": 4,
-        "text-wrap": "ellipsis", "text-max-width": 110, "text-outline-color": colour("sheet"), "text-outline-width": 2 } },
+        color: colour("ink"), "font-size": 13, "min-zoomed-font-size": 7, "text-valign": "bottom", "text-margin-y": 4,
+        "text-wrap": "ellipsis", "text-max-width": 150, "text-outline-color": colour("sheet"), "text-outline-width": 2 } },
       { selector: "edge", style: {
         width: 1, "line-color": colour("soft"), opacity: 0.6, "curve-style": "bezier", "target-arrow-shape": "triangle",
         "target-arrow-color": colour("soft"), "arrow-scale": 0.7 } },
       { selector: "edge:selected, edge.near", style: {
-        label: "data(label)", "font-size": 8, color: colour("soft"), "text-background-color": colour("sheet"),
+        label: "data(label)", "font-size": 12, color: colour("soft"), "text-background-color": colour("sheet"),
         "text-background-opacity": 1 } },
       { selector: "node[cluster > 0]", style: { "border-width": 3, "border-color": colour("accent"), "border-opacity": 0.5 } },
     ],
@@ -82,5 +82,6 @@ async function searchFiles(field) {
   });
 }
 
+document.querySelector(".waiting [aria-current]")?.scrollIntoView({ block: "nearest" });
 document.querySelectorAll("#graph").forEach(draw);
 document.querySelectorAll("input[data-from]").forEach(searchFiles);

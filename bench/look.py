@@ -1,0 +1,114 @@
+"""The page that people look at: its first page, and each keystroke of a search, with the helper.
+
+`python -m bench.look [--work FOLDER] [--entries N] [--questions N] [--check]`. Embedding 10,000 entries takes minutes:
+keep the work folder.
+"""
+
+from __future__ import annotations
+
+import http.client
+import subprocess
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from random import Random
+from statistics import median, quantiles
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from bench import corpora
+from bench.harness import Bar, Outcome, World, arguments, machine, program, provide_model, table, world
+from bench.starting import ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+ENTRIES, QUESTIONS, ROUNDS = 10_000, 20, 20
+FIRST_BAR, KEY_BAR = 300.0, 60.0
+PAGES = ("/", "/entry/{handle}", "/review", "/graph", "/today", "/health", "/learning", "/tiers")
+
+
+@dataclass(frozen=True)
+class Look:
+    """A page that is served; `ready`: seconds until it printed its address."""
+
+    address: str
+    ready: float
+
+    @property
+    def base(self) -> str:
+        """The address without the token."""
+        return self.address.partition("/?")[0]
+
+    def get(self, path: str, **headers: str) -> tuple[str, float]:
+        """A page, and the seconds that it took."""
+        host, token = self.base.removeprefix("http://"), self.address.partition("token=")[2]
+        begin = time.perf_counter()
+        line = http.client.HTTPConnection(host, timeout=120)
+        line.request("GET", path, headers={"Cookie": f"ai-lessons-{host.partition(':')[2]}={token}", **headers})
+        answer = line.getresponse()
+        text = answer.read().decode()
+        line.close()
+        assert answer.status == 200, (path, text[-600:])
+        return text, time.perf_counter() - begin
+
+
+@contextmanager
+def looking(home: World, repo: Path, env: Mapping[str, str] | None = None) -> Iterator[Look]:
+    """The page of a repository, for as long as the block runs."""
+    begin = time.perf_counter()
+    command = [*program(), "--repo", str(repo), "look", "--no-browser"]
+    child = subprocess.Popen(
+        command, cwd=home.folder, env={**home.env, **(env or {})}, stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout
+    try:
+        yield Look(child.stdout.readline().strip(), time.perf_counter() - begin)
+    finally:
+        child.terminate()
+        child.wait()
+        child.stdout.close()
+
+
+def keystrokes(look: Look, dice: Random, questions: int) -> list[float]:
+    """How long the page takes to answer each letter of questions that are typed."""
+    texts = [corpora.sentence(dice)[:40] for _ in range(questions)]
+    typed = [quote(text[:end]) for text in texts for end in range(3, len(text) + 1)]
+    return [look.get(f"/search?q={text}", **{"HX-Request": "true"})[1] for text in typed]
+
+
+def percentiles(walls: list[float]) -> list[str]:
+    return [ms(median(walls)), ms(quantiles(walls, n=20)[-1])]
+
+
+def main() -> None:
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--entries", type=int, default=ENTRIES)
+    parser.add_argument("--questions", type=int, default=QUESTIONS)
+    given, outcome = parser.parse_args(), Outcome()
+    print(machine())
+    with world(given.work) as cold:
+        home = replace(cold, env={**cold.env, "AI_LESSONS_WARM": "1"})
+        provide_model(home)
+        repo = corpora.repository(home, given.entries)
+        home.ours(repo, "admin", "reindex")
+        home.ours(repo, "recall", "search", "which tool copies a file")
+        with looking(home, repo) as look:
+            html, first = look.get("/")
+            handle = html.partition('href="/entry/')[2].partition('"')[0]
+            paths = [path.format(handle=handle) for path in PAGES]
+            rows = [["the first page, once it listens", ms(first), "-"], ["until it listens", ms(look.ready), "-"]]
+            pages = {path: [look.get(path)[1] for _ in range(ROUNDS)] for path in paths}
+            rows += [[path, *percentiles(walls)] for path, walls in pages.items()]
+            walls = keystrokes(look, Random(corpora.SEED), given.questions)
+            rows.append([f"a keystroke of a search ({len(walls)})", *percentiles(walls)])
+        print(table(f"the page at {given.entries:,} entries", ["what", "p50 ms", "p95 ms"], rows))
+        outcome.judge(Bar("first page", 1000 * first, FIRST_BAR, "ms"))
+        outcome.judge(Bar("keystroke, p95", 1000 * quantiles(walls, n=20)[-1], KEY_BAR, "ms"))
+        home.program("admin", "warm", "stop")
+    outcome.finish(check=given.check)
+
+
+if __name__ == "__main__":
+    main()
