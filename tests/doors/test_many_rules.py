@@ -159,3 +159,14 @@ def test_without_a_terminal_or_for_an_agent_there_is_no_batch(
     done = run("admin", "approve-rule", "--batch", batch, "--yes")
     assert (done.code, "an agent cannot decide" in done.err) == (8, True)
     assert run("admin", "pending-rules", "--count").out == f"{COUNT}\n"
+
+
+def test_a_review_takes_all_of_one_import_with_one_key_and_a_question(spawn: Spawn, run: Run, batch: str) -> None:
+    assert batch
+    child = spawn("admin", "review-rules", PAGER="cat")
+    child.expect(r"\[b\]atch, .*: ")
+    child.send("b")
+    child.expect(r"Approve all 5 with one merge\? \[y/N\]: ")
+    child.sendline("y")
+    code, text = finish(child)
+    assert (code, f"{COUNT} approved" in text, run("admin", "pending-rules", "--count").out) == (0, True, "0\n"), text

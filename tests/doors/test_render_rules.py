@@ -114,19 +114,20 @@ def test_a_new_rule_is_shown_whole() -> None:
   path: ~/.ai/reference/jira-api/rules/x.md
   tags: jira-api, workflows
   rationale: PUT replaces entire resource...
+  changes: agents in jira-api are told this
   warning: it contradicts R-000008 'PUT at once' (in force)
   warning: much like R-000009 'GET first' (in force), 0.93: update it?
   warning: the same was rejected on 2026-10-01: too broad
+
+Evidence:
+  [L-L00001] PUT /workflows replaces entire resource
 
     Send every status back.
 
     applies_to:
       - '*.py'
     links:
-      - related_to: 01JD
-
-Evidence:
-  [L-L00001] PUT /workflows replaces entire resource"""
+      - related_to: 01JD"""
     )
 
 
@@ -140,12 +141,16 @@ def test_an_edit_is_shown_as_what_differs_from_the_text_in_force() -> None:
   path: ~/.ai/reference/jira-api/rules/x.md
   tags: jira-api, workflows
   rationale: PUT replaces entire resource...
+  changes: agents in jira-api are told this in place of the old text
 
     --- a/x.md
     +++ b/x.md
     @@ -1 +1 @@
     -Old.
-    +New."""
+    +New.
+
+As it will read:
+    Send every status back."""
     )
     coloured = render_rules.proposal(EDIT, View(colour=True))
     assert "    \x1b[31m-Old.\x1b[0m\n    \x1b[32m+New.\x1b[0m" in coloured

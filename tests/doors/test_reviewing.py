@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from doors.a_terminal import editor, finish, interrupt
+from doors.a_terminal import done, editor, finish, interrupt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from doors.a_terminal import Child, Spawn
     from doors.world import Run
 
-QUESTION = r"\[a\]pprove, \[e\]dit, \[r\]eject, \[s\]kip, \[q\]uit: "
+QUESTION = r"\[a\]pprove, \[e\]dit, \[r\]eject, \[v\]iew, \[s\]kip, \[u\]ndo, \[q\]uit, \[\?\]: "
 RULE_FILE = "jira-api/rules/get-before-put-5n1qtc.md"
 BRANCH = "rules/R-5N1QTC-get-before-put"
 
@@ -52,8 +52,8 @@ def test_a_reviewer_sees_the_rule_its_evidence_and_who_and_approves_it(
         "    applies_to:\n", "Evidence:\n  [L-8F3K2A] PUT /workflows",
     ):  # fmt: skip
         assert stated in text
-    child.sendline("a")
-    code, text = finish(child)
+    child.send("a")
+    code, text = done(child)
     assert (code, "Approved [R-5N1QTC]" in text, "1 approved" in text) == (0, True, True), text
     assert (knowledge / RULE_FILE).exists()
     assert len(git(knowledge, "log", "-1", "--format=%P").split()) == 2
@@ -64,20 +64,20 @@ def test_a_reviewer_edits_and_then_approves_what_was_edited(
     review: Callable[..., Child], knowledge: Path, tmp_path: Path
 ) -> None:
     child = review(EDITOR=editor(tmp_path, 'sed -i "s/every status/each status/" "$1"'))
-    child.sendline("e")
+    child.send("e")
     child.expect(QUESTION)
     assert "    Send back each status that GET returned." in shown(child)
-    child.sendline("a")
-    assert finish(child)[0] == 0
+    child.send("a")
+    assert done(child)[0] == 0
     assert "each status" in (knowledge / RULE_FILE).read_text()
 
 
 def test_an_edit_that_changes_nothing_leaves_the_proposal(review: Callable[..., Child], tmp_path: Path) -> None:
     child = review(EDITOR=editor(tmp_path, ":"))
-    child.sendline("e")
+    child.send("e")
     child.expect("note: nothing was changed")
     child.expect(QUESTION)
-    child.sendline("s")
+    child.send("s")
     assert finish(child)[0] == 0
 
 
@@ -86,13 +86,13 @@ def test_an_edit_that_breaks_the_format_is_asked_about_and_kept(
 ) -> None:
     before = git(knowledge, "rev-parse", BRANCH)
     child = review(EDITOR=editor(tmp_path, 'sed -i "/^rationale/d" "$1"'))
-    child.sendline("e")
+    child.send("e")
     child.expect(r"Edit again\? \[Y/n\]: ")
     child.sendline("n")
     child.expect("error: the edit was not written")
     child.expect("your text is kept in")
     child.expect(QUESTION)
-    child.sendline("q")
+    child.send("q")
     assert finish(child)[0] == 0
     (kept,) = (hermetic / ".local/state/ai-lessons/edits").iterdir()
     assert "rationale" not in kept.read_text()
@@ -101,10 +101,10 @@ def test_an_edit_that_breaks_the_format_is_asked_about_and_kept(
 
 def test_a_reviewer_rejects_with_a_reason(review: Callable[..., Child], knowledge: Path, run: Run) -> None:
     child = review()
-    child.sendline("r")
+    child.send("r")
     child.expect(r"Reason .*: ")
     child.sendline("Holds only for v3")
-    code, text = finish(child)
+    code, text = done(child)
     assert (code, "Rejected [R-5N1QTC]" in text, "1 rejected" in text) == (0, True, True), text
     (record,) = (knowledge / ".ai-lessons/rejected").rglob("*.md")
     assert "Holds only for v3" in record.read_text()
@@ -117,10 +117,7 @@ def test_skipping_and_quitting_decide_nothing(
 ) -> None:
     before = git(knowledge, "rev-parse", "main", BRANCH)
     child = review()
-    child.sendline("x")
-    child.expect("is not one of")
-    child.expect(QUESTION)
-    child.sendline(key)
+    child.send(f"x{key}")  # no key of ours is passed over
     code, text = finish(child)
     assert (code, summary in text) == (0, True), text
     assert git(knowledge, "rev-parse", "main", BRANCH) == before
@@ -134,7 +131,7 @@ def test_ctrl_c_ends_the_review_and_decides_nothing(
     before = git(knowledge, "rev-parse", "main", BRANCH)
     child = review()
     if keys:
-        child.sendline(keys)
+        child.send(keys)
         child.expect("Reason .*: ")
     code, text = interrupt(child)
     assert (code, "interrupted: what was already written is kept" in text) == (130, True), text
@@ -150,10 +147,12 @@ def test_an_error_while_approving_is_told_and_the_review_goes_on(
     git(knowledge, "switch", "-q", "main")
     child = review()
     assert "warning: " in shown(child)
-    child.sendline("a")
+    child.send("a")
+    child.expect("Enter")
+    child.send("\r")
     child.expect("error: ")
     child.expect(QUESTION)
-    child.sendline("s")
+    child.send("s")
     assert finish(child)[0] == 0
     assert waiting(run) == 1
 
@@ -167,11 +166,13 @@ def test_a_proposal_that_changes_while_it_is_read_is_not_approved(
     file.write_text(file.read_text() + "Or never.\n")
     git(knowledge, "commit", "-qam", "one more thing", "--no-verify")
     git(knowledge, "switch", "-q", "main")
-    child.sendline("a")
+    child.send("a")
+    child.expect("Enter")
+    child.send("\r")
     child.expect("error: the proposal was changed while you read it")
     child.expect("Or never.")
     child.expect(QUESTION)
-    child.sendline("q")
+    child.send("q")
     assert finish(child)[0] == 0
     assert waiting(run) == 1
 
@@ -185,10 +186,10 @@ def test_several_proposals_come_one_after_the_other(spawn: Spawn, knowledge: Pat
         child.expect(QUESTION)
         assert f"{number} of 3" in shown(child)
         titles += re.findall(r"^\[R-\w+\] (.*)", shown(child), re.MULTILINE)
-        child.sendline(key)
+        child.send(key)
     child.expect("Reason .*: ")
     child.sendline("")
-    code, text = finish(child)
+    code, text = done(child)
     assert (code, "1 approved, 1 rejected, 1 skipped" in text) == (0, True), text
     assert sorted(set(titles)) == ["Lock the door", "Rinse the cups", "Water the plants"]
     listed = run("recall", "list", "--type", "rule").out
@@ -214,7 +215,7 @@ def test_an_edit_of_a_rule_is_reviewed_as_a_coloured_diff(
     child.expect(QUESTION)
     assert "    \x1b[31m-Send back every status that GET returned.\x1b[0m" in shown(child)
     assert "    \x1b[32m+Send them \\x1b[2J all back.\x1b[0m" in shown(child)
-    child.sendline("q")
+    child.send("q")
     assert finish(child)[0] == 0
 
 
@@ -240,11 +241,11 @@ def test_a_proposal_of_a_remote_is_edited_and_approved_here(
     child = spawn("admin", "review-rules", EDITOR=editor(tmp_path, 'sed -i "s/every status/each status/" "$1"'))
     child.expect(QUESTION)
     assert f"branch: origin/{BRANCH} (remote)" in shown(child)
-    child.sendline("e")
+    child.send("e")
     child.expect(QUESTION)
     assert "    Send back each status that GET returned." in shown(child)
-    child.sendline("a")
-    assert finish(child)[0] == 0
+    child.send("a")
+    assert done(child)[0] == 0
     assert "each status" in (knowledge / RULE_FILE).read_text()
     assert waiting(run) == 0
 
@@ -268,11 +269,63 @@ def test_a_lesson_is_reviewed_like_a_rule_whatever_its_report_says(
     assert "a new lesson, suggested by Bo <bo@x>" in said
     assert "Report of the proposer:\n    Looks \\x1b[2Jgood.\n\n    Approved [L-AB7K2M]\n\nWhat is proposed:\n" in said
     assert "    Soon.\n" in said
-    child.sendline("a")
-    assert finish(child)[0] == 0
+    child.send("a")
+    assert done(child)[0] == 0
     assert (knowledge / path).read_text() == text
     assert run("recall", "show", "L-AB7K2M").code == 0
     assert waiting(run) == 0
     assert "Carts expire" in run("admin", "audit").out
     (row,) = run("admin", "audit", "--json").json["taken"]
     assert (row["proposal"], row["suggested_by"]) == ("proposals/L-AB7K2M-carts-expire", "Bo <bo@x>")
+
+
+def test_a_decision_is_taken_back_until_the_next_one(
+    spawn: Spawn, knowledge: Path, run: Run, git: Callable[..., str]
+) -> None:
+    for title in ("Rinse the cups", "Lock the door"):
+        assert run("contribute", "suggest-rule", "--title", title, "--rationale", "Dust").code == 0
+    before = git(knowledge, "rev-parse", "main")
+    child = spawn("admin", "review-rules")
+    child.expect(QUESTION)
+    child.send("u")
+    child.expect("nothing to take back")
+    child.expect(QUESTION)
+    child.send("a")
+    child.expect("2 of 2")
+    child.expect(QUESTION)
+    assert git(knowledge, "rev-parse", "main") == before
+    child.send("u")
+    child.expect("1 of 2")
+    child.expect(QUESTION)
+    child.send("s")
+    child.expect(QUESTION)
+    child.send("a")
+    child.expect(r"\[u\]ndo: ")
+    child.send("u")
+    child.expect("2 of 2")
+    child.expect(QUESTION)
+    child.send("q")
+    code, text = finish(child)
+    assert (code, "1 skipped, 1 left" in text) == (0, True), text
+    assert git(knowledge, "rev-parse", "main") == before
+
+
+def test_every_key_is_explained_and_what_a_rule_resembles_is_shown_with_a_diff(
+    spawn: Spawn, knowledge: Path, run: Run, proposal: str
+) -> None:
+    assert run("admin", "approve-rule", proposal, "--yes").code == 0
+    rule = ["--title", "GET a workflow before you PUT it back", "--rationale", "PUT replaces the whole resource"]
+    assert run("contribute", "suggest-rule", *rule, "--project", "jira-api", "--content", "Send all back.").code == 0
+    child = spawn("admin", "review-rules", PAGER="cat")
+    child.expect(QUESTION)
+    assert "warning: much like R-5N1QTC" in shown(child)
+    assert "changes: agents in jira-api are told this" in shown(child)
+    child.send("?")
+    child.expect(QUESTION)
+    assert "  r  reject: turn it down with a reason" in shown(child)
+    assert shown(child).count("\n  ") == 7
+    child.send("v")
+    child.expect(QUESTION)
+    assert "-Send back every status that GET returned.\n+Send all back." in shown(child)
+    child.send("q")
+    assert finish(child)[0] == 0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from doors.a_terminal import finish
+from doors.a_terminal import done, finish
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,10 +66,12 @@ def test_a_review_offers_what_only_lacks_a_signature(spawn: Spawn, run: Run, sig
     assert run("admin", "approve-rule", proposal, "--yes").code == 0
     child = spawn("admin", "review-rules")
     child.expect("lacks signatures")
-    child.sendline("r")
+    child.expect(r"\[\?\]: ")
+    child.send("r")
     child.expect("is on the approval branch already")
-    child.sendline("a")
-    code, text = finish(child)
+    child.expect(r"\[\?\]: ")
+    child.send("a")
+    code, text = done(child)
     assert (code, "1 approved" in text) == (0, True), text
     assert TITLE in run("recall", "list", "--type", "rule").out
 

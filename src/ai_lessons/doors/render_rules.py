@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.doors import render, render_jobs
 from ai_lessons.doors.terminal import clean, count, line, table
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT
 from ai_lessons.knowledge.evaluation import told
 from ai_lessons.library.answers import Answer, Hit
 
@@ -101,18 +102,31 @@ def proposal(one: Pending, view: View) -> str:
         f"path: {view.place(one.path)}" if one.path else "",
         f"tags: {line(', '.join(one.tags))}" if one.tags else "",
         f"rationale: {line(one.rationale)}" if one.rationale else "",
+        _for_whom(one),
         *(f"{view.paint('warning:', 'warn')} {text}" for text in _doubts(one)),
     ]
     blocks = ["\n".join([_headline(one, view), *(f"  {fact}" for fact in facts if fact)])]
+    if one.evidence:
+        blocks.append("\n".join(["Evidence:", *(f"  {_headline(entry, view)}" for entry in one.evidence)]))
     if one.report.strip():
         blocks += [f"Report of the proposer:\n{_indented(clean(one.report).strip())}", "What is proposed:"]
     whole = one.change == "new" and one.kind != "script"  # a script is two files, and its code is what matters
     texts = [clean(one.body.strip("\n")), clean("\n".join(_stated(one.diff)))] if whole else []
     texts += [render.diff(one.diff, view)] if one.diff and not whole else []
     blocks += [_indented(text) for text in texts if text.strip()]
-    if one.evidence:
-        blocks.append("\n".join(["Evidence:", *(f"  {_headline(entry, view)}" for entry in one.evidence)]))
+    if one.kind == "rule" and one.change == "edit":
+        blocks.append(f"As it will read:\n{_indented(clean(one.body.strip(chr(10))))}")
     return "\n\n".join(blocks)
+
+
+def _for_whom(one: Pending) -> str:
+    """What taking it changes for the agents who are told rules; empty for what is no rule."""
+    project = one.path.partition("/")[0]
+    whose = "every project" if project == GLOBAL_PROJECT else line(project)
+    changes = {
+        "new": "are told this", "edit": "are told this in place of the old text", "removal": "are no longer told this"
+    }  # fmt: skip
+    return f"changes: agents in {whose} {changes[one.change]}" if one.kind == "rule" and one.change in changes else ""
 
 
 def _stated(diff: str) -> Iterator[str]:

@@ -14,6 +14,7 @@ from ai_lessons.knowledge.texts import may_have_headings, texts_of
 from ai_lessons.knowledge.versions import newest_first
 from ai_lessons.library.answers import Listing, Related, Section, Shown
 from ai_lessons.library.relating import related_of, superseded
+from ai_lessons.repository.history import unified
 from ai_lessons.repository.store import blob_id
 
 if TYPE_CHECKING:
@@ -50,6 +51,12 @@ def show(opened: Library, ref: str, *, section: int | None = None, heading: str 
         approval=library.provenance.approval_of(parts, light) if light.kind is Kind.RULE else None,
         usage=parts.usages.of(light) if light.kind is Kind.LESSON else None,
     )
+
+
+def difference(opened: Library, ref: str, text: str) -> str:
+    """How a text differs from that of an entry, as a unified diff. Raises NotFound, AmbiguousName."""
+    one = show(opened, ref)
+    return unified(one.entry.path, one.body.encode(), text.encode())
 
 
 def _told_of_script(opened: Library, light: Light) -> list[str]:

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import click
 
@@ -68,36 +68,85 @@ def show_error(error: AiLessonsError) -> None:
 T = TypeVar("T")
 
 
-def one_by_one(items: Sequence[T], decide: Callable[[T], str], told: Mapping[str, str]) -> str:
-    """Have each decided about until none is left or the reviewer quits; what was done, in the words of `told`."""
-    done: Counter[str] = Counter()
-    for number, one in enumerate(items, 1):
-        click.echo(f"\n{number} of {len(items)}")
-        outcome = decide(one)
-        if outcome == "quit":
-            break
-        done[outcome] += 1
-    left = len(items) - done.total()
+class Decision(NamedTuple):
+    """What a person chose about one thing; `act` does it, once it can no longer be taken back."""
+
+    chosen: str
+    act: Callable[[], object] | None = None
+
+
+ALWAYS = {"s": "skip", "u": "undo", "q": "quit"}
+HELP = {
+    "skip": "leave it as it is",
+    "undo": "go back to the one before, and take back what was chosen there: it is done with the next choice only",
+    "quit": "end here; what was chosen before is done",
+}
+LAST = {"\r": "quit", "\n": "quit", "u": "undo"}
+
+
+def one_by_one(items: Sequence[T], decide: Callable[[T], Decision], told: Mapping[str, str]) -> str:
+    """Have each decided about until none is left or the reviewer quits; what was done, in the words of `told`.
+
+    What was chosen is done with the next choice, so that it can be taken back until then. What fails is told of, and
+    asked about again.
+    """
+    made: list[Decision] = []
+    chosen = ""
+    while chosen != "quit" and (len(made) < len(items) or (made and made[-1].act)):
+        if len(made) < len(items):
+            click.echo(f"\n{len(made) + 1} of {len(items)}")
+            one = decide(items[len(made)])
+        else:
+            one = Decision(LAST[key("\nThat was the last one: [Enter] done, [u]ndo", LAST)])
+        chosen = one.chosen
+        if chosen == "undo":
+            if made and (made[-1].act or made[-1].chosen == "skip"):
+                made.pop()
+            else:
+                click.echo("There is nothing to take back.", err=True)
+        elif not _done(made):
+            chosen = ""
+        elif chosen != "quit":
+            made.append(one)
+    done = Counter(one.chosen for one in made)
+    left = len(items) - len(made)
     return ", ".join(
         [f"{done[word]} {past}" for word, past in told.items() if done[word]] + [f"{left} left"] * bool(left)
     )
 
 
-def until_decided(choose: Callable[[], str], carried_out: Callable[[str], bool]) -> str:
-    """Have a person choose until something was carried out, or passed over; what was chosen. Errors are only told."""
+def _done(made: list[Decision]) -> bool:
+    """Do what was chosen last; where that fails, it is told of and forgotten."""
+    if not made or made[-1].act is None:
+        return True
+    last = made.pop()
+    try:
+        last.act() if last.act else None
+    except AiLessonsError as error:
+        show_error(error)
+        return False
+    made.append(Decision(last.chosen))
+    return True
+
+
+def decided(words: Mapping[str, str], meaning: Mapping[str, str], choose: Callable[[str], Decision | None]) -> Decision:
+    """Ask for one key of `words` until it is decided; what goes wrong is told of, and the person chooses what then."""
+    offered = {**words, **ALWAYS}
+    named = [f"[{key}]{word[1:]}" if word.startswith(key) else f"[{key}] {word}" for key, word in offered.items()]
+    question = "\n" + ", ".join([*named, "[?]"])
     while True:
-        chosen = choose()
-        try:
-            if chosen in {"skip", "quit"} or carried_out(chosen):
-                return chosen
-        except AiLessonsError as error:  # the person decides what to do about it
-            show_error(error)
-
-
-def choice(question: str, keys: Collection[str]) -> str:
-    """One of these keys, typed with Enter."""
-    found: str = click.prompt(f"\n{question}", type=click.Choice(list(keys)), show_choices=False, err=True)
-    return found
+        pressed = key(question, {*offered, "?"})
+        if pressed == "?":
+            texts = {**meaning, **HELP}
+            click.echo("\n".join(f"  {key}  {word}: {texts[word]}" for key, word in offered.items()), err=True)
+        elif pressed in ALWAYS:
+            return Decision(ALWAYS[pressed])
+        else:
+            try:
+                if found := choose(offered[pressed]):
+                    return found
+            except AiLessonsError as error:
+                show_error(error)
 
 
 def confirm(question: str) -> bool:
@@ -112,7 +161,7 @@ def key(question: str, keys: Collection[str]) -> str:
     while not pressed:
         typed = click.getchar().lower()  # many if they came at once; an arrow is an escape and letters
         pressed = "" if typed.startswith("\x1b") else next((one for one in typed if one in keys), "")
-    click.echo(pressed, err=True)
+    click.echo(pressed.strip(), err=True)
     return pressed
 
 

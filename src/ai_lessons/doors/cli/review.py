@@ -6,7 +6,9 @@ Of a proposal, what is approved is what was shown, to the commit.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+from contextlib import suppress
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -18,7 +20,7 @@ from ai_lessons.doors import render, render_jobs, render_lessons, render_rules
 from ai_lessons.doors.cli import asking, options
 from ai_lessons.doors.cli.commands import Command
 from ai_lessons.doors.terminal import is_terminal, line
-from ai_lessons.errors import Conflict, NotFound, Refused, UsageError
+from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import Kind, id_end
 from ai_lessons.library.reports import LessonDraft
 
@@ -31,8 +33,15 @@ if TYPE_CHECKING:
     from ai_lessons.library.reports import Outdated, Pending
     from ai_lessons.library.review import Batch
 
-CHOICES = {"a": "approve", "e": "edit", "r": "reject", "s": "skip", "q": "quit"}
-QUESTION = ", ".join(f"[{key}]{word[1:]}" for key, word in CHOICES.items())
+CHOICES = {"a": "approve", "e": "edit", "r": "reject", "v": "view"}
+BATCH = {"b": "batch"}
+MEANING = {
+    "approve": "merge it as it was shown: it is in force",
+    "edit": "open it in your editor; you are asked about the result",
+    "reject": "turn it down with a reason, which is told to whoever suggests it again",
+    "view": "show all of it, and how it differs from what it resembles",
+    "batch": "approve this and all that wait of the same import, with one merge, after a question",
+}
 TOLD = {"approve": "approved", "reject": "rejected", "skip": "skipped"}
 UNSIGNED = "unsigned"
 NO_TERMINAL = "use pending-rules, then approve-rule ID --yes or reject-rule ID"
@@ -52,54 +61,89 @@ def run(call: Call, *, sign: bool) -> None:
         return
     if not (call.can_ask and is_terminal(sys.stdout)):
         raise UsageError("a review needs a terminal", hint=NO_TERMINAL)
-    done = asking.one_by_one(waiting, partial(_decide, call, sign=sign), TOLD)
+    done = asking.one_by_one(waiting, partial(_decide, call, {}, sign=sign), TOLD)
     click.echo("\n".join(["", done, *render_rules.left_out(waiting)]))
 
 
-def _decide(call: Call, one: Pending, *, sign: bool) -> str:
-    """Show a proposal and ask until it is decided or passed over; what was chosen."""
+def _decide(call: Call, now: dict[str, Pending | None], one: Pending, *, sign: bool) -> asking.Decision:
+    """Show a proposal and ask. `now` has what became of proposals since the review began, None: approved in a batch."""
+    start = one.branch
+    one = now.get(start, one) or one
+    if start in now and now[start] is None:
+        return asking.Decision("approve")
 
-    def carried_out(choice: str) -> bool:
+    def act(chosen: str, reason: str = "") -> None:
+        try:
+            _carry_out(call, one, chosen, reason, sign=sign)
+        except Conflict:
+            now[start] = _again(call, one, one.branch)
+            raise
+
+    def decision(chosen: str) -> asking.Decision | None:
         nonlocal one
-        name = one.branch
-        if choice != "approve" and one.change == UNSIGNED:
+        if chosen == "view":
+            call.say(_whole(call, one), paged=True)
+            return None
+        if chosen != "approve" and one.change == UNSIGNED:
             raise UsageError(
                 f"{one.handle} is on the approval branch already; without signatures it is not in force",
                 hint=f"skip it, or propose a change: ai-lessons contribute edit {one.handle}",
             )
-        if choice == "edit":
+        if chosen == "edit":
             changed = asking.until_valid(call, partial(library.review.edit_proposal, call.library, one.branch))
-            name = changed.branch if changed else name  # on a branch here, if the proposal was a remote's
-        else:
-            try:
-                _carry_out(call, one, choice, sign=sign)
-            except Conflict as conflict:
-                asking.show_error(conflict)
-            else:
-                return True
-        now = [other for other in library.review.pending_rules(call.library, unsigned=True) if other.branch == name]
-        now = [other for other in now if other.id == one.id or other.change != UNSIGNED]
-        if not now:
-            raise NotFound("open proposal", name, hint="it was decided or taken back meanwhile: skip it")
-        one = now[0]
-        _show(call, one)
-        return False
+            one = now[start] = _again(call, one, changed.branch if changed else one.branch)
+            _show(call, one)
+            return None
+        if chosen == "batch":
+            batch = library.review.Batch(batch=one.batch)
+            shown = many_confirmed(call, batch, yes=False)
+            title = f"rules of import {one.batch}"
+            done = library.review.approve_rules(call.library, shown, title, sign=sign)
+            call.say(render_rules.approved(done, call.view))
+            now.update(dict.fromkeys(shown))
+            return asking.Decision("approve")
+        asked = "Reason (whoever suggests it again is told)"
+        reason = click.prompt(asked, default="", show_default=False, err=True) if chosen == "reject" else ""
+        return asking.Decision(chosen, partial(act, chosen, reason))
 
     _show(call, one)
-    return asking.until_decided(lambda: CHOICES[asking.choice(QUESTION, CHOICES)], carried_out)
+    return asking.decided({**CHOICES, **(BATCH if one.batch else {})}, MEANING, decision)
+
+
+def _again(call: Call, one: Pending, name: str) -> Pending:
+    """The proposal as it is now; on a branch `name` here, if it was a remote's and was edited. Raises NotFound."""
+    now = [other for other in library.review.pending_rules(call.library, unsigned=True) if other.branch == name]
+    now = [other for other in now if other.id == one.id or other.change != UNSIGNED]
+    if not now:
+        raise NotFound("open proposal", name, hint="it was decided or taken back meanwhile: skip it")
+    return now[0]
 
 
 def _show(call: Call, one: Pending) -> None:
-    click.echo("\n" + render_rules.proposal(one, call.view), color=call.view.colour)
+    """The card, cut to the height of the terminal: `view` has the rest."""
+    rows = render_rules.proposal(one, call.view).split("\n")
+    room = max(shutil.get_terminal_size().lines - 4, 10)
+    if len(rows) > room:
+        rows = [*rows[: room - 1], f"… {len(rows) - room + 1} more lines: v shows them"]
+    click.echo("\n".join(["", *rows]), color=call.view.colour)
 
 
-def _carry_out(call: Call, one: Pending, choice: str, *, sign: bool) -> None:
+def _whole(call: Call, one: Pending) -> str:
+    """All of the card, and how the text differs from that of the entries it is much like."""
+    blocks = [render_rules.proposal(one, call.view)]
+    for name in (like.partition(" ")[0] for like in one.similar):
+        with suppress(AiLessonsError):  # another proposal, or gone meanwhile
+            differs = library.browsing.difference(call.library, name, one.body)
+            blocks.append(f"Against {line(name)}:\n{render.diff(differs, call.view)}")
+    return "\n\n".join(blocks)
+
+
+def _carry_out(call: Call, one: Pending, choice: str, reason: str, *, sign: bool) -> None:
     if choice == "approve":
         standing = one.change == UNSIGNED
         ref, sign = one.id if standing else one.branch, sign or standing
         done = library.review.approve_rule(call.library, ref, sign=sign, expect=one.commit)
     else:
-        reason = click.prompt("Reason (whoever suggests it again is told)", default="", show_default=False, err=True)
         done = library.review.reject_rule(call.library, one.branch, reason=reason, expect=one.commit)
     word = "Approved" if choice == "approve" else "Rejected"
     click.echo(render_rules.decided(word, done, call.view), color=call.view.colour)
@@ -121,7 +165,7 @@ def shown_and_confirmed(call: Call, refs: Sequence[str], *, sign: bool = False) 
             raise NotFound("single open proposal", ref, suggestions=known[:5])
         chosen += found
     for one in chosen:
-        _show(call, one)
+        call.say("\n" + render_rules.proposal(one, call.view))
     if not asking.confirm(f"\nApprove {', '.join(one.handle for one in chosen)}?"):
         raise Refused("not approved; nothing was changed")
     return tuple((one.id if one.change == UNSIGNED else one.branch, one.commit) for one in chosen)
@@ -148,9 +192,14 @@ def many_confirmed(call: Call, batch: Batch, *, yes: bool) -> dict[str, str]:
 
 # --- content that may have gone stale ---
 
-STALE_CHOICES = {
-    "k": "keep", "e": "edit", "u": "supersede", "w": "wrong", "r": "refresh", "s": "skip", "q": "quit",
-}  # fmt: skip
+STALE_CHOICES = {"k": "keep", "e": "edit", "n": "supersede", "w": "wrong", "r": "refresh"}
+STALE_MEANING = {
+    "keep": "it holds: you are asked again in half a year",
+    "edit": "open it in your editor",
+    "supersede": "name what takes its place, or write it now",
+    "wrong": "it does not hold: it leaves all results, and its file stays",
+    "refresh": "read its source again",
+}
 STALE_TOLD = {
     "keep": "kept", "edit": "edited", "supersede": "superseded", "wrong": "marked wrong", "refresh": "refreshed",
     "skip": "skipped",
@@ -189,8 +238,8 @@ def stale(call: Call, only_list: bool, kept: str | None, injections: int) -> Non
     click.echo("\n" + asking.one_by_one(entries, partial(_decide_about, call), STALE_TOLD))
 
 
-def _decide_about(call: Call, several: Sequence[Outdated]) -> str:
-    """Ask until one entry is decided or passed over; what was chosen."""
+def _decide_about(call: Call, several: Sequence[Outdated]) -> asking.Decision:
+    """Show one entry and ask."""
     entry = several[0].entry
     click.echo(render.shown(library.browsing.show(call.library, entry.id), call.view), color=call.view.colour)
     for one in several:
@@ -200,59 +249,61 @@ def _decide_about(call: Call, several: Sequence[Outdated]) -> str:
     if entry.kind is not Kind.DOC or not any(one.reason == "source" for one in several):
         missing.add("refresh")
     offered = {key: word for key, word in STALE_CHOICES.items() if word not in missing}
-    question = ", ".join(f"[{key}] {word}" for key, word in offered.items())
-    return asking.until_decided(
-        lambda: offered[asking.choice(question, offered)], lambda choice: _settled(call, several[0], choice)
-    )
+    return asking.decided(offered, STALE_MEANING, partial(_settled, call, several[0]))
 
 
-def _settled(call: Call, one: Outdated, choice: str) -> bool:
-    """Do it; whether something was done."""
+def _settled(call: Call, one: Outdated, chosen: str) -> asking.Decision | None:
+    """What was chosen, with all that is to be asked about it; an edit is done at once."""
     entry = one.entry
-    if choice == "keep":
-        done = library.editing.keep(call.library, entry.id)
-    elif choice == "edit":
+    if chosen == "keep":
+        return asking.Decision(chosen, lambda: call.note(library.editing.keep(call.library, entry.id).notes))
+    if chosen == "edit":
         edited = asking.until_valid(call, partial(library.editing.edit, call.library, entry.id))
-        if edited is None:
-            return False
-        done = edited
-    elif choice == "wrong":
+        call.note(edited.notes if edited else ())
+        return asking.Decision(chosen) if edited else None
+    if chosen == "wrong":
         reason = click.prompt("Why is it wrong", default="", show_default=False, err=True)
-        library.lesson_writing.wrong(call.library, entry.id, reason, by=call.caller)
-        return True
-    elif choice == "refresh":
-        for note in (again.warning for again in library.refreshing.refresh(call.library, [entry.id]) if again.warning):
-            call.note([note])
-        return True
-    else:
-        return _supersede(call, one)
-    call.note(done.notes)
-    return True
+        return asking.Decision(
+            chosen, partial(library.lesson_writing.wrong, call.library, entry.id, reason, by=call.caller)
+        )
+    return asking.Decision(chosen, partial(_refresh, call, entry.id)) if chosen == "refresh" else _supersede(call, one)
 
 
-def _supersede(call: Call, one: Outdated) -> bool:
-    """Link what takes its place, or write it now."""
+def _refresh(call: Call, ref: str) -> None:
+    call.note([again.warning for again in library.refreshing.refresh(call.library, [ref]) if again.warning])
+
+
+def _supersede(call: Call, one: Outdated) -> asking.Decision:
+    """Link what takes its place, or write it now. Raises UsageError: nothing was written."""
     entry = one.entry
     lesson = entry.kind is Kind.LESSON
     question = "ID of what takes its place" + (" (nothing: write it now)" if lesson else "")
     newer = click.prompt(question, default="" if lesson else None, show_default=False, err=True)
     if newer:
-        call.note(library.editing.link(call.library, newer, entry.id, "supersedes").notes)
-        return True
+        newer = library.browsing.show(call.library, newer).entry.id  # what is unknown is told of now
+        link = partial(library.editing.link, call.library, newer, entry.id, "supersedes")
+        return asking.Decision("supersede", lambda: call.note(link().notes))
     title = click.prompt("Title", err=True)
     content = asking.write_new(NOW_WRITE)
     if not content:
         raise UsageError("nothing was written", hint="the old one stands")
     draft = LessonDraft(title, content, entry.tags, entry.project, links=[("supersedes", entry.id)])
-    done = library.editing.add_lesson(call.library, draft)
-    click.echo(render_jobs.writes((done,), call.view), color=call.view.colour)
-    call.note(done.notes)
-    return True
+
+    def act() -> None:
+        done = library.editing.add_lesson(call.library, draft)
+        click.echo(render_jobs.writes((done,), call.view), color=call.view.colour)
+        call.note(done.notes)
+
+    return asking.Decision("supersede", act)
 
 
 # --- lessons that transcripts of agents suggest ---
 
-KEYS = {"k": "keep", "s": "skip", "n": "never", "q": "quit"}
+KEYS = {"k": "keep", "n": "never"}
+KEYS_MEAN = {
+    "keep": "open the draft in your editor, and add what comes back",
+    "never": "do not propose it again",
+}
 HARVEST_TOLD = {"keep": "kept", "skip": "skipped", "never": "never again"}
 
 
@@ -284,17 +335,16 @@ def harvest(call: Call, folder: str, since: datetime | None, project: str | None
         call.answer(found, render_lessons.harvested, lambda value: value.candidates)
 
 
-def _decide_on(call: Call, one: Candidate) -> str:
-    """Show one candidate and ask until it is decided or passed over; what was chosen."""
+def _decide_on(call: Call, one: Candidate) -> asking.Decision:
+    """Show one candidate and ask."""
+
+    def decision(chosen: str) -> asking.Decision | None:
+        if chosen == "never":
+            return asking.Decision(chosen, partial(library.harvest.decide, call.library, one, "never"))
+        return asking.Decision(chosen) if _keep(call, one) else None
+
     click.echo(render_lessons.candidate(one, call.view))
-    question = ", ".join(f"[{key}] {word}" for key, word in KEYS.items())
-
-    def carried_out(choice: str) -> bool:
-        if choice == "never":
-            library.harvest.decide(call.library, one, "never")
-        return choice == "never" or _keep(call, one)
-
-    return asking.until_decided(lambda: KEYS[asking.key(question, KEYS)], carried_out)
+    return asking.decided(KEYS, KEYS_MEAN, decision)
 
 
 def _keep(call: Call, one: Candidate) -> bool:
