@@ -103,6 +103,16 @@ class StorageFailed(AiLessonsError):
     """The disk or the operating system said no: full, read-only, not permitted, too many open files."""
 
 
+class Interrupted(AiLessonsError):
+    """Ctrl-C; `where` says at what, and how far that was."""
+
+    exit_code = EXIT_INTERRUPTED
+
+    def __init__(self, where: str = "") -> None:
+        kept = "what was already written is kept, nothing is half done; run the command again to go on"
+        super().__init__(f"interrupted{where}", hint=kept)
+
+
 class GitMissing(AiLessonsError):
     """There is no git program, which everything needs but reading entries."""
 

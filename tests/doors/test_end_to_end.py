@@ -81,7 +81,7 @@ def test_a_pattern_is_text_enough(run: Run, knowledge: Path) -> None:
     done = run("--json", "contribute", "add", "--title", "P", "--when", "w", "--dont", "d", "--because", "b")
     assert done.code == 0, done.err
     shown = run("recall", "show", done.json["handle"])
-    assert "  WHEN w\n  DO NOT d\n  BECAUSE b\n" in shown.out
+    assert "\nWHEN w\nDO NOT d\nBECAUSE b\n" in shown.out
 
 
 @pytest.mark.parametrize(

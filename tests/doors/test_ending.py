@@ -3,13 +3,25 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
+import tempfile
 from pathlib import Path
 
 import click
 import pytest
 
 from ai_lessons.doors.cli import error_handler, root
-from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, Refused
+from ai_lessons.errors import (
+    AiLessonsError,
+    Conflict,
+    Interrupted,
+    InvalidEntry,
+    NotFound,
+    Problem,
+    Refused,
+    StorageFailed,
+    Unreachable,
+    UsageError,
+)
 from doors.world import PROGRAM, environment
 
 Captured = pytest.CaptureFixture[str]
@@ -64,37 +76,46 @@ def test_with_json_the_error_is_data_on_stderr(capsys: Captured) -> None:
 
 def test_arguments_of_a_script_are_not_ours(capsys: Captured) -> None:
     end(NotFound("entry", "x"), "recall", "run-resource", "x", "--", "--json")
-    assert capsys.readouterr().err == "error: no entry 'x'\n"
+    assert capsys.readouterr().err.startswith("error: no entry 'x'\nhint: ")
 
 
 def test_a_bug_leaves_a_report_that_only_the_user_can_read(capsys: Captured, hermetic: Path) -> None:
     assert end(RuntimeError("oops"), "recall", "list") == 70
     err = capsys.readouterr().err
     (report,) = (hermetic / ".local/state/ai-lessons/bugs").iterdir()
-    assert err.startswith(f"error: a bug in ai-lessons (RuntimeError: oops); the report is in {report}\nhint: ")
-    assert "Traceback" not in err
+    assert err == f"error: a bug in ai-lessons (RuntimeError: oops); attach this file when you report it: {report}\n"
     text = report.read_text()
     assert "RuntimeError: oops" in text
     assert "arguments: ['recall', 'list']" in text
     assert report.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_bug_is_told_even_where_no_report_can_be_written(capsys: Captured, hermetic: Path) -> None:
+def test_a_bug_leaves_its_report_elsewhere_where_its_place_is_taken(
+    capsys: Captured, hermetic: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (hermetic / ".local").write_text("a file in the way")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     assert end(RuntimeError("oops")) == 70
-    err = capsys.readouterr().err
-    assert "Traceback" in err
-    assert "the report is above" in err
+    (report,) = tmp_path.glob("ai-lessons-*.txt")
+    assert capsys.readouterr().err.endswith(f"report it: {report}\n")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    assert end(RuntimeError("oops"), "-v") == 70
+    assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_verbose_shows_where_an_error_comes_from(capsys: Captured) -> None:
-    end(NotFound("entry", "x"), "-v", "recall", "show", "x")
-    assert "Traceback" in capsys.readouterr().err
+@pytest.mark.parametrize("kind", [AiLessonsError, Conflict, Refused, StorageFailed, Unreachable, UsageError])
+def test_no_error_is_without_a_next_step(kind: type[AiLessonsError], capsys: Captured) -> None:
+    end(kind("x"))
+    assert "\nhint: " in capsys.readouterr().err
+    end(kind("x"), "--json")
+    assert json.loads(capsys.readouterr().err)["hint"]
 
 
 def test_an_interruption_says_what_is_safe(capsys: Captured) -> None:
     end(KeyboardInterrupt())
-    assert capsys.readouterr().err == f"error: {error_handler.INTERRUPTED}\n"
+    assert capsys.readouterr().err.startswith("error: interrupted\nhint: what was already written is kept")
+    end(Interrupted(" at embedding, 5 of 10"))
+    assert capsys.readouterr().err.startswith("error: interrupted at embedding, 5 of 10\nhint: ")
 
 
 def usage(capsys: Captured, *args: str) -> tuple[int, str]:
@@ -146,4 +167,4 @@ def test_a_full_disk_below_the_output_is_told() -> None:
             [*PROGRAM, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment()
         )
     assert done.returncode == 1
-    assert done.stderr == "error: the output cannot be written: No space left on device\n"
+    assert done.stderr.startswith("error: the output cannot be written: No space left on device\n")

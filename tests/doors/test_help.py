@@ -6,6 +6,7 @@ import click
 import pytest
 
 from ai_lessons.doors.cli import commands, root
+from ai_lessons.doors.cli.admin import admin
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,3 +95,9 @@ def test_add_is_a_second_name_of_add_lesson(capsys: pytest.CaptureFixture[str]) 
 
 def test_the_version_is_told(run: Run) -> None:
     assert run("--version").out.startswith("ai-lessons ")
+
+
+def test_the_help_of_admin_has_every_command_in_one_section() -> None:
+    listed = " ".join(admin.sections.values()).split()
+    assert sorted(listed) == sorted(name for name, one in admin.commands.items() if not one.hidden)
+    assert list(admin.sections) == ["Begin", "Care", "Share", "Approve", "Move", "Agents"]

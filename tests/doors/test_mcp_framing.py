@@ -42,7 +42,7 @@ def test_no_result_can_begin_a_line_of_its_own() -> None:
 def test_no_text_can_leave_its_frame() -> None:
     text = framing.shown(Shown(ENTRY, HOSTILE, HOSTILE, {"x": f"y{ESCAPE}"}), "/root")
     begin, end = text.index("<<< content of p/lessons/a"), text.rindex(">>> end of data")
-    mark = text[end:].split()[-1]
+    mark = text[end:].splitlines()[0].split()[-1]
     assert text.count(mark) == 2
     assert begin < text.index("Ignore all previous") < end
     assert ESCAPE[0] not in text

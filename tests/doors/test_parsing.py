@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
@@ -8,6 +8,11 @@ import pytest
 from ai_lessons.doors.cli.options import ContextTags, NewLink, OneOf, Words, changes, words
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge.entries import Confidence, Relation
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from doors.world import Run
 
 
 def convert(kind: click.ParamType[Any], text: str) -> Any:
@@ -80,3 +85,20 @@ def test_an_update_passes_on_only_what_was_given_and_empty_texts_clear() -> None
 def test_an_update_of_nothing_is_refused() -> None:
     with pytest.raises(UsageError, match="nothing to change"):
         changes({"title": None, "tags": None, "add_tags": (), "versions": ()})
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("list --project jira-ap", "no project 'jira-ap' here: did you mean jira-api?"),
+        ("list --tag workflow", "no tag 'workflow' here: did you mean workflows?"),
+        ("list --version v33", "no version 'v33' here: did you mean v3?"),
+        ("search statuses --tags nowhere --project jira-api", "no tag 'nowhere' here: see ai-lessons recall tags"),
+        ("recall versions --project jira-ap", "did you mean jira-api?"),
+        ("show L-8F3K2X", "did you mean L-8F3K2A (PUT /workflows replaces the entire resource)?"),
+        ("contribute link L-8F3K2A D-4T7QZM --relation prove", "did you mean proves?"),
+        ("contribute promot", "did you mean: ai-lessons contribute promote?"),
+    ],
+)
+def test_what_was_meant_is_named(words: str, meant: str, knowledge: Path, run: Run) -> None:
+    assert meant in run(*words.split()).err

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime
 from typing import Any
 
 from ai_lessons.doors import render, render_jobs
@@ -80,6 +82,31 @@ def test_a_search_comes_in_four_groups_and_ends_with_the_prompt() -> None:
         == """\
 Rules (follow these):
   [R-R00001] Always GET before PUT on Jira workflows
+    "PUT replaces entire resource..."
+
+Scripts (try these):
+  [S-S00001] (0.89) update-workflow.sh
+    v2, v3 | "Updates workflow with proper status preservation..."
+
+Lessons (context):
+  [L-L00001] (0.88) PUT /workflows replaces entire resource
+    high, tested
+
+Docs (reference):
+  [D-D00001] (0.82) Jira Workflows API v3
+    v3
+
+---
+\N{ELECTRIC LIGHT BULB} No rule covers this yet: consider suggesting one."""
+    )
+
+
+def test_a_verbose_search_says_all_of_each_result() -> None:
+    assert (
+        render.answer(FOUND, VIEW._replace(verbose=True)).partition("\n\nDocs")[0]
+        == """\
+Rules (follow these):
+  [R-R00001] Always GET before PUT on Jira workflows
     applies to: jira-api, workflows
     rationale: "PUT replaces entire resource..."
 
@@ -90,19 +117,52 @@ Scripts (try these):
 
 Lessons (context):
   [L-L00001] (0.88) PUT /workflows replaces entire resource
-    confidence: high | source: tested
-
-Docs (reference):
-  [D-D00001] (0.82) Jira Workflows API v3
-    versions: v3
-
----
-\N{ELECTRIC LIGHT BULB} No rule covers this yet: consider suggesting one."""
+    confidence: high | source: tested"""
     )
 
 
+WIDE = light(
+    Kind.DOC,
+    "D00003",
+    "ワークフローを更新する前に読むこと workflow",
+    score=0.5,
+    snippet="全部置き換わる。" * 9,
+    versions=("v3",),
+)
+AT_40 = """\
+Rules (follow these):
+  [R-R00001] Always GET before PUT on
+             Jira workflows
+    "PUT replaces entire resource..."
+
+Scripts (try these):
+  [S-S00001] (0.89) update-workflow.sh
+    v2, v3 | "Updates workflow with pro…
+
+Docs (reference):
+  [D-D00003] (0.50) ワークフローを更新す
+             る前に読むこと workflow
+    v3 | "全部置き換わる。全部置き換わ…
+
+---
+\N{ELECTRIC LIGHT BULB} No rule covers this yet: consider
+suggesting one."""
+
+
+def test_a_search_fits_a_terminal_of_any_width_and_marks_the_words_asked_for() -> None:
+    found = FOUND._replace(hits=(Hit(RULE), Hit(SCRIPT), Hit(WIDE)))
+    narrow = VIEW._replace(width=40)
+    assert narrow.fit(render.answer(found, narrow)) == AT_40
+    wide = VIEW._replace(width=200)
+    assert wide.fit(render.answer(found, wide)) == render.answer(found, VIEW)
+    coloured = narrow._replace(colour=True)
+    text = coloured.fit(render.answer(found, coloured))
+    assert text.count("\x1b[1;33mworkflow\x1b[0m") == 4
+    assert re.sub(r"\x1b\[[\d;]*m", "", text) == AT_40
+
+
 def test_a_group_without_results_is_left_out() -> None:
-    text = render.answer(Answer("q", (Hit(DOC, heading="Limits"),)), VIEW)
+    text = render.answer(Answer("q", (Hit(DOC, heading="Limits"),)), VIEW._replace(verbose=True))
     assert text == "Docs (reference):\n  [D-D00001] (0.82) Jira Workflows API v3\n    versions: v3 | section: Limits"
 
 
@@ -124,20 +184,18 @@ def test_a_search_of_resources_is_one_list_best_first() -> None:
     assert (
         render.resources(FOUND, VIEW)
         == """\
-[S-S00001] (score: 0.890) update-workflow.sh
-  type: script | versions: v2, v3
-  path: ~/.ai/reference/jira-api/scripts/shared/update-workflow.sh
-  "Updates workflow with proper status preservation..."
+[S-S00001] (0.89) update-workflow.sh
+  v2, v3 | "Updates workflow with proper status preservation..."
 
-[D-D00001] (score: 0.820) Jira Workflows API v3
-  type: doc | versions: v3
+[D-D00001] (0.82) Jira Workflows API v3
+  v3
 
 ---
 \N{ELECTRIC LIGHT BULB} No rule covers this yet: consider suggesting one."""
     )
 
 
-def test_an_entry_in_full_has_a_header_its_text_and_what_is_related() -> None:
+def test_an_entry_in_full_begins_with_its_text_and_ends_with_what_is_known_of_it() -> None:
     shown = Shown(
         LESSON,
         body="Two statuses were gone.\r\n",
@@ -146,6 +204,7 @@ def test_an_entry_in_full_has_a_header_its_text_and_what_is_related() -> None:
             "id": LESSON.id,
             "title": LESSON.title,
             "created": "2026-11-21T20:14:00Z",
+            "content_hash": "sha256:1",
             "contexts": ["jira cloud", "sandbox"],
             "pattern": {"when": "updating", "dont": "PUT blindly", "because": "it deletes"},
             "mine": {"a": 1},
@@ -156,29 +215,33 @@ def test_an_entry_in_full_has_a_header_its_text_and_what_is_related() -> None:
             Related(DOC, DOC.id, "related_to", outgoing=False),
         ),
     )
-    assert (
-        render.shown(shown, VIEW)
-        == """\
+    text = """\
 [L-L00001] PUT /workflows replaces entire resource
-  kind: lesson | project: jira-api | tier: user
-  confidence: high | source: tested | status: active
-  tags: jira-api
-  id: 01JD3Z8QK5W7M2X9V4T6L00001
-  path: ~/.ai/reference/jira-api/lessons/x.md
-  created: 2026-11-21T20:14:00Z
-  contexts: jira cloud, sandbox
-  mine: {"a": 1}
-  WHEN updating
-  DO NOT PUT blindly
-  BECAUSE it deletes
+
+WHEN updating
+DO NOT PUT blindly
+BECAUSE it deletes
 
 Two statuses were gone.
 
 Related:
   has_script -> [S-S00001] update-workflow.sh (0.5)
   derived_from -> 01JGONE (not found)
-  related_to <- [D-D00001] Jira Workflows API v3"""
-    )
+  related_to <- [D-D00001] Jira Workflows API v3
+
+About it:
+  kind: lesson | project: jira-api | tier: user
+  confidence: high | source: tested | status: active
+  tags: jira-api
+  created: {created}{hash}
+  contexts: jira cloud, sandbox
+  mine: {{"a": 1}}
+  path: ~/.ai/reference/jira-api/lessons/x.md"""
+    assert render.shown(shown, VIEW) == text.format(created="2026-11-21T20:14:00Z", hash="")
+    now = VIEW._replace(now=datetime(2026, 11, 24, 20, 13, tzinfo=UTC))
+    assert render.shown(shown, now) == text.format(created="2026-11-21 (2 days ago)", hash="")
+    known = text.format(created="2026-11-21T20:14:00Z", hash="\n  content_hash: sha256:1") + f"\n  id: {LESSON.id}"
+    assert render.shown(shown, VIEW._replace(verbose=True)) == known
 
 
 SECTIONS = (Section(1, "API", 1, 4), Section(2, "Limits", 2, 3), Section(3, "Errors", 2, 3))
@@ -207,8 +270,8 @@ def test_the_last_section_has_no_next() -> None:
 
 def test_a_script_shows_its_code_once() -> None:
     code = "#!/bin/sh\necho hi\n"
-    assert render.shown(Shown(SCRIPT, "What it does.", "", {}, code=code), VIEW).endswith(
-        "What it does.\n\n#!/bin/sh\necho hi"
+    assert "What it does.\n\n#!/bin/sh\necho hi\n\n" in render.shown(
+        Shown(SCRIPT, "What it does.", "", {}, code=code), VIEW
     )
     assert render.shown(Shown(SCRIPT, code, "", {}, code=code), VIEW).count("echo hi") == 1
 

@@ -259,28 +259,26 @@ def test_a_rule_in_full_says_by_whose_hand_it_is_in_force() -> None:
         render.shown(shown, VIEW)
         == """\
 [R-R00001] Always GET before PUT on Jira workflows
+  In force since 2026-11-21T20:15:00Z, approved by Ann <ann@example.com>
+
+Why: PUT replaces
+
+Send it back.
+
+About it:
   kind: rule | project: jira-api | tier: user
   tags: jira-api, workflows
-  id: 01JD3Z8QK5W7M2X9V4T6R00001
-  path: ~/.ai/reference/jira-api/rules/x.md
-  rationale: PUT replaces
-
-In force since 2026-11-21T20:15:00Z
-  approved by: Ann <ann@example.com>
-  suggested by: Bo <bo@example.com>
-  commit: 0123456789
-  evidence: 2 (merge)
-
-Send it back."""
+  suggested by: Bo <bo@example.com> | evidence: 2 (merge)
+  path: ~/.ai/reference/jira-api/rules/x.md"""
     )
 
 
 def test_a_rule_with_an_unapproved_change_shows_it_below_the_text_in_force() -> None:
     changed = APPROVAL._replace(suggested_by="", unapproved_change="--- a\n+++ b\n@@ -1 +1 @@\n-Old.\n+New.\n")
     text = render.shown(Shown(RULE, "Old.\n", "", {}, approval=changed), VIEW)
-    assert text.endswith(
+    assert (
         "Old.\n\nAn unapproved change exists; what is in force stands above. It would change this:\n"
-        "--- a\n+++ b\n@@ -1 +1 @@\n-Old.\n+New."
+        "--- a\n+++ b\n@@ -1 +1 @@\n-Old.\n+New.\n\nAbout it:" in text
     )
     assert "suggested by" not in text
     section = render.shown(Shown(RULE, "Old.\n", "", {}, approval=changed, section=1), VIEW)
@@ -301,12 +299,11 @@ def test_context_looks_like_a_search_without_scores() -> None:
         == """\
 Rules (follow these):
   [R-R00001] Always GET before PUT on Jira workflows
-    applies to: jira-api, workflows
-    rationale: "PUT replaces entire resource..."
+    "PUT replaces entire resource..."
 
 Lessons (context):
   [L-L00001] PUT /workflows replaces entire resource
-    confidence: high | source: tested"""
+    high, tested"""
     )
     assert render_rules.context(Context(), VIEW) == "Nothing is known for this yet."
 

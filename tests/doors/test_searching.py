@@ -27,20 +27,17 @@ def test_an_answer_has_the_form_of_the_groups(knowledge: Path, run: Run) -> None
         == """\
 Scripts (try these):
   [S-9XW2RB] (SCORE) update-workflow.sh
-    versions: v3 | path: REPO/jira-api/scripts/v3/update-workflow.sh
-    "Updates a workflow with proper status preservation. #!/bin/sh # Updates a Jira workflow and keeps its statuses. \
-echo "workflow $*""
+    v3 | "Updates a workflow with proper status preservation. #!/bin/sh # Updates a Jira workflow and keeps its \
+statuses. echo "workflow $*""
 
 Lessons (context):
   [L-8F3K2A] (SCORE) PUT /workflows replaces the entire resource
-    confidence: high | source: tested
-    "WHEN updating a Jira workflow -> DO GET it first and send every status back -> BECAUSE PUT deletes the statuses \
-that the payload omits Seen on the…"
+    high, tested | "WHEN updating a Jira workflow -> DO GET it first and send every status back -> BECAUSE PUT \
+deletes the statuses that the payload omits Seen on the…"
 
 Docs (reference):
   [D-4T7QZM] (SCORE) Jira Workflows API
-    versions: v3
-    "# Workflows API Create, update and delete workflows and their transitions. ## Limits At most 100 statuses a \
+    v3 | "# Workflows API Create, update and delete workflows and their transitions. ## Limits At most 100 statuses a \
 workflow. ## Errors 409 means that…"
 
 ---

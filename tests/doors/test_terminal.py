@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -86,11 +87,40 @@ def test_a_table_in_a_pipe_is_not_cut() -> None:
     assert "x" * 300 in table(("ID", "TITLE", "TAGS"), rows, View(), flexible=(1, 2))[1]
 
 
-def test_squeezing_stops_where_a_column_would_say_nothing() -> None:
-    assert squeeze([8, 40, 40], (1, 2), 20) == [8, 12, 12]
-    assert squeeze([8, 40, 40], (2, 1), 80) == [8, 40, 28]
-    assert squeeze([8, 5, 40], (1, 2), 30) == [8, 5, 13]
-    assert squeeze([8, 5], (1,), 80) == [8, 5]
+def test_other_columns_give_way_before_the_one_that_a_row_is_about() -> None:
+    assert squeeze([8, 40, 80], (1, 2), 120) == [8, 40, 68]
+    assert squeeze([8, 40, 80], (1, 2), 80) == [8, 23, 45]
+    assert squeeze([8, 40, 80], (1, 2), 60) == [8, 0, 50]
+    assert squeeze([8, 5, 40], (1, 2), 30) == [8, 0, 20]
+    assert squeeze([8, 40], (1,), 15) == [8, 12]
+
+
+def test_lines_are_broken_at_words_and_hang_below_their_text() -> None:
+    view = View(width=20)
+    assert view.fit("- one two three four five") == "- one two three four\n  five"
+    assert view.fit("  key: a long value of it") == "  key: a long value\n    of it"
+    assert view.fit("~/a/path/that/is/longer/than/a/line") == "~/a/path/that/is/longer/than/a/line"
+    assert view.fit("```\nleft alone because it is code\n```\n| so | is | a row of a table |").count("\n") == 3
+    assert view.fit("\x1b[36m[L-1]\x1b[0m one two three four") == "\x1b[36m[L-1]\x1b[0m one two three\n      four"
+
+
+@given(st.text(alphabet=st.sampled_from("ab 日\n-`|\x1b")), st.integers(4, 30))
+def test_breaking_lines_loses_no_letter(text: str, width: int) -> None:
+    assert "".join(View(width=width).fit(clean(text)).split()) == "".join(clean(text).split())
+
+
+def test_a_date_tells_its_age_on_a_terminal() -> None:
+    view = View(now=datetime(2026, 11, 24, 12, tzinfo=UTC))
+    stamps = ["2026-11-24T11:59:30Z", "2026-11-24T09:00:00+00:00", "2026-11-23", "2025-01-01T00:00:00Z", "no date"]
+    ages = [
+        "2026-11-24 (just now)",
+        "2026-11-24 (3 hours ago)",
+        "2026-11-23 (1 day ago)",
+        "2025-01-01 (1 year ago)",
+        "no date",
+    ]
+    assert [view.when(one) for one in stamps] == ages
+    assert View().when(stamps[0]) == stamps[0]
 
 
 def test_colour_comes_only_where_it_is_wanted() -> None:

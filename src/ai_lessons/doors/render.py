@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from ai_lessons.doors.terminal import View, clean, count, line, table
+from ai_lessons.doors.terminal import View, block, clean, count, line, table
 from ai_lessons.knowledge.entries import KINDS, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library import answers
@@ -20,36 +20,64 @@ if TYPE_CHECKING:
     Frame = Callable[[str], str]
 
 PROMPT_MARK = "\N{ELECTRIC LIGHT BULB}"
-HEADER_KEYS = frozenset(
-    {"id", "kind", "title", "tags", "versions", "links", "pattern", "confidence", "source", "status", "path"}
-)  # Frontmatter that the header of `show` already says in its own lines
+WORDS = {"when": "WHEN", "do": "DO", "dont": "DO NOT", "because": "BECAUSE", "rationale": "Why:"}
+SAID_ELSEWHERE = frozenset(
+    {
+        "id",
+        "kind",
+        "title",
+        "tags",
+        "versions",
+        "links",
+        "pattern",
+        "rationale",
+        "confidence",
+        "source",
+        "status",
+        "path",
+    }
+)  # Frontmatter that `show` says in lines of its own
+HASHES = frozenset({"content_hash", "source_ref"})
 
 
 def answer(found: Answer, view: View, more: More = lambda _hit: ()) -> str:
     """A search in groups by kind; a group without results is left out. `more` adds lines to each result."""
-    blocks = []
-    for kind, hits in found.groups.items():
-        lines = [view.paint(KINDS[kind].heading, "heading")]
-        for hit in hits:
-            told = filter(None, (*_body(hit, view), *more(hit)))
-            score = "" if hit.entry.score is None or kind is Kind.RULE else f"({hit.entry.score:.2f}) "
-            lines.append(f"  {_label(hit.entry, view)} {score}{line(hit.entry.title)}")
-            lines += [*(f"    {text}" for text in told), *_factors(hit)]
-        blocks += ["\n".join(lines)] if hits else []
+    blocks = [
+        block(view.paint(KINDS[kind].heading, "heading"), (_hit(hit, found.query, view, more) for hit in hits))
+        for kind, hits in found.groups.items()
+        if hits
+    ]
     return _told(blocks, found)
 
 
 def resources(found: Answer, view: View, more: More = lambda _hit: ()) -> str:
-    """A search of docs and scripts: one list, best first, in the long form of a result. `more` adds lines to each."""
-    blocks = []
-    for hit in sorted((*found.scripts, *found.docs), key=lambda hit: -(hit.entry.score or 0.0)):
-        entry = hit.entry
-        score = "" if entry.score is None else f"(score: {entry.score:.3f}) "
-        told = [_joined(("type", entry.kind), _versions(entry), *_place(hit))]
-        told += [f"path: {_where(entry, view)}"] if entry.kind is Kind.SCRIPT else []
-        lines = [f"  {text}" for text in (*told, *_snippet(hit), *more(hit))]
-        blocks.append("\n".join([f"{_label(entry, view)} {score}{line(entry.title)}", *lines, *_factors(hit)]))
-    return _told(blocks, found)
+    """A search of docs and scripts: one list, best first. `more` adds lines to each result."""
+    hits = sorted((*found.scripts, *found.docs), key=lambda hit: -(hit.entry.score or 0.0))
+    return _told([_hit(hit, found.query, view, more) for hit in hits], found)
+
+
+def _hit(hit: Hit, query: str, view: View, more: More) -> str:
+    """A result in two lines, its title and what it says; where the view is verbose, all that is known of it."""
+    entry, told = hit.entry, hit.entry.details
+    lesson, rule = entry.kind is Kind.LESSON, entry.kind is Kind.RULE
+    score = "" if entry.score is None or rule else f"({entry.score:.2f}) "
+    title = f"{_label(entry, view)} {score}{view.mark(line(entry.title), query)}"
+    text = line(str(told.get("rationale") or "") if rule else entry.snippet)
+    if not view.verbose:
+        facts = [str(told.get(key)) for key in ("confidence", "source") if lesson and told.get(key)]
+        facts += [", ".join(entry.versions) or "unversioned"] if entry.kind.is_resource else []
+        facts += [f"{name} {value}" for name, value in _place(hit) if value]
+        said = " | ".join(filter(None, [line(", ".join(facts)), f'"{text}"' if text else ""]))
+        return block(title, [view.mark(view.clip(said, 4), query), *more(hit), _factors(hit)])
+    if rule:
+        facts = [_joined(("applies to", ", ".join((*entry.tags, *_texts(told.get("applies_to"))))))]
+    elif lesson:
+        facts = [_joined(*((key, told.get(key)) for key in ("confidence", "source")))]
+    else:
+        facts = [_joined(_versions(entry), *_place(hit))]
+    facts[0] += f" | path: {_where(entry, view)}" if entry.kind is Kind.SCRIPT else ""
+    said = f'rationale: "{text}"' if rule else f'"{text}"'
+    return block(title, [*facts, view.mark(said, query) if text else "", *more(hit), _factors(hit)])
 
 
 def _where(entry: Light, view: View) -> str:
@@ -67,23 +95,6 @@ def _label(entry: Light, view: View) -> str:
     return view.paint(f"[{line(entry.handle)}]", "handle") + ("" if entry.tier == "user" else f" {line(entry.tier)}")
 
 
-def _body(hit: Hit, view: View) -> list[str]:
-    """What a search says of a result below its title."""
-    entry, details = hit.entry, hit.entry.details
-    if entry.kind is Kind.RULE:
-        rationale = line(str(details.get("rationale") or ""))
-        applies = _joined(("applies to", ", ".join((*entry.tags, *_texts(details.get("applies_to"))))))
-        return [applies, f'rationale: "{rationale}"' if rationale else ""]
-    if entry.kind is Kind.LESSON:
-        return [_joined(*((key, details.get(key)) for key in ("confidence", "source"))), *_snippet(hit)]
-    if entry.kind is Kind.SCRIPT:
-        return [
-            f"{_joined(_versions(entry), *_place(hit))} | path: {_where(entry, view)}",
-            *_snippet(hit),
-        ]
-    return [_joined(_versions(entry), *_place(hit)), *_snippet(hit)]
-
-
 def _versions(entry: Light) -> tuple[str, str]:
     return "versions", ", ".join(entry.versions) or "unversioned"
 
@@ -94,14 +105,9 @@ def _place(hit: Hit) -> tuple[tuple[str, str], ...]:
     return ("also in", ", ".join(hit.also_in)), ("section", section if hit.entry.kind is Kind.DOC else "")
 
 
-def _snippet(hit: Hit) -> list[str]:
-    text = line(hit.entry.snippet)
-    return [f'"{text}"'] if text else []
-
-
-def _factors(hit: Hit) -> list[str]:
+def _factors(hit: Hit) -> str:
     factors = ", ".join(f"{line(name)} {value:.3g}" for name, value in (hit.factors or {}).items())
-    return [f"    score: {factors}"] if factors else []
+    return f"score: {factors}" if factors else ""
 
 
 def _joined(*pairs: tuple[str, object]) -> str:
@@ -116,63 +122,58 @@ def _texts(value: object) -> list[str]:
 
 
 def shown(value: Shown, view: View, *, command: str = "show", call: str = "", frame: Frame = str) -> str:
-    """One entry in full: header, approval, text, code, related entries, sections and how to go on.
+    """One entry in full: its text and code, what is related, what is known about it, its sections and how to go on.
 
     `call` shows a section (`{}`: the handle, the number follows) in place of `command`. `frame` goes round each text.
     """
-    call = (call or f"ai-lessons recall {command} {{}} --section ").format(line(value.entry.handle))
-    blocks = ["\n".join(_header(value, view))]
-    whole = value.section is None
-    if value.approval and whole:
-        blocks.append("\n".join(_approval(value.approval, view)))
-    if value.usage and (value.usage.tallies.last_used or value.usage.standing != 1.0) and whole:
-        blocks.append("\n".join(usage(value.usage)))
-    if not whole:
+    entry, whole = value.entry, value.section is None
+    call = (call or f"ai-lessons recall {command} {{}} --section ").format(line(entry.handle))
+    title, approval = f"{_label(entry, view)} {line(entry.title)}", value.approval if whole else None
+    blocks = [f"{title}\n  {_in_force(approval, view)}" if approval else title]
+    if whole:
+        pattern = value.frontmatter.get("pattern")
+        parts = {"rationale": value.frontmatter.get("rationale")} | (pattern if isinstance(pattern, dict) else {})
+        blocks.append("\n".join(f"{word} {line(str(parts[key]))}" for key, word in WORDS.items() if parts.get(key)))
+    else:
         heading = next((one.heading for one in value.sections if one.number == value.section), "")
         blocks.append(f"Section {value.section} of {len(value.sections)}: {line(heading)}".rstrip(": "))
     texts = (value.body, value.code if whole and value.code != value.body else "")
     blocks += [frame(clean(text).strip("\n")) for text in texts if text.strip()]
-    if value.approval and value.approval.unapproved_change and whole:
+    if approval and approval.unapproved_change:
         warning = "An unapproved change exists; what is in force stands above. It would change this:"
-        blocks.append(f"{view.paint(warning, 'warn')}\n{diff(value.approval.unapproved_change, view)}")
+        blocks.append(f"{view.paint(warning, 'warn')}\n{diff(approval.unapproved_change, view)}")
     if value.related and whole:
-        edges = [f"  {_edge(one, view)}" for one in value.related]
-        blocks.append("\n".join([view.paint("Related:", "heading"), *edges]))
-    if len(value.sections) > 1:
-        blocks.append(_navigation(value, view, call))
-    return "\n\n".join(blocks)
+        blocks.append(block(view.paint("Related:", "heading"), (_edge(one, view) for one in value.related)))
+    blocks += [block(view.paint("About it:", "heading"), _about(value, view))] if whole else []
+    blocks += [_navigation(value, view, call)] if len(value.sections) > 1 else []
+    return "\n\n".join(filter(None, blocks))
 
 
-def _approval(given: Approval, view: View) -> list[str]:
-    """Whether a rule is in force, and who approved it."""
-    since = f"In force since {line(given.since)}" if given.in_force else "Not in force"
-    facts = (
-        ("approved by", given.approved_by),
-        ("suggested by", given.suggested_by),
-        ("commit", given.commit[:10]),
-        ("evidence", f"{given.evidence} ({given.how})" if given.how else given.evidence),
-    )
-    rows = [_joined(pair) for pair in facts]
-    return [view.paint(since, "good" if given.in_force else "bad"), *(f"  {row}" for row in rows if row)]
+def _in_force(given: Approval, view: View) -> str:
+    """Whether a rule is in force, since when, and who approved it."""
+    since = f"In force since {view.when(given.since)}" if given.in_force else "Not in force"
+    by = f", approved by {line(given.approved_by)}" if given.approved_by else ""
+    return view.paint(since + by, "good" if given.in_force else "bad")
 
 
-def _header(value: Shown, view: View) -> list[str]:
-    entry, details = value.entry, value.entry.details
-    others = {key: one for key, one in value.frontmatter.items() if key not in HEADER_KEYS}
-    pattern = value.frontmatter.get("pattern")
-    parts = pattern if isinstance(pattern, dict) else {}
-    words = {"when": "WHEN", "do": "DO", "dont": "DO NOT", "because": "BECAUSE"}
-    rows = [
-        _joined(("kind", entry.kind), ("project", entry.project), ("tier", entry.tier)),
-        _joined(*((key, details.get(key)) for key in ("confidence", "source", "status"))),
-        _joined(("versions", ", ".join(entry.versions))),
-        _joined(("tags", ", ".join(entry.tags))),
-        f"id: {entry.id}",
-        f"path: {_where(entry, view)}",
-        *(f"{line(str(key))}: {line(_plain(one))}" for key, one in others.items()),
-        *(f"{word} {line(str(parts[key]))}" for key, word in words.items() if parts.get(key)),
-    ]
-    return [f"{_label(entry, view)} {line(entry.title)}", *(f"  {row}" for row in rows if row)]
+def _about(value: Shown, view: View) -> Iterator[str]:
+    """What is known of an entry; ids, hashes and the figures behind a confidence only where the view is verbose."""
+    entry, details, approval = value.entry, value.entry.details, value.approval
+    yield _joined(("kind", entry.kind), ("project", entry.project), ("tier", entry.tier))
+    yield _joined(*((key, details.get(key)) for key in ("confidence", "source", "status")))
+    yield _joined(("versions", ", ".join(entry.versions) or "unversioned" * entry.kind.is_resource))
+    yield _joined(("tags", ", ".join(entry.tags)))
+    for key, one in value.frontmatter.items():
+        if key not in SAID_ELSEWHERE and (view.verbose or key not in HASHES):
+            yield f"{line(str(key))}: {view.when(_plain(one)) if key == 'created' else line(_plain(one))}"
+    if approval:
+        how = f"{approval.evidence} ({approval.how})" if approval.how else approval.evidence
+        yield _joined(("suggested by", approval.suggested_by), ("evidence", how))
+    if value.usage and (value.usage.tallies.last_used or value.usage.standing != 1.0):
+        yield from usage(value.usage, view)
+    yield f"path: {_where(entry, view)}"
+    if view.verbose:
+        yield _joined(("id", entry.id), ("approved in", approval.commit[:10] if approval else ""))
 
 
 def _plain(value: object) -> str:
@@ -206,7 +207,7 @@ def listing(value: answers.Listing, view: View) -> str:
     header = ("ID", "KIND", "PROJECT", "VERSIONS", "TITLE", "TAGS")
     found = value.entries
     rows = [(e.handle, e.kind.value, e.project, ", ".join(e.versions), e.title, ", ".join(e.tags)) for e in found]
-    lines = table(header, rows, view, flexible=(5, 3, 4, 2))
+    lines = table(header, rows, view, flexible=(5, 3, 2, 4))
     hidden = value.total - len(found)
     return "\n".join([*lines, f"… and {hidden:,} more (--limit 0 shows all)"] if hidden > 0 else lines)
 
@@ -235,9 +236,8 @@ def log(values: Iterable[answers.Revision], view: View) -> str:
     lines = []
     for one in values:
         commit = view.paint(line(one.commit)[:10], "handle")
-        lines.append(f"{commit} {line(one.when)} {line(one.author)}  {line(one.subject)}")
-        said = _joined(*one.trailers.items())
-        lines += [f"    {said}"] if said else []
+        head = f"{commit} {view.when(one.when)} {line(one.author)}  {line(one.subject)}"
+        lines.append(block(head, [_joined(*one.trailers.items())], "    "))
     return "\n".join(lines) or "No commits yet."
 
 
@@ -252,8 +252,9 @@ def diff(text: str, view: View) -> str:
 
 def feedback(value: Feedback, view: View) -> str:
     """What was said of which entry, and how it stands with that."""
-    head = f"{view.named(value.entry.handle, value.entry.title)}: {line(value.outcome)}"
-    return "\n".join([head, *(f"  {row}" for row in usage(value.usage))])
+    return block(
+        f"{view.named(value.entry.handle, value.entry.title)}: {line(value.outcome)}", usage(value.usage, view)
+    )
 
 
 def why_told(values: Sequence[answers.ToldEarlier], view: View) -> str:
@@ -266,7 +267,7 @@ def why_told(values: Sequence[answers.ToldEarlier], view: View) -> str:
     return "\n".join(rows) or "Nothing was told in this session."
 
 
-def usage(value: answers.Usage) -> list[str]:
+def usage(value: answers.Usage, view: View) -> list[str]:
     """Two lines: how sure it is by now, and what happened to it."""
     had = value.tallies
     counts = (
@@ -275,14 +276,15 @@ def usage(value: answers.Usage) -> list[str]:
         ("seen to help", had.followed + had.worked), ("seen to fail again", had.recurred),
     )  # fmt: skip
     said = ", ".join(f"{name} {number:,}" for name, number in counts if number or name == "helpful")
-    last = f" | last used: {line(had.last_used)}" if had.last_used else ""
-    return [f"learned confidence: {value.confidence:.2f} (alpha {value.alpha:g}, beta {value.beta:g})", said + last]
+    last = f" | last used: {view.when(had.last_used)}" if had.last_used else ""
+    behind = f" (alpha {value.alpha:g}, beta {value.beta:g})" if view.verbose else ""
+    return [f"learned confidence: {value.confidence:.2f}{behind}", said + last]
 
 
 def left_out(values: Sequence[answers.Left], view: View) -> str:
     """Lessons that fitted and did not come, each with the reason."""
-    rows = [f"  {view.named(one.entry.handle, one.entry.title)}: {line(one.detail)}" for one in values]
-    return "\n".join([view.paint("Left out:", "heading"), *rows]) if rows else "No lesson was left out."
+    rows = (f"{view.named(one.entry.handle, one.entry.title)}: {line(one.detail)}" for one in values)
+    return block(view.paint("Left out:", "heading"), rows) if values else "No lesson was left out."
 
 
 def params(values: Sequence[answers.Parameter], view: View) -> str:
@@ -302,12 +304,12 @@ def learned(value: Stats, view: View) -> list[str]:
     """What `stats` says of use: blocks, only those that have something to say."""
     blocks = []
     for title, some in (("Most useful:", value.most_useful), ("Least useful:", value.least_useful)):
-        rows = [
-            f"  {view.named(one.handle, one.title)}: helpful {one.helpful:,}, ignored {one.ignored:,}, "
+        rows = (
+            f"{view.named(one.handle, one.title)}: helpful {one.helpful:,}, ignored {one.ignored:,}, "
             f"contradicted {one.contradicted:,}, confidence {one.confidence:.2f}"
             for one in some
-        ]
-        blocks += ["\n".join([view.paint(title, "heading"), *rows])] if rows else []
+        )
+        blocks += [block(view.paint(title, "heading"), rows)] if some else []
     if value.ablation:
         one = value.ablation
         blocks.append(

@@ -73,7 +73,7 @@ def previews(values: Sequence[reports.PassagePreview], view: View) -> str:
         passages = [one for one in values if one.path == path]
         rows = [(str(n), str(one.tokens), one.heading, one.text[:100]) for n, one in enumerate(passages, 1)]
         title = f"{line(path)}: {count(len(rows), 'passage')}, about {sum(one.tokens for one in passages):,} tokens"
-        blocks.append("\n".join([view.paint(title, "heading"), *table(header, rows, view, flexible=(3, 2))]))
+        blocks.append("\n".join([view.paint(title, "heading"), *table(header, rows, view, flexible=(2, 3))]))
     return "\n\n".join(blocks) or "Nothing to split."
 
 
@@ -144,8 +144,8 @@ def stats(value: reports.Stats, view: View) -> str:
         ("writes waiting for a commit", f"{value.pending:,}"),
         ("writes taken away before it", f"{value.taken_away:,}"),
         ("commits in 30 days", f"{value.commits_30_days:,}"),
-        ("oldest entry", value.oldest or "-"),
-        ("newest entry", value.newest or "-"),
+        ("oldest entry", view.when(value.oldest or "-")),
+        ("newest entry", view.when(value.newest or "-")),
     ]
     if value.clusters:
         rows.append(("related topics", f"{len(value.clusters):,} (the largest of {count(value.clusters[0], 'entry')})"))
@@ -174,7 +174,7 @@ def outdated(values: Sequence[reports.Outdated], view: View) -> str:
     if not values:
         return "Nothing is to be reviewed."
     rows = [(one.entry.handle, one.entry.title, one.detail) for one in values]
-    return "\n".join(table(("ID", "TITLE", "WHY"), rows, view, flexible=(1, 2)))
+    return "\n".join(table(("ID", "TITLE", "WHY"), rows, view, flexible=(1,)))
 
 
 def config(value: Mapping[str, object], view: View) -> str:

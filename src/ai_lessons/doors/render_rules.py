@@ -62,7 +62,7 @@ def pending(values: Sequence[Pending], view: View) -> str:
     header = ("ID", "WHAT", "SUGGESTED BY", "ON", "LINES", "WHERE", "TITLE")
     rows = [
         (
-            one.handle, one.change, one.suggested_by, one.suggested_at[:10], f"+{one.added} -{one.removed}",
+            one.handle, one.change, one.suggested_by, view.when(one.suggested_at[:10]), f"+{one.added} -{one.removed}",
             "remote" if one.remote else "local", one.title,
         )
         for one in shown
@@ -73,8 +73,8 @@ def pending(values: Sequence[Pending], view: View) -> str:
         doubtful = sum(any(_doubts(one)) for one in rest)
         doubts.append(f"… and {len(rest)} more of import {line(name)}, {doubtful} with something to look at")
     batches = [f"{BATCH} {line(name)}" for name in numbers if name]
-    told = [*doubts, *left_out(values), f"Decide: {REVIEW}", *(f"All of one import: {one}" for one in batches)]
-    return "\n".join([*table(header, rows, view, flexible=(6, 2)), *told])
+    decide = f"Decide: {REVIEW}" + (f"; all of one import: {', '.join(batches)}" if batches else "")
+    return "\n".join([*table(header, rows, view, flexible=(5, 4, 2, 6)), *doubts, *left_out(values), decide])
 
 
 def left_out(values: Sequence[Pending]) -> list[str]:
@@ -97,7 +97,7 @@ def proposal(one: Pending, view: View) -> str:
     what = WHAT.get(one.change, LACKING).format(line(one.kind))
     what += " in force" if one.kind == "rule" and one.change in {"edit", "removal"} else ""
     facts = [
-        f"{what}, suggested by {line(one.suggested_by)} on {line(one.suggested_at)}",
+        f"{what}, suggested by {line(one.suggested_by)} on {view.when(one.suggested_at)}",
         f"branch: {line(one.branch)} ({'remote' if one.remote else 'local'}), commit {line(one.commit[:10])}",
         f"path: {view.place(one.path)}" if one.path else "",
         f"tags: {line(', '.join(one.tags))}" if one.tags else "",
@@ -173,11 +173,11 @@ def audit(value: Audit, view: View) -> str:
     rows = [
         (
             one.handle, "yes" if one.in_force else "no", f"{one.evidence} {one.how}".rstrip(),
-            one.approved_by, one.approved_at[:10], one.commit[:10], one.title,
+            one.approved_by, view.when(one.approved_at[:10]), one.commit[:10], one.title,
         )
         for one in value.rows
     ]  # fmt: skip
-    lines = table(header, rows, view, flexible=(6, 3)) if rows else ["No rules."]
+    lines = table(header, rows, view, flexible=(5, 3, 6)) if rows else ["No rules."]
     wrong = [f"{line(one.handle)} {line(one.problem)}" for one in value.rows if one.problem]
     wrong += map(line, value.alarms)
     lines += [f"{view.paint('violation:', 'bad')} {text}" for text in wrong]
@@ -185,12 +185,12 @@ def audit(value: Audit, view: View) -> str:
     others = [
         (
             one.handle or one.id[-6:], one.how, one.approved_by or "not told by the forge", one.suggested_by,
-            one.approved_at[:10], one.commit[:10], one.title,
+            view.when(one.approved_at[:10]), one.commit[:10], one.title,
         )
         for one in value.taken
     ]  # fmt: skip
     if others:
-        lines += ["", "Other proposals that were taken:", *table(header, others, view, flexible=(6, 3, 2)), ""]
+        lines += ["", "Other proposals that were taken:", *table(header, others, view, flexible=(5, 3, 2, 6)), ""]
     kept = "kept" if value.ok else "violated"
     return "\n".join([*lines, f"{count(len(rows), 'rule')}, {count(len(wrong), 'problem')}: the policy is {kept}"])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,18 +12,29 @@ from unicodedata import category, east_asian_width
 from ai_lessons.knowledge.texts import escaped
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import IO
 
-STYLES = {"heading": "1", "handle": "36", "dim": "2", "good": "32", "warn": "33", "bad": "31"}
-NARROWEST = 12  # A column is never squeezed below this many cells
+STYLES = {"heading": "1", "handle": "36", "dim": "2", "good": "32", "warn": "33", "bad": "31", "match": "1;33"}
+NARROWEST = 12  # A column that is narrower than this many cells says nothing
+READABLE = 45  # Cells that the titles in a table get before other columns do
+AGES = ((31_557_600, "year"), (2_629_800, "month"), (604_800, "week"), (86_400, "day"), (3600, "hour"), (60, "minute"))
+_STYLE = re.compile(r"\x1b\[[\d;]*m")
+_WIDE = "\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef"  # scripts that break a line anywhere
+_PIECE = re.compile(rf"\s+|[{_WIDE}]|[^\s{_WIDE}]+")
+_LEAD = re.compile(r" *(?:\[[^\]]+\] |[-*+>] |\d+[.)] |(?:note|error|hint): |(?<= ))")
 
 
 class View(NamedTuple):
-    """How to draw: `width` in cells (None: cut nothing); paths are below `root`, in other tiers below their `roots`."""
+    """How to draw: `width` in cells (None: cut nothing); paths are below `root`, in other tiers below their `roots`.
+
+    `now` tells how long ago a date is; without it dates stand as they are. `verbose`: all that is known.
+    """
 
     width: int | None = None
     colour: bool = False
+    verbose: bool = False
+    now: datetime | None = None
     root: str = ""
     home: str = ""
     roots: Mapping[str, str] = MappingProxyType({})
@@ -34,12 +47,52 @@ class View(NamedTuple):
         """`[HANDLE] title`."""
         return f"{self.paint(f'[{line(handle)}]', 'handle')} {line(title)}"
 
+    def mark(self, text: str, query: str) -> str:
+        """`text` with the longer words of a query marked, where there is colour."""
+        words = [re.escape(word) for word in re.findall(r"\w+", query) if len(word) > 3 or not word.isascii()]
+        if not words or not self.colour:
+            return text
+        return re.sub(rf"(?i)\b(?:{'|'.join(words)})", lambda found: self.paint(found[0], "match"), text)
+
+    def when(self, stamp: str) -> str:
+        """A date as a file or git has it; on a terminal the day, and how long ago that is."""
+        try:
+            then = datetime.fromisoformat(stamp)
+        except ValueError:
+            then = None
+        if then is None or self.now is None:
+            return line(stamp)
+        seconds = (self.now - (then if then.tzinfo else then.replace(tzinfo=UTC))).total_seconds()
+        ages = (f"{count(int(seconds // size), name)} ago" for size, name in AGES if seconds >= size)
+        return f"{then:%Y-%m-%d} ({next(ages, 'just now')})"
+
+    def clip(self, text: str, indent: int) -> str:
+        """As much of a text as goes into one line of a terminal, behind `indent` cells."""
+        return text if self.width is None else clip(text, max(self.width - indent, NARROWEST))
+
+    def fit(self, text: str) -> str:
+        """Lines broken at words where the terminal ends; code between fences and rows of tables are left alone."""
+        if self.width is None:
+            return text
+        rows, fenced = [], False
+        for row in text.split("\n"):
+            start = row.lstrip()
+            fence = start.startswith(("```", "~~~"))
+            fenced ^= fence
+            rows += [row] if fence or fenced or start.startswith("|") else _broken(row, self.width)
+        return "\n".join(rows)
+
     def place(self, path: str, tier: str = "") -> str:
         """A path of the repository (of a tier) as a person would type it, with `~` for the home folder."""
         root = self.roots.get(tier, self.root)
         full = str(Path(root, path)) if root else path
         home = self.home.rstrip("/")
         return line("~" + full[len(home) :] if home and full.startswith(home + "/") else full)
+
+
+def block(head: str, rows: Iterable[str], indent: str = "  ") -> str:
+    """A line and, indented below it, the rows that hold something."""
+    return "\n".join([head, *(indent + row.replace("\n", f"\n{indent}") for row in rows if row)])
 
 
 def is_terminal(stream: IO[str] | None) -> bool:
@@ -74,6 +127,26 @@ def _cell(character: str) -> int:
     return 2 if east_asian_width(character) in {"W", "F"} else 1
 
 
+def _broken(row: str, width: int) -> list[str]:
+    """One line as several of at most `width` cells; those after the first hang below the text of the first."""
+    bare = _STYLE.sub("", row)
+    if cells(bare) <= width:
+        return [row]
+    lead = _LEAD.match(bare)
+    hanging = min(len(lead[0]) + 2 * lead[0].isspace(), width // 3) if lead else 0
+    rows, used = [""], 0
+    for piece in _PIECE.findall(row):
+        wide = cells(_STYLE.sub("", piece))
+        if used + wide > width and used > hanging and not piece.isspace():
+            rows[-1] = rows[-1].rstrip()
+            rows.append(" " * hanging)
+            used = hanging
+        if not piece.isspace() or used > hanging or len(rows) == 1:
+            rows[-1] += piece
+            used += wide
+    return rows
+
+
 def clip(text: str, width: int) -> str:
     """The text, or as much of its beginning as leaves room for `…`."""
     if cells(text) <= width:
@@ -92,13 +165,20 @@ def pad(text: str, width: int) -> str:
 
 
 def squeeze(widths: Sequence[int], flexible: Sequence[int], room: int) -> list[int]:
-    """Column widths that fit into `room` cells (two between columns): the flexible ones give way in their order."""
+    """Column widths that fit into `room` cells (two between columns); 0 for a column that is left out.
+
+    The last of `flexible` is what a row is about: for it to stay readable the others give way in their order.
+    """
     fitted = list(widths)
+    *others, main = flexible
+    spare = max(widths[main] - READABLE, 0)
     too_much = sum(fitted) + 2 * (len(fitted) - 1) - room
-    for n in flexible:
-        given = min(max(too_much, 0), max(fitted[n] - NARROWEST, 0))
-        fitted[n] -= given
-        too_much -= given
+    for n in others:
+        if too_much > spare:
+            before, fitted[n] = fitted[n] + 2, fitted[n] - (too_much - spare)
+            fitted[n] = fitted[n] if fitted[n] >= NARROWEST else 0
+            too_much -= before - (fitted[n] + 2 if fitted[n] else 0)
+    fitted[main] -= min(max(too_much, 0), max(fitted[main] - NARROWEST, 0))
     return fitted
 
 
@@ -107,27 +187,21 @@ def table(
 ) -> list[str]:
     """Aligned lines, two spaces between columns, the header first. Cells are made harmless here.
 
-    On a terminal the `flexible` columns are cut so that a line fits; never the first, which people copy.
+    On a terminal the `flexible` columns are cut or left out so that a line fits: see `squeeze`.
     """
-    columns = [_harmless(column) for column in zip(*rows, strict=True)] or [[] for _ in header]
-    fast = ["".join(column).isascii() for column in columns]
-    wide = [max(map(len if plain else cells, column), default=0) for column, plain in zip(columns, fast, strict=True)]
-    widths = [max(pair) for pair in zip(map(cells, header), wide, strict=True)]
-    if view.width is not None:
-        fitted = squeeze(widths, flexible, view.width)
-        for n in flexible:
-            if fitted[n] < widths[n]:
-                columns[n], fast[n] = [clip(cell, fitted[n]) for cell in columns[n]], False
-        widths = fitted
-    padded = [
-        [cell.ljust(width) if plain else pad(cell, width) for cell in column]
-        for column, width, plain in zip(columns[:-1], widths, fast, strict=False)
-    ]
-    first, *others = [*padded, columns[-1]]
-    if view.colour:
-        first = [view.paint(cell, "handle") for cell in first]
-    names = [pad(name, width) for name, width in zip(header[:-1], widths, strict=False)]
-    return [view.paint("  ".join([*names, header[-1]]), "heading"), *map("  ".join, zip(first, *others, strict=True))]
+    found = zip(*rows, strict=True) if rows else ((),) * len(header)
+    columns = [[name, *_harmless(column)] for name, column in zip(header, found, strict=True)]
+    widths = [max(map(cells, column)) for column in columns]
+    if view.width is not None and flexible:
+        widths = squeeze(widths, flexible, view.width)
+        columns = [[clip(cell, wide) for cell in column] for column, wide in zip(columns, widths, strict=True) if wide]
+        widths = list(filter(None, widths))
+    *padded, last = columns
+    padded = [[pad(cell, wide) for cell in column] for column, wide in zip(padded, widths, strict=False)]
+    first, *others = [*padded, last]
+    handles = [first[0], *(view.paint(cell, "handle") for cell in first[1:])]
+    top, *lines = map("  ".join, zip(handles, *others, strict=True))
+    return [view.paint(top, "heading"), *lines]
 
 
 def _harmless(column: Sequence[str]) -> list[str]:
@@ -148,5 +222,5 @@ def size(number: int) -> str:
 
 def count(number: int, noun: str) -> str:
     """`1 entry`, `1,200 entries`."""
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    plural = noun[:-1] + "ies" if noun.endswith("y") and noun != "day" else noun + "s"
     return f"{number:,} {noun if number == 1 else plural}"

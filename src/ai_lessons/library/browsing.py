@@ -18,7 +18,7 @@ from ai_lessons.repository.history import unified
 from ai_lessons.repository.store import blob_id
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.passages import TextSection as Cut
@@ -94,7 +94,24 @@ def list_entries(
     )
     entries = tuple(catalog.select(wanted))
     total = len(entries) if limit is None else catalog.count(wanted)
-    return Listing(entries, total, tuple(opened.reading.notes()))
+    asked = {"project": (project or "",), "tag": (tag or "",), "version": versions}
+    unknown = [] if entries else not_here(catalog, asked)
+    return Listing(entries, total, (*opened.reading.notes(), *unknown))
+
+
+def not_here(catalog: Reader, asked: Mapping[str, Iterable[str]]) -> list[str]:
+    """A line for each project, tag or version that no entry has: what may have been meant, or what lists them."""
+    from difflib import get_close_matches
+
+    counted = {"project": catalog.projects, "tag": catalog.tags, "version": catalog.versions}
+    told = []
+    for what, name in ((what, name) for what, names in asked.items() for name in names if name):
+        known = [tally.name for tally in counted[what]()]
+        near = get_close_matches(name, known, 3, 0.5)
+        if name not in known:
+            other = f"did you mean {' or '.join(near)}?" if near else f"see ai-lessons recall {what}s"
+            told.append(f"no {what} {name!r} here: {other}")
+    return told
 
 
 def tags(opened: Library) -> tuple[Tally, ...]:
@@ -108,8 +125,8 @@ def versions(opened: Library, project: str | None = None) -> tuple[Tally, ...]:
     Raises NotFound: no such project.
     """
     catalog = opened.reading.current()
-    if project is not None and project not in {one.name for one in catalog.projects()}:
-        raise NotFound("project", project, hint="`ai-lessons recall projects` lists them")
+    if project is not None and (unknown := not_here(catalog, {"project": (project,)})):
+        raise NotFound("project", project, hint=unknown[0].partition(": ")[2])
     resources = catalog.select(Filter(kinds=frozenset(kind for kind in Kind if kind.is_resource), project=project))
     plain = Counter(light.kind.value for light in resources if not light.versions)
     rest = (Tally(UNVERSIONED, plain.total(), dict(plain)),) if plain else ()

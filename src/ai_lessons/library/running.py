@@ -83,7 +83,9 @@ def _allowed(
 ) -> Iterator[tuple[list[str], Path, dict[str, str]]]:
     """What runs the script, once it may run on this machine. Raises Refused: it may not. UsageError: not a script."""
     if light.kind is not Kind.SCRIPT:
-        raise UsageError(f"{light.handle} is a {light.kind}: only scripts can be run")
+        raise UsageError(
+            f"{light.handle} is a {light.kind}: only scripts can be run", hint="ai-lessons list --type script"
+        )
     entry, _ = parts.load(light.id)
     by, where, root = interpreter_of(entry), cwd or parts.options.cwd, parts.store.root
     file, data = content(parts, entry)
@@ -176,6 +178,7 @@ def content(parts: RepositorySession, entry: Entry) -> tuple[Path, bytes]:
         return parts.store.root / entry.path, parts.store.read(entry.path)
     where = entry.fields.get("path")
     if not where:
-        raise NotFound("script file", entry.path)
+        back = "bring it back with git, or delete what is left: ai-lessons contribute delete ID"
+        raise NotFound("script file", entry.path, hint=back)
     file = outside.expanded(str(where))
     return file, outside.read(file)[0]

@@ -15,6 +15,7 @@ from ai_lessons.knowledge.origins import ScopePlace, place_of
 from ai_lessons.knowledge.queries import Asked, gist, one_project, parse
 from ai_lessons.knowledge.versions import newest_first
 from ai_lessons.library.answers import Answer, Hit, Query
+from ai_lessons.library.browsing import not_here
 from ai_lessons.library.provenance import approvals_of
 from ai_lessons.library.relating import see_also, settled, warnings, with_room
 from ai_lessons.library.surfacing import ALL_RULES, belongs, rules_for
@@ -164,7 +165,8 @@ def nothing_near(parts: Reading, hits: Sequence[Hit]) -> str:
 
 def _what_there_is(parts: Reading, query: Query) -> str:
     catalog = parts.catalog
-    return what_there_is(query, catalog.versions_of_projects(), [tally.name for tally in catalog.projects()])
+    told = what_there_is(query, catalog.versions_of_projects(), [tally.name for tally in catalog.projects()])
+    return "; ".join(filter(None, [told, *not_here(catalog, {"tag": query.tags})]))
 
 
 def understood(query: Query) -> tuple[Query, tuple[str, ...]]:

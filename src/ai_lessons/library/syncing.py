@@ -78,7 +78,9 @@ def sync(library: Library, remote: str | None = None, *, ask: bool = False) -> S
     parts = library.primary
     parts.refuse_other_formats()
     gate.refuse_waiting(parts)
-    gate.refuse_sharing(parts, _remote(parts, remote))
+    name = _remote(parts, remote)
+    gate.refuse_sharing(parts, name)
+    parts.options.progress(f"Sharing with {name}", 0, 0)
     _, said = parts.usages.share(at_least=1)
     done = syncing.sync(parts.store, remote=remote, ask=ask, proposals=lambda: _own_proposals(parts))
     parts.current()

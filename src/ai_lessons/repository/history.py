@@ -73,7 +73,7 @@ class History:
         """The full id of a commit. Raises NotFound: nothing, or nothing unambiguous, of that name."""
         done = git.run(self._worktree, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
         if done.code:
-            raise NotFound("revision", rev)
+            raise NotFound("revision", rev, hint="ai-lessons recall log ID names those of an entry")
         return done.text
 
     def text_at(self, rev: str, path: str) -> bytes:
@@ -83,7 +83,7 @@ class History:
         # a partial clone fetches what is missing: only git can
         done = git.run(self._worktree, "cat-file", "blob", f"{commit}:{self._worktree.prefix}{path}")
         if done.code:
-            raise NotFound(f"file in {rev}", path)
+            raise NotFound(f"file in {rev}", path, hint="ai-lessons recall log ID names the commits that have it")
         return done.out
 
     def diff(self, path: str, rev: str = "HEAD") -> str:

@@ -78,7 +78,7 @@ def expanded(text: str) -> Path:
 def read(path: Path, limit: int = READ_LIMIT) -> tuple[bytes, bool]:
     """The bytes of a file, and if its owner may execute it. Raises InvalidEntry, NotFound, StorageFailed."""
     if "\0" in str(path):
-        raise NotFound("file", str(path))
+        raise NotFound("file", str(path), hint="was it moved? ai-lessons admin list-stale names what is gone")
     with translated(str(path)), os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
         # non-blocking, because opening a named pipe would otherwise wait for a writer for ever
         status = os.fstat(file.fileno())

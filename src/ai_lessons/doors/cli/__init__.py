@@ -57,7 +57,7 @@ PROGRAM: dict[str, Any] = {
         click.Option(["--tier"], metavar="TIER", help="Repository by tier: project, user or enterprise:NAME."),
         click.Option(["--json"], is_flag=True, help="Print data instead of text; errors too."),
         click.Option(["-q", "--quiet"], is_flag=True, help="No notes, no progress."),
-        click.Option(["-v", "--verbose"], is_flag=True, help="Show where an error comes from."),
+        click.Option(["-v", "--verbose"], is_flag=True, help="Show all that is known of each result."),
         click.Option(["--version"], is_flag=True, help="Print the version.", **SHOW_VERSION),
     ],
 }  # What every program of ours begins with

@@ -32,7 +32,18 @@ EXIT_REFUSED = 8  # what a policy refuses
 EXIT_PROBLEMS = 4  # `validate` found some
 
 
-@click.group("admin", cls=Group)
+SECTIONS = {
+    "Begin": "init config tiers completion model",
+    "Care": "doctor validate stats review list-stale undo recover save adopt reindex reindex-resources "
+    "reindex-resource index trust-script warm",
+    "Share": "sync conflicts hooks",
+    "Approve": "pending-rules review-rules approve-rule reject-rule revoke-rule trust-keys audit",
+    "Move": "import export migrate",
+    "Agents": "hosts mcp params",
+}
+
+
+@click.group("admin", cls=Group, sections=SECTIONS)
 def admin() -> None:
     """Make, check and care for the repository."""
 

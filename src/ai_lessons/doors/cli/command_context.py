@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
@@ -91,11 +92,12 @@ class Call:
     def view(self) -> View:
         """How to draw on what stdout is."""
         roots = {tier.name: str(tier.path) for tier in (*self.settings.known, *self.settings.reads)}
-        view = View(root=str(self.root), home="" if self.tool else os.path.expanduser("~"), roots=roots)
+        home, verbose = "" if self.tool else os.path.expanduser("~"), self.tool or self.verbose
+        view = View(root=str(self.root), home=home, roots=roots, verbose=verbose)
         if self.tool or not is_terminal(sys.stdout):
             return view
         colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        return view._replace(width=_size()[0], colour=colour)
+        return view._replace(width=_size()[0], colour=colour, now=datetime.now(UTC))
 
     def answer(
         self,
@@ -116,7 +118,7 @@ class Call:
             bare = value._replace(notes=()) if hasattr(value, "_replace") and hasattr(value, "notes") else value
             click.echo(framed(bare, whereabouts(self.settings)))
         else:
-            self.say(text(value, self.view), paged=paged)
+            self.say(self.view.fit(text(value, self.view)), paged=paged)
         self.note(notes_of(value))
 
     def interrupted(self) -> None:
@@ -139,14 +141,19 @@ class Call:
         """Remarks on stderr; `-q` leaves them out."""
         if not self.quiet:
             for note in dict.fromkeys(notes):
-                click.echo(f"note: {line(note)}", err=True)
+                remark(f"note: {line(note)}")
 
 
-def _size() -> tuple[int, int]:
+def remark(text: str) -> None:
+    """A line for people on stderr, wrapped where that is a terminal."""
+    click.echo(View(width=_size(2)[0] if is_terminal(sys.stderr) else None).fit(text), err=True)
+
+
+def _size(stream: int = 1) -> tuple[int, int]:
     """Columns and lines of the terminal. `shutil` would tell, but loads every compression there is."""
     try:
-        columns, lines = os.get_terminal_size()
-    except OSError:  # stdout is no terminal
+        columns, lines = os.get_terminal_size(stream)
+    except OSError:  # it is no terminal
         columns = lines = 0
     wide, high = (int(text) if text.isdecimal() else 0 for text in map(os.environ.get, ("COLUMNS", "LINES"), ("", "")))
     return wide or columns or 80, high or lines or 24
@@ -164,14 +171,17 @@ class ProgressDisplay:
     """One bar at a time, as a `Progress` callable. For one thread; only where stderr is a terminal."""
 
     def __init__(self) -> None:
-        self._what, self._since = "", 0.0
+        self._what, self._since, self.at = "", 0.0, ""
         self._bar: ProgressBar[int] | None = None
 
     def show(self, what: str, done: int, total: int) -> None:
-        """`done` of `total` steps of `what`; another `what` begins another bar."""
+        """`done` of `total` steps of `what`; another `what` begins another bar. Of no known `total`: a line."""
         if what != self._what:
             self.finish()
             self._what, self._since = what, time.monotonic()
+            if not total:
+                remark(f"{line(what)} …")
+        self.at = f" at {line(what).lower()}" + (f", {done:,} of {total:,}" if total else "")
         if self._bar is None and done < total and time.monotonic() - self._since > PATIENCE:
             self._bar = click.progressbar(length=total, label=line(what), file=sys.stderr, show_pos=True)
             self._bar.render_progress()

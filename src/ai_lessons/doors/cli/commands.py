@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ai_lessons.errors import Interrupted
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -61,6 +63,14 @@ class Command(FirstSentence):
         params, callback = kwargs["params"] + _global_options(), click.pass_obj(kwargs["callback"])
         super().__init__(*args, **kwargs | {"params": params, "callback": callback, "context_settings": CONTEXT})
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it. Raises Interrupted: Ctrl-C was pressed."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            bars = getattr(ctx.obj, "bars", None)
+            raise Interrupted(bars.at if bars else "") from error
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Options in one aligned column."""
         write_options(self, ctx, formatter)
@@ -90,12 +100,21 @@ def _global_options() -> list[click.Option]:
 
 
 class Group(FirstSentence, click.Group):
-    """A group of our commands, in the order in which they are written down."""
+    """A group of our commands, in the order in which they are written down; its help may have `sections` of them."""
 
     command_class = Command
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, sections: Mapping[str, str] = MappingProxyType({}), **kwargs: Any) -> None:
         super().__init__(*args, context_settings=CONTEXT, **kwargs)
+        self.sections = sections
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """What each command does, below the title of its section."""
+        shown = [name for name in self.list_commands(ctx) if not self.commands[name].hidden]
+        for title, names in (self.sections or {"Commands": " ".join(shown)}).items():
+            with formatter.section(title):
+                rows = ((name, self.commands[name].get_short_help_str()) for name in names.split())
+                formatter.write_dl(list(rows))
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         """In the order of definition, everyday ones first; a second name of a command is not listed."""

@@ -4,22 +4,45 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from itertools import takewhile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from ai_lessons import settings
 from ai_lessons.doors import encode
-from ai_lessons.doors.cli.command_context import version
+from ai_lessons.doors.cli.command_context import remark, version
 from ai_lessons.doors.cli.commands import walk
 from ai_lessons.doors.terminal import clean
-from ai_lessons.errors import EXIT_BUG, EXIT_INTERRUPTED, AiLessonsError, UsageError
+from ai_lessons.errors import (
+    EXIT_BUG,
+    EXIT_INTERRUPTED,
+    AiLessonsError,
+    Conflict,
+    Interrupted,
+    NotFound,
+    Unreachable,
+    UsageError,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-INTERRUPTED = "interrupted: what was already written is kept, nothing is half done; run the command again to go on"
+NEXT_STEPS: Mapping[type[AiLessonsError], str] = {
+    NotFound: "look at how it is written; ai-lessons search WORDS finds entries, ai-lessons list shows what is there",
+    UsageError: "the same command with --help says what it takes",
+    Conflict: "look at what is there now (ai-lessons show ID), then try again",
+    Unreachable: "look at the connection and the address, then run the command again",
+    AiLessonsError: "ai-lessons admin doctor checks everything around the files",
+}
+"""What to do next where an error does not say, by its class; the first that fits."""
+
+
+def next_step(error: AiLessonsError) -> str:
+    """What to do about an error."""
+    return error.hint or next(step for kind, step in NEXT_STEPS.items() if isinstance(error, kind))
 
 
 def in_words(error: AiLessonsError, hint: str = "") -> str:
@@ -37,11 +60,10 @@ def run(program: Callable[[], object], args: Sequence[str]) -> int:
         click.echo(error.format_message())
         return 0
     except (click.Abort, KeyboardInterrupt):
-        return _tell(AiLessonsError(INTERRUPTED), args, EXIT_INTERRUPTED)
+        return _tell(Interrupted(), args, EXIT_INTERRUPTED)
     except click.ClickException as error:
         return _tell(translated(error), args, error.exit_code)
     except AiLessonsError as error:
-        _trace(args)
         return _tell(error, args, error.exit_code)
     except BrokenPipeError:
         return _forget_output()
@@ -62,9 +84,15 @@ def _asked(args: Sequence[str], *names: str) -> bool:
 
 def _tell(error: AiLessonsError, args: Sequence[str], code: int) -> int:
     if _asked(args, "--json"):
+        error.hint = next_step(error)
         click.echo(encode.dump(encode.error(error)), err=True)
         return code
-    click.echo(f"error: {in_words(error)}", err=True)
+    # a crash is one line
+    remark(
+        f"error: {clean(error.message)}; {error.hint}"
+        if code == EXIT_BUG
+        else f"error: {in_words(error, next_step(error))}"
+    )
     return code
 
 
@@ -92,13 +120,6 @@ def _near(name: str, ctx: click.Context) -> str:
     return f"did you mean: {known[near[0]]}?" if near else ""
 
 
-def _trace(args: Sequence[str]) -> None:
-    if _asked(args, "-v", "--verbose"):
-        from traceback import format_exc
-
-        click.echo(clean(format_exc()), err=True)
-
-
 def _forget_output() -> int:
     """Our output is not taken any more (`| head`, full disk): let Python's flush at exit find nothing to write."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -114,28 +135,32 @@ def _of_output(error: OSError) -> bool:
 
 
 def _bug(args: Sequence[str]) -> int:
+    from tempfile import gettempdir
     from traceback import format_exc
 
-    _trace(args)
     report = format_exc()
-    try:
-        kept = f"the report is in {_keep(report, args)}"
-    except (OSError, AiLessonsError):
-        click.echo(clean(report), err=True)
-        kept = "the report is above"
-    told = f"a bug in ai-lessons ({report.strip().splitlines()[-1]}); {kept}"
-    return _tell(AiLessonsError(told, hint="please send it to the people who maintain ai-lessons"), args, EXIT_BUG)
+    hint = "no report of it can be written on this disk"
+    for place in (_state, lambda: Path(gettempdir())):
+        with suppress(OSError, AiLessonsError):
+            hint = f"attach this file when you report it: {_keep(report, args, place())}"
+            break
+    told = f"a bug in ai-lessons ({report.strip().splitlines()[-1]})"
+    return _tell(AiLessonsError(told, hint=hint), args, EXIT_BUG)
 
 
-def _keep(report: str, args: Sequence[str]) -> str:
+def _state() -> Path:
+    folder = settings.folders(os.environ).state / "bugs"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _keep(report: str, args: Sequence[str], folder: Path) -> str:
     """Write the report beside earlier ones, for the user's eyes only: arguments may hold private text."""
     import platform
     import time
 
-    folder = settings.folders(os.environ).state / "bugs"
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.getpid()}.txt"
+    file = folder / f"ai-lessons-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.getpid()}.txt"
     lines = (f"ai-lessons {version()}", f"Python {sys.version}", platform.platform(), f"arguments: {list(args)!r}", "")
-    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
+    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
         out.write("\n".join([*lines, report]))
     return str(file)

@@ -340,8 +340,10 @@ def log(call: Call, ref: str) -> None:
 def diff(call: Call, ref: str, rev: str | None) -> None:
     """Show how an entry differs from a commit (default: the last one)."""
     text = library.browsing.diff(call.library, ref, rev)
-    if call.json or is_terminal(sys.stdout):
-        call.answer(text, render.diff, lambda text: {"diff": text}, paged=True)
+    if call.json:
+        call.answer(text, render.diff, lambda text: {"diff": text})
+    elif is_terminal(sys.stdout):
+        call.say(render.diff(text, call.view), paged=True)
     else:
         call.exactly(text)
 
