@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ai_lessons.knowledge.commands import adds_a_lesson, attempts, programs
+from ai_lessons.knowledge.failures import adds_a_lesson, attempts, programs
 
 
 @pytest.mark.parametrize(

@@ -315,12 +315,8 @@ def id_end(name: str) -> str:
 
 def shared_tail(one: str, other: str) -> int:
     """How many characters at the end of two ids are the same."""
-    count = 0
-    for a, b in zip(reversed(one), reversed(other), strict=False):
-        if a != b:
-            break
-        count += 1
-    return count
+    pairs = enumerate(zip(reversed(one), reversed(other), strict=False))
+    return next((count for count, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def handle_lengths(ids: Iterable[str]) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons.knowledge.entries import Kind, Relation
@@ -10,6 +11,7 @@ from ai_lessons.knowledge.entries import Kind, Relation
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+MOST_CIRCLES = 50  # Of one relation: each is looked for anew
 SYMMETRIC = frozenset(relation.value for relation in Relation if relation.symmetric)
 ACYCLIC = frozenset({Relation.DERIVED_FROM.value, Relation.SUPERSEDES.value, Relation.SPECIALIZES.value})
 """Relations that make no sense in a circle: each would hide, or be born of, itself."""
@@ -78,7 +80,12 @@ def reach(edges: Iterable[Edge], start: str, depth: int = 1) -> tuple[GraphStep,
     An entry is reached at its smallest depth only, once for every relation that leads to it; circles end where they
     began. A symmetric relation that is written on both sides is one. `start` itself is never in the answer.
     """
-    around: Mapping[str, list[GraphStep]] = _neighbours(edges)
+    around: dict[str, list[GraphStep]] = defaultdict(list)
+    known = [edge for edge in edges if edge.source != edge.target]
+    for outgoing in (True, False):  # what an entry writes itself comes first
+        for edge in known:
+            source, target = (edge.source, edge.target) if outgoing else (edge.target, edge.source)
+            around[source].append(GraphStep(target, edge.relation, outgoing, edge.weight, 1, source))
     seen, border = {start}, [start]
     found: list[GraphStep] = []
     for level in range(1, depth + 1):
@@ -87,35 +94,17 @@ def reach(edges: Iterable[Edge], start: str, depth: int = 1) -> tuple[GraphStep,
             for step in around.get(source, ()):
                 if step.target not in seen:
                     key = step.target, step.relation, step.outgoing or step.relation in SYMMETRIC
-                    ring.setdefault(
-                        key, GraphStep(step.target, step.relation, step.outgoing, step.weight, level, source)
-                    )
+                    ring.setdefault(key, step._replace(depth=level))
         found += sorted(ring.values(), key=lambda s: (-(s.weight or 0.0), s.relation, not s.outgoing, s.target))
         border = list(dict.fromkeys(step.target for step in ring.values()))
         seen.update(border)
     return tuple(found)
 
 
-def _neighbours(edges: Iterable[Edge]) -> dict[str, list[GraphStep]]:
-    """For every id its links, those that it writes itself first."""
-    outgoing: dict[str, list[GraphStep]] = defaultdict(list)
-    incoming: dict[str, list[GraphStep]] = defaultdict(list)
-    for edge in edges:
-        if edge.source != edge.target:
-            outgoing[edge.source].append(_step(edge, outgoing=True))
-            incoming[edge.target].append(_step(edge, outgoing=False))
-    return {name: outgoing[name] + incoming[name] for name in {*outgoing, *incoming}}
-
-
-def _step(edge: Edge, *, outgoing: bool) -> GraphStep:
-    source, target = (edge.source, edge.target) if outgoing else (edge.target, edge.source)
-    return GraphStep(target, edge.relation, outgoing, edge.weight, 1, source)
-
-
 def circles(edges: Iterable[Edge]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """(relation, ids) for every group of entries that stand in a circle of a relation of `ACYCLIC`.
+    """(relation, ids) for circles of a relation of `ACYCLIC`, at most so many; without the last links there is none.
 
-    The ids of one group come in the order of a walk round the circle, the smallest first.
+    The ids of one come in the order of a walk round the circle, the smallest first.
     """
     by_relation: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for edge in edges:
@@ -125,23 +114,18 @@ def circles(edges: Iterable[Edge]) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def _circles(targets: Mapping[str, list[str]]) -> list[tuple[str, ...]]:
-    """One circle for each way back that a depth-first walk meets; no recursion, so no depth limit."""
-    done: set[str] = set()
+    """One circle after the other, the link that closes each taken away."""
+    left = {source: sorted(some) for source, some in sorted(targets.items())}
     found: dict[tuple[str, ...], None] = {}
-    for root in sorted(targets):
-        path, at, branches = [root], {root: 0}, [iter(sorted(targets[root]))]
-        while path and root not in done:
-            following = next(branches[-1], None)
-            if following is None:
-                branches.pop()
-                done.add(at_end := path.pop())
-                del at[at_end]
-            elif following in at:
-                found[_turned(path[at[following] :])] = None
-            elif following not in done and following in targets:
-                at[following] = len(path)
-                path.append(following)
-                branches.append(iter(sorted(targets[following])))
+    for _ in range(MOST_CIRCLES):
+        try:
+            TopologicalSorter(left).prepare()
+        except CycleError as error:
+            circle = error.args[1][:0:-1]  # told from end to beginning, and its first one twice
+            found[_turned(circle)] = None
+            left[circle[-1]].remove(circle[0])
+        else:
+            break
     return list(found)
 
 

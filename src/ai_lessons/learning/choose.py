@@ -9,8 +9,8 @@ from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.knowledge import failures
-from ai_lessons.knowledge.commands import is_check
 from ai_lessons.knowledge.entries import Moment
+from ai_lessons.knowledge.failures import is_check
 from ai_lessons.knowledge.globs import BY_KIND, EXACT
 from ai_lessons.learning.events import (
     CONTRADICTED,

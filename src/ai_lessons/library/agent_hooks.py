@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import NotFound
-from ai_lessons.knowledge import commands, failures
+from ai_lessons.knowledge import failures
 from ai_lessons.knowledge.entries import Moment
 from ai_lessons.learning.choose import Earlier, came, judged
 from ai_lessons.learning.events import RECURRED, Event
@@ -117,7 +117,7 @@ def _prompt(asking: Asking, event: AgentEvent, project: str | None) -> Told:
 
 
 def _before_tool(asking: Asking, event: AgentEvent) -> Told:
-    attempts, wanted = commands.attempts(event.command), scopes(event.tool, event.command)
+    attempts, wanted = failures.attempts(event.command), scopes(event.tool, event.command)
     with agent_sessions.opened(asking.options.state_dir, event.session) as session:
         # looked for once a session, found or not: an agent calls `ls` a hundred times
         new = session.fresh(event.agent, (f"scope {one}" for one in (*wanted, *attempts)))
@@ -144,15 +144,15 @@ def scopes(tool: str, command: str) -> tuple[str, ...]:
     server = tool.split("__")[1] if tool.startswith("mcp__") and tool.count("__") > 1 else ""
     if server:
         return () if _OURS in server else (server,)
-    return tuple(dict.fromkeys((tool, tool.lower(), *commands.programs(command)))) if tool else ()
+    return tuple(dict.fromkeys((tool, tool.lower(), *failures.programs(command)))) if tool else ()
 
 
 def _after_tool(asking: Asking, event: AgentEvent) -> Told:
     """Note how it went, and what that says of what was told before; tell what helps with a failure."""
     state, failed = asking.options.state_dir, event.moment is Moment.TOOL_FAILED
-    attempts = commands.attempts(event.command) if event.tool in _SHELLS else (event.tool,)
-    tried = attempts or commands.programs(event.command)
-    wrote = event.tool.endswith("__add_lesson") or commands.adds_a_lesson(event.command)
+    attempts = failures.attempts(event.command) if event.tool in _SHELLS else (event.tool,)
+    tried = attempts or failures.programs(event.command)
+    wrote = event.tool.endswith("__add_lesson") or failures.adds_a_lesson(event.command)
     if not (failed or event.text) and not agent_sessions.known(state, event.session):
         return NOTHING
     said = failures.said(failures.shape(event.text))

@@ -15,8 +15,7 @@ from ai_lessons.knowledge.relations import clusters
 from ai_lessons.learning.events import RESET, Event
 from ai_lessons.learning.fold import DEFINITIONS
 from ai_lessons.library import usage
-from ai_lessons.library.incoming import is_url
-from ai_lessons.library.refreshing import is_known_source, known_sources, source_of
+from ai_lessons.library.refreshing import is_known_source, is_url, known_sources, source_of
 from ai_lessons.library.reports import Check, Stale, Stats
 from ai_lessons.repository import git, git_hooks, outside, scaffold
 from ai_lessons.repository.loose_files import loose

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, Problem, Unreachable, UsageError
 from ai_lessons.index.catalog_reading import Filter
@@ -17,8 +18,7 @@ from ai_lessons.knowledge.passages import split
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_scan
 from ai_lessons.library.gate import checked, project_name
-from ai_lessons.library.incoming import as_doc, take, take_page, web
-from ai_lessons.library.refreshing import refreshed_text, remember_sources
+from ai_lessons.library.refreshing import as_doc, refreshed_text, remember_sources, take, take_page, web
 from ai_lessons.library.reports import Imported, PassagePreview
 from ai_lessons.library.running import content, interpreter_of
 from ai_lessons.repository import outside
@@ -27,11 +27,11 @@ from ai_lessons.repository.store import AS_IT_IS, Change, blob_id
 from ai_lessons.repository.trust import Trust, fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from ai_lessons.library.incoming import Incoming
     from ai_lessons.library.opened import Library
+    from ai_lessons.library.refreshing import Incoming
     from ai_lessons.library.reports import ResourceDraft
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.outside import Outside
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _SOURCES = {Kind.DOC: ("source_path", "source_url"), Kind.SCRIPT: ("path",)}  # Keys that say where a text came from
 _PAGES_A_COMMIT = 25
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +61,30 @@ def add_resources(library: Library, draft: ResourceDraft) -> Imported:
     if draft.urls:
         return _add_pages(parts, draft)
     files = _files(parts, draft)
+    each = ((str(file.path), file) for file in parts.options.each("reading", files))
+    return _taken(parts, draft, each, Planner.plan, alone=len(files) == 1)
+
+
+def _taken(
+    parts: RepositorySession,
+    draft: ResourceDraft,
+    wanted: Iterable[tuple[str, T]],
+    plan: Callable[[Planner, T], Planned],
+    *,
+    alone: bool,
+) -> Imported:
+    """What is wanted, each behind its name, as it is planned: in one commit, or skipped unless it is `alone`."""
     planned: dict[str, Planned] = {}
     skipped: list[tuple[str, str]] = []
     with Sources() as sources:
         planner = Planner(parts, draft, sources)
-        for file in parts.options.each("reading", files):
+        for name, what in wanted:
             try:
-                one = planner.plan(file)
+                one = plan(planner, what)
             except AiLessonsError as error:
-                if len(files) == 1:
+                if alone:
                     raise
-                skipped.append((str(file.path), error.message))
+                skipped.append((name, error.message))
             else:
                 planned[one.entry.id] = one
     return _import(parts, draft, planned, skipped, planner.parsed)
@@ -95,20 +109,9 @@ def _add_pages(parts: RepositorySession, draft: ResourceDraft) -> Imported:
     done = Imported((), 0, (), None)
     waiting = iter(parts.options.each("reading", urls))
     while some := list(islice(waiting, _PAGES_A_COMMIT)):
-        planned: dict[str, Planned] = {}
-        skipped: list[tuple[str, str]] = []
-        with Sources() as sources:
-            planner = Planner(parts, draft, sources)
-            for url in some:
-                try:
-                    one = planner.page(asked, url, again=url in named)
-                except AiLessonsError as error:
-                    if len(urls) == 1:
-                        raise
-                    skipped.append((url, error.message))
-                else:
-                    planned[one.entry.id] = one
-        more = _import(parts, draft, planned, skipped, planner.parsed)
+        each = ((url, url) for url in some)
+        plan = partial(Planner.page, asked=asked, named=named)
+        more = _taken(parts, draft, each, plan, alone=len(urls) == 1)
         done = Imported(
             done.written + more.written, done.unchanged + more.unchanged, done.skipped + more.skipped,
             more.commit or done.commit, (*done.notes, *more.notes),
@@ -194,11 +197,11 @@ class Planner:
         came = take(file, self._sources, self._parts.options.limits)
         return self._script(came) if self._draft.kind is Kind.SCRIPT else self._doc(came)
 
-    def page(self, asked: Web, url: str, *, again: bool) -> Planned:
-        """What the page becomes; one that is here already is asked for only `again`. Raises as `take_page`."""
+    def page(self, url: str, *, asked: Web, named: Sequence[str]) -> Planned:
+        """What the page becomes; one that is here already is asked for only if it is `named`. Raises as `take_page`."""
         known = self._known.get((url, frozenset(self._versions)))
         there = self._parts.load(known.id)[0] if known else None
-        if there and not again:
+        if there and url not in named:
             return Planned(there, ())
         came = take_page(asked, url, there.fields if there else {}, self._now)
         if came is None and there:
