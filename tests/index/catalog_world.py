@@ -102,7 +102,7 @@ class World:
     def refresh(self, catalog: Catalog | None = None) -> Done:
         """Bring the catalog up to date; `read` and `parsed` then tell what that took."""
         self.read, self.parsed = [], []
-        return self.told((catalog or self.catalog).refresh(self.scan, self.load, lambda: self.parse), catalog)
+        return self.told((catalog or self.catalog).refresh(self.scan, self.load, self.parse), catalog)
 
     def told(self, done: Refreshed, catalog: Catalog | None = None) -> Done:
         """The same with what is shown otherwise than the last time."""

@@ -105,7 +105,7 @@ def test_an_edit_in_the_same_tick_and_of_equal_size_is_found(world: World, coars
     frozen: list[tuple[str, list[Row]]] = [("p/docs", [("a.md", now, now, 8, 1, 0o100644)])]
 
     def refresh() -> None:
-        world.catalog.refresh(lambda: frozen, world.load, lambda: read_entry)
+        world.catalog.refresh(lambda: frozen, world.load, read_entry)
 
     refresh()
     world.write("p/docs/a.md", "# Gamma\n")
@@ -223,7 +223,7 @@ def test_a_file_that_cannot_be_read_now_is_tried_again(world: World) -> None:
         return world.load(path)
 
     def refresh() -> int:
-        return world.catalog.refresh(world.scan, read, lambda: read_entry).unreadable
+        return world.catalog.refresh(world.scan, read, read_entry).unreadable
 
     world.ahead += 10_000_000_000
     assert (refresh(), refresh()) == (1, 1)
@@ -244,7 +244,7 @@ def test_a_file_that_vanishes_between_the_walk_and_the_read_is_simply_gone(world
             raise NotFound("file", path)
         return world.load(path)
 
-    done = world.told(world.catalog.refresh(world.scan, read, lambda: read_entry))
+    done = world.told(world.catalog.refresh(world.scan, read, read_entry))
     assert (done.unreadable, len(done.changed)) == (0, 0 if gone == "run.sh" else 1)
     world.refresh()  # it was only moved away for a moment
     assert world.titles() == ["Run it"]
@@ -368,7 +368,7 @@ def test_an_interrupted_refresh_changes_nothing(world: World) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        world.catalog.refresh(world.scan, stop, lambda: read_entry)
+        world.catalog.refresh(world.scan, stop, read_entry)
     assert everything(world.catalog) == before
     world.refresh()
     assert world.titles() == ["PUT replaces all", "Second"]
@@ -379,9 +379,7 @@ def test_progress_counts_every_file_of_the_folders_that_differ(world: World) -> 
         world.write(f"p/docs/{n}.md", f"# Doc {n}\n")
     world.write("p/docs/image.png", b"")
     steps: list[tuple[int, int]] = []
-    world.catalog.refresh(
-        world.scan, world.load, lambda: read_entry, lambda _w, done, total: steps.append((done, total))
-    )
+    world.catalog.refresh(world.scan, world.load, read_entry, lambda _w, done, total: steps.append((done, total)))
     assert steps[-1] == (5, 5)
 
 
@@ -413,7 +411,7 @@ def test_a_walk_that_is_slow_and_repeated_sees_a_file_saved_meanwhile(world: Wor
         world.write("p/docs/a.md", "# Gamma\n")  # after the walk, before the read: newer text under the older stamp
         return rows
 
-    world.catalog.refresh(scan, world.load, lambda: read_entry)
+    world.catalog.refresh(scan, world.load, read_entry)
     world.refresh()
     assert world.titles() == ["Gamma"]
 

@@ -177,10 +177,10 @@ def test_a_refresh_that_was_overtaken_looks_again(world: World, times: int) -> N
         if scans <= times:  # another process saves a file and refreshes between our walk and our write
             world.write(f"p/docs/new{scans}.md", f"# New {scans}\n")
             with world.open() as other:
-                other.refresh(world.scan, world.load, lambda: read_entry)
+                other.refresh(world.scan, world.load, read_entry)
         return rows
 
-    done = world.catalog.refresh(scan, world.load, lambda: read_entry)
+    done = world.catalog.refresh(scan, world.load, read_entry)
     assert scans == times + 1
     assert world.titles() == sorted(["B", f"Ours {scans}", *(f"New {n + 1}" for n in range(times))])
     assert done.generation == world.catalog.generation

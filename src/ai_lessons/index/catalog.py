@@ -131,14 +131,14 @@ class Catalog(CatalogReader):
         """Whether this process keeps the catalog to itself because its folder cannot be written."""
         return self._database.in_memory
 
-    def refresh(self, scan: Scan, read: Read, parser: Callable[[], Parse], progress: Progress = _silent) -> Refreshed:
+    def refresh(self, scan: Scan, read: Read, parse: Parse, progress: Progress = _silent) -> Refreshed:
         """Bring the catalog up to date with the files.
 
         `scan()` walks the folders anew each time, as `(folder, [(name, mtime_ns, ctime_ns, size, inode, mode)])`
         with UTF-8 names; `read(path)` gives bytes, NotFound where the file is gone, another error of ours where it
-        cannot be read; `parser()` gives what makes an Entry of them, and is called only if something changed.
+        cannot be read; `parse` makes an Entry of them, and is called only for what changed.
         """
-        self._disk = Disk(scan, read, parser, progress)
+        self._disk = Disk(scan, read, parse, progress)
         return self._database.ask(lambda _: self._refresh())
 
     def set_rules_in_force(

@@ -106,11 +106,11 @@ def join(folder: str, name: str) -> str:
 
 
 class Disk(NamedTuple):
-    """The ways to the files. `scan` walks anew at every call; `parser` is asked for once something must be parsed."""
+    """The ways to the files. `scan` walks anew at every call."""
 
     scan: Scan
     read: Read
-    parser: Callable[[], Parse]
+    parse: Parse
     progress: Progress
 
 
@@ -156,14 +156,8 @@ class _SurveyReader:
     """Reads and parses for one survey, and counts for its progress."""
 
     def __init__(self, disk: Disk, started: int, total: int) -> None:
-        self.started, self.read = started, disk.read
+        self.started, self.read, self.parse = started, disk.read, disk.parse
         self._disk, self._total, self._done = disk, total, 0
-        self._parse: Parse | None = None
-
-    def parse(self, path: str, data: bytes, side: bytes | None) -> Entry:
-        if self._parse is None:
-            self._parse = self._disk.parser()
-        return self._parse(path, data, side)
 
     def step(self, files: int = 1) -> None:
         self._done += files

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ai_lessons.errors import UsageError
 from ai_lessons.index import rows
@@ -101,15 +101,15 @@ def find(parts: Reading, query: Query) -> Answer:
         phrases, wanted = (), wanted._replace(phrases=())
         found = parts.indexing.begin(query.text, wanted, depth)()
     coverage = _coverage(parts, done.missing)
-    near = _near(parts, query.text, found, complete=not done.missing)
+    likely, lead, lights_of = _near(parts, query.text, found, complete=not done.missing)
     # the best of a few vectors must not outrank the best of all texts
     weight = VECTOR_WEIGHT * (coverage if found.text and found.vectors else 1.0)
-    matches = fuse(found.text, found.vectors, found.depth, weight, near.lead)
-    matches = tuple(match._replace(score=match.score * near.chance) for match in matches)
-    weak = near.chance < BAR and not phrases
+    matches = fuse(found.text, found.vectors, found.depth, weight, lead)
+    matches = tuple(match._replace(score=match.score * likely) for match in matches)
+    weak = likely < BAR and not phrases
     room = query._replace(limit=min(query.limit, NEAREST)) if weak and found.vectors else query
     shown = (*phrases, *names(query.text))
-    hits = settled(parts, room, _hits(parts, with_room(room), shown, matches, versions, near.lights))
+    hits = settled(parts, room, _hits(parts, with_room(room), shown, matches, versions, lights_of))
     told = [unheld, nothing_near(parts, hits) if weak or not hits else "", "" if hits else _what_there_is(parts, query)]
     if surfacing:
         hits = rules_for(parts, query, found_rules, [hit.entry for hit in hits], complete=not done.missing) + hits
@@ -117,7 +117,7 @@ def find(parts: Reading, query: Query) -> Answer:
     notes = [*_notes(parts, versions, done, found, coverage), *filter(None, told), *versions.told(lights)]
     notes += [*warnings(parts, lights), *see_also(parts, lights)]
     near_enough = (one.entry_id for one in matches if len(matches) <= FEW or one.score >= BAR)
-    known = {near.lights[entry_id].kind for entry_id in near_enough if entry_id in near.lights}
+    known = {lights_of[entry_id].kind for entry_id in near_enough if entry_id in lights_of}
     kinds = frozenset() if weak else frozenset(known | {light.kind for light in lights})
     return Answer(asked, tuple(hits), notes=tuple(notes), coverage=coverage, weak=weak, known=kinds)
 
@@ -130,18 +130,10 @@ def _by_filters(parts: Reading, query: Query, versions: Versions) -> Answer:
     return Answer(query.text, tuple(hits), notes=tuple(notes), known=frozenset(light.kind for light in lights))
 
 
-class Near(NamedTuple):
-    """How near the found comes to the question: the chance that the best answers it, and the passages that lead.
-
-    The passages of `lead` hold what the question is about. `lights` are the entries by id.
-    """
-
-    chance: float
-    lead: frozenset[tuple[str, int]]
-    lights: Mapping[str, Light]
-
-
-def _near(parts: Reading, question: str, found: Candidates, *, complete: bool) -> Near:
+def _near(
+    parts: Reading, question: str, found: Candidates, *, complete: bool
+) -> tuple[float, frozenset[tuple[str, int]], dict[str, Light]]:
+    """The chance that the best answers the question, the passages that hold what it is about, the entries by id."""
     lights = parts.catalog.many({hit.entry_id for hit in (*found.text, *found.vectors)})
 
     def text_of(hit: Match) -> str:
@@ -150,8 +142,7 @@ def _near(parts: Reading, question: str, found: Candidates, *, complete: bool) -
 
     holding, lead = holders(question, found.text, text_of)
     likely = chance(question, found, parts.index.passages(), text_of, complete=complete)
-    likely = max(likely, NAMED) if holding else likely
-    return Near(likely, lead, lights)
+    return max(likely, NAMED) if holding else likely, lead, lights
 
 
 def nothing_near(parts: Reading, hits: Sequence[Hit]) -> str:
