@@ -129,7 +129,7 @@ def features(repo: Path, stored: corpora.Judged, questions: corpora.Judged, chos
     with closing(RepositorySession(repo, chosen)) as parts:
         catalog, seen = parts.current(), []
         parts.indexing.refresh()
-        table, dice = parts.index.in_use(), random.Random(corpora.SEED)
+        table, dice = parts.index.query.newest(), random.Random(corpora.SEED)
         assert table is not None
         ids = {document(stored, place.path): place.id for place in catalog.locations() if "/docs/" in place.path}
         for one in some_queries(questions, QUESTIONS):

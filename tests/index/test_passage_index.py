@@ -374,18 +374,18 @@ def test_a_reader_reopens_when_its_files_are_gone(world: World) -> None:
     world.refresh()
     reader = world.open()
     assert reader.candidates("word7").text
-    old = reader._query.tables.newest()
+    old = reader.query.tables.newest()
     world.refresh(full=True)
-    reader._query.tables._open = old
-    reader._query.tables._numbers = lambda: {1}  # type: ignore[method-assign]
-    real = type(reader._query.tables)._numbers
+    reader.query.tables._open = old
+    reader.query.tables._numbers = lambda: {1}  # type: ignore[method-assign]
+    real = type(reader.query.tables)._numbers
 
     def forget() -> None:
-        tables = reader._query.tables
+        tables = reader.query.tables
         tables._open = None
         tables._numbers = lambda: real(tables)  # type: ignore[method-assign]
 
-    reader._query.tables.forget_open = forget  # type: ignore[method-assign]
+    reader.query.tables.forget_open = forget  # type: ignore[method-assign]
     assert reader.candidates("word7").text
 
 

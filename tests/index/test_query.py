@@ -80,7 +80,7 @@ def test_more_is_kept_of_an_index_in_object_storage(
     world: World, monkeypatch: pytest.MonkeyPatch, away: bool, kept: bool
 ) -> None:
     monkeypatch.setattr(query, "MOST_KEPT", 69)
-    passages = world.index.in_use()
+    passages = world.index.query.newest()
     assert passages is not None
     keeping = query.KeptVectors(away=away)
     assert keeping.of(passages, (1, 1), "one question") is None
@@ -136,13 +136,13 @@ def test_one_search_that_asks_twice_reads_no_vectors_into_memory(world: World, m
     asked = asked_of_the_table(monkeypatch)
     world.index.refresh("1", world.fingerprints, world.load)
     for wanted in (PassageFilter(), PassageFilter(project="own")):
-        assert world.index.begin("number 7 of the project", wanted, 10)().vectors
+        assert world.index.query.begin("number 7 of the project", wanted, 10)().vectors
     assert len(asked) == 2
 
 
 def test_a_question_that_has_begun_is_answered_although_its_table_goes_away(world: World) -> None:
     world.index.refresh("1", world.fingerprints, world.load)
-    finish = world.index.begin("word7", PassageFilter(), 10)
+    finish = world.index.query.begin("word7", PassageFilter(), 10)
     other = world.open()
     world.refresh(other, full=True)
     assert [hit.entry_id for hit in finish().text] == ["e00007", "e00007"]

@@ -367,16 +367,15 @@ _COMPLETIONS = {
         WHERE handle LIKE :like ESCAPE '\\' OR substr(handle, 3) LIKE :like ESCAPE '\\'
         ORDER BY status <> 'active', created DESC LIMIT :limit
     """,
-    "project": """
-        SELECT project, count(*) || ' entries' FROM shown
-        WHERE project LIKE :like ESCAPE '\\' GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT :limit
-    """,
-    "tag": """
-        SELECT tag, count(*) || ' entries' FROM shown JOIN tags USING (key)
-        WHERE tag LIKE :like ESCAPE '\\' GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT :limit
-    """,
-    "version": """
-        SELECT version, count(*) || ' entries' FROM shown JOIN versions USING (key)
-        WHERE version LIKE :like ESCAPE '\\' GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT :limit
-    """,
+    **{
+        what: f"""
+        SELECT {what}, count(*) || ' entries' FROM shown {joined}
+        WHERE {what} LIKE :like ESCAPE '\\' GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT :limit
+        """  # noqa: S608 - our own names
+        for what, joined in (
+            ("project", ""),
+            ("tag", "JOIN tags USING (key)"),
+            ("version", "JOIN versions USING (key)"),
+        )
+    },
 }

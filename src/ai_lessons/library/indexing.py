@@ -130,7 +130,7 @@ class Indexing:
 
         A damaged one is made anew first.
         """
-        finish = self.index.begin(text, wanted, depth)
+        finish = self.index.query.begin(text, wanted, depth)
         return lambda: self._mended(finish)
 
     def _mended(self, ask: Callable[[], Candidates]) -> Candidates:
@@ -139,6 +139,10 @@ class Indexing:
         except IndexDamaged:
             self.refresh()
             return ask()
+
+    def passages(self) -> int:
+        """How many passages there are."""
+        return self.index.query.passages()
 
     @property
     def generation(self) -> str:
@@ -254,7 +258,7 @@ def index_push(library: Library, uri: str) -> Pushed:
     place = _place(parts, uri)
     parts.current()
     done = parts.indexing.refresh(seconds=None)
-    table = parts.index.in_use()
+    table = parts.index.query.newest()
     if table is None:
         raise NotFound("index of", str(parts.store.root), hint="add an entry first")
     place.push(table, parts.options.progress)
@@ -279,7 +283,7 @@ def index_pull(library: Library, uri: str) -> Pulled:
     came = place.pull(there.model, parts.indexing.vectors, parts.options.progress)
     parts.current()
     done = parts.indexing.refresh(seconds=None)
-    return Pulled(place.uri, came, done.embedded, parts.index.passages(), done.missing, done.notes)
+    return Pulled(place.uri, came, done.embedded, parts.indexing.passages(), done.missing, done.notes)
 
 
 def _place(parts: RepositorySession, uri: str) -> SharedIndex:

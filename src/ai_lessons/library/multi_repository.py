@@ -48,11 +48,6 @@ class MultiRepository:
         self.catalog = Catalogs([one.catalog for one in self.every])
         return self.catalog
 
-    @property
-    def index(self) -> SeveralIndexes:
-        """The indexes themselves, as they were at the last refresh."""
-        return self.indexing
-
     def notes(self) -> list[str]:
         """What a reader should know; what is not of the nearest repository says which one it is of."""
         told = [f"{one.options.tier}: {note}" for one in self.every[1:] for note in one.notes()]
@@ -137,7 +132,7 @@ class SeveralIndexes:
             [[hit for hit in hits if hit.entry_id not in ids] for hits, ids in zip(several, taken, strict=True)]
             for several in ([one.text for one in found], [one.vectors for one in found])
         )
-        sizes = [part.index.passages() for part in self._parts] if sum(map(bool, texts)) > 1 else [0] * len(texts)
+        sizes = [part.indexing.passages() for part in self._parts] if sum(map(bool, texts)) > 1 else [0] * len(texts)
         return Candidates(
             ranking.blend(list(map(ranking.Found, texts, sizes)), depth),
             ranking.nearest([hits for hits, one in zip(vectors, found, strict=True) if one.model == model], depth),
@@ -148,7 +143,7 @@ class SeveralIndexes:
 
     def passages(self) -> int:
         """How many passages there are."""
-        return sum(one.index.passages() for one in self._parts)
+        return sum(one.indexing.passages() for one in self._parts)
 
 
 class SeveralUsages:

@@ -141,7 +141,7 @@ def _near(
         return f"{title} {hit.heading} {hit.text}"
 
     holding, lead = holders(question, found.text, text_of)
-    likely = chance(question, found, parts.index.passages(), text_of, complete=complete)
+    likely = chance(question, found, parts.indexing.passages(), text_of, complete=complete)
     return max(likely, NAMED) if holding else likely, lead, lights
 
 
@@ -324,5 +324,5 @@ def _page(light: Light) -> tuple[object, ...]:
 
 def _coverage(parts: Reading, missing: int) -> float:
     """The share of passages that have a vector; below 1 as long as one is missing."""
-    passages = parts.index.passages() if missing else 0
+    passages = parts.indexing.passages() if missing else 0
     return min(max(round(1 - missing / passages, 4), 0.0), 0.9999) if passages else float(not missing)
