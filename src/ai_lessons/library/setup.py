@@ -149,7 +149,6 @@ __all__ = ["Host", "HostChange", "Target", "connect", "hosts", "instruct", "regi
 HookJob = Literal["install", "uninstall", "status"]
 
 PLUGIN = "claude-code"
-HOSTS = tuple(kind.id for kind in agent_hosts.KINDS)
 NO_HOST = "a host is found by its program on the path or its folder: start it once"
 TEXT = "agents.md"
 

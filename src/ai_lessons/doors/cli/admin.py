@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 RESOURCES = frozenset(kind for kind in Kind if kind.is_resource)
 SHELLS = ("bash", "zsh", "fish")
+HOSTS = ("claude-code", "codex", "cursor", "gemini", "opencode", "windsurf", "copilot")
+"""As the library has them, whose module takes longer to load than a hook."""
+
 EXIT_REFUSED = 8  # what a policy refuses
 EXIT_PROBLEMS = 4  # `validate` found some
 
@@ -284,7 +287,7 @@ admin.add_command(mcp_server.mcp)
     "hosts",
     examples=["ai-lessons admin hosts", "ai-lessons admin hosts --install", "ai-lessons admin hosts --remove cursor"],
 )
-@click.argument("names", metavar="[NAME]...", nargs=-1, type=click.Choice(library.setup.HOSTS))
+@click.argument("names", metavar="[NAME]...", nargs=-1, type=click.Choice(HOSTS))
 @click.option("--install", "job", flag_value="install", help="Set our hooks and MCP server up, for all your projects.")
 @click.option("--remove", "job", flag_value="uninstall", help="Take them out again; all else stays as it was.")
 @click.option("--yes", is_flag=True, help="Do not ask after showing what changes; needed where there is no terminal.")
