@@ -50,11 +50,6 @@ def known(opened: Library, query: ContextQuery) -> Context:
     """The same, and nothing is written down."""
     parts = opened.reading
     parts.current()
-    return context_of(parts, query)
-
-
-def context_of(parts: Reading, query: ContextQuery) -> Context:
-    """As `known`, from the catalog as it was last brought up to date; who shows it calls `record`."""
     if query.budget is not None and query.budget < 1:
         raise UsageError(f"a budget of {query.budget} leaves room for nothing", hint="--budget 10")
     if query.error.strip():

@@ -170,12 +170,7 @@ def stats(library: Library) -> Stats:
         parts.store.worktree, "rev-list", "--count", "--since=30.days", "HEAD", "--", ".", cwd=parts.store.root
     )
     return Stats(
-        entries=sizes.entries,
-        projects=sizes.projects,
-        tags=sizes.tags,
-        files=sizes.files,
-        unreadable=sizes.unreadable,
-        bytes=sizes.bytes,
+        **sizes._asdict(),
         catalog_bytes=sum(file.stat().st_size for file in state.glob("catalog.sqlite*")),
         index_bytes=status.bytes,
         passages=status.passages,
@@ -183,8 +178,6 @@ def stats(library: Library) -> Stats:
         pending=len(parts.store.pending()),
         taken_away=_taken_away(parts),
         commits_30_days=0 if recent.code else int(recent.text),
-        oldest=sizes.oldest,
-        newest=sizes.newest,
         most_useful=most,
         least_useful=least,
         damaged_events=usage.damaged(parts),
