@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from ai_lessons.index.catalog import Refreshed
+    from ai_lessons.index.catalog import CatalogRefresh
     from ai_lessons.index.catalog_survey import Row
     from ai_lessons.knowledge.entries import Entry
 
@@ -104,7 +104,7 @@ class World:
         self.read, self.parsed = [], []
         return self.told((catalog or self.catalog).refresh(self.scan, self.load, self.parse), catalog)
 
-    def told(self, done: Refreshed, catalog: Catalog | None = None) -> Done:
+    def told(self, done: CatalogRefresh, catalog: Catalog | None = None) -> Done:
         """The same with what is shown otherwise than the last time."""
         now = {entry: (text, meta) for entry, text, meta in (catalog or self.catalog).fingerprints()}
         before, self.known = self.known, now

@@ -93,7 +93,7 @@ VERSION = 10  # Raise it when the tables change, or when the same file would be 
 SCHEMA = Schema("catalog", _TABLES, VERSION, application=0x61694C73)
 
 
-class Refreshed(NamedTuple):
+class CatalogRefresh(NamedTuple):
     """What a refresh found; `unreadable` counts files that give no entry.
 
     `rebuilt` is a sentence for the user where the catalog had to be made anew or is kept in memory, else empty.
@@ -131,7 +131,7 @@ class Catalog(CatalogReader):
         """Whether this process keeps the catalog to itself because its folder cannot be written."""
         return self._database.in_memory
 
-    def refresh(self, scan: Scan, read: Read, parse: Parse, progress: Progress = _silent) -> Refreshed:
+    def refresh(self, scan: Scan, read: Read, parse: Parse, progress: Progress = _silent) -> CatalogRefresh:
         """Bring the catalog up to date with the files.
 
         `scan()` walks the folders anew each time, as `(folder, [(name, mtime_ns, ctime_ns, size, inode, mode)])`
@@ -143,7 +143,7 @@ class Catalog(CatalogReader):
 
     def set_rules_in_force(
         self, tree: str, rules: Iterable[tuple[Entry, str]], *, keep: Collection[str] = ()
-    ) -> Refreshed:
+    ) -> CatalogRefresh:
         """Put in the rules of the approval branch, each with its blob hash.
 
         What was put in before is forgotten, but for the ids in `keep`. `tree` names the state that they come from, for
@@ -185,14 +185,14 @@ class Catalog(CatalogReader):
 
         self._ask(put)
 
-    def _refresh(self) -> Refreshed:
+    def _refresh(self) -> CatalogRefresh:
         for _ in range(_HOPEFUL_TRIES):
             if done := self._refresh_hopefully():
                 return done
         with self._database.transaction():
             return self._write(self._look())
 
-    def _refresh_hopefully(self) -> Refreshed | None:
+    def _refresh_hopefully(self) -> CatalogRefresh | None:
         """Read and parse without a lock; None where another process wrote meanwhile, so that we know too little."""
         base = generation_of(self._database.connection)
         changes = self._look()
@@ -205,14 +205,14 @@ class Catalog(CatalogReader):
         assert self._disk is not None, "a look needs the ways to the disk"  # noqa: S101 - for the type checker
         return survey(self._database.connection, self._disk, self._clock())
 
-    def _write(self, changes: list[FolderChange]) -> Refreshed:
+    def _write(self, changes: list[FolderChange]) -> CatalogRefresh:
         if not changes:
             return self._refreshed()
         writing = Writing(self._database.connection)
         writing.folders(changes)
         return self._settle(writing)
 
-    def _put_rules(self, tree: str, records: list[CatalogRecord], keep: frozenset[str]) -> Refreshed:
+    def _put_rules(self, tree: str, records: list[CatalogRecord], keep: frozenset[str]) -> CatalogRefresh:
         with self._database.transaction():
             _put_meta(self._database.connection, "rules_tree", tree)
             if not records and keep >= self.rules_in_force().keys():
@@ -231,7 +231,7 @@ class Catalog(CatalogReader):
             _put_meta(self._database.connection, "attested", now)
         return found
 
-    def _settle(self, writing: Writing) -> Refreshed:
+    def _settle(self, writing: Writing) -> CatalogRefresh:
         writing.settle()
         # from the clock, so that a catalog made anew does not count through the numbers of the last one
         _put_meta(
@@ -240,10 +240,10 @@ class Catalog(CatalogReader):
         _put_meta(self._database.connection, "unreadable", unreadable_files(self._database.connection))
         return self._refreshed()
 
-    def _refreshed(self) -> Refreshed:
+    def _refreshed(self) -> CatalogRefresh:
         notice, self._database.notice = self._database.notice, ""
         unreadable = int(meta_of(self._database.connection, "unreadable") or 0)
-        return Refreshed(generation_of(self._database.connection), unreadable, notice)
+        return CatalogRefresh(generation_of(self._database.connection), unreadable, notice)
 
     def _refill(self) -> None:
         """Fill a new database and keep what is to be said of it for the next refresh."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ai_lessons.index.catalog import Refreshed
+    from ai_lessons.index.catalog import CatalogRefresh
     from ai_lessons.index.passage_index import Index
     from ai_lessons.knowledge.config import RepositoryConfig
     from ai_lessons.knowledge.entries import Entry, Light
@@ -71,7 +71,7 @@ class RepositorySession:
         self.options = options
         self._shared_embedders = embedders
         self.store = Store(root, committing=_committer)
-        self._refreshed: Refreshed | None = None
+        self._refreshed: CatalogRefresh | None = None
         self.skipped: list[str] = []  # Folders and names that the last walk could not read, with the reason
         self._config: tuple[bytes, RepositoryConfig] | None = None
         self._place: tuple[tuple[int, ...] | None, ...] = ()

@@ -202,7 +202,7 @@ def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
     return tuple(done)
 
 
-class Kept(NamedTuple):
+class KeptFile(NamedTuple):
     """A file that was taken away before its commit. `when` it was written is ISO 8601 in UTC; `text` is what it held.
 
     `id` and `handle` are empty where the file is no entry, or another one beside an entry.
@@ -219,8 +219,8 @@ class Kept(NamedTuple):
 class Recovered(NamedTuple):
     """What is `kept`, what was `brought` back now, its commits, and what to know about it."""
 
-    kept: tuple[Kept, ...]
-    brought: tuple[Kept, ...] = ()
+    kept: tuple[KeptFile, ...]
+    brought: tuple[KeptFile, ...] = ()
     commits: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -243,7 +243,7 @@ def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = Fal
     wanted = [(job, every) for job, every in found if not refs or any(_is_meant(r, one) for r in refs for one in every)]
     if only_list:
         return Recovered(tuple(one for _, every in wanted for one in every))
-    brought: list[Kept] = []
+    brought: list[KeptFile] = []
     for job, every in wanted:
         if not {one.path for one in every} & {one.path for one in brought}:  # of two versions the newer one
             bring_back(store, job)
@@ -254,7 +254,7 @@ def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = Fal
     return Recovered(left, tuple(brought), saved.commits, saved.told)
 
 
-def _kept(parts: RepositorySession, job: Intent) -> Iterator[Kept]:
+def _kept(parts: RepositorySession, job: Intent) -> Iterator[KeptFile]:
     when = datetime.fromtimestamp(job.when, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     for one in job.paths:
         data = parts.store.journal.content(job, one.path) or b""
@@ -262,12 +262,12 @@ def _kept(parts: RepositorySession, job: Intent) -> Iterator[Kept]:
         try:
             entry = read_entry(one.path, data)
         except AiLessonsError:
-            yield Kept(one.path, "", "", job.subject, when, text)
+            yield KeptFile(one.path, "", "", job.subject, when, text)
         else:
-            yield Kept(one.path, entry.id, handle(entry.kind, entry.id), entry.title, when, text)
+            yield KeptFile(one.path, entry.id, handle(entry.kind, entry.id), entry.title, when, text)
 
 
-def _is_meant(ref: str, one: Kept) -> bool:
+def _is_meant(ref: str, one: KeptFile) -> bool:
     return ref == one.path or (bool(one.id) and len(id_end(ref)) >= HANDLE_LENGTH and one.id.endswith(id_end(ref)))
 
 

@@ -168,7 +168,7 @@ def ours(line: socket.socket) -> bool:
     return bool(user == os.geteuid())
 
 
-class _Reader(pickle.Unpickler):
+class _Unpickler(pickle.Unpickler):
     """Makes values of our own types and of plain ones, and calls nothing else."""
 
     def find_class(self, module: str, name: str) -> Any:
@@ -184,7 +184,7 @@ copyreg.pickle(MappingProxyType, lambda one: (dict, (dict(one),)))  # type: igno
 
 def unpacked(data: bytes) -> Any:
     """The value that travelled. Raises what pickle raises where it is none of ours."""
-    return _Reader(BytesIO(data)).load()
+    return _Unpickler(BytesIO(data)).load()
 
 
 def send(line: socket.socket, kind: int, value: object = None) -> None:
