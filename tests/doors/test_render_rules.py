@@ -8,7 +8,8 @@ from ai_lessons.doors import encode, render, render_jobs, render_rules
 from ai_lessons.doors.terminal import View
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.answers import Approval, Context, Related, Shown, Why
-from ai_lessons.library.reports import Audit, AuditRow, Decided, Pending, Suggested, TakenRow, Written
+from ai_lessons.library.reports import Audit, AuditRow, Decided, Pending, Suggested, Written
+from ai_lessons.repository.proposal_records import TakenProposal
 from doors.test_render import LESSON, RULE, VIEW, light
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -71,7 +72,7 @@ ROW = AuditRow(
 )  # fmt: skip
 
 
-TAKEN = TakenRow(
+TAKEN = TakenProposal(
     id=LESSON.id, handle=LESSON.handle, title=LESSON.title, proposal="proposals/L-L00001-put", how="merge",
     approved_by="Ann <ann@example.com>", approved_at="2026-11-21T20:15:00Z", suggested_by="Bo <bo@example.com>",
     commit=COMMIT,

@@ -48,7 +48,7 @@ class Desk:
         store = self.store
         with opened(store.worktree) as repo:
             request = proposal_commits.ProposalRequest(
-                RULE, stem, "Propose rule: Use X", data, [("Rule", RULE)], Actor(agent=agent)
+                RULE, stem, "Propose rule: Use X", data, actor=Actor(agent=agent)
             )
             return proposal_commits.propose(store, repo, approval_history.look(store.worktree, MAIN), request)
 

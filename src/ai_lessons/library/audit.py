@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import AiLessonsError, AmbiguousName, NotFound, Refused
 from ai_lessons.knowledge.entries import Kind, handle
 from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.library.reports import Audit, AuditRow, TakenRow, TrustedKeys
+from ai_lessons.library.reports import Audit, AuditRow, TrustedKeys
 from ai_lessons.library.signing import told_of
 from ai_lessons.repository import proposal_records
 from ai_lessons.repository.approval import approval_memory
@@ -41,7 +41,7 @@ def audit(library: Library) -> Audit:
     odd = odd_commits(parts.store.worktree, view.ref)
     alarms += tuple(f"commit {commit[:10]} proves nothing: {what} (look: git fsck)" for commit, what in odd)
     ok = not alarms and not any(row.problem for row in rows)
-    return Audit(tuple(rows), alarms, ok, tuple(_taken_row(parts, one) for one in taken(parts)))
+    return Audit(tuple(rows), alarms, ok, tuple(_named(parts, one) for one in taken(parts)))
 
 
 def taken(parts: RepositorySession, entry: str = "") -> list[TakenProposal]:
@@ -51,24 +51,17 @@ def taken(parts: RepositorySession, entry: str = "") -> list[TakenProposal]:
     if ref is None or tip is None:
         return []
     found = proposal_records.taken(parts.store.worktree, tip, short_name(ref))
-    return [one for one in found if not entry or (one.entry and entry.endswith(one.entry))]
+    return [one for one in found if not entry or (one.id and entry.endswith(one.id))]
 
 
-def _taken_row(parts: RepositorySession, one: TakenProposal) -> TakenRow:
+def _named(parts: RepositorySession, one: TakenProposal) -> TakenProposal:
+    """The same with what the entry is called now, if it is there."""
     light = None
     with suppress(NotFound, AmbiguousName):
-        light = parts.catalog.resolve(one.entry) if one.entry else None
-    return TakenRow(
-        id=light.id if light else one.entry,
-        handle=light.handle if light else "",
-        title=one.title or (light.title if light else one.proposal),
-        proposal=one.proposal,
-        how=one.how,
-        approved_by=str(one.by or ""),
-        approved_at=moment(one.at),
-        suggested_by=str(one.suggested_by),
-        commit=one.commit,
-    )
+        light = parts.catalog.resolve(one.id) if one.id else None
+    if light is None:
+        return one._replace(title=one.title or one.proposal)
+    return one._replace(id=light.id, handle=light.handle, title=one.title or light.title)
 
 
 def _row(parts: RepositorySession, view: BranchView, verdict: Verdict) -> AuditRow:

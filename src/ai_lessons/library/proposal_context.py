@@ -144,25 +144,25 @@ class ProposalContext:
         blob = one.piece.new or one.piece.old
         return data_of(self.repo, blob) if blob else b""
 
-    def files(self, one: Waiting) -> dict[str, bytes]:
-        """The files of what is proposed as they shall be, by path; of a removal as they were, and are to go."""
+    def _blobs(self, one: Waiting) -> dict[str, str | None]:
         gone = one.sort == "removal"
         blobs = {piece.path: piece.old if gone else piece.new for piece in one.pieces}
         where = place(one.path)
         if where and where.kind is Kind.SCRIPT:  # a proposal may change one of its two files only
-            blobs = {
-                **{
-                    path: blob_at(self.repo, self.trunk.tip, self.parts.store.prefix + path)
-                    for path in (one.path, side_of(one.path))
-                },
-                **blobs,
-            }
-        return {path: data_of(self.repo, blob) for path, blob in blobs.items() if blob}
+            both, prefix = (one.path, side_of(one.path)), self.parts.store.prefix
+            blobs = {path: blob_at(self.repo, self.trunk.tip, prefix + path) for path in both} | blobs
+        return blobs
+
+    def files(self, one: Waiting) -> dict[str, bytes]:
+        """The files of what is proposed as they shall be, by path; of a removal as they were, and are to go."""
+        return {path: data_of(self.repo, blob) for path, blob in self._blobs(one).items() if blob}
 
     def entry(self, one: Waiting) -> Entry | None:
         """The entry as proposed; None where its text cannot be read."""
         if one not in self._entries:
-            self._entries[one] = entry_of(one.path, self.files(one))
+            blobs = self._blobs(one)  # of a thousand files that claim to be one entry only two are read
+            own = {path: blob for path in (one.path, side_of(one.path)) if (blob := blobs.get(path))}
+            self._entries[one] = entry_of(one.path, {path: data_of(self.repo, blob) for path, blob in own.items()})
         return self._entries[one]
 
     def faults(self, one: Waiting) -> Iterator[str]:

@@ -17,7 +17,6 @@ from ai_lessons.library.reports import RuleDraft, Suggested, Written
 from ai_lessons.repository import branch_update, proposal_commits
 from ai_lessons.repository.approval import rule_edits
 from ai_lessons.repository.approval.approval_branch import OTHERS, PROPOSALS
-from ai_lessons.repository.approval.rule_files import ENTRY_TRAILER, RULE_TRAILER
 from ai_lessons.repository.objects import data_of
 from ai_lessons.repository.proposal_commits import ProposalRequest
 from ai_lessons.repository.store import Change
@@ -50,7 +49,6 @@ def make(
     (Markdown) stands in the commit's message; `executable` are paths of programs.
     Raises Refused, InvalidEntry (also where a secret would get into git), Conflict, StorageFailed.
     """
-    is_rule = entry.kind is Kind.RULE
     handle = at.handle(entry.id, entry.kind.letter)
     for one in at.about(entry.id):
         if {piece.path: data_of(at.repo, piece.new) if piece.new else None for piece in one.pieces} == dict(files):
@@ -68,9 +66,9 @@ def make(
         stem=f"{handle}-{layout.slug(entry.title)}",
         subject=subject,
         files=files,
-        trailers=[*trailers, *allowed, (RULE_TRAILER if is_rule else ENTRY_TRAILER, entry.id)],
+        trailers=[*trailers, *allowed],
         actor=gate.actor(at.parts),
-        family=PROPOSALS if is_rule else OTHERS,
+        family=PROPOSALS if entry.kind is Kind.RULE else OTHERS,
         report=report,
         executable=executable,
     )

@@ -206,9 +206,9 @@ def _taken(parts: RepositorySession, light: Light) -> Iterator[str]:
 
     for one in taken(parts, light.id):
         way = f"by a merge of {one.proposal}" if one.how == "merge" else f"by a commit of {one.proposal}"
-        by = f" by {_name(one.by)}" if one.by else ""
-        who = _name(one.suggested_by)
-        yield f"approved{by} on {moment(one.at)}, {way} (suggested by {who}), commit {one.commit[:10]}"
+        by = f" by {one.approved_by}" if one.approved_by else ""
+        who = one.suggested_by
+        yield f"approved{by} on {one.approved_at}, {way} (suggested by {who}), commit {one.commit[:10]}"
 
 
 def _approved(approval: Approval) -> Iterator[str]:

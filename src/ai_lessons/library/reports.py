@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.evaluation import EvaluationReport
     from ai_lessons.learning.choose import Effect
     from ai_lessons.learning.fold import UsageTally
+    from ai_lessons.repository.proposal_records import TakenProposal
 
     IndexStatus: TypeAlias = rows.IndexStatus
     Indexed: TypeAlias = rows.IndexRefresh  # What a refresh of the index did, and what is still without a vector
@@ -323,27 +324,13 @@ class AuditRow(NamedTuple):
     problem: str = ""
 
 
-class TakenRow(NamedTuple):
-    """Another proposal that came to the approval branch, by merge or commit; a forge may not say who took it."""
-
-    id: str
-    handle: str
-    title: str
-    proposal: str
-    how: str
-    approved_by: str
-    approved_at: str
-    suggested_by: str
-    commit: str
-
-
 class Audit(NamedTuple):
     """Every rule with its evidence, and other proposals that were taken; not `ok` with a violation or an alarm."""
 
     rows: tuple[AuditRow, ...]
     alarms: tuple[str, ...]
     ok: bool
-    taken: tuple[TakenRow, ...] = ()
+    taken: tuple[TakenProposal, ...] = ()
 
 
 # What becomes of it: a copy, a proposal, a proposal to release it, nothing because it is there, or nothing at all

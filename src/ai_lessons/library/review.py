@@ -27,7 +27,7 @@ from ai_lessons.library.relating import refuse_wrong_kinds
 from ai_lessons.library.reports import Decided, Pending, Suggested
 from ai_lessons.repository import proposal_commits, proposal_records
 from ai_lessons.repository.approval.approval_types import moment
-from ai_lessons.repository.approval.rule_files import AGENT_TRAILER, ENTRY_TRAILER, REJECTED, RULE_TRAILER
+from ai_lessons.repository.approval.rule_files import AGENT_TRAILER, REJECTED
 from ai_lessons.repository.history import unified
 from ai_lessons.repository.objects import data_of
 from ai_lessons.repository.proposal_commits import ProposalRequest
@@ -292,7 +292,7 @@ def edit_proposal(opened: Library, ref: str, editor: Callable[[str, str], str | 
             stem="",
             subject=f"Edit proposal: {entry.title}",
             files={path: data},
-            trailers=[*allowed, (RULE_TRAILER if one.is_rule else ENTRY_TRAILER, one.entry)],
+            trailers=allowed,
             actor=gate.actor(parts),
         )
         made = proposal_commits.amend(parts.store, at.repo, one, wish)

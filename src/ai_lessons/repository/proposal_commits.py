@@ -164,8 +164,9 @@ def _point(store: Store, draft: Draft, branch: str, base: str, old: str | None, 
     files = {path: None if data is None else draft.blob(data).decode() for path, data in wanted.files.items()}
     there = {path: draft.lookup(before, os.fsencode(store.prefix + path)) for path in files}
     programs = {*wanted.executable, *(path for path, found in there.items() if found and found[0] == EXECUTABLE)}
-    # a squash or rebase of what is no rule would tell nobody where it was proposed
-    more = [] if wanted.family == PROPOSALS else [(rule_files.PROPOSED_TRAILER, branch)]
+    more = [(rule_files.RULE_TRAILER, wanted.entry)]
+    if wanted.family != PROPOSALS:  # a squash or rebase of what is no rule would tell nobody where it was proposed
+        more = [(rule_files.ENTRY_TRAILER, wanted.entry), (rule_files.PROPOSED_TRAILER, branch)]
     message = rule_files.with_report(message_of(wanted.subject, [*wanted.trailers, *more], wanted.actor), wanted.report)
     commit = by.commit(draft, [base], files, message, programs)
     said = f"commit: {wanted.subject}" if old else f"branch: {wanted.subject}"

@@ -12,6 +12,7 @@ from ai_lessons.knowledge.texts import decode
 from ai_lessons.repository import git
 from ai_lessons.repository.approval import rule_files
 from ai_lessons.repository.approval.approval_branch import OTHERS
+from ai_lessons.repository.approval.approval_types import moment
 from ai_lessons.repository.approval.rule_history import behind, commits, read_blobs
 from ai_lessons.repository.history import FIXED, LITERAL
 from ai_lessons.repository.objects import data_of, opened
@@ -123,16 +124,21 @@ How = Literal["merge", "commit"]
 
 
 class TakenProposal(NamedTuple):
-    """A proposal taken in `commit`; `entry` is an id or the end of one, `by` is None where a forge hides who it was."""
+    """A proposal of no rule taken in `commit`, by a merge or as a commit; times are ISO 8601, people `Name <email>`.
 
-    proposal: str
-    entry: str
+    `id` may be the end of one or empty, and `handle` is for those who know the entry. `approved_by` is empty where a
+    forge hides who it was.
+    """
+
+    id: str
+    handle: str
     title: str
+    proposal: str
     how: How
+    approved_by: str
+    approved_at: str
+    suggested_by: str
     commit: str
-    by: Person | None
-    at: int
-    suggested_by: Person
 
 
 def taken(worktree: Worktree, tip: str, branch: str) -> list[TakenProposal]:
@@ -174,7 +180,8 @@ def _taken(name: str, commit: RawCommit, source: RawCommit, how: How) -> TakenPr
         # who pressed the button is the author of a merge, and of nothing else
         by = commit.said.author if how == "merge" else None
     entry = said.get(rule_files.ENTRY_TRAILER) or rule_files.entry_end(name) or ""
-    return TakenProposal(name, entry, title, how, commit.id, by, commit.said.committed, source.said.author)
+    at, by_whom = moment(commit.said.committed), str(by or "")
+    return TakenProposal(entry, "", title, name, how, by_whom, at, str(source.said.author), commit.id)
 
 
 def stood(worktree: Worktree, base: str, tip: str, path: str, blob: str) -> bool:
