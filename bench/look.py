@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-ENTRIES, QUESTIONS, ROUNDS = 10_000, 20, 20
+ENTRIES, QUESTIONS, ROUNDS = 10_000, 20, 5
 FIRST_BAR, KEY_BAR = 300.0, 60.0
 PAGES = ("/", "/entry/{handle}", "/review", "/graph", "/today", "/health", "/learning", "/tiers")
 

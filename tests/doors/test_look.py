@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.doors.look import pages
+from ai_lessons import settings
+from ai_lessons.doors.look import changes, pages
+from ai_lessons.doors.mcp.session_pool import SessionPool
 from ai_lessons.library import agent_hooks
+from ai_lessons.library.answers import silent
 from doors.look_world import EVIL, HOSTILE, LESSON, Served, serve
 from doors.world import DOC
 
@@ -156,6 +161,22 @@ def test_a_site_is_the_same_in_files_read_only(run: Run, knowledge: Path, propos
     (tmp_path / "mine/index.html").write_text("mine")
     assert run("admin", "export", tmp_path / "mine", "--to", "site").code == 8
     assert (tmp_path / "mine/index.html").read_text() == "mine"
+
+
+def test_the_rules_of_an_import_are_approved_together_as_they_were_shown(
+    run: Run, knowledge: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "AGENTS.md").write_text("# One\n\nAlways one.\n\n# Two\n\nAlways two.\n")
+    assert run("admin", "import", tmp_path / "AGENTS.md", "--split").code == 0
+    pool = SessionPool(partial(settings.load, os.environ))
+    shown = pool.read(lambda opened: pages.review(opened, {})).values
+    html = pages.render("review.html", **shown)
+    given = dict(re.findall(r'name="(\w+)" value="([^"]*)"', html.partition('class="batch"')[2]))
+    done = pool.write(lambda opened: changes.approve_batch(opened, given), agent="", progress=silent)
+    assert sorted(said[-3:] for said in done.said if said.startswith("Approved")) == ["One", "Two"]
+    assert pool.read(lambda opened: pages.review(opened, {})).values["waiting"] == ()
+    pool.close()
+    assert "Nothing waits" in pages.render("review.html", **{**shown, "one": None})
 
 
 def test_today_has_what_failed_while_nothing_was_known(host: Host, hermetic: Path) -> None:

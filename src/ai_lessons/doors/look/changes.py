@@ -33,8 +33,9 @@ def approve(opened: Library, given: Mapping[str, str]) -> Done:
 def approve_batch(opened: Library, given: Mapping[str, str]) -> Done:
     """Approve all proposals of an import, with one merge, if they are those that were shown."""
     batch = given.get("batch", "")
-    shown = dict(line.split(" ", 1)[::-1] for line in given.get("shown", "").splitlines() if " " in line)
-    done = library.review.approve_rules(opened, shown, f"of batch {batch}")
+    shown = given.get("shown", "").split()  # a commit, its branch, and so on
+    chosen = dict(zip(shown[1::2], shown[::2], strict=False))
+    done = library.review.approve_rules(opened, chosen, f"of batch {batch}")
     return Done(_decided("Approved", done))
 
 

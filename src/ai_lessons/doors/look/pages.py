@@ -224,7 +224,7 @@ def review(opened: Library, asked: Asked) -> Page:
     ref = asked.get("ref", "")
     chosen = next((n for n, one in enumerate(waiting) if ref in {one.branch, one.id}), 0)
     one = waiting[chosen] if waiting else None
-    batch = [other for other in waiting if one and one.batch and other.batch == one.batch]
+    batch = library.review.pending_rules(opened, library.review.Batch(batch=one.batch)) if one and one.batch else ()
     after = waiting[(chosen + 1) % len(waiting)] if len(waiting) > 1 else None
     text = _text(opened, one) if one and asked.get("edit") and one.change != "removal" else ""
     values = {"title": "Review", "waiting": waiting, "one": one, "batch": batch, "after": after, "text": text}
