@@ -156,7 +156,7 @@ MCP_INTRODUCTION = f"""# MCP
 <!-- generated: make reference -->
 
 What `ai-lessons-mcp` (or `ai-lessons admin mcp`) offers to agents. How to set it up is in
-[Serve agents over MCP](../how-to/mcp.md).
+[use it with agent hosts](../how-to/use-with-agent-hosts.md#any-host-the-mcp-server).
 
 Every tool answers with text for the agent and with structured content in the shapes of [json.md](json.md); a list is
 inside an object. Answers that hold texts of entries say, in structured content as `notice`:
@@ -168,8 +168,8 @@ more than {LONGEST:,} characters is cut, and says so.
 
 Errors are tool errors of two lines, what happened and `hint: …`, the same as on the [command line](errors.md).
 
-An id is a handle (`L-8F3K2A`), a full id, any unique end of one, or a path. Where a list is wanted, a text with commas
-will do.
+An id is a handle (`L-8F3K2A`), a full id, any unique end of one, or a path. What states no type is a string; a list
+holds strings, and a text with commas will do.
 """
 
 RESOURCES = """## Resources
@@ -194,9 +194,10 @@ def kind_of(schema: Mapping[str, Any]) -> str:
     if "enum" in schema:
         return " ".join(f"`{one}`" for one in schema["enum"])
     if schema["type"] == "array":
-        return f"list of {schema['items']['type']}s"
+        return "list"
     limits = [f"{word} {schema[key]:g}" for key, word in LIMITS.items() if key in schema]
-    return " ".join([schema["type"], *limits])
+    kind = "" if schema["type"] == "string" else schema["type"]
+    return " ".join(filter(None, (kind, *limits)))
 
 
 LIMITS = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to"}
@@ -211,11 +212,12 @@ def tool_section(tool: Tool) -> str:
         reads = "May destroy something: a host should ask its user."
     again = " Again with the same arguments it changes nothing more." if hints.idempotent_hint else ""
     required = tool.parameters.get("required", [])
-    rows = []
+    takes = []
     for name, one in tool.parameters["properties"].items():
         said = kind_of(one), "needed" if name in required else default(one), one.get("description")
-        rows.append(f"- `{name}`: {', '.join(filter(None, said))}")
-    return "\n\n".join(filter(None, (f"### {tool.name}", f"{tool.description} {reads}{again}", "\n".join(rows)))) + "\n"
+        takes.append(" ".join(filter(None, (f"`{name}`", f"({', '.join(filter(None, said))})" if any(said) else ""))))
+    what = f"Takes {', '.join(takes)}." if takes else ""
+    return "\n\n".join(filter(None, (f"### {tool.name}", f"{tool.description} {reads}{again}", what))) + "\n"
 
 
 def default(schema: Mapping[str, Any]) -> str:

@@ -1,8 +1,9 @@
 """Runs the examples of a page of documentation as a reader would: in order, in a home folder of their own.
 
 In a ```console block every line after `$ ` is run; what is shown below it must be what it prints. In an ```sh block
-the lines that start with one of our programs are run. A comment `<!-- run: … -->` is a script that prepares what it
-assumes. Ids, hashes, times, scores and sizes may differ; an id that a page shows stands for the one that was made.
+the lines that start with one of our programs are run. Nothing is set up behind the reader's back: what the line
+`Needs:` links is run before, from the top of that page to the end of the section that the link names.
+Ids, hashes, times, scores and sizes may differ; an id that a page shows stands for the one that was made.
 A line `…` stands for any lines. After a command that fails, the page must show `error: …` or `$ echo $?`.
 """
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     import pytest
 
 HOME = "/home/you"
-REMOTES = "https://git.example.com/"
 OURS: dict[str, Callable[[list[str]], int]] = {"ai-lessons": cli.run, "lesson": lesson_cli.run}
 """Our programs, which run in this process where the command is plain."""
 SAID = ("note: ", "error: ", "hint: ", "warning: ")
@@ -58,7 +58,10 @@ _VOLATILE = (
     (re.compile(r"\b[\d.]+ (?:B|KiB|MiB|GB free)(?![a-z])"), "SIZE"),
     (re.compile(r"(?<=generation )\d+|(?<=git version )[\d.]+|\d+ files? (?=read\b)|\d+ (?=readable)"), "NUMBER"),
 )
-_FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```|^<!-- run:(.*?)-->", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_NEEDS = re.compile(r"^Needs: .*$", re.MULTILINE)
+_LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^(#+) +(.+?) *$", re.MULTILINE)
 
 
 @dataclass
@@ -68,7 +71,36 @@ class Step:
     line: int
     command: str
     shown: list[str] | None = None
-    prepares: bool = False
+
+
+def anchor(heading: str) -> str:
+    """The name that a forge gives to a heading."""
+    plain = re.sub(r"[`*]|\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+    return re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-")
+
+
+def links(text: str) -> list[tuple[str, str]]:
+    """Where the links of a text lead: path and anchor, either may be empty."""
+    return [target.partition("#")[::2] for target in _LINK.findall(text) if not re.match(r"[a-z]+:", target)]
+
+
+def needed(page: Path) -> list[Step]:
+    """What a reader has done before he begins with a page: the steps of all that its line `Needs:` links."""
+    line = _NEEDS.search(page.read_text(encoding="utf-8"))
+    found: list[Step] = []
+    for path, name in links(line[0] if line else ""):
+        other = (page.parent / path).resolve()
+        found += [*needed(other), *steps(_until(other.read_text(encoding="utf-8"), name))]
+    return found
+
+
+def _until(text: str, name: str) -> str:
+    """A page to the end of the section of that name; all of it without one."""
+    heading = next((one for one in _HEADING.finditer(text) if anchor(one[2]) == name), None)
+    if heading is None:
+        return text
+    after = (one.start() for one in _HEADING.finditer(text, heading.end()) if len(one[1]) <= len(heading[1]))
+    return text[: next(after, len(text))]
 
 
 def steps(text: str) -> list[Step]:
@@ -76,9 +108,7 @@ def steps(text: str) -> list[Step]:
     found: list[Step] = []
     for block in _FENCE.finditer(text):
         line = text.count("\n", 0, block.start()) + 1
-        if block[3] is not None:
-            found.append(Step(line, block[3], prepares=True))
-        elif block[1] == "console":
+        if block[1] == "console":
             found += _console(block[2].splitlines(), line + 1)
         elif block[1] == "sh":
             rows = enumerate(block[2].splitlines(), line + 1)
@@ -155,10 +185,9 @@ class Session:
     known: dict[str, str] = field(default_factory=dict)
 
     def begin(self) -> None:
-        """Go home; give the reader our program and a place to push to."""
-        programs, remotes = self.home.parent / f"{self.home.name}-bin", self.home.parent / f"{self.home.name}-remotes"
+        """Go home; give the reader our programs."""
+        programs = self.home.parent / f"{self.home.name}-bin"
         programs.mkdir()
-        remotes.mkdir()
         # one lesson in fifty is left out on purpose, which a page cannot show
         self.monkeypatch.setattr("ai_lessons.library.contexts.Injecting._ablation", lambda *_: frozenset())
         for name, program in (("ai-lessons", [sys.executable, "-c", TELLS_ALL]), ("lesson", LESSON_PROGRAM)):
@@ -166,12 +195,7 @@ class Session:
             (programs / name).chmod(0o755)
         self.monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
         self.monkeypatch.setenv("AI_LESSONS_OFFLINE", "1")
-        self.monkeypatch.setenv("REMOTES", str(remotes))
         self.monkeypatch.chdir(self.home)
-        with (self.home / ".gitconfig").open("a") as file:
-            file.write("[user]\n\tname = Ada Example\n\temail = ada@example.com\n")
-            file.write(f'[url "file://{remotes}/"]\n\tinsteadOf = {REMOTES}\n')
-        self.remotes = remotes
 
     def run(self, command: str) -> tuple[list[str], list[str]]:
         """The lines that a command printed: those to compare, and our own remarks."""
@@ -180,6 +204,7 @@ class Session:
         if command == "echo $?":
             code, self.code = self.code, 0
             return [str(code)], []
+        self.code = 0
         if words[0] == "cd":
             self.monkeypatch.chdir(os.path.expanduser(words[1]))
             return [], []
@@ -211,7 +236,7 @@ class Session:
 
     def told(self, text: str) -> list[str]:
         """Output as the page may show it."""
-        text = text.replace(f"file://{self.remotes}/", REMOTES).replace(str(self.home), HOME)
+        text = text.replace(str(self.home), HOME)
         return text.rstrip("\n").split("\n") if text.strip() else []
 
     def learn(self, pairs: Sequence[tuple[str, str]]) -> str:
@@ -224,12 +249,6 @@ class Session:
 
     def check(self, step: Step) -> str:
         """Run one step; what is wrong, or nothing."""
-        if step.prepares:
-            script = self.real(step.command)
-            done = subprocess.run(
-                ["bash", "-euc", script], capture_output=True, text=True, check=False, env=environment()
-            )
-            return done.stderr if done.returncode else ""
         printed, said = self.run(step.command)
         shown = [row for row in step.shown or [] if not row.startswith(SAID)]
         remarks = [row for row in step.shown or [] if row.startswith(SAID)]
@@ -249,7 +268,7 @@ def rewritten(text: str, session: Session) -> str:
     for step in steps(text):
         at = step.line + grown + step.command.count("\n")
         wrong = session.check(step)
-        if wrong and not step.prepares:
+        if wrong:
             new = [row for row in wrong.split("\n")[1:] if not row.startswith("note: full text only")]
             old = step.shown or []
             session.learn([(a, b) for a, b in zip(old, new, strict=False) if shape(a) == shape(b)])

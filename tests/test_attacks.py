@@ -1,4 +1,4 @@
-"""Attacks on approval, on real git histories: what each brings in force under every policy, as the threat model says.
+"""Attacks on approval, on real git histories: what each brings in force under every policy, as docs/security.md says.
 
 Every attack is made once and judged under each policy, as a clone judges that knew this policy before.
 """
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.repository.approval.approval_types import BranchView
 
-PAGE = Path(__file__).parents[1] / "docs" / "threat-model.md"
+PAGE = Path(__file__).parents[1] / "docs" / "security.md"
 HEADING = "## Attacks that the tests make"
 MALLORY = ("Mallory", "mallory@x")
 FORGE = ("GitHub", "noreply@github.com")

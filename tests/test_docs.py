@@ -23,7 +23,7 @@ from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import lesson_path, place
 from ai_lessons.library import answers, reports
 from ai_lessons.library import syncing as sharing
-from docs_world import Session, align, rewritten, shape, steps
+from docs_world import Session, align, anchor, links, needed, rewritten, shape, steps
 from test_architecture import MAY_IMPORT
 
 if TYPE_CHECKING:
@@ -41,8 +41,7 @@ RUN = [
     page
     for page in (
         TOP / "README.md",
-        DOCS / "tutorial.md",
-        DOCS / "transcript.md",
+        DOCS / "first-hour.md",
         *sorted(DOCS.glob("how-to/*.md")),
         DOCS / "reference/json.md",
     )
@@ -56,7 +55,9 @@ EXAMPLE = "recall random"
 NOT_OURS = {
     "machine paths": re.compile(r"/(?:root|work|tmp|Users)/|/home/(?!you\b)"),
     "hosts": re.compile(r"\b(?:localhost|127\.0\.0\.1|pypi|registry|mirror|proxy)\b", re.IGNORECASE),
-    "how it was made": re.compile(r"\b(?:TODO|FIXME|claude-(?!code\b|rules\b)\w+|subagent|contract\.md|design\.md)\b"),
+    "how it was made": re.compile(
+        r"\b(?:TODO|FIXME|claude-(?!(?:code|rules|plugin)\b)\w+|subagent|contract\.md|design\.md)\b"
+    ),
 }
 
 
@@ -70,9 +71,7 @@ def prose(text: str) -> str:
 
 def anchors(text: str) -> set[str]:
     """The names that a forge gives to the headings of a page."""
-    headings = re.findall(r"^#+ +(.+?) *$", prose(text), re.MULTILINE)
-    plain = (re.sub(r"[`*]|\[([^\]]*)\]\([^)]*\)", r"\1", heading) for heading in headings)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in plain}
+    return {anchor(heading) for heading in re.findall(r"^#+ +(.+?) *$", prose(text), re.MULTILINE)}
 
 
 @pytest.mark.parametrize("page", RUN, ids=name_of)
@@ -82,10 +81,13 @@ def test_the_examples_of_a_page_do_what_it_shows(
     session = Session(hermetic, monkeypatch, capfd.readouterr)
     session.begin()
     text = page.read_text(encoding="utf-8")
+    before = needed(page)
     if os.environ.get("REWRITE_DOCS"):
+        for step in before:
+            session.check(step)
         page.write_text(rewritten(text, session), encoding="utf-8")
         return
-    every = steps(text)
+    every = [*before, *steps(text)]
     for step, following in zip(every, [*every[1:], None], strict=True):
         wrong = session.check(step)
         assert not wrong, f"{name_of(page)}:{step.line}: {step.command}\n{wrong}"
@@ -98,13 +100,10 @@ def test_the_examples_of_a_page_do_what_it_shows(
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_link_leads_somewhere(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    for target in re.findall(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)", prose(text)):
-        if re.match(r"[a-z]+:", target):
-            continue
-        path, _, anchor = target.partition("#")
+    for path, name in links(prose(text)):
         file = (page.parent / path).resolve() if path else page
-        assert file.exists(), target
-        assert not anchor or anchor in anchors(file.read_text(encoding="utf-8")), target
+        assert file.exists(), path
+        assert not name or name in anchors(file.read_text(encoding="utf-8")), f"{path}#{name}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -225,12 +224,25 @@ def test_output_is_compared_but_for_what_differs_from_run_to_run() -> None:
     assert align(["b"], ["a"]) is None
 
 
-def test_examples_are_found_in_blocks_and_comments() -> None:
-    console = "<!-- run: touch x -->\n```console\n$ one \\\n  two\nout\n$ three\n```\n"
+def test_examples_are_found_in_blocks() -> None:
+    console = "```console\n$ one \\\n  two\nout\n$ three\n```\n"
     text = console + "\n```sh\nmake\nai-lessons four\n```\n"
     assert [(step.line, step.command.strip(), step.shown) for step in steps(text)] == [
-        (1, "touch x", None),
-        (3, "one \\\n  two", ["out"]),
-        (6, "three", None),
-        (11, "ai-lessons four", None),
+        (2, "one \\\n  two", ["out"]),
+        (5, "three", None),
+        (10, "ai-lessons four", None),
     ]
+
+
+def test_what_a_page_needs_is_done_before_up_to_the_section_that_it_names(tmp_path: Path) -> None:
+    begin, page = tmp_path / "begin.md", tmp_path / "page.md"
+    begin.write_text("# Begin\n\n## 1. One\n\n```console\n$ one\n```\n\n## 2. Two\n\n```console\n$ two\n```\n")
+    page.write_text("# Page\n\nNeeds: [one](begin.md#1-one).\n\n```console\n$ three\n```\n")
+    assert [step.command for step in needed(page)] == ["one"]
+    page.write_text("# Page\n\nNeeds: [both](begin.md).\n")
+    assert [step.command for step in needed(page)] == ["one", "two"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_nothing_is_set_up_behind_the_back_of_a_reader(page: Path) -> None:
+    assert "<!-- run" not in page.read_text(encoding="utf-8")

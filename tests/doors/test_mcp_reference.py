@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ai_lessons.doors.mcp_server import mcp
 
-HOW_TO = Path(__file__).parents[2] / "docs/how-to/mcp.md"
+HOW_TO = Path(__file__).parents[2] / "docs/how-to/use-with-agent-hosts.md"
 
 
 def test_the_how_to_page_names_options_that_exist() -> None:

@@ -1,7 +1,7 @@
 """Who stated a lesson: evidence from git's history and from this machine, never from what a file says of itself.
 
 `from: user` is firm where the user said so here in person, where it lies uncommitted in the working tree, or where the
-user's own identity committed it, with no agent named. Forged commits pass, see docs/threat-model.md.
+user's own identity committed it, with no agent named. Forged commits pass, see docs/security.md.
 """
 
 from __future__ import annotations
