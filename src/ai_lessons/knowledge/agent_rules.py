@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.knowledge import frontmatter, layout, markdown
-from ai_lessons.knowledge.bundle import Item, made_id, one_line
+from ai_lessons.knowledge import frontmatter, layout
+from ai_lessons.knowledge.bundle import Item, made, made_id
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, HANDLE_LENGTH, UNSTATED, Kind
-from ai_lessons.knowledge.texts import decode, escaped, split
+from ai_lessons.knowledge.texts import decode, escaped, one_line, split
 from ai_lessons.knowledge.yaml_text import mapping_lines
 
 if TYPE_CHECKING:
@@ -109,16 +109,13 @@ def joined(found: Iterable[Instruction]) -> tuple[list[Instruction], list[tuple[
 
 def rule(said: Instruction, project: str | None, now: datetime) -> Item:
     """The rule as a file that nobody has approved."""
-    title = one_line(said.title)
     why = _WHY.search(said.body)
     file = said.where.rpartition(":")[0] if said.where.rpartition(":")[2].isdigit() else said.where
     rationale = one_line(why[1], _MOST_WHY) if why else f"Stated in {file}, {UNSTATED}"
     entry_id = made_id("instruction", said.words)
-    fields = frontmatter.rule_fields(
-        entry_id, frontmatter.stamp(now), title=title, rationale=rationale, applies_to=said.globs
-    )
-    path = layout.rule_path(project or GLOBAL_PROJECT, title, entry_id)
-    return Item(said.where, path, markdown.render(fields, frontmatter.body_of(said.body)).encode())
+    stated = {"title": one_line(said.title), "rationale": rationale}
+    fields = frontmatter.rule_fields(entry_id, frontmatter.stamp(now), applies_to=said.globs, **stated)
+    return made(said.where, Kind.RULE, project or GLOBAL_PROJECT, said.body, fields)
 
 
 def sections(text: str) -> list[MarkdownSection]:

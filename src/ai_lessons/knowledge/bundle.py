@@ -16,8 +16,8 @@ from ulid import ULID
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, UnsupportedRepository, UsageError
 from ai_lessons.knowledge import frontmatter, layout, markdown, origins
-from ai_lessons.knowledge.checks import TITLE_LENGTH
-from ai_lessons.knowledge.entries import HANDLE_LENGTH, Category, Relation
+from ai_lessons.knowledge.entries import HANDLE_LENGTH, Category, Kind, Relation
+from ai_lessons.knowledge.texts import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -85,11 +85,10 @@ def word_of(confidence: object) -> str:
     return "medium" if isnan(number) else min(WORDS, key=lambda word: abs(WORDS[word] - number))
 
 
-def one_line(text: object, limit: int = TITLE_LENGTH) -> str:
-    """A title: one line without control characters, cut between words where it is too long."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())
-    start = line[: limit - 1].rpartition(" ")[0]
-    return line if len(line) <= limit else f"{start.rstrip(' ,;:')}…" if start else line[:limit]
+def made(where: str, kind: Kind, project: str, body: str, fields: dict[str, Any]) -> Item:
+    """A new lesson or rule as the file that it becomes."""
+    path = layout.home(kind, project, fields["title"], fields["id"], fields["created"])
+    return Item(where, path, markdown.render(fields, frontmatter.body_of(body)).encode())
 
 
 def beside(path: str, entry_id: str) -> str:
@@ -287,17 +286,15 @@ def _learning(raw: Mapping[str, Any], where: str, links: Mapping[str, list[dict[
     elif said is not None:  # any other pattern is text for the body
         rest = "```json\n" + json.dumps(said, indent=2, ensure_ascii=False) + "\n```"
     body = [one for one in (insight if title != insight else "", description, rest) if one and one != title]
+    block, scope = _block(raw.get("source")), origins.read_scope(raw.get("scope"))
     fields = frontmatter.lesson_fields(
         entry_id, frontmatter.stamp(created), title=title, confidence=word_of(raw.get("confidence")),
-        origin="user" if raw.get("source") == "UserCreated" else "ai",
+        origin="user" if raw.get("source") == "UserCreated" else "ai", source=block or "observed",
         category=_OF_FORMAT.get(str(raw.get("category"))), **pattern,
+        scope=str(scope) if scope != origins.of_entry(scope.project) else None,
     )  # fmt: skip
-    block, scope = _block(raw.get("source")), origins.read_scope(raw.get("scope"))
-    fields |= {"source": block} if block else {}
-    fields |= {"scope": str(scope)} if scope != origins.of_entry(scope.project) else {}
     fields |= {"links": links[entry_id]} if links.get(entry_id) else {}
-    path = layout.lesson_path(scope.project, title, entry_id, fields["created"])
-    return Item(where, path, markdown.render(fields, frontmatter.body_of("\n\n".join(body))).encode())
+    return made(where, Kind.LESSON, scope.project, "\n\n".join(body), fields)
 
 
 def _ulid(said: Any) -> str:

@@ -14,11 +14,11 @@ from ai_lessons.knowledge import layout, origins, relations
 from ai_lessons.knowledge.entries import KINDS, SHARED, Entry, Kind, Relation, stated_id
 from ai_lessons.knowledge.frontmatter import LINK_WEIGHT
 from ai_lessons.knowledge.markdown import key_lines
+from ai_lessons.knowledge.texts import TITLE_LENGTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-TITLE_LENGTH = 200  # Characters of a title that lists and commits still show
 FACTS_OF_HISTORY = ("approved", "approved_by", "approved_at", "suggested_by")
 """Keys that a rule must not carry: git knows, and a file that says so is a lie waiting to happen."""
 

@@ -121,6 +121,17 @@ def resource_path(kind: Kind, project: str, versions: Sequence[str], file_name: 
     return f"{project}/{kind.folder}/{bucket(versions)}/{file_name}"
 
 
+def home(
+    kind: Kind, project: str, title: str, entry_id: str, created: str, versions: Sequence[str] = (), name: str = ""
+) -> str:
+    """Where a new entry belongs; `name` is the file of a resource."""
+    if kind.is_resource:
+        return resource_path(kind, project, versions, name)
+    if kind is Kind.LESSON:
+        return lesson_path(project, title, entry_id, created)
+    return new_path(kind, project, title, entry_id)
+
+
 def bucket(versions: Sequence[str]) -> str:
     """The folder that follows from the versions: the only one, `shared` for several, `unversioned` for none.
 

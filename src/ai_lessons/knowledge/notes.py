@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from ai_lessons.errors import InvalidEntry, Problem, UsageError
 from ai_lessons.knowledge import frontmatter, layout, markdown, origins
 from ai_lessons.knowledge.agent_rules import matter_of, sections
-from ai_lessons.knowledge.bundle import Bundle, Item, made_id, moment, one_line
+from ai_lessons.knowledge.bundle import Bundle, Item, made, made_id, moment
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Relation, stated_id
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.markdown import REMOVE
 from ai_lessons.knowledge.origins import project_of
-from ai_lessons.knowledge.texts import decode, split
+from ai_lessons.knowledge.texts import decode, one_line, split
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,12 +40,7 @@ def note(name: str, data: bytes, project: str | None, now: datetime) -> Item:
         if key in said.fields and not isinstance(said.fields[key], list):
             changes[key] = sorted(words) or REMOVE
     where = project or project_of(said.fields.get("project") or GLOBAL_PROJECT)
-    if said.kind is Kind.DOC:
-        path = layout.resource_path(Kind.DOC, where, said.versions, name)
-    elif said.kind is Kind.RULE:
-        path = layout.rule_path(where, title, entry_id)
-    else:
-        path = layout.lesson_path(where, title, entry_id, created)
+    path = layout.home(said.kind, where, title, entry_id, created, said.versions, name)
     return Item(name, path, markdown.edit(text, changes).encode())
 
 
@@ -88,11 +83,9 @@ def memory(name: str, data: bytes, project: str | None, now: datetime) -> Item |
 
 
 def _lesson(where: str, title: str, body: str, project: str, created: datetime, **stated: Any) -> Item:
-    title, stamp = one_line(title), frontmatter.stamp(created)
-    entry_id = made_id("memory", " ".join(body.split()))
-    fields = frontmatter.lesson_fields(entry_id, stamp, title=title, origin="ai", source="observed", **stated)
-    data = markdown.render(fields, frontmatter.body_of(body.strip("\n"))).encode()
-    return Item(where, layout.lesson_path(project, title, entry_id, stamp), data)
+    entry_id, stamp = made_id("memory", " ".join(body.split())), frontmatter.stamp(created)
+    fields = frontmatter.lesson_fields(entry_id, stamp, title=one_line(title), origin="ai", **stated)
+    return made(where, Kind.LESSON, project, body.strip("\n"), fields)
 
 
 def memories(text: str, name: str, project: str | None, now: datetime) -> Bundle:

@@ -7,6 +7,7 @@ from itertools import accumulate
 
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge.entries import Pattern
+from ai_lessons.knowledge.texts import one_line
 
 GRAMMAR = "WHEN … -> DO … -> BECAUSE …, or DO NOT in place of DO"
 TITLE_LENGTH = 100  # characters of the title that a pattern gives
@@ -75,11 +76,7 @@ def part(text: str) -> str:
 
 def title_of(pattern: Pattern) -> str:
     """What stands in for a title: `editing tmux.conf: read first`, at most `TITLE_LENGTH` characters."""
-    title = f"{pattern.when}: {'do not ' if pattern.negative else ''}{pattern.action}"
-    title = "".join(character if character.isprintable() else " " for character in title)
-    if len(title) <= TITLE_LENGTH:
-        return title
-    return title[: TITLE_LENGTH - 1].rsplit(" ", 1)[0].rstrip(" :,;") + "…"
+    return one_line(f"{pattern.when}: {'do not ' if pattern.negative else ''}{pattern.action}", TITLE_LENGTH)
 
 
 def _action(text: str, *, negative: bool) -> tuple[str, bool]:

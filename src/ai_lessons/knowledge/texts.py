@@ -9,6 +9,7 @@ from ai_lessons.errors import InvalidEntry, Problem
 from ai_lessons.knowledge.layout import is_markdown, side_of
 
 BOM = "\ufeff"
+TITLE_LENGTH = 200  # Characters of a title that lists and commits still show
 
 _OBEYED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
@@ -105,3 +106,10 @@ _MAY_BE_HEADING = re.compile(r"(?:^|\r) {0,3}(?:#{1,6}(?:[ \t\r]|$)|(?:=+|-+)[ \
 def may_have_headings(text: str) -> bool:
     """False only where no line can be a heading of CommonMark, of either kind; True promises nothing."""
     return _MAY_BE_HEADING.search(text) is not None
+
+
+def one_line(text: object, limit: int = TITLE_LENGTH) -> str:
+    """A title: one line without control characters, cut between words where it is too long."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())
+    start = line[: limit - 1].rpartition(" ")[0]
+    return line if len(line) <= limit else f"{start.rstrip(' ,;:')}…" if start else line[:limit]

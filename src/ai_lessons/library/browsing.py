@@ -14,7 +14,6 @@ from ai_lessons.knowledge.texts import may_have_headings, texts_of
 from ai_lessons.knowledge.versions import newest_first
 from ai_lessons.library.answers import Listing, Related, Section, Shown
 from ai_lessons.library.relating import related_of, superseded
-from ai_lessons.repository.history import unified
 from ai_lessons.repository.store import blob_id
 
 if TYPE_CHECKING:
@@ -55,6 +54,8 @@ def show(opened: Library, ref: str, *, section: int | None = None, heading: str 
 
 def difference(opened: Library, ref: str, text: str) -> str:
     """How a text differs from that of an entry, as a unified diff. Raises NotFound, AmbiguousName."""
+    from ai_lessons.repository.history import unified  # a list shows no difference
+
     one = show(opened, ref)
     return unified(one.entry.path, one.body.encode(), text.encode())
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, UsageError
 from ai_lessons.knowledge import bundle, frontmatter, layout, markdown, patterns
-from ai_lessons.knowledge.bundle import Bundle, Item, made_id, moment, one_line, word_of
+from ai_lessons.knowledge.bundle import Bundle, Item, made, made_id, moment, word_of
 from ai_lessons.knowledge.entries import (
     GLOBAL_PROJECT,
     UNVERSIONED,
@@ -26,7 +26,7 @@ from ai_lessons.knowledge.entries import (
     stated_id,
 )
 from ai_lessons.knowledge.origins import place_of, project_of
-from ai_lessons.knowledge.texts import decode
+from ai_lessons.knowledge.texts import decode, one_line
 from ai_lessons.library import agent_sources
 from ai_lessons.library.agent_sources import LIMIT
 from ai_lessons.library.gate import project_name
@@ -134,15 +134,13 @@ def _logged(where: str, first: Row, last: Row) -> Item:
         raise UsageError(f"created {said!r} is not a date")
     origin = "user" if last.get("from") == "user" else "ai"
     at = place_of(str(last.get("scope") or ""))
+    entry_id = made_id(str(first.get("id")), *(first.get(key) for key in _SAME), created=created)
     fields = frontmatter.lesson_fields(
-        made_id(str(first.get("id")), *(first.get(key) for key in _SAME), created=created), frontmatter.stamp(created),
-        title=patterns.title_of(pattern), scope=at.stated, confidence=CONFIDENCE[origin], origin=origin,
-        **pattern.parts,
+        entry_id, frontmatter.stamp(created), title=patterns.title_of(pattern), scope=at.stated,
+        confidence=CONFIDENCE[origin], origin=origin, status=status.value, **pattern.parts,
     )  # fmt: skip
-    fields["status"] = status.value
     fields |= {key: " ".join(str(last[key]).split()) for key in ("reason", "promoted_to") if last.get(key)}
-    path = layout.lesson_path(project_name(at.project), fields["title"], fields["id"], fields["created"])
-    return Item(where, path, markdown.render(fields, "").encode())
+    return made(where, Kind.LESSON, project_name(at.project), "", fields)
 
 
 # --- the SQLite database of the predecessor: a foreign file, of which a copy is opened ---
@@ -253,16 +251,14 @@ def _entry(where: str, table: str, row: Row, entry_id: str, now: datetime, links
     if table == "rules":
         why = _text(row.get("rationale")).strip()
         fields = frontmatter.rule_fields(entry_id, created, title=title, rationale=why, tags=row["tags"])
-        path = layout.rule_path(GLOBAL_PROJECT, title, entry_id)
-    else:
-        source, category = _text(row.get("source")), _text(row.get("category"))
-        fields = frontmatter.lesson_fields(
-            entry_id, created, title=title, tags=row["tags"], contexts=row["contexts"], origin="ai",
-            confidence=word_of(row.get("confidence")), source=source if source in set(Source) else "observed",
-            category=category if category in set(Category) else None,
-        )  # fmt: skip
-        path = layout.lesson_path(GLOBAL_PROJECT, title, entry_id, created)
-    return Item(where, path, _document(row, fields | linked))
+        return made(where, Kind.RULE, GLOBAL_PROJECT, _content(row), fields | linked)
+    source, category = _text(row.get("source")), _text(row.get("category"))
+    fields = frontmatter.lesson_fields(
+        entry_id, created, title=title, tags=row["tags"], contexts=row["contexts"], origin="ai",
+        confidence=word_of(row.get("confidence")), source=source if source in set(Source) else "observed",
+        category=category if category in set(Category) else None,
+    )  # fmt: skip
+    return made(where, Kind.LESSON, GLOBAL_PROJECT, _content(row), fields | linked)
 
 
 def _resource(where: str, row: Row, said: Row, told: tuple[str, str], linked: Row) -> Item:
@@ -276,7 +272,7 @@ def _resource(where: str, row: Row, said: Row, told: tuple[str, str], linked: Ro
         name = name if layout.is_markdown(name) else f"{name}.md"
         fields = frontmatter.doc_fields(*told, **said, source_path=place or None, source_ref=ref)
         path = layout.resource_path(Kind.DOC, project, said["versions"], name)
-        return Item(where, path, _document(row, fields | linked))
+        return Item(where, path, markdown.render(fields | linked, frontmatter.body_of(_content(row))).encode())
     content = row.get("content")
     code = content if isinstance(content, bytes) else _text(content).encode()
     path = layout.resource_path(Kind.SCRIPT, project, said["versions"], name)
@@ -287,9 +283,9 @@ def _resource(where: str, row: Row, said: Row, told: tuple[str, str], linked: Ro
     return Item(where, path, code, side, executable=True)
 
 
-def _document(row: Row, fields: Mapping[str, Any]) -> bytes:
-    body = frontmatter.body_of(_text(row.get("content")).replace("\r\n", "\n").replace("\0", ""))
-    return markdown.render(fields, body).encode("utf-8", "replace")
+def _content(row: Row) -> str:
+    text = _text(row.get("content")).replace("\r\n", "\n").replace("\0", "")
+    return text.encode("utf-8", "replace").decode()
 
 
 def _text(value: object) -> str:

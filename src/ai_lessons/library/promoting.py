@@ -133,10 +133,8 @@ def placed(
 def _path(entry: Entry, target: RepositorySession, entry_id: str, created: str) -> str:
     """Where new entries of its kind go; a resource to where it lies now, beside what is there."""
     project = entry.project or GLOBAL_PROJECT
-    if entry.kind is Kind.LESSON:
-        return layout.lesson_path(project, entry.title, entry_id, created)
-    if entry.kind is Kind.RULE:
-        return layout.rule_path(project, entry.title, entry_id)
+    if not entry.kind.is_resource:
+        return layout.home(entry.kind, project, entry.title, entry_id, created)
     path = entry.path
     if layout.place(path) is None or f"/{entry.kind.folder}/" not in path:
         path = layout.resource_path(entry.kind, project, entry.versions, path.rpartition("/")[2])
