@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import secrets
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 SECONDS: Final = 5.0  # How long to try against a user who works with git meanwhile
 PATIENCE = 30.0  # Seconds to wait for another process of ours that is committing
 _NOTE: Final = "checkout"
-
-_NO_LINKS = {errno.EPERM, errno.EXDEV, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS}
 
 _Done = TypeVar("_Done")
 
@@ -91,17 +88,15 @@ def _locked(
 def _link(proof: Path, lock: Path, content: bytes) -> None:
     lock.parent.mkdir(parents=True, exist_ok=True)
     try:
-        os.link(proof, lock)
+        try:
+            os.link(proof, lock)
+        except FileExistsError:
+            raise
+        except OSError:
+            # a file system without hard links: as good a lock, but after a crash nothing proves that it is ours
+            write_new(lock, content, durable=False)
     except FileExistsError:
         raise Taken(lock) from None
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        # a file system without hard links: as good a lock, but after a crash nothing proves that it is ours
-        try:
-            write_new(lock, content, durable=False)
-        except FileExistsError:
-            raise Taken(lock) from None
 
 
 def _put(lock: Path, target: Path) -> None:

@@ -189,6 +189,9 @@ class Committer:
         """Commit all that was noted until now, under our lock."""
         branch_update.recover(self._worktree)
         self._store.take_up_orphans()
+        last = next(self._journal.records(), None)
+        if not outcome.insist and worktree_status.at_work(self._worktree, last.head if last else None):
+            raise Conflict("you work with git here, so the next command commits it, or at once: admin save")
         recover.returned(self._worktree, self._journal)
         jobs = self._journal.pending()
         for start in range(0, len(jobs) or 1, BATCH):
@@ -203,16 +206,14 @@ class Committer:
 
     def _attempt(self, repo: Repo, jobs: Sequence[Intent], outcome: _Outcome) -> bool | None:
         head, mark = read_head(self._worktree), worktree_status.index_mark(self._worktree)
-        last = next(self._journal.records(), None)
-        if jobs and not outcome.insist and worktree_status.at_work(self._worktree, last.head if last else None):
-            raise Conflict("you work with git here, so the next command commits it, or at once: admin save")
-        self._look_after(repo, head, last, outcome)  # a commit of ours on top of it would hide what it did
+        self._look_after(repo, head, outcome)  # a commit of ours on top of it would hide what it did
         if jobs and head.ref is None:
             raise Conflict("HEAD is detached; check out a branch (git switch NAME), and the next command commits it")
         return not jobs or self._try(repo, head, mark, jobs, outcome) or None
 
-    def _look_after(self, repo: Repo, head: Head, last: BatchRecord | None, outcome: _Outcome) -> None:
+    def _look_after(self, repo: Repo, head: Head, outcome: _Outcome) -> None:
         """Where the user took commits of ours off the branch, see what became of them."""
+        last = next(self._journal.records(), None)
         if last is None or head.commit in {None, last.head} or head.ref is None:
             return
         if found := recover.dropped(self._worktree, repo, head.commit or ""):

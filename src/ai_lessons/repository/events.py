@@ -9,8 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.repository.files import append_lines, read_file, translated
-from ai_lessons.repository.folders import OpenFolders
+from ai_lessons.repository.files import OpenFolders, append_lines, read_file, translated
 from ai_lessons.repository.store import Change
 
 if TYPE_CHECKING:

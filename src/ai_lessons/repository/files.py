@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Self
 
 from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, NotFound, Problem, Refused, StorageFailed
-from ai_lessons.repository.folders import OpenFolders, step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,8 +37,7 @@ def held_back() -> Iterator[None]:
             usual(*came[0])
 
 
-Row = tuple[str, int, int, int, int, int]  # One file of a folder: name, mtime_ns, ctime_ns, size in bytes, inode, mode
-
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 READ_LIMIT = 8 * 1024 * 1024
 TEMPORARY = ".ai-lessons-tmp-"  # How a file begins that is not in its place yet; hidden, so that no walk sees it
 
@@ -53,64 +51,58 @@ _HINTS = {
 }
 
 
-def walk(root: Path, skipped: list[str] | None = None) -> Iterator[tuple[str, list[Row]]]:
-    """Folders below `root` ("" for it) with their plain files' rows; none that is hidden, a link or has a `.git`."""
-    stack = [("", os.fspath(root))]
-    while stack:
-        folder, full = stack.pop()
-        try:
-            found = _folder_rows(full, nested=bool(folder))
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            if skipped is not None:
-                skipped.append(f"{folder or '.'}: {_reason(error)}")
-            continue
-        if found is None:
-            continue
-        rows, below, odd = found
-        if skipped is not None:
-            skipped.extend(f"{folder}/{name!r}: the name is not UTF-8" for name in odd)
-        stack.extend((f"{folder}/{name}" if folder else name, f"{full}/{name}") for name in below)
-        yield folder, rows
+class OpenFolders:
+    """Folders below a root, opened without following a link; the last stays open. A context manager, for one thread."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._names: list[str] = []
+        self._open: list[int] = []  # the root, then one for each name
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of what is open; the next question opens it again."""
+        while self._open:
+            os.close(self._open.pop())
+        self._names.clear()
+
+    def to(self, folders: list[str], made: list[list[str]] | None = None) -> int:
+        """The descriptor of a folder, good until the next question. Raises OSError: ELOOP if a link is in the way."""
+        if not self._open:
+            self._open.append(os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+        shared = 0
+        while shared < len(self._names) and self._names[: shared + 1] == folders[: shared + 1]:
+            shared += 1
+        for _ in self._names[shared:]:
+            os.close(self._open.pop())
+        del self._names[shared:]
+        for depth in range(shared, len(folders)):
+            self._open.append(_step(self._open[-1], folders[depth], folders, depth, made))
+            self._names.append(folders[depth])
+        return self._open[-1]
 
 
-def _folder_rows(full: str, *, nested: bool) -> tuple[list[Row], list[str], list[str]] | None:
-    """Files, folders and undecodable names of one folder; None for the top of another repository."""
-    rows: list[Row] = []
-    below: list[str] = []
-    odd: list[str] = []
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (os.O_NOFOLLOW if nested else 0)
-    # by descriptor, because the system then need not find its way from the top again for every file's stat
-    fd = os.open(full, flags)
+def _step(fd: int, part: str, folders: list[str], depth: int, made: list[list[str]] | None) -> int:
+    """A step down to `part`, which is `folders[depth]`; made if missing, given `made`. Raises OSError (link: ELOOP)."""
     try:
-        with os.scandir(fd) as entries:
-            for entry in entries:
-                name = entry.name
-                if name[0] == ".":
-                    if nested and name == ".git":
-                        return None
-                elif not name.isascii() and not _is_utf8(name):
-                    odd.append(name)
-                elif entry.is_file(follow_symlinks=False):
-                    try:
-                        s = entry.stat(follow_symlinks=False)
-                    except FileNotFoundError:  # not suppressed: that takes a third as long as the rest of this loop
-                        continue
-                    rows.append((name, s.st_mtime_ns, s.st_ctime_ns, s.st_size, s.st_ino, s.st_mode))
-                elif entry.is_dir(follow_symlinks=False):
-                    below.append(name)
-    finally:
-        os.close(fd)
-    return rows, below, odd
-
-
-def _is_utf8(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+        return os.open(part, _FOLDER_FLAGS, dir_fd=fd)
+    except FileNotFoundError:
+        if made is None:
+            raise
+    except NotADirectoryError:
+        # the same error for a link and a file; which of the two decides between a refusal and a conflict
+        if stat.S_ISLNK(os.stat(part, dir_fd=fd, follow_symlinks=False).st_mode):
+            raise OSError(errno.ELOOP, "symbolic link", "/".join(folders[: depth + 1])) from None
+        raise
+    with suppress(FileExistsError):
+        os.mkdir(part, dir_fd=fd)
+        made.append(folders[: depth + 1])
+    return os.open(part, _FOLDER_FLAGS, dir_fd=fd)
 
 
 def inside(path: str) -> list[str]:
@@ -126,7 +118,9 @@ def read_file(root: Path, path: str, limit: int = READ_LIMIT) -> tuple[bytes, os
     *folders, name = inside(path)
     try:
         # a named pipe would block a plain open for ever
-        fd = _open_below(root, folders, name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with OpenFolders(root) as way:
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            fd = os.open(name, flags, dir_fd=way.to(folders))
         try:
             status = os.fstat(fd)
             if not stat.S_ISREG(status.st_mode):
@@ -350,21 +344,6 @@ def write_all(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
-def _open_below(root: Path, folders: list[str], name: str, flags: int) -> int:
-    """Open `name` in a folder reached without following links: the path that reading 10,000 files takes."""
-    fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    for depth, part in enumerate(folders):
-        try:
-            below = step(fd, part, folders, depth, None)
-        finally:
-            os.close(fd)
-        fd = below
-    try:
-        return os.open(name, flags, dir_fd=fd)
-    finally:
-        os.close(fd)
-
-
 @contextmanager
 def translated(path: str, *, writing: bool = False) -> Iterator[None]:
     """Turn the system's errors about `path` into ours."""
@@ -381,8 +360,9 @@ def _translate(error: OSError, path: str, *, writing: bool) -> AiLessonsError:
         return Conflict(f"{path} cannot be made: a file has the name of one of its folders")
     if error.errno in {errno.ENOENT, errno.ENOTDIR}:
         return NotFound("file", path)
-    return StorageFailed(f"{path}: {_reason(error)}", hint=_HINTS.get(error.errno or 0, ""))
+    return StorageFailed(f"{path}: {reason(error)}", hint=_HINTS.get(error.errno or 0, ""))
 
 
-def _reason(error: OSError) -> str:
+def reason(error: OSError) -> str:
+    """What the system says about it."""
     return (error.strerror or str(error)).lower()

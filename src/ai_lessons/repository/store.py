@@ -14,8 +14,7 @@ from ai_lessons.errors import Conflict, NotFound, Refused, StorageFailed, UsageE
 from ai_lessons.knowledge.layout import blob_id as blob_id  # noqa: PLC0414 - callers know it from here
 from ai_lessons.knowledge.layout import check_path
 from ai_lessons.repository import files
-from ai_lessons.repository.files import READ_LIMIT, Row, Staging
-from ai_lessons.repository.folders import OpenFolders
+from ai_lessons.repository.files import READ_LIMIT, OpenFolders, Staging, reason
 from ai_lessons.repository.journal import Intent, Journal, Noted, held, new_name
 from ai_lessons.repository.worktree import TRUE, Head, locate, read_head, read_settings, refuse_layout
 
@@ -30,6 +29,9 @@ AUTOCOMMIT: Final = "ai-lessons.autocommit"
 
 TRIES = 20  # How often files are written anew because `git clean` or `git stash -u` removed them, or an empty folder
 DURABLE_FILES = 16  # Jobs of more files leave it to the commit to bring the content to the disk: 3 ms a file
+
+
+Row = tuple[str, int, int, int, int, int]  # One file of a folder: name, mtime_ns, ctime_ns, size in bytes, inode, mode
 
 
 class _Marker(Enum):
@@ -115,8 +117,8 @@ class Store:
         return read_head(self.worktree)
 
     def scan(self, skipped: list[str] | None = None) -> Iterator[tuple[str, list[Row]]]:
-        """Every file with its stat signature; see `files.walk`."""
-        return files.walk(self.root, skipped)
+        """Every file with its stat signature; see `walk`."""
+        return walk(self.root, skipped)
 
     def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
         """The file as it is on disk; see `files.read_file` for what is raised."""
@@ -282,3 +284,63 @@ def _line(text: str) -> str:
 def _name(text: str) -> str:
     """A line without the signs that end a name in git's commit header."""
     return _line(text.replace("<", " ").replace(">", " "))
+
+
+def walk(root: Path, skipped: list[str] | None = None) -> Iterator[tuple[str, list[Row]]]:
+    """Folders below `root` ("" for it) with their plain files' rows; none that is hidden, a link or has a `.git`."""
+    stack = [("", os.fspath(root))]
+    while stack:
+        folder, full = stack.pop()
+        try:
+            found = _folder_rows(full, nested=bool(folder))
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            if skipped is not None:
+                skipped.append(f"{folder or '.'}: {reason(error)}")
+            continue
+        if found is None:
+            continue
+        rows, below, odd = found
+        if skipped is not None:
+            skipped.extend(f"{folder}/{name!r}: the name is not UTF-8" for name in odd)
+        stack.extend((f"{folder}/{name}" if folder else name, f"{full}/{name}") for name in below)
+        yield folder, rows
+
+
+def _folder_rows(full: str, *, nested: bool) -> tuple[list[Row], list[str], list[str]] | None:
+    """Files, folders and undecodable names of one folder; None for the top of another repository."""
+    rows: list[Row] = []
+    below: list[str] = []
+    odd: list[str] = []
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (os.O_NOFOLLOW if nested else 0)
+    # by descriptor, because the system then need not find its way from the top again for every file's stat
+    fd = os.open(full, flags)
+    try:
+        with os.scandir(fd) as entries:
+            for entry in entries:
+                name = entry.name
+                if name[0] == ".":
+                    if nested and name == ".git":
+                        return None
+                elif not name.isascii() and not _is_utf8(name):
+                    odd.append(name)
+                elif entry.is_file(follow_symlinks=False):
+                    try:
+                        s = entry.stat(follow_symlinks=False)
+                    except FileNotFoundError:  # not suppressed: that takes a third as long as the rest of this loop
+                        continue
+                    rows.append((name, s.st_mtime_ns, s.st_ctime_ns, s.st_size, s.st_ino, s.st_mode))
+                elif entry.is_dir(follow_symlinks=False):
+                    below.append(name)
+    finally:
+        os.close(fd)
+    return rows, below, odd
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
