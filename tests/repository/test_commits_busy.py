@@ -108,26 +108,35 @@ def test_without_an_identity_the_job_waits_and_the_reason_says_how_to_set_one(
     assert git(store.root, "log", "-1", "--format=%an %ae") == "Included inc@example.com"
 
 
-@pytest.mark.parametrize("trace", ["FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_MSG", "ORIG_HEAD", "logs/refs/stash", "HEAD"])
-def test_a_git_command_of_a_moment_ago_is_not_disturbed_but_save_insists(
+@pytest.mark.parametrize(
+    "trace", ["FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_MSG", "AUTO_MERGE", "ORIG_HEAD", "logs/refs/stash"]
+)
+def test_a_git_command_that_began_a_moment_ago_is_not_disturbed_but_save_insists(
     store: Store, monkeypatch: pytest.MonkeyPatch, trace: str
 ) -> None:
-    monkeypatch.setattr(worktree_status, "FRESH", 60.0)
-    now = time.time()
-    for name in ("logs/HEAD", "HEAD", "refs/heads/main", "COMMIT_EDITMSG", trace):
-        (store.git_dir / name).parent.mkdir(exist_ok=True)
-        (store.git_dir / name).touch()
-        os.utime(store.git_dir / name, (now - 90.0, now - (30.0 if name == trace else 90.0)))
+    monkeypatch.setattr(worktree_status, "UNDER_WAY", 60.0)
+    later, place = time.time() + 1, store.git_dir / trace
+    place.parent.mkdir(exist_ok=True)
+    place.touch()
+    os.utime(place, (later, later))
     assert "you work with git here" in store.apply(add("a.md")).waiting
     assert len(store.save().commits) == 1
-    assert store.apply(add("b.md")).commit  # where only we commit nothing waits
+    os.utime(place, (later - 90.0, later - 90.0))
+    assert store.apply(add("b.md")).commit
 
 
-def test_a_commit_that_the_user_finished_a_moment_ago_delays_nobody(store: Store, git: Git) -> None:
-    (store.root / "x.md").write_text("x")
-    git(store.root, "add", "x.md")
-    git(store.root, "commit", "-qm", "user")
+def test_a_single_write_waits_for_the_moment_after_a_command_and_a_crowd_does_not(
+    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worktree_status, "SETTLE", 0.3)
+    git(store.root, "commit", "-q", "--allow-empty", "-m", "user")
     assert store.apply(add("a.md")).commit
+    assert store.apply(add("b.md")).commit  # where only we commit nothing waits
+    monkeypatch.setattr(worktree_status, "SETTLE", 60.0)
+    git(store.root, "commit", "-q", "--allow-empty", "-m", "user")
+    note_only(store, add("c.md"))
+    assert "you work with git here" in store.apply(add("d.md")).waiting
+    assert len(store.save().commits) == 2
 
 
 def test_what_is_on_disk_is_what_is_committed(store: Store, git: Git) -> None:

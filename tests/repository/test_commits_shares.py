@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.repository import commit
+from ai_lessons.repository import commit, worktree_status
 from ai_lessons.repository import git as git_program
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Change, Job, Store
@@ -70,6 +70,7 @@ def test_jobs_that_have_to_wait_do_not_keep_later_ones_from_their_commit(
     store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(commit, "BATCH", 16)
+    monkeypatch.setattr(worktree_status, "UNDER_WAY", 0.0)
     in_conflict(git, store.root, "torn.md")
     for n in range(commit.BATCH + 1):
         note_only(store, Job("Edit", [Change("torn.md", b"%d\n" % n)]))

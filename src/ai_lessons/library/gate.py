@@ -13,8 +13,8 @@ from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import check_path, side_of
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_scan
-from ai_lessons.repository.commit import author_here
 from ai_lessons.repository.files import read_file
+from ai_lessons.repository.git import author_here
 from ai_lessons.repository.store import Actor
 
 if TYPE_CHECKING:

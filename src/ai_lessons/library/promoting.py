@@ -29,7 +29,7 @@ from ai_lessons.library.proposing import make, rejected_before
 from ai_lessons.library.reports import ASKED, COPIED, PRESENT, PROPOSED, REFUSED, Promoted, PromotionRequest, Suggested
 from ai_lessons.library.running import interpreter_of
 from ai_lessons.repository import outside
-from ai_lessons.repository.commit import author_here
+from ai_lessons.repository.git import author_here
 from ai_lessons.repository.store import Change
 from ai_lessons.repository.trust import Trust
 

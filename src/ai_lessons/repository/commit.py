@@ -85,14 +85,6 @@ class People:
         return None if fault else ObjectID(done.out.strip())
 
 
-def author_here(worktree: Worktree) -> str:
-    """`Name <email>` of the user that git knows here; empty if it knows none, or cannot be asked."""
-    try:
-        return People(worktree).author() or ""
-    except AiLessonsError:
-        return ""
-
-
 def make_commit(
     draft: Draft, job: Intent, tree: ObjectID, parents: Sequence[ObjectID], people: People, who: tuple[str, str, int]
 ) -> ObjectID:
@@ -189,11 +181,16 @@ class Committer:
         """Commit all that was noted until now, under our lock."""
         branch_update.recover(self._worktree)
         self._store.take_up_orphans()
-        last = next(self._journal.records(), None)
-        if not outcome.insist and worktree_status.at_work(self._worktree, last.head if last else None):
-            raise Conflict("you work with git here, so the next command commits it, or at once: admin save")
         recover.returned(self._worktree, self._journal)
-        jobs = self._journal.pending()
+        jobs, last = self._journal.pending(), next(self._journal.records(), None)
+        ours, left = last.head if last else None, 0.0
+        if jobs and not outcome.insist and not worktree_status.busy(self._worktree):
+            left = worktree_status.at_work(self._worktree, ours)
+        if left and len(jobs) == 1 and left <= worktree_status.SETTLE:
+            time.sleep(left)  # the user's command is done, and no other write waits for this one
+            left = worktree_status.at_work(self._worktree, ours)
+        if left:
+            raise Conflict("you work with git here, so the next command commits it, or at once: admin save")
         for start in range(0, len(jobs) or 1, BATCH):
             batch = jobs[start : start + BATCH]
             with opened(self._worktree) as repo:

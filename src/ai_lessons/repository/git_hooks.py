@@ -29,20 +29,11 @@ class HookPlan(NamedTuple):
     data: bytes | None = None
 
 
-class _Place(NamedTuple):
-    """Where hooks of these names lie; `folder` None: not to be touched, and `reason` is why."""
-
-    names: tuple[str, ...]
-    folder: Path | None
-    reason: str
-    advice: str
-
-
 def carry_out(root: Path, scripts: Path, job: str) -> tuple[str, ...]:
     """Install, uninstall or look at (`status`) our part of hooks; a line each. Raises as `locate`, StorageFailed."""
     worktree = locate(root)
     if not worktree.prefix:
-        return _each(_place(worktree, worktree.top, NAMES, _ADVICE), scripts, job)
+        return _each(worktree, NAMES, _ADVICE, scripts, job)
     why = f"no hooks: this is a part of the repository at {worktree.top}, whose hooks are its own"
     run = f"its pre-commit hook can run: ai-lessons --repo {worktree.prefix.rstrip('/')} admin validate"
     return (f"{why}; {run}",)
@@ -50,7 +41,7 @@ def carry_out(root: Path, scripts: Path, job: str) -> tuple[str, ...]:
 
 def carry_out_on_server(git_dir: Path, scripts: Path, job: str) -> tuple[str, ...]:
     """The same for the hook by which a hub (its git folder) enforces the policy; ours comes first: it reads stdin."""
-    return _each(_place(as_hub(git_dir), git_dir, SERVER_NAMES, _SERVER_ADVICE), scripts, job)
+    return _each(as_hub(git_dir), SERVER_NAMES, _SERVER_ADVICE, scripts, job)
 
 
 def _installed(there: bytes | None, mode: int, script: bytes, advice: str) -> HookPlan:
@@ -88,30 +79,24 @@ def _look(there: bytes | None, _mode: int, script: bytes, _advice: str) -> HookP
     return HookPlan("installed" if same else "installed, but not the part of this version: install again")
 
 
-def _each(place: _Place, scripts: Path, job: str) -> tuple[str, ...]:
+def _each(repository: Worktree, names: tuple[str, ...], advice: str, scripts: Path, job: str) -> tuple[str, ...]:
+    """The hooks inside git's own folder, if git runs those; relative settings begin at the top."""
     decide = {"install": _installed, "uninstall": _taken_out, "status": _look}[job]
-    if place.folder is None:
-        return (place.reason,)
+    where, own = git.setting(repository, "core.hooksPath", kind="path"), repository.common_dir / "hooks"
+    if where is not None and Path(os.path.abspath(repository.top / where)).resolve() != own.resolve():
+        return (f"left alone, core.hooksPath is {where}: {advice}",)
     lines = []
-    for name in place.names:
-        file = place.folder / name
+    for name in names:
+        file = own / name
         with translated(str(file), writing=True):
             there = file.read_bytes() if file.exists() else None
             mode = file.stat().st_mode & 0o777 if there is not None else 0o755
-            plan = decide(there, mode, (scripts / name).read_bytes(), place.advice)
+            plan = decide(there, mode, (scripts / name).read_bytes(), advice)
             if file.is_symlink():
-                plan = HookPlan(f"left alone, it is a link: {place.advice}")
+                plan = HookPlan(f"left alone, it is a link: {advice}")
             elif plan.data == b"":
                 file.unlink()
             elif plan.data is not None:
                 replace_file(file, plan.data, mode)
         lines.append(f"{name}: {plan.says}")
     return tuple(lines)
-
-
-def _place(repository: Worktree, start: Path, names: tuple[str, ...], advice: str) -> _Place:
-    """The hooks inside git's own folder, if git runs those; relative settings begin at `start`."""
-    where, own = git.setting(repository, "core.hooksPath", kind="path"), repository.common_dir / "hooks"
-    if where is None or Path(os.path.abspath(start / where)).resolve() == own.resolve():
-        return _Place(names, own, "", advice)
-    return _Place(names, None, f"left alone, core.hooksPath is {where}: {advice}", advice)

@@ -134,22 +134,19 @@ def run_captured(
     timeout: float | None = None,
     env: Mapping[str, str] | None = None,
     interrupted: Callable[[], None] = lambda: None,
-    kept: int = KEPT,
 ) -> Captured:
     """Exit code (128 + n for signal n) and output of a command without input. Raises NotFound, StorageFailed."""
     pipe = subprocess.PIPE
     child = start(argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
     with child, ExitStack() as unwanted:
         unwanted.callback(end, child)
-        done = _watched(child, timeout, interrupted, kept)
+        done = _watched(child, timeout, interrupted)
         unwanted.pop_all()
         return done
 
 
-def _watched(
-    child: subprocess.Popen[bytes], timeout: float | None, interrupted: Callable[[], None], kept: int
-) -> Captured:
-    out, err = _Ends(kept), _Ends(kept)
+def _watched(child: subprocess.Popen[bytes], timeout: float | None, interrupted: Callable[[], None]) -> Captured:
+    out, err = _Ends(KEPT), _Ends(KEPT)
     deadline = None if timeout is None else time.monotonic() + timeout
     ended: float | None = None
     timed_out = False

@@ -152,7 +152,6 @@ def _data(packaged: str, beside: str) -> Path:
 def init(
     path: Path,
     *,
-    template: Path | None = None,
     team: bool = False,
     with_starters: bool = False,
     unwanted: Unwanted | None = None,
@@ -170,7 +169,7 @@ def init(
     if bigger and with_starters:
         raise Refused(f"{root} is a folder of a bigger repository, which gets no starter set", hint=_STARTERS_HINT)
     present = frozenset(_files_below(root))
-    everything = read_template(template or template_dir())
+    everything = read_template(template_dir())
     entries = {name: original for name, original in everything.items() if layout.place(name)}
     originals = {name: original for name, original in everything.items() if name not in entries}
     known = (

@@ -154,7 +154,7 @@ def staged(worktree: Worktree, paths: Iterable[str]) -> dict[str, tuple[int, str
     return found
 
 
-FRESH = 2.0  # Seconds for which what a git command left counts as a command under way, or followed by another one
+UNDER_WAY, SETTLE = 3.0, 1.0  # Seconds a git command counts as under way that has not moved HEAD yet, and that has
 _TRACES = ("FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_MSG", "AUTO_MERGE", "ORIG_HEAD", "logs/refs/stash")
 _UNDER_WAY = {
     "MERGE_HEAD": "a merge is under way; finish it (git commit) or give it up (git merge --abort)",
@@ -181,16 +181,18 @@ def index_mark(worktree: Worktree) -> str:
     return f"{status.st_ino} {status.st_mtime_ns} {status.st_size}"
 
 
-def at_work(worktree: Worktree, ours: str | None) -> bool:
-    """Whether the user's git left a trace a moment ago: HEAD that is not `ours`, or what comes before HEAD moves.
+def at_work(worktree: Worktree, ours: str | None) -> float:
+    """For how many seconds the user's git still counts as under way; `ours` is the last commit that we made here.
 
-    A git command of the user's that is under way fails if HEAD moves.
+    It would fail if HEAD moved meanwhile, and another command often follows.
     """
-    head = read_head(worktree)
+    now, head = time.time(), read_head(worktree)
     places = [worktree.git_dir / "logs" / "HEAD", worktree.git_dir / "HEAD"]
     moved = max(map(_mtime, [*places, worktree.common_dir / head.ref] if head.ref else places))
     trace = max(_mtime(worktree.git_dir / name) for name in _TRACES)
-    return (trace > moved or head.commit != ours) and abs(time.time() - max(trace, moved)) < FRESH
+    if trace > moved:
+        return max(UNDER_WAY - abs(now - trace), 0.0)
+    return max(SETTLE - abs(now - moved), 0.0) if head.commit != ours else 0.0
 
 
 def _mtime(path: Path) -> float:
