@@ -14,7 +14,8 @@ from ai_lessons.doors import encode
 from ai_lessons.errors import InvalidEntry, NotFound, Problem
 from ai_lessons.knowledge.entries import Kind, Light, Pattern
 from ai_lessons.knowledge.evaluation import EvaluationFinding, EvaluationReport
-from ai_lessons.library.answers import Answer, Hit, Left, Listing, Related, Section, Shown
+from ai_lessons.knowledge.passages import TextSection
+from ai_lessons.library.answers import Answer, Hit, Left, Listing, Related, Shown
 from ai_lessons.library.exporting import Exported
 from ai_lessons.library.lessons import LessonShown, Loaded
 from ai_lessons.library.opened import TierState
@@ -64,7 +65,7 @@ def test_a_search_has_its_four_groups_and_factors_only_where_there_are_any() -> 
 
 def test_an_entry_in_full_brings_body_frontmatter_related_and_sections() -> None:
     edge = Related(None, "01X", "derived_from", outgoing=True)
-    shown = Shown(LESSON, "body", "raw", {"id": "01J"}, related=(edge,), sections=(Section(1, "h", 1, 3),))
+    shown = Shown(LESSON, "body", "raw", {"id": "01J"}, related=(edge,), sections=(TextSection(1, "h", 1, 1, 3),))
     data = encode.encode(shown)
     assert data["body"] == "body"
     assert data["related"] == [

@@ -17,7 +17,8 @@ from ai_lessons.doors.mcp.session_pool import SessionPool, Stopping
 from ai_lessons.doors.mcp.tools import DEFAULT
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge.entries import Kind, Light
-from ai_lessons.library.answers import Answer, Approval, Hit, Section, Shown
+from ai_lessons.knowledge.passages import TextSection
+from ai_lessons.library.answers import Answer, Approval, Hit, Shown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,7 +77,7 @@ def test_a_long_text_is_cut_and_says_so() -> None:
 
 def test_a_long_text_with_sections_is_told_by_its_beginning_and_its_outline() -> None:
     body = "Begins here.\n\n" + "".join(f"## Part {n}\n\n{'words ' * 200}\n\n" for n in range(1, 9))
-    sections = tuple(Section(n, f"Part {n}", 2, 4) for n in range(1, 9))
+    sections = tuple(TextSection(n, f"Part {n}", 2, 1, 4) for n in range(1, 9))
     told = framing.shown(Shown(ENTRY, body, "", {}, sections=sections), "/root")
     assert "Begins here." in told
     assert len(told) < framing.OUTLINE / 2

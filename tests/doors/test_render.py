@@ -12,7 +12,8 @@ from ai_lessons.errors import Problem
 from ai_lessons.index.catalog_reading import Tally
 from ai_lessons.index.rows import IndexRefresh
 from ai_lessons.knowledge.entries import Kind, Light
-from ai_lessons.library.answers import Answer, Hit, Listing, Related, Section, Shown
+from ai_lessons.knowledge.passages import TextSection
+from ai_lessons.library.answers import Answer, Hit, Listing, Related, Shown
 from ai_lessons.library.reports import (
     Check,
     Imported,
@@ -244,7 +245,7 @@ About it:
     assert render.shown(shown, VIEW._replace(verbose=True)) == known
 
 
-SECTIONS = (Section(1, "API", 1, 4), Section(2, "Limits", 2, 3), Section(3, "Errors", 2, 3))
+SECTIONS = (TextSection(1, "API", 1, 1, 4), TextSection(2, "Limits", 2, 1, 3), TextSection(3, "Errors", 2, 1, 3))
 
 
 def test_a_long_doc_lists_its_sections_and_how_to_read_one() -> None:
@@ -280,7 +281,12 @@ def test_no_text_of_a_file_reaches_the_terminal_as_it_is() -> None:
     evil = "\x1b]0;pwned\x07"
     entry = light(Kind.SCRIPT, "S00009", evil, tags=(evil,), versions=(evil,), path=evil, snippet=evil, score=1.0)
     shown = Shown(
-        entry, evil, evil, {"source_path": evil, evil: [evil]}, code=evil + "x", sections=(Section(1, evil, 1, 1),) * 2
+        entry,
+        evil,
+        evil,
+        {"source_path": evil, evil: [evil]},
+        code=evil + "x",
+        sections=(TextSection(1, evil, 1, 1, 1),) * 2,
     )
     texts = [
         render.shown(shown, VIEW),

@@ -28,6 +28,7 @@ KEYS: Mapping[str, str] = {
     "errors.Problem": "path line message fixable",
     "evaluation.EvaluationReport": "recommendation findings",
     "relating.Graph": "entries missing links=lines clusters notes",
+    "passages.TextSection": "number heading level lines",
     "relations.Line": "source relation target weight",
     "rows.IndexRefresh": "entries passages embedded missing rebuilt notes",
     "reports.Report": "files problems fixed",

@@ -65,6 +65,11 @@ class TextSection(NamedTuple):
     start: int
     end: int
 
+    @property
+    def lines(self) -> int:
+        """How many it has."""
+        return self.end - self.start + 1
+
 
 class _Block(NamedTuple):
     """A top-level block of Markdown by its lines (from 0, end exclusive); `level` above 0 for a heading."""

@@ -11,6 +11,7 @@ from ai_lessons.knowledge.entries import KINDS, Kind
 if TYPE_CHECKING:
     from ai_lessons.index.catalog_reading import Tally
     from ai_lessons.knowledge.entries import Light
+    from ai_lessons.knowledge.passages import TextSection
     from ai_lessons.learning.choose import Earlier
     from ai_lessons.learning.fold import ParameterState, UsageTally
     from ai_lessons.repository.history import FileRevision
@@ -108,15 +109,6 @@ class Answer(NamedTuple):
     def docs(self) -> tuple[Hit, ...]:
         """The docs."""
         return self.groups[Kind.DOC]
-
-
-class Section(NamedTuple):
-    """One section of a long text, numbered from 1; `level` as in Markdown headings."""
-
-    number: int
-    heading: str
-    level: int
-    lines: int
 
 
 class Related(NamedTuple):
@@ -245,7 +237,7 @@ class Shown(NamedTuple):
     frontmatter: Mapping[str, Any]
     code: str = ""
     related: tuple[Related, ...] = ()
-    sections: tuple[Section, ...] = ()
+    sections: tuple[TextSection, ...] = ()
     section: int | None = None
     notes: tuple[str, ...] = ()
     approval: Approval | None = None

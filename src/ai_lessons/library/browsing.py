@@ -12,7 +12,7 @@ from ai_lessons.knowledge import relations
 from ai_lessons.knowledge.entries import UNVERSIONED, Kind, Status
 from ai_lessons.knowledge.texts import may_have_headings, texts_of
 from ai_lessons.knowledge.versions import newest_first
-from ai_lessons.library.answers import Listing, Related, Section, Shown
+from ai_lessons.library.answers import Listing, Related, Shown
 from ai_lessons.library.relating import related_of, superseded
 from ai_lessons.repository.store import blob_id
 
@@ -44,7 +44,7 @@ def show(opened: Library, ref: str, *, section: int | None = None, heading: str 
         frontmatter=entry.fields,
         code=entry.code,
         related=_neighbours(opened.reading.catalog, light.id, 1),
-        sections=tuple(Section(s.number, s.heading, s.level, s.end - s.start + 1) for s in found),
+        sections=found,
         section=chosen.number if chosen else None,
         notes=parts.rules.notes if light.kind is Kind.RULE else tuple(_told_of_script(opened, light)),
         approval=library.provenance.approval_of(parts, light) if light.kind is Kind.RULE else None,

@@ -164,10 +164,6 @@ class SeveralUsages:
         """The parameters of the nearest repository: they belong to where one works."""
         return self._parts[0].usages.parameters()
 
-    def of(self, light: Light) -> UsageTally:
-        """How one entry has done."""
-        return self.several([light])[light.id]
-
     def several(self, lights: Sequence[Light]) -> dict[str, UsageTally]:
         """How entries have done, by id."""
         found: dict[str, UsageTally] = {}
