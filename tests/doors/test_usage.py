@@ -25,7 +25,7 @@ def test_feedback_says_how_the_lesson_stands_now(run: Run, knowledge: Path) -> N
     assert done.code == 0
     assert done.out.splitlines()[:2] == [
         "[L-8F3K2A] PUT /workflows replaces the entire resource: helpful",
-        "  learned confidence: 0.80 (alpha 2.4, beta 0.6)",
+        "  learned confidence: 0.80",
     ]
     data = run("contribute", "feedback", "L-8F3K2A", "ignored", "--json").json
     assert (data["id"], data["outcome"]) == (LESSON, "ignored")
