@@ -20,7 +20,7 @@ from ai_lessons.doors.cli.commands import walk
 from ai_lessons.doors.lesson_cli import lesson
 from ai_lessons.knowledge.checks import check_entry
 from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.knowledge.layout import lesson_path, place
+from ai_lessons.knowledge.layout import new_path, place
 from ai_lessons.library import answers, reports
 from ai_lessons.library import syncing as sharing
 from docs_world import Session, align, anchor, links, needed, rewritten, shape, steps
@@ -210,7 +210,7 @@ def test_the_examples_of_the_file_format_are_valid(kind: str) -> None:
     assert check_entry(entry, text) == []
     assert place(path)
     if kind == "lesson":
-        assert path == lesson_path(entry.project, entry.title, entry.id, str(entry.fields["created"]))
+        assert path == new_path(entry.kind, entry.project, entry.title, entry.id, str(entry.fields["created"]))
 
 
 def test_output_is_compared_but_for_what_differs_from_run_to_run() -> None:

@@ -14,7 +14,7 @@ from ai_lessons.knowledge.checks import check_entry, check_together
 from ai_lessons.knowledge.config import KEYS, RepositoryConfig, parse_config, unknown_keys
 from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.knowledge.layout import CONFIG_PATH, lesson_path, place, resource_path, rule_path, side_of
+from ai_lessons.knowledge.layout import CONFIG_PATH, new_path, place, resource_path, side_of
 from ai_lessons.repository.scaffold import read_template, template_dir
 
 if TYPE_CHECKING:
@@ -55,9 +55,9 @@ def test_every_entry_is_valid_and_where_we_would_write_it(entry: Entry) -> None:
     assert check_entry(entry) == []
     assert not entry.derived
     if entry.kind is Kind.LESSON:
-        assert entry.path == lesson_path(entry.project, entry.title, entry.id, str(entry.fields["created"]))
+        assert entry.path == new_path(entry.kind, entry.project, entry.title, entry.id, str(entry.fields["created"]))
     elif entry.kind is Kind.RULE:
-        assert entry.path == rule_path(entry.project, entry.title, entry.id)
+        assert entry.path == new_path(entry.kind, entry.project, entry.title, entry.id, "")
     else:
         assert entry.path == resource_path(entry.kind, entry.project, entry.versions, entry.path.rpartition("/")[2])
 

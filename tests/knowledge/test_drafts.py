@@ -9,7 +9,7 @@ from ai_lessons.knowledge import frontmatter
 from ai_lessons.knowledge.checks import check_entry
 from ai_lessons.knowledge.entries import Kind, Link
 from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.knowledge.layout import lesson_path, resource_path, side_of
+from ai_lessons.knowledge.layout import new_path, resource_path, side_of
 from ai_lessons.knowledge.markdown import parse, render
 
 NOW = datetime(2026, 11, 21, 20, 14, 7, 999_000, tzinfo=UTC)
@@ -31,7 +31,7 @@ def test_a_full_lesson_passes_all_checks() -> None:
         links=[("has_script", OTHER)], when="w", dont="d", because="b",
     )  # fmt: skip
     text = render(fields, frontmatter.body_of("Free text.\n\n"))
-    entry = read_entry(lesson_path("jira", "PUT replaces", ID, frontmatter.stamp(NOW)), text.encode())
+    entry = read_entry(new_path(Kind.LESSON, "jira", "PUT replaces", ID, frontmatter.stamp(NOW)), text.encode())
     assert check_entry(entry) == []
     assert (entry.title, entry.tags, entry.body) == ("PUT replaces", ("a", "b"), "Free text.\n")
     assert str(entry.pattern) == "WHEN w -> DO NOT d -> BECAUSE b"

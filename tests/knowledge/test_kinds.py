@@ -22,7 +22,7 @@ def written(kind: Kind) -> Entry:
     """An entry of the kind with all that is demanded, as a new one is written and read."""
     stated = dict.fromkeys(KINDS[kind].required, "because it is so")
     fields = frontmatter.new_fields(kind, ID, "2026-11-21T20:14:00Z", title="A title", **stated)
-    path = layout.new_path(kind, "p", "A title", ID)
+    path = layout.new_path(kind, "p", "A title", ID, "2026-11")
     return frontmatter.read_entry(path, markdown.render(fields | {"path": "/x"}, "Words.\n").encode())
 
 

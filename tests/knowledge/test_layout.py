@@ -63,9 +63,9 @@ def test_other_files_are_not_entries(path: str) -> None:
 
 def test_new_entries_lie_where_the_design_says() -> None:
     title = "PUT /workflows replaces the entire resource, always and everywhere, and that is a long title"
-    lesson = layout.lesson_path("jira", title, ULID_1, "2026-11-21T20:14:00Z")
+    lesson = layout.new_path(Kind.LESSON, "jira", title, ULID_1, "2026-11-21T20:14:00Z")
     assert lesson == "jira/lessons/2026-11/put-workflows-replaces-the-entire-resource-always-8f3k2a.md"
-    assert layout.rule_path("jira", "No é — ever", ULID_1) == "jira/rules/no-e-ever-8f3k2a.md"
+    assert layout.new_path(Kind.RULE, "jira", "No é — ever", ULID_1, "") == "jira/rules/no-e-ever-8f3k2a.md"
     assert layout.resource_path(Kind.DOC, "jira", ["3.1"], "api/x.md") == "jira/docs/3.1/api/x.md"
     assert layout.side_of("jira/scripts/3.1/x.sh") == "jira/scripts/3.1/x.sh.md"
 
@@ -89,8 +89,8 @@ def test_the_bucket_follows_from_the_versions(versions: list[str], expected: str
 @given(st.text())
 def test_whatever_is_written_can_be_read_back_as_its_kind(title: str) -> None:
     for path, kind in (
-        (layout.lesson_path("p", title, ULID_1, "2026-11-21T20:14:00Z"), Kind.LESSON),
-        (layout.rule_path("p", title, ULID_1), Kind.RULE),
+        (layout.new_path(Kind.LESSON, "p", title, ULID_1, "2026-11-21T20:14:00Z"), Kind.LESSON),
+        (layout.new_path(Kind.RULE, "p", title, ULID_1, ""), Kind.RULE),
         (layout.resource_path(Kind.SCRIPT, "p", [title], "x"), Kind.SCRIPT),
     ):
         found = place(path)

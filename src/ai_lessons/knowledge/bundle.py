@@ -87,7 +87,7 @@ def word_of(confidence: object) -> str:
 
 def made(where: str, kind: Kind, project: str, body: str, fields: dict[str, Any]) -> Item:
     """A new lesson or rule as the file that it becomes."""
-    path = layout.home(kind, project, fields["title"], fields["id"], fields["created"])
+    path = layout.new_path(kind, project, fields["title"], fields["id"], fields["created"])
     return Item(where, path, markdown.render(fields, frontmatter.body_of(body)).encode())
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import partial
 from hashlib import sha1, sha256
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -99,37 +98,18 @@ def slug(title: str) -> str:
     return kept or "entry"
 
 
-def lesson_path(project: str, title: str, entry_id: str, created: str) -> str:
-    """A new lesson's file, in the month folder of `created` (ISO 8601): flat folders make every commit slower."""
-    return f"{project}/{Kind.LESSON.folder}/{created[:7]}/{_file_name(title, entry_id)}"
+def new_path(kind: Kind, project: str, title: str, entry_id: str, created: str) -> str:
+    """The file of a new entry that is no resource; a lesson lies in the month of `created` (ISO 8601).
 
-
-def new_path(kind: Kind, project: str, title: str, entry_id: str) -> str:
-    """The file of a new entry of a kind that lies flat in its folder."""
-    return f"{project}/{kind.folder}/{_file_name(title, entry_id)}"
-
-
-rule_path = partial(new_path, Kind.RULE)
-
-
-def _file_name(title: str, entry_id: str) -> str:
-    return f"{slug(title)}-{entry_id[-HANDLE_LENGTH:].lower()}.md"
+    Flat folders make every commit slower.
+    """
+    folder = f"{kind.folder}/{created[:7]}" if kind is Kind.LESSON else kind.folder
+    return f"{project}/{folder}/{slug(title)}-{entry_id[-HANDLE_LENGTH:].lower()}.md"
 
 
 def resource_path(kind: Kind, project: str, versions: Sequence[str], file_name: str) -> str:
     """A doc's or script's file; `file_name` may hold folders of its own, kept below the version bucket."""
     return f"{project}/{kind.folder}/{bucket(versions)}/{file_name}"
-
-
-def home(
-    kind: Kind, project: str, title: str, entry_id: str, created: str, versions: Sequence[str] = (), name: str = ""
-) -> str:
-    """Where a new entry belongs; `name` is the file of a resource."""
-    if kind.is_resource:
-        return resource_path(kind, project, versions, name)
-    if kind is Kind.LESSON:
-        return lesson_path(project, title, entry_id, created)
-    return new_path(kind, project, title, entry_id)
 
 
 def bucket(versions: Sequence[str]) -> str:

@@ -40,7 +40,9 @@ def note(name: str, data: bytes, project: str | None, now: datetime) -> Item:
         if key in said.fields and not isinstance(said.fields[key], list):
             changes[key] = sorted(words) or REMOVE
     where = project or project_of(said.fields.get("project") or GLOBAL_PROJECT)
-    path = layout.home(said.kind, where, title, entry_id, created, said.versions, name)
+    path = layout.new_path(said.kind, where, title, entry_id, created)
+    if said.kind is Kind.DOC:
+        path = layout.resource_path(Kind.DOC, where, said.versions, name)
     return Item(name, path, markdown.edit(text, changes).encode())
 
 

@@ -47,7 +47,7 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
     fields = frontmatter.lesson_fields(entry_id, frontmatter.stamp(created), links=links, **said)
     fields |= secret_scan.fields(draft.allow_secrets)
     project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
-    path = layout.lesson_path(project, draft.title, entry_id, frontmatter.stamp(created))
+    path = layout.new_path(Kind.LESSON, project, draft.title, entry_id, frontmatter.stamp(created))
     data = markdown.render(fields, frontmatter.body_of(draft.content)).encode()
     entry = checked(path, data)
     applied = parts.write(f"Add lesson: {draft.title}", [Change(path, data, expect=None)], [("Entry", entry.id)])

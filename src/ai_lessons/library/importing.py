@@ -303,7 +303,7 @@ class Planner:
     def _describe(self, path: str) -> Planned:
         """A file that lies in the repository: its frontmatter is written down where it is, its text stays."""
         if layout.place(path) is None:
-            raise UsageError(f"{path} is no place for an entry", hint="see `docs/file-format.md` for the folders")
+            raise UsageError(f"{path} is no place for an entry", hint="docs/reference/file-format.md names the folders")
         store, is_script = self._parts.store, self._draft.kind is Kind.SCRIPT
         data = store.read(path)
         side_path = layout.side_of(path) if is_script else None

@@ -134,7 +134,7 @@ def _path(entry: Entry, target: RepositorySession, entry_id: str, created: str) 
     """Where new entries of its kind go; a resource to where it lies now, beside what is there."""
     project = entry.project or GLOBAL_PROJECT
     if not entry.kind.is_resource:
-        return layout.home(entry.kind, project, entry.title, entry_id, created)
+        return layout.new_path(entry.kind, project, entry.title, entry_id, created)
     path = entry.path
     if layout.place(path) is None or f"/{entry.kind.folder}/" not in path:
         path = layout.resource_path(entry.kind, project, entry.versions, path.rpartition("/")[2])

@@ -133,7 +133,7 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
         )
         fields |= secret_scan.fields(draft.allow_secrets)
         project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
-        path = layout.rule_path(project, draft.title, entry_id)
+        path = layout.new_path(Kind.RULE, project, draft.title, entry_id, frontmatter.stamp(created))
         data = markdown.render(fields, frontmatter.body_of(draft.content)).encode()
         return make(at, checked(path, data), {path: data}, f"Propose rule: {draft.title}")
 
