@@ -246,3 +246,10 @@ def test_what_a_page_needs_is_done_before_up_to_the_section_that_it_names(tmp_pa
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_nothing_is_set_up_behind_the_back_of_a_reader(page: Path) -> None:
     assert "<!-- run" not in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("how-to/[!R]*.md")), ids=name_of)
+def test_a_how_to_begins_with_what_one_has_afterwards_and_with_what_it_needs(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert text.split("\n\n")[1].startswith("Afterwards ")
+    assert text.partition("```")[0].count("\nNeeds: [") == 1
