@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import json
 import os
 import re
 import subprocess
@@ -13,6 +14,8 @@ from pathlib import Path
 
 import pytest
 from hatchling import build as hatchling
+
+from ai_lessons.doors import mcp_server
 
 PROJECT = Path(__file__).parents[1]
 FIND = (
@@ -128,6 +131,17 @@ def test_the_source_archive_builds_everything_again(built: Path) -> None:
     for folder in ("template-repo", "hooks"):
         assert {f"{folder}/{name}" for name in shipped(folder)} <= names
     assert {"pyproject.toml", "README.md", "LICENSE"} <= names
+
+
+def test_the_container_starts_the_server_with_options_that_it_has() -> None:
+    text = (PROJECT / "Containerfile").read_text()
+    found = re.search(r"^CMD (\[.*\])$", text, re.MULTILINE)
+    assert found
+    program, *arguments = json.loads(found[1])
+    given = mcp_server.mcp.make_context(program, arguments).params
+    assert (program, given["http"]) == (mcp_server.PROGRAM, "0.0.0.0:8765")
+    assert given["token_file"]  # without one it refuses to listen for other machines
+    assert f"EXPOSE {given['http'].rpartition(':')[2]}\n" in text
 
 
 def test_the_tests_that_ci_runs_with_the_newest_python_are_there() -> None:

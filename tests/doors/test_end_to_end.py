@@ -34,6 +34,17 @@ def test_a_place_without_repository_says_how_to_make_one(run: Run, tmp_path: Pat
     assert "admin init" in done.err
 
 
+def test_lessons_are_listed_by_their_category_and_one_of_the_same_title_is_named(run: Run, knowledge: Path) -> None:
+    said = ["--content", "After an hour.", "--category", "solution"]
+    first = run("add", "--title", "Carts expire", *said, "--json").json
+    second = run("add", "--title", "carts expire", "--content", "After two.")
+    command = f"ai-lessons contribute update {first['handle']}"
+    assert f"note: [{first['handle']}] has the same title; to change that one: {command}" in second.err.splitlines()
+    assert [one["id"] for one in run("list", "--category", "solution", "--limit", "5", "--json").json] == [first["id"]]
+    assert first["handle"] in run("list", "--category", "solution", "--limit", "1").out
+    assert run("list", "--category", "nonsense").code == 2
+
+
 def test_a_lesson_is_added_found_shown_and_listed(run: Run, knowledge: Path, git: Git) -> None:
     added = run(
         "contribute", "add", "--title", "Rebase rewrites ids", "--tags", "git, history", "--confidence", "high",

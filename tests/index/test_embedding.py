@@ -13,7 +13,7 @@ from fastembed.common.model_description import ModelSource, PoolingType
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.errors import StorageFailed, UsageError
+from ai_lessons.errors import NotFound, StorageFailed
 from ai_lessons.index.embedding import dimensions_of, load_named
 from ai_lessons.index.model_files import PINNED, ModelUnavailable, pull
 from ai_lessons.index.passage_index import Index
@@ -110,7 +110,7 @@ def test_a_folder_without_a_model_is_an_error_of_ours(tmp_path: Path) -> None:
 
 def test_other_models_go_by_name(tmp_path: Path) -> None:
     assert dimensions_of("sentence-transformers/all-MiniLM-L6-v2") == 384
-    with pytest.raises(UsageError, match="no embedding model"):
+    with pytest.raises(NotFound, match="no embedding model"):
         dimensions_of("nobody/nothing")
     with pytest.raises(ModelUnavailable) as caught:
         load_named("sentence-transformers/all-MiniLM-L6-v2", tmp_path, offline=True)

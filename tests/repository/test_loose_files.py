@@ -27,7 +27,7 @@ def write(root: Path, *paths: str) -> None:
 def test_in_a_repository_in_order_there_is_nothing_to_say(store: Store) -> None:
     store.apply(add("p/lessons/a.md"))
     write(store.root, "LICENSE", "CODEOWNERS", ".gitignore", ".ai-lessons/x.yaml", "p/scripts/v1/__pycache__/a.pyc")
-    (store.root / "p/lessons/b.md").symlink_to("a.md")
+    (store.root / "p/b.txt").symlink_to("lessons/a.md")
     assert loose(store) == []
 
 
@@ -40,9 +40,10 @@ def test_each_sort_is_named_with_the_first_few(
     git(store.root, "add", "p/lessons/é.md")
     (store.root / "p/docs/v1/link.md").symlink_to(tmp_path)
     (store.root / "p/docs/folder").symlink_to("/")
+    (store.root / "p/lessons/z.md").symlink_to("a.md")
     assert loose(store) == [
         "in no commit: p/docs/v1/a b.md, p/lessons/é.md and 1 more",
-        "a link out of the repository: p/docs/folder, p/docs/v1/link.md",
+        "a link, which is not followed: p/docs/folder, p/docs/v1/link.md and 1 more",
         "of no kind that is known: stray.txt, p/picture.png",
     ]
 
@@ -59,6 +60,6 @@ def test_in_a_folder_of_a_bigger_repository_only_ours_counts(git_repo: Path, git
     (git_repo / "kb/out.md").symlink_to(git_repo / "README.md")
     assert loose(opened(git_repo / "kb")) == [
         "in no commit: p/lessons/a.md",
-        "a link out of the repository: out.md",
+        "a link, which is not followed: out.md",
         "of no kind that is known: stray.txt",
     ]

@@ -31,6 +31,8 @@ _CONDITIONS = {
     "kinds": "kind IN (SELECT value FROM json_each(:kinds))",
     "project": "project = :project",
     "status": "status = :status",
+    "title": "title = :title COLLATE NOCASE",
+    "category": "CASE WHEN instr(details, '\"category\":') THEN json_extract(details, '$.category') END = :category",
     "scopes": """CASE WHEN instr(details, '"scope":') THEN json_extract(details, '$.scope') ELSE '' END
         IN (SELECT value FROM json_each(:scopes))""",
     "tags": """key IN (
@@ -70,6 +72,8 @@ class Filter(NamedTuple):
     limit: int | None = None
     without: frozenset[str] = frozenset()
     scopes: frozenset[str] = frozenset()
+    title: str | None = None
+    category: str | None = None
 
 
 class Location(NamedTuple):
@@ -156,7 +160,8 @@ class CatalogReader:
     def count(self, wanted: Filter) -> int:
         """How many entries pass a filter, whatever its limit."""
         values = _values(wanted)
-        return self._one(_COUNT.format("shown" if wanted.scopes else "counted") + _passes(values), values)
+        whole = wanted.scopes or wanted.title or wanted.category
+        return self._one(_COUNT.format("shown" if whole else "counted") + _passes(values), values)
 
     def get(self, entry_id: str) -> Light:
         """The entry with this full id. Raises NotFound."""
@@ -305,6 +310,8 @@ def _values(wanted: Filter) -> dict[str, str | int]:
         "versions": _array(wanted.versions),
         "without": _array(wanted.without),
         "scopes": _array(wanted.scopes),
+        "title": wanted.title,
+        "category": wanted.category,
     }
     return {name: value for name, value in values.items() if value is not None}
 

@@ -1,18 +1,27 @@
-"""Turns texts into vectors with any model that fastembed knows. Home of fastembed; the pinned model is in `pinned`."""
+"""Turns texts into vectors with any model that fastembed knows. Home of fastembed, of the extra `models`.
+
+Importing it raises UsageError where that is not installed. The pinned model is in `pinned`.
+"""
 
 from __future__ import annotations
 
 import time
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import numpy as np
-from fastembed import TextEmbedding
-from loguru import logger
 
-from ai_lessons.errors import UsageError
-from ai_lessons.index.model_files import PINNED, ModelUnavailable, recent_failure, remember_failure
+from ai_lessons.errors import NotFound, UsageError
+from ai_lessons.index.model_files import ModelUnavailable, recent_failure, remember_failure
 from ai_lessons.index.model_sources import first_line, hub_silence
 from ai_lessons.index.pinned import BGE_QUERY, LOAD_ERRORS, LONGEST, in_batches
+from ai_lessons.knowledge.config import DEFAULT_MODEL
+
+try:
+    from fastembed import TextEmbedding
+    from loguru import logger
+except ImportError as error:
+    raise UsageError("only the pinned embedding model is installed", hint="pip install 'ai-lessons[models]'") from error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,7 +56,7 @@ def load_named(name: str, cache_dir: Path, *, threads: int | None = None, offlin
 
     A hub that does not answer costs a few seconds, and a failure is remembered for ten minutes.
 
-    Raises UsageError: fastembed has no such model; ModelUnavailable: it is neither here nor to be had.
+    Raises NotFound: fastembed has no such model; ModelUnavailable: it is neither here nor to be had.
     """
     logger.disable("fastembed")  # what it would print on standard error is in our own error
     dimensions = dimensions_of(name)
@@ -76,8 +85,10 @@ def load_named(name: str, cache_dir: Path, *, threads: int | None = None, offlin
 
 
 def dimensions_of(name: str) -> int:
-    """How long the vectors of a fastembed model are. Loads nothing. Raises UsageError: fastembed has no such model."""
-    for model in TextEmbedding.list_supported_models():
-        if str(model["model"]).lower() == name.lower():
-            return int(model["dim"])
-    raise UsageError(f"no embedding model {name!r}", hint=f"use {PINNED.name}, or a model that fastembed lists")
+    """How long the vectors of a fastembed model are. Loads nothing. Raises NotFound: fastembed has no such model."""
+    known = {str(model["model"]): int(model["dim"]) for model in TextEmbedding.list_supported_models()}
+    for model, dimensions in known.items():
+        if model.lower() == name.lower():
+            return dimensions
+    near = get_close_matches(name, known, 1)
+    raise NotFound("embedding model", name, suggestions=[*near, DEFAULT_MODEL])

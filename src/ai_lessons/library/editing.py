@@ -13,7 +13,7 @@ from ai_lessons.learning.events import CONTRADICTED, OBSERVED, OUTCOMES, Event
 from ai_lessons.learning.fold import ABLATION, ASSESSMENT, NOTHING, curiosity, learned
 from ai_lessons.library import secret_scan, statements
 from ai_lessons.library.gate import checked, project_name
-from ai_lessons.library.relating import opposites, refuse_circle, refuse_wrong_kinds
+from ai_lessons.library.relating import namesakes, opposites, refuse_circle, refuse_wrong_kinds
 from ai_lessons.library.reports import Feedback
 from ai_lessons.repository.store import Applied, Change, blob_id
 
@@ -54,12 +54,13 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
     if entry.fields.get("from") == statements.USER:
         statements.remember(parts, statements.USER, entry)
     done = parts.written_one(entry, applied)
-    action = draft.do or draft.dont
-    if not (draft.when and action and draft.because):
-        return done
     parts.current()
-    pattern = Pattern(draft.when, action, draft.because, negative=draft.dont is not None)
-    return done._replace(notes=(*done.notes, *opposites(parts, done.id, pattern)))
+    notes = [*done.notes, *namesakes(parts, done.id, entry.title)]
+    action = draft.do or draft.dont
+    if draft.when and action and draft.because:
+        pattern = Pattern(draft.when, action, draft.because, negative=draft.dont is not None)
+        notes += opposites(parts, done.id, pattern)
+    return done._replace(notes=tuple(notes))
 
 
 def update(

@@ -82,11 +82,11 @@ class Indexing:
         """The model that the configuration names, and the length of its vectors. A pulled name stops no search."""
         if named == DEFAULT_MODEL:
             return PINNED.name, PINNED.dimensions
-        from ai_lessons.index.embedding import dimensions_of
-
         try:
+            from ai_lessons.index.embedding import dimensions_of
+
             return named, dimensions_of(named)
-        except UsageError as error:
+        except (NotFound, UsageError) as error:
             self._notes.append(f"{error.message}: {DEFAULT_MODEL} is used instead (search.model in the configuration)")
             return PINNED.name, PINNED.dimensions
 

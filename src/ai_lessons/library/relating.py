@@ -246,6 +246,16 @@ def opposites(parts: Reading, written: str, pattern: Pattern) -> list[str]:
     ]
 
 
+def namesakes(parts: Reading, written: str, title: str) -> list[str]:
+    """A suggestion for each active lesson of the same title."""
+    found = parts.catalog.select(Filter(kinds=frozenset({Kind.LESSON}), title=title))
+    return [
+        f"[{light.handle}] has the same title; to change that one: ai-lessons contribute update {light.handle}"
+        for light in found
+        if light.id != written
+    ]
+
+
 def opposed(lessons: Iterable[Light], pattern: Pattern) -> list[Light]:
     """Those lessons whose pattern says the opposite of this one for the same case, as far as their words tell."""
     found = []

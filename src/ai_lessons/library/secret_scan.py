@@ -110,8 +110,9 @@ def problem(path: str, secret: Secret) -> Problem:
     what = "an" if secret.sort[0] in "AEIO" else "a"
     return Problem(
         masked(path),
-        f"{'holds' if secret.line else 'has in its path'} what looks like {what} {secret.sort}: take it out, or say in"
-        f" the frontmatter why it may stay: `{KEY}: [{secret.fingerprint}: REASON]`",
+        f"{'holds' if secret.line else 'has in its path'} what looks like {what} {secret.sort}: take it out (a"
+        " placeholder will do), or a person says in the frontmatter why it may stay:"
+        f" `{KEY}: [{secret.fingerprint}: REASON]`",
         secret.line,
     )
 

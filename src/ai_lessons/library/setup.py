@@ -78,8 +78,8 @@ def config_get(library: Library, key: str | None = None) -> dict[str, object]:
 def config_set(library: Library, key: str, value: str) -> str | None:
     """Change one setting in `.ai-lessons/config.yaml`, keeping its comments; the commit, or None if it waits.
 
-    Raises UsageError: no such key, or not a value for it. Refused: an agent would change a policy, or it would count
-    for nothing here.
+    Raises UsageError: no such key, or not a value for it. NotFound: no such embedding model. Refused: an agent would
+    change a policy, or it would count for nothing here.
     """
     parts = library.primary
     _refuse_agents(parts.options, key)
@@ -91,6 +91,10 @@ def config_set(library: Library, key: str, value: str) -> str | None:
         )
     data = store.read(CONFIG_PATH) if store.exists(CONFIG_PATH) else b""
     new = config.set_value(decode(data, CONFIG_PATH), key, value).encode()
+    if key == "search.model" and value != config.DEFAULT_MODEL:
+        from ai_lessons.index.embedding import dimensions_of
+
+        dimensions_of(value)
     if key == "search.index" and value:
         from ai_lessons.library.indexing import agree
 

@@ -6,12 +6,12 @@ from contextlib import suppress
 from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.catalog_survey import join, units
 from ai_lessons.knowledge import checks, frontmatter, layout, markdown
 from ai_lessons.knowledge.checks import day_of
-from ai_lessons.knowledge.config import parse_config, unknown_keys
+from ai_lessons.knowledge.config import DEFAULT_MODEL, parse_config, unknown_keys
 from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.globs import matches, stated
@@ -88,12 +88,28 @@ def _look(parts: RepositorySession, wanted: Sequence[str]) -> Report:
         try:
             text = decode(store.read(layout.CONFIG_PATH), layout.CONFIG_PATH)
             problems += unknown_keys(text)
-            parse_config(text)
+            problems += _of_model(parse_config(text).model, text)
         except InvalidEntry as error:
             problems += error.problems
     shown = [problem for problem in problems if _concerns(problem.path, wanted)]
     shown.sort(key=lambda problem: (problem.path, problem.line, problem.message))
     return Report(tuple(shown), (), sum(_concerns(path, wanted) for path in files))
+
+
+def _of_model(name: str, text: str) -> list[Problem]:
+    """Whether there is no model that is called so; where only the pinned one is installed, nobody knows."""
+    if name == DEFAULT_MODEL:
+        return []
+    try:
+        from ai_lessons.index.embedding import dimensions_of
+
+        dimensions_of(name)
+    except NotFound as error:
+        line = next((n for n, row in enumerate(text.split("\n"), 1) if row.strip().startswith("model:")), 0)
+        return [Problem(layout.CONFIG_PATH, f"{error.message}: {error.hint}", line)]
+    except UsageError:
+        return []
+    return []
 
 
 def _concerns(path: str, wanted: Sequence[str]) -> bool:

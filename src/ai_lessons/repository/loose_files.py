@@ -1,4 +1,4 @@
-"""Files that nobody takes care of: entries in no commit, links that lead out, and what no kind claims."""
+"""Files that nobody takes care of: entries in no commit, links, and what no kind claims."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def loose(store: Store) -> list[str]:
     """
     links, unclaimed = _odd(os.path.realpath(store.root))
     told = {
-        "in no commit": _uncommitted(store) if store.autocommit else [], "a link out of the repository": links,
+        "in no commit": _uncommitted(store) if store.autocommit else [], "a link, which is not followed": links,
         "of no kind that is known": unclaimed,
     }  # fmt: skip
     return [f"{what}: {_named(paths)}" for what, paths in told.items() if paths]
@@ -41,7 +41,7 @@ def _uncommitted(store: Store) -> list[str]:
 
 
 def _odd(root: str) -> tuple[list[str], list[str]]:
-    """Links out of a folder, and files that are no entries."""
+    """Links out of a folder or in the place of an entry, and files that are no entries."""
     links: list[str] = []
     unclaimed: list[str] = []
     for folder, below, files in os.walk(root):
@@ -51,7 +51,8 @@ def _odd(root: str) -> tuple[list[str], list[str]]:
             path = os.path.relpath(full, root)
             if os.path.islink(full):
                 real = os.path.realpath(full)
-                links += [] if real == root or real.startswith(root + os.sep) else [path]
+                stays = real == root or real.startswith(root + os.sep)
+                links += [] if stays and layout.place(path) is None else [path]
             elif name not in below and not name.startswith(".") and layout.place(path) is None:
                 unclaimed += [] if folder == root and (name.endswith(".md") or "." not in name) else [path]
     return links, unclaimed

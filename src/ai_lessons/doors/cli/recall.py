@@ -210,6 +210,7 @@ def run_resource(call: Call, ref: str, cwd: str | None, timeout: float | None, a
 @options.type_option
 @options.project_option
 @click.option("--tag", metavar="T", help="Only entries with this tag.", shell_complete=options.offer("tag"))
+@click.option("--category", type=options.CATEGORY, help="Only lessons of this sort.")
 @click.option(
     "--status", type=click.Choice(STATUSES), default="active", show_default=True, help="Lessons that stand so."
 )
