@@ -31,7 +31,7 @@ def batch(knowledge: Path, run: Run, tmp_path: Path) -> str:
     (pending, *_) = run("admin", "pending-rules", "--json").json
     name = str(pending["batch"])
     assert f"All of them with one merge: ai-lessons admin approve-rule --batch {name}\n" in done.out
-    assert f"All of one import: ai-lessons admin approve-rule --batch {name}\n" in run("admin", "pending-rules").out
+    assert f"all of one import: ai-lessons admin approve-rule --batch {name}\n" in run("admin", "pending-rules").out
     return name
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.doors.terminal import View, cells, clean, clip, count, line, pad, size, squeeze, table
+from ai_lessons.doors.terminal import View, cells, clean, clip, columns, count, line, pad, size, squeeze, table
 
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -51,6 +51,15 @@ def test_honest_text_is_left_alone(text: str) -> None:
 @pytest.mark.parametrize(("text", "width"), [("abc", 3), ("日本", 4), ("e\u0301", 1), ("한글x", 5), ("", 0)])
 def test_wide_and_combining_characters_are_counted_in_cells(text: str, width: int) -> None:
     assert cells(text) == width
+
+
+def test_the_last_column_is_broken_below_itself() -> None:
+    rows = [("\x1b[32mok\x1b[0m", "model", "a folder of the cache, and a hash"), ("", "", "-> pull it")]
+    assert columns(rows, View(width=26)) == (
+        "\x1b[32mok\x1b[0m  model  a folder of the\n           cache, and a\n           hash\n           -> pull it"
+    )
+    assert columns(rows[:1], View()) == "\x1b[32mok\x1b[0m  model  a folder of the cache, and a hash"
+    assert columns((), View()) == ""
 
 
 @given(st.text(alphabet=st.sampled_from("ab 日本é\u0301…")), st.integers(1, 12))

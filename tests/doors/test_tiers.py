@@ -92,8 +92,8 @@ def test_tiers_says_what_applies_and_why(shop: Path, run: Run) -> None:
     ]  # fmt: skip
     assert rows[2]["url"] == "https://git.example/acme.git"
     text = run("admin", "tiers").out.splitlines()
-    assert text[0].startswith(f"project          writes    {shop}/.ai/reference  (the nearest .ai/reference upward)")
-    assert text[1].startswith("user             reads     ~/.ai/reference  (the default)")
+    assert text[0].startswith(f"project          writes  {shop}/.ai/reference  (the nearest .ai/reference upward)")
+    assert text[1].startswith("user             reads   ~/.ai/reference  (the default)")
 
 
 def test_an_enterprise_that_is_not_here_is_a_note_and_tiers_says_how_to_get_it(

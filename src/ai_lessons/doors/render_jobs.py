@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors import render
-from ai_lessons.doors.terminal import clean, count, line, size, table
+from ai_lessons.doors.terminal import clean, columns, count, line, size, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -120,14 +120,12 @@ def report(value: reports.Report, _view: View) -> str:
 
 def checks(values: Sequence[reports.Check], view: View) -> str:
     """One line a check, and below what is not well what to do about it."""
-    lines = []
-    wide = max((len(one.name) for one in values), default=0)
+    rows = []
     for one in values:
-        state = view.paint(line(one.state).ljust(7), STYLES.get(one.state, "warn"))
-        lines.append(f"{state}  {line(one.name).ljust(wide)}  {line(one.detail)}".rstrip())
-        if one.remedy and one.state != "ok":
-            lines.append(f"{'':7}  {'':{wide}}  -> {line(one.remedy)}")
-    return "\n".join(lines)
+        state = view.paint(line(one.state), STYLES.get(one.state, "warn"))
+        rows.append((state, line(one.name), line(one.detail)))
+        rows += [("", "", f"-> {line(one.remedy)}")] if one.remedy and one.state != "ok" else []
+    return columns(rows, view)
 
 
 def stats(value: reports.Stats, view: View) -> str:
@@ -195,10 +193,9 @@ def _value(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else line("" if value is None else str(value))
 
 
-def pairs(values: Mapping[str, str], _view: View) -> str:
+def pairs(values: Mapping[str, str], view: View) -> str:
     """`name  value` in two aligned columns."""
-    wide = max(map(len, values), default=0)
-    return "\n".join(f"{line(name).ljust(wide)}  {line(text)}".rstrip() for name, text in values.items())
+    return columns([(line(name), line(text)) for name, text in values.items()], view)
 
 
 def saved(value: tuple[Sequence[str], Sequence[str]], _view: View) -> str:
@@ -260,11 +257,9 @@ def _shared(value: IndexStatus, model: str) -> dict[str, str]:
 
 def tiers(found: Sequence[TierState], view: View) -> str:
     """A line for each tier, and one below it where something is to be done."""
-    width = max(len(one.name) for one in found)
     rows = []
     for one in found:
         place = line(one.path).replace(view.home, "~", 1) if view.home else line(one.path)
-        rows.append(f"{line(one.name):<{width}}  {one.state:<8}  {place}  ({line(one.why)})".replace("    (", "  ("))
-        if one.hint:
-            rows.append(f"{'':<{width}}  → {line(one.hint)}")
-    return "\n".join(rows)
+        rows.append((line(one.name), one.state, f"{place}  ({line(one.why)})".lstrip()))
+        rows += [("", "", f"→ {line(one.hint)}")] if one.hint else []
+    return columns(rows, view)

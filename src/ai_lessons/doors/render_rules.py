@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors import render, render_jobs
-from ai_lessons.doors.terminal import clean, count, line, table
+from ai_lessons.doors.terminal import block, clean, count, line, table
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT
 from ai_lessons.knowledge.evaluation import told
 from ai_lessons.library.answers import Answer, Hit
@@ -62,7 +62,7 @@ def pending(values: Sequence[Pending], view: View) -> str:
     header = ("ID", "WHAT", "SUGGESTED BY", "ON", "LINES", "WHERE", "TITLE")
     rows = [
         (
-            one.handle, one.change, one.suggested_by, view.when(one.suggested_at[:10]), f"+{one.added} -{one.removed}",
+            one.handle, one.change, one.suggested_by, view.day(one.suggested_at), f"+{one.added} -{one.removed}",
             "remote" if one.remote else "local", one.title,
         )
         for one in shown
@@ -74,7 +74,7 @@ def pending(values: Sequence[Pending], view: View) -> str:
         doubts.append(f"… and {len(rest)} more of import {line(name)}, {doubtful} with something to look at")
     batches = [f"{BATCH} {line(name)}" for name in numbers if name]
     decide = f"Decide: {REVIEW}" + (f"; all of one import: {', '.join(batches)}" if batches else "")
-    return "\n".join([*table(header, rows, view, flexible=(5, 4, 2, 6)), *doubts, *left_out(values), decide])
+    return "\n".join([*table(header, rows, view, flexible=(5, 4, 2, 3, 6)), *doubts, *left_out(values), decide])
 
 
 def left_out(values: Sequence[Pending]) -> list[str]:
@@ -105,9 +105,9 @@ def proposal(one: Pending, view: View) -> str:
         _for_whom(one),
         *(f"{view.paint('warning:', 'warn')} {text}" for text in _doubts(one)),
     ]
-    blocks = ["\n".join([_headline(one, view), *(f"  {fact}" for fact in facts if fact)])]
+    blocks = [block(_headline(one, view), facts)]
     if one.evidence:
-        blocks.append("\n".join(["Evidence:", *(f"  {_headline(entry, view)}" for entry in one.evidence)]))
+        blocks.append(block("Evidence:", (_headline(entry, view) for entry in one.evidence)))
     if one.report.strip():
         blocks += [f"Report of the proposer:\n{_indented(clean(one.report).strip())}", "What is proposed:"]
     whole = one.change == "new" and one.kind != "script"  # a script is two files, and its code is what matters
@@ -173,11 +173,11 @@ def audit(value: Audit, view: View) -> str:
     rows = [
         (
             one.handle, "yes" if one.in_force else "no", f"{one.evidence} {one.how}".rstrip(),
-            one.approved_by, view.when(one.approved_at[:10]), one.commit[:10], one.title,
+            one.approved_by, view.day(one.approved_at), one.commit[:10], one.title,
         )
         for one in value.rows
     ]  # fmt: skip
-    lines = table(header, rows, view, flexible=(5, 3, 6)) if rows else ["No rules."]
+    lines = table(header, rows, view, flexible=(5, 2, 3, 4, 6)) if rows else ["No rules."]
     wrong = [f"{line(one.handle)} {line(one.problem)}" for one in value.rows if one.problem]
     wrong += map(line, value.alarms)
     lines += [f"{view.paint('violation:', 'bad')} {text}" for text in wrong]
@@ -185,19 +185,19 @@ def audit(value: Audit, view: View) -> str:
     others = [
         (
             one.handle or one.id[-6:], one.how, one.approved_by or "not told by the forge", one.suggested_by,
-            view.when(one.approved_at[:10]), one.commit[:10], one.title,
+            view.day(one.approved_at), one.commit[:10], one.title,
         )
         for one in value.taken
     ]  # fmt: skip
     if others:
-        lines += ["", "Other proposals that were taken:", *table(header, others, view, flexible=(5, 3, 2, 6)), ""]
+        lines += ["", "Other proposals that were taken:", *table(header, others, view, flexible=(5, 3, 2, 4, 6)), ""]
     kept = "kept" if value.ok else "violated"
     return "\n".join([*lines, f"{count(len(rows), 'rule')}, {count(len(wrong), 'problem')}: the policy is {kept}"])
 
 
 def why(value: Why, view: View) -> str:
     """Where an entry comes from, one reason a line."""
-    return "\n".join([_headline(value.entry, view), *(f"  {line(text)}" for text in value.lines)])
+    return block(_headline(value.entry, view), map(line, value.lines))
 
 
 def context(value: Context, view: View, more: render.More = lambda _hit: ()) -> str:

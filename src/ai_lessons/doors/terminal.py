@@ -54,6 +54,10 @@ class View(NamedTuple):
             return text
         return re.sub(rf"(?i)\b(?:{'|'.join(words)})", lambda found: self.paint(found[0], "match"), text)
 
+    def day(self, stamp: str) -> str:
+        """The day of a date, for a column; on a terminal with how long ago that is."""
+        return self.when(stamp) if self.now else line(stamp[:10])
+
     def when(self, stamp: str) -> str:
         """A date as a file or git has it; on a terminal the day, and how long ago that is."""
         try:
@@ -115,7 +119,8 @@ def line(text: str) -> str:
 
 
 def cells(text: str) -> int:
-    """How many cells of a terminal the text takes: East Asian wide characters two, combining marks none."""
+    """How many cells of a terminal the text takes: East Asian wide characters two, combining marks and styles none."""
+    text = _STYLE.sub("", text) if "\x1b" in text else text
     if text.isascii():
         return len(text)
     return sum(_cell(character) for character in text)
@@ -129,14 +134,13 @@ def _cell(character: str) -> int:
 
 def _broken(row: str, width: int) -> list[str]:
     """One line as several of at most `width` cells; those after the first hang below the text of the first."""
-    bare = _STYLE.sub("", row)
-    if cells(bare) <= width:
+    if cells(row) <= width:
         return [row]
-    lead = _LEAD.match(bare)
+    lead = _LEAD.match(_STYLE.sub("", row))
     hanging = min(len(lead[0]) + 2 * lead[0].isspace(), width // 3) if lead else 0
     rows, used = [""], 0
     for piece in _PIECE.findall(row):
-        wide = cells(_STYLE.sub("", piece))
+        wide = cells(piece)
         if used + wide > width and used > hanging and not piece.isspace():
             rows[-1] = rows[-1].rstrip()
             rows.append(" " * hanging)
@@ -202,6 +206,21 @@ def table(
     handles = [first[0], *(view.paint(cell, "handle") for cell in first[1:])]
     top, *lines = map("  ".join, zip(handles, *others, strict=True))
     return [view.paint(top, "heading"), *lines]
+
+
+def columns(rows: Sequence[Sequence[str]], view: View) -> str:
+    """Aligned lines without a header; what is long in the last column is broken at words below itself."""
+    if not rows:
+        return ""
+    widths = [max(map(cells, column)) for column in zip(*rows, strict=True)][:-1]
+    indent = sum(widths) + 2 * len(widths)
+    lines = []
+    for *before, last in rows:
+        start = "".join(pad(cell, wide) + "  " for cell, wide in zip(before, widths, strict=True))
+        room = None if view.width is None else max(view.width - indent, NARROWEST)
+        broken = _broken(last, room) if room else [last]
+        lines.append((start + f"\n{' ' * indent}".join(broken)).rstrip())
+    return "\n".join(lines)
 
 
 def _harmless(column: Sequence[str]) -> list[str]:

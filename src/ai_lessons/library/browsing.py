@@ -14,10 +14,11 @@ from ai_lessons.knowledge.texts import may_have_headings, texts_of
 from ai_lessons.knowledge.versions import newest_first
 from ai_lessons.library.answers import Listing, Related, Shown
 from ai_lessons.library.relating import related_of, superseded
+from ai_lessons.library.versions_asked import not_here
 from ai_lessons.repository.store import blob_id
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.passages import TextSection as Cut
@@ -100,21 +101,6 @@ def list_entries(
     asked = {"project": (project or "",), "tag": (tag or "",), "version": versions}
     unknown = [] if entries else not_here(catalog, asked)
     return Listing(entries, total, (*opened.reading.notes(), *unknown))
-
-
-def not_here(catalog: Reader, asked: Mapping[str, Iterable[str]]) -> list[str]:
-    """A line for each project, tag or version that no entry has: what may have been meant, or what lists them."""
-    from difflib import get_close_matches
-
-    counted = {"project": catalog.projects, "tag": catalog.tags, "version": catalog.versions}
-    told = []
-    for what, name in ((what, name) for what, names in asked.items() for name in names if name):
-        known = [tally.name for tally in counted[what]()]
-        near = get_close_matches(name, known, 3, 0.5)
-        if name not in known:
-            other = f"did you mean {' or '.join(near)}?" if near else f"see ai-lessons recall {what}s"
-            told.append(f"no {what} {name!r} here: {other}")
-    return told
 
 
 def tags(opened: Library) -> tuple[Tally, ...]:

@@ -15,12 +15,11 @@ from ai_lessons.knowledge.origins import ScopePlace, place_of
 from ai_lessons.knowledge.queries import Asked, gist, one_project, parse
 from ai_lessons.knowledge.versions import newest_first
 from ai_lessons.library.answers import Answer, Hit, Query
-from ai_lessons.library.browsing import not_here
 from ai_lessons.library.provenance import approvals_of
 from ai_lessons.library.relating import see_also, settled, warnings, with_room
 from ai_lessons.library.surfacing import ALL_RULES, belongs, rules_for
 from ai_lessons.library.surfacing import DEPTH as RULES_DEPTH
-from ai_lessons.library.versions_asked import Versions, asked_versions, what_there_is
+from ai_lessons.library.versions_asked import Versions, asked_versions, not_here, what_there_is
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.manifests import Use
     from ai_lessons.library.answers import Query
+    from ai_lessons.library.multi_repository import Reader
     from ai_lessons.library.opened import Reading
 
     Stored = Mapping[str, frozenset[str]]
@@ -104,6 +105,21 @@ def what_there_is(query: Query, stored: Stored, projects: Sequence[str]) -> str:
         return f"nothing of {project} states a version" if project else "nothing that is stored states a version"
     said = "; ".join(having[:NAMED_IN_NOTE])
     return f"nothing is stored at version {', '.join(query.versions)}: there are {said}"
+
+
+def not_here(catalog: Reader, asked: Mapping[str, Iterable[str]]) -> list[str]:
+    """A line for each project, tag or version that no entry has: what may have been meant, or what lists them."""
+    from difflib import get_close_matches
+
+    counted = {"project": catalog.projects, "tag": catalog.tags, "version": catalog.versions}
+    told = []
+    for what, name in ((what, name) for what, names in asked.items() for name in names if name):
+        known = [tally.name for tally in counted[what]()]
+        near = get_close_matches(name, known, 3, 0.5)
+        if name not in known:
+            other = f"did you mean {' or '.join(near)}?" if near else f"see ai-lessons recall {what}s"
+            told.append(f"no {what} {name!r} here: {other}")
+    return told
 
 
 def _having(versions: Iterable[str]) -> str:
