@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors.terminal import View, block, clean, count, line, table
-from ai_lessons.knowledge.entries import KINDS, Kind
+from ai_lessons.knowledge.entries import KINDS, UNVERSIONED, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -65,7 +65,7 @@ def _hit(hit: Hit, query: str, view: View, more: More) -> str:
     text = line(str(told.get("rationale") or "") if rule else entry.snippet)
     if not view.verbose:
         facts = [str(told.get(key)) for key in ("confidence", "source") if lesson and told.get(key)]
-        facts += [", ".join(entry.versions) or "unversioned"] if entry.kind.is_resource else []
+        facts += [_versions(entry)[1]] if entry.kind.is_resource else []
         facts += [f"{name} {value}" for name, value in _place(hit) if value]
         said = " | ".join(filter(None, [line(", ".join(facts)), f'"{text}"' if text else ""]))
         return block(title, [view.mark(view.clip(said, 4), query), *more(hit), _factors(hit)])
@@ -96,7 +96,8 @@ def _label(entry: Light, view: View) -> str:
 
 
 def _versions(entry: Light) -> tuple[str, str]:
-    return "versions", ", ".join(entry.versions) or "unversioned"
+    """Of a doc or script also that it states none; other kinds have no versions."""
+    return "versions", ", ".join(entry.versions) or UNVERSIONED * entry.kind.is_resource
 
 
 def _place(hit: Hit) -> tuple[tuple[str, str], ...]:
@@ -161,7 +162,7 @@ def _about(value: Shown, view: View) -> Iterator[str]:
     entry, details, approval = value.entry, value.entry.details, value.approval
     yield _joined(("kind", entry.kind), ("project", entry.project), ("tier", entry.tier))
     yield _joined(*((key, details.get(key)) for key in ("confidence", "source", "status")))
-    yield _joined(("versions", ", ".join(entry.versions) or "unversioned" * entry.kind.is_resource))
+    yield _joined(_versions(entry))
     yield _joined(("tags", ", ".join(entry.tags)))
     for key, one in value.frontmatter.items():
         if key not in SAID_ELSEWHERE and (view.verbose or key not in HASHES):
@@ -206,7 +207,7 @@ def listing(value: answers.Listing, view: View) -> str:
         return "No entries."
     header = ("ID", "KIND", "PROJECT", "VERSIONS", "TITLE", "TAGS")
     found = value.entries
-    rows = [(e.handle, e.kind.value, e.project, ", ".join(e.versions), e.title, ", ".join(e.tags)) for e in found]
+    rows = [(e.handle, e.kind.value, e.project, _versions(e)[1], e.title, ", ".join(e.tags)) for e in found]
     lines = table(header, rows, view, flexible=(5, 3, 2, 4))
     hidden = value.total - len(found)
     return "\n".join([*lines, f"… and {hidden:,} more (--limit 0 shows all)"] if hidden > 0 else lines)
