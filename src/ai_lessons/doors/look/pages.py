@@ -179,9 +179,10 @@ def search(opened: Library, asked: Asked) -> Page:
             opened, kinds=kinds, project=query.project, tag=tag or None, versions=query.versions, limit=SHOWN,
             status=None if query.every else "active",
         )  # fmt: skip
-    projects = library.browsing.projects(opened)
-    values |= {"projects": projects, "versions": library.browsing.versions(opened), "title": "Search"}
-    values["tags"] = library.browsing.tags(opened)[:200]
+    if not asked.get("part"):  # who types sees the results alone
+        catalog = opened.reading.current() if text else opened.reading.catalog
+        offered = {"projects": catalog.projects(), "versions": catalog.versions(), "tags": catalog.tags()[:200]}
+        values |= {"title": "Search", **offered}
     return Page("search.html", values)
 
 

@@ -114,11 +114,11 @@ class Site:
 
     def _page(self, job: pages.Job) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
-            asked = {**request.query_params, **request.path_params}
+            part = request.headers.get("HX-Request") == "true"
+            asked = {**request.query_params, **request.path_params, "part": "yes" if part else ""}
             found = await run_in_threadpool(self._pool.read, lambda opened: job(opened, asked))
             if not isinstance(found, pages.Page):
                 return JSONResponse(found, headers={"Cache-Control": "no-store"})
-            part = request.headers.get("HX-Request") == "true"
             html = await run_in_threadpool(self._drawn, found, part=part)
             return HTMLResponse(html, headers={"Cache-Control": "no-store", "Vary": "HX-Request"})
 
