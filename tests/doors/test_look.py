@@ -107,6 +107,7 @@ def test_what_is_not_there_is_said_with_the_way_on(look: Served) -> None:
     status, html, _ = look.ask("/entry/L-AAAAAA")
     assert (status, "L-AAAAAA" in html) == (404, True)
     assert look.ask("/nothing")[0] == 404
+    assert "Nothing has gone stale" in look.ask("/health?all=yes")[1]
 
 
 def test_a_hostile_entry_stays_text(look: Served) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
+from ai_lessons import library, settings
+from ai_lessons.doors.mcp.session_pool import SessionPool
+from ai_lessons.library.answers import Query
 from doors.world import DOC, LESSON, SCRIPT
 
 if TYPE_CHECKING:
@@ -170,3 +175,20 @@ def test_a_link_to_an_id_that_is_gone_is_drawn_and_named_by_validate(knowledge: 
     done = run("admin", "validate")
     assert done.code == 4
     assert f"put-replaces-8F3K2A.md:0: related_to leads to {DOC}, and no entry has that id" in done.out + done.err
+
+
+def test_who_types_is_answered_from_what_the_files_held_a_moment_ago(
+    knowledge: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library.searching, "TYPED", 1e9)
+    pool = SessionPool(partial(settings.load, os.environ))
+
+    def found(*, typing: bool) -> list[str]:
+        query = Query("sandbox", typing=typing)
+        return sorted(hit.entry.title for hit in pool.read(lambda opened: library.searching.search(opened, query)).hits)
+
+    before = found(typing=True)
+    (knowledge / "jira-api/more.md").write_text("# More on the sandbox\n\nIt is reset.\n")
+    assert found(typing=True) == before
+    assert found(typing=False) == sorted([*before, "More on the sandbox"]) == found(typing=True)
+    pool.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import UsageError
@@ -36,6 +37,7 @@ FAR, FEW = 0.15, 50
 """Share of the best result's score below which results are left out, where more than so many are found."""
 
 
+TYPED = 5.0  # Seconds in which who types is answered without another look at the files
 DEPTH = 100  # Passages asked of each half, more only for more results; measured in the recipe that `ranking` follows
 
 NOTHING_DONE, NOTHING_FOUND = rows.IndexRefresh(), rows.Candidates()
@@ -47,13 +49,13 @@ def search(library: Library, query: Query) -> Answer:
     With no embedding model, or while vectors are still missing, full text answers and `notes` says so.
     """
     parts = library.reading
-    parts.current()
+    if not query.typing or any(monotonic() - one.looked > TYPED for one in parts.every):
+        parts.current()
     answer = find(parts, query)
     asked = understood(query)[0]
     # what to contribute is what is not there, not what was not asked for
-    known = (
-        find(parts, asked._replace(kinds=frozenset(), plain=True)).known if asked.kinds and asked.text else answer.known
-    )
+    more = asked.kinds and asked.text and not query.typing
+    known = find(parts, asked._replace(kinds=frozenset(), plain=True)).known if more else answer.known
     if any(hit.entry.details.get("path") for hit in answer.hits):
         from ai_lessons.library.health import told_of_scripts
 

@@ -6,6 +6,7 @@ import os
 import re
 from contextlib import suppress
 from functools import cached_property
+from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -75,6 +76,7 @@ class RepositorySession:
         self.skipped: list[str] = []  # Folders and names that the last walk could not read, with the reason
         self._config: tuple[bytes, RepositoryConfig] | None = None
         self._place: tuple[tuple[int, ...] | None, ...] = ()
+        self.looked = float("-inf")  # when `current` last looked, on a clock that only goes forward
         self.rules = RulesInForce(self.store, options)
         self.guard: Callable[[Sequence[Change]], None] = lambda _changes: None
         stated = b""
@@ -105,7 +107,7 @@ class RepositorySession:
         self._refreshed = self.catalog.refresh(self._scan, self.store.read, read, self.options.progress)
         self.rules.bring(self.catalog)
         statements.attest(self)
-        self._place = self._where()
+        self._place, self.looked = self._where(), monotonic()
         return self.catalog
 
     @property

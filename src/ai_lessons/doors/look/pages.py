@@ -167,6 +167,7 @@ def search(opened: Library, asked: Asked) -> Page:
     query = Query(
         text, kinds, (version,) if version else (), project or None, (tag,) if tag else (), limit=SHOWN,
         explain=True, approvals=True, every=asked.get("every") == "on",
+        typing=bool(asked.get("part")),
     )  # fmt: skip
     chosen = {"q": text, "kind": kind, "project": project, "tag": tag, "version": version, "every": query.every}
     values: dict[str, Any] = {"chosen": chosen, "answer": None, "listing": None}
@@ -275,12 +276,15 @@ def today(opened: Library, _asked: Asked) -> Page:
     return _table("Today", parts, "What hooks told agents in the last seven days, and what came of it.")
 
 
-def health(opened: Library, _asked: Asked) -> Page:
+def health(opened: Library, asked: Asked) -> Page:
     """What is well and what is not, each with what to do."""
     report = library.validating.validate(opened)
     checks = [(one.state, one.name, one.detail, one.remedy) for one in library.health.doctor(opened)]
     checks.sort(key=lambda row: row[0] == "ok")
-    stale = [(one.entry, one.detail) for one in library.validating.review(opened)]
+    every = Link("Compare every entry with its sources and with each other", "/health?all=yes")  # takes seconds
+    stale = (
+        [(one.entry, one.detail) for one in library.validating.review(opened)] if asked.get("all") else [(every, "")]
+    )
     kept = library.syncing.recover(opened, only_list=True).kept
     try:
         torn = library.syncing.conflicts(opened).entries
