@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
+from a_server import Reply, serving
 from doors.look_world import HOSTILE, LESSON, Served, serve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playwright.sync_api import Browser, BrowserContext, Page
+
+    from doors.world import Run
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 QUIET = (
@@ -132,6 +135,24 @@ def test_a_node_of_the_graph_leads_to_its_entry(page: Page, look: Served) -> Non
     where = page.evaluate("id => document.querySelector('#graph').drawn.getElementById(id).renderedPosition()", LESSON)
     page.locator("#graph").click(position={"x": where["x"], "y": where["y"]})
     page.wait_for_url(f"**/entry/{LESSON}")
+
+
+def test_the_search_of_a_site_of_files_leads_to_an_entry(
+    context: BrowserContext, look: Served, run: Run, tmp_path: Path
+) -> None:
+    assert run("--repo", look.repo, "admin", "export", tmp_path / "site", "--to", "site").code == 0
+    kinds = {".css": "text/css", ".js": "text/javascript", ".json": "application/json"}
+    with serving() as site:
+        for file in (tmp_path / "site").rglob("*.*"):
+            kind = kinds.get(file.suffix, "text/html; charset=utf-8")
+            site.replies[f"/{file.relative_to(tmp_path / 'site').as_posix()}"] = Reply(file.read_bytes(), kind)
+        page = context.new_page()
+        page.goto(f"{site.url}/index.html")
+        page.wait_for_load_state("networkidle")
+        page.fill("#q", "statuses sandbox")
+        page.click("#results a")
+        assert "PUT /workflows replaces" in page.inner_text("h1")
+        assert page.evaluate("getComputedStyle(document.querySelector('.kind')).fontWeight") == "600"
 
 
 def test_a_stale_token_and_a_foreign_page_get_nothing(browser: Browser, look: Served, page: Page) -> None:

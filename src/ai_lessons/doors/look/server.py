@@ -165,9 +165,12 @@ async def _sent(request: Request) -> Mapping[str, str]:
 
 
 def serve(load: Callable[[], Settings], port: int, *, browser: bool) -> None:
-    """Serve until Ctrl-C, with the address as the first line; AiLessonsError: nothing can listen there."""
+    """Serve until Ctrl-C, with the address as the first line; AiLessonsError: nothing can listen there, or be looked at."""
     token, pool = secrets.token_urlsafe(32), SessionPool(load)
     where = pool.settings
+    # what is slow the first time is done before anybody waits, and what cannot be looked at is said on the terminal
+    first = pool.read(lambda opened: pages.search(opened, {}))
+    pages.render(first.template, **first.values)
     with listening(ListenAddress(HOST, port)) as sock:
         bound = sock.getsockname()[1]
         address = f"http://{HOST}:{bound}/?token={token}"

@@ -69,8 +69,9 @@ async function searchFiles(field) {
   field.addEventListener("input", () => {
     const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
     if (!words.length) { list.replaceChildren(...all); return; }
-    const score = (one) => words.reduce((sum, word) => sum + 3 * one.title.toLowerCase().includes(word) + one.text.includes(word), 0);
-    const found = entries.map((one) => [score(one), one]).filter(([points]) => points >= words.length);
+    const named = (one) => words.filter((word) => one.title.toLowerCase().includes(word)).length;
+    const holds = (one) => words.every((word) => (one.title.toLowerCase() + one.text).includes(word));
+    const found = entries.filter(holds).map((one) => [named(one), one]);
     found.sort(([a], [b]) => b - a);
     list.replaceChildren(...found.slice(0, 50).map(([, one]) => {
       const item = document.createElement("li"), link = document.createElement("a");
