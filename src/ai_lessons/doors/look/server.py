@@ -165,7 +165,7 @@ async def _sent(request: Request) -> Mapping[str, str]:
 
 
 def serve(load: Callable[[], Settings], port: int, *, browser: bool) -> None:
-    """Serve until Ctrl-C, with the address as the first line; AiLessonsError: nothing can listen there, or be looked at."""
+    """Serve until Ctrl-C, with the address as the first line; AiLessonsError: nothing can listen, or be looked at."""
     token, pool = secrets.token_urlsafe(32), SessionPool(load)
     where = pool.settings
     # what is slow the first time is done before anybody waits, and what cannot be looked at is said on the terminal
