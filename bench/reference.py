@@ -85,7 +85,8 @@ def section(path: tuple[str, ...], command: click.Command, shared: Collection[st
     said = cleandoc(command.help or "") + (f" Takes `{takes}`." if takes else "")
     parts = [f"### {' '.join((*program, *path))}", said, "".join(own).rstrip()]
     parts.append(f"Also `{' '.join(also)}`." if also else "")
-    if isinstance(command, Command) and command.examples:
+    words = " ".join(program or ("ai-lessons",)), *path
+    if isinstance(command, Command) and command.examples and command.examples[0] != " ".join(words):
         parts.append(f"```sh\n{command.examples[0]}\n```")
     return "\n\n".join(filter(None, parts)) + "\n"
 
