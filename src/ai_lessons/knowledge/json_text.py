@@ -16,13 +16,13 @@ _INDENT = re.compile(r"\n([ \t]+)\"")
 _DECODER = json.JSONDecoder()
 
 
-class Part(NamedTuple):
+class JsonValue(NamedTuple):
     """A value from `start` to `end` of the text, and its parts by key or place; `since` ends what stands before it."""
 
     since: int
     start: int
     end: int
-    parts: Mapping[str | int, Part]
+    parts: Mapping[str | int, JsonValue]
 
 
 def with_added(text: str, more: Mapping[str, Any]) -> str:
@@ -40,7 +40,7 @@ def with_added(text: str, more: Mapping[str, Any]) -> str:
     return text
 
 
-def _insertions(text: str, part: Part, more: Any, style: tuple[str, str], depth: int) -> Iterator[tuple[int, str]]:
+def _insertions(text: str, part: JsonValue, more: Any, style: tuple[str, str], depth: int) -> Iterator[tuple[int, str]]:
     """What to put where; of one place all at once."""
     if text[part.start] != ("{" if isinstance(more, dict) else "["):
         raise ValueError(f"{text[part.start : part.end]:.40} stands in the way")
@@ -73,7 +73,7 @@ def without(text: str, ours: Ours) -> str:
     return text
 
 
-def _cuts(text: str, part: Part, value: Any, ours: Ours, path: tuple[str | int, ...]) -> Iterator[tuple[int, int]]:
+def _cuts(text: str, part: JsonValue, value: Any, ours: Ours, path: tuple[str | int, ...]) -> Iterator[tuple[int, int]]:
     """Spans to cut, in the order of the text; the whole value where nothing is left in it."""
     cuts: list[tuple[int, int]] = []
     end, stays = part.start + 1, False
@@ -98,11 +98,11 @@ def _skip(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _read(text: str, at: int, since: int = 0) -> Part:
+def _read(text: str, at: int, since: int = 0) -> JsonValue:
     """The value at this place. Raises ValueError."""
     if text[at : at + 1] not in {"{", "["}:
-        return Part(since, at, _DECODER.raw_decode(text, at)[1], {})
-    parts: dict[str | int, Part] = {}
+        return JsonValue(since, at, _DECODER.raw_decode(text, at)[1], {})
+    parts: dict[str | int, JsonValue] = {}
     end = at + 1
     while text[here := _skip(text, end)] not in "}]":
         here = _skip(text, here + 1) if text[here] == "," else here
@@ -114,4 +114,4 @@ def _read(text: str, at: int, since: int = 0) -> Part:
             raise ValueError(f"{key!r} is stated twice")
         parts[key] = _read(text, here, end)
         end = parts[key].end
-    return Part(since, at, here + 1, parts)
+    return JsonValue(since, at, here + 1, parts)
