@@ -75,7 +75,7 @@ def test_what_waits_is_listed_and_counted(run: Run, knowledge: Path, request: py
 def test_an_approved_rule_is_served_with_its_approval(run: Run, knowledge: Path, in_force: str) -> None:
     assert run("admin", "pending-rules").out == "No proposal waits for review.\n"
     shown = run("recall", "show", in_force)
-    for stated in ("In force since", "approved by: Test Person", "suggested by: Bo <bo", "evidence: 2 (merge)"):
+    for stated in ("In force since", "approved by Test Person", "suggested by: Bo <bo", "evidence: 2 (merge)"):
         assert stated in shown.out
     approval = run("recall", "show", in_force, "--json").json["approval"]
     assert approval.keys() >= {
@@ -223,7 +223,7 @@ def test_an_audit_tells_a_rule_that_nobody_approved_by_its_exit_code(
 def test_rules_in_force_come_first_in_a_search_and_before_work(run: Run, knowledge: Path, in_force: str) -> None:
     found = run("recall", "search", "put a workflow", "--context-tags", "jira-api")
     assert found.out.startswith(f"Rules (follow these):\n  [{in_force}] GET a workflow before you PUT it\n")
-    assert 'rationale: "PUT replaces the whole resource"' in found.out
+    assert '"PUT replaces the whole resource"' in found.out
     before = run("recall", "context", "--path", "app/workflows/put.py")
     assert before.out.startswith(f"Rules (follow these):\n  [{in_force}] GET")
     assert run("recall", "context", "--path", "README.txt").out == "Nothing is known for this yet.\n"
