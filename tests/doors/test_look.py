@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons import settings
-from ai_lessons.doors.look import changes, pages
+from ai_lessons.doors.look import pages, server
 from ai_lessons.doors.mcp.session_pool import SessionPool
 from ai_lessons.library import agent_hooks
 from ai_lessons.library.answers import silent
@@ -173,7 +173,7 @@ def test_the_rules_of_an_import_are_approved_together_as_they_were_shown(
     shown = pool.read(lambda opened: pages.review(opened, {})).values
     html = pages.render("review.html", **shown)
     given = dict(re.findall(r'name="(\w+)" value="([^"]*)"', html.partition('class="batch"')[2]))
-    done = pool.write(lambda opened: changes.approve_batch(opened, given), agent="", progress=silent)
+    done = pool.write(lambda opened: server.approve_batch(opened, given), agent="", progress=silent)
     assert sorted(said[-3:] for said in done.said if said.startswith("Approved")) == ["One", "Two"]
     assert pool.read(lambda opened: pages.review(opened, {})).values["waiting"] == ()
     pool.close()

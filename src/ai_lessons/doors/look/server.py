@@ -7,8 +7,8 @@ import os
 import secrets
 import webbrowser
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from urllib.parse import parse_qsl, quote
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -18,17 +18,20 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from uvicorn import Server
 
+from ai_lessons import library
 from ai_lessons.doors.listening import ListenAddress, listening, served
-from ai_lessons.doors.look import changes, pages
+from ai_lessons.doors.look import pages
 from ai_lessons.doors.mcp.session_pool import SessionPool
 from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, UsageError
 from ai_lessons.library.answers import silent
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.reports import Decided
     from ai_lessons.settings import Settings
 
 BODY_BYTES = 1_000_000  # of what a form sends: the text of an entry is a few kilobytes
@@ -45,6 +48,60 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 STATUSES = {NotFound: 404, Refused: 403, UsageError: 400, Conflict: 409}
+
+
+# --- what is changed: proposals are approved, edited and turned down as on the command line; agents are refused ---
+
+
+class Done(NamedTuple):
+    """What is said of it, and the page to go to."""
+
+    said: tuple[str, ...]
+    next: str = "/review"
+
+
+Form: TypeAlias = "Callable[[Library, Mapping[str, str]], Done]"
+
+
+def approve(opened: Library, given: Mapping[str, str]) -> Done:
+    """Approve the proposal as it was shown."""
+    done = library.review.approve_rule(opened, given.get("ref", ""), expect=given.get("commit", ""))
+    return Done(_decided("Approved", [done]))
+
+
+def approve_batch(opened: Library, given: Mapping[str, str]) -> Done:
+    """Approve all proposals of an import, with one merge, if they are those that were shown."""
+    batch = given.get("batch", "")
+    shown = given.get("shown", "").split()  # a commit, its branch, and so on
+    chosen = dict(zip(shown[1::2], shown[::2], strict=False))
+    done = library.review.approve_rules(opened, chosen, f"of batch {batch}")
+    return Done(_decided("Approved", done))
+
+
+def reject(opened: Library, given: Mapping[str, str]) -> Done:
+    """Turn the proposal down as it was shown, with a reason."""
+    reason, commit = given.get("reason", ""), given.get("commit", "")
+    done = library.review.reject_rule(opened, given.get("ref", ""), reason=reason, expect=commit)
+    return Done(_decided("Rejected", [done]))
+
+
+def edit(opened: Library, given: Mapping[str, str]) -> Done:
+    """Another text of the proposal, as one more commit; it waits as before."""
+    text = given.get("text", "").replace("\r\n", "\n")  # as browsers end lines
+    done = library.review.edit_proposal(opened, given.get("ref", ""), lambda _old, _suffix: text)
+    if done is None:
+        return Done(("Nothing was changed.",))
+    return Done((f"Edited {done.handle}: {done.title}", *done.warnings), f"/review?ref={quote(done.branch)}")
+
+
+def _decided(word: str, done: Iterable[Decided]) -> tuple[str, ...]:
+    return tuple(said for one in done for said in (f"{word} {one.handle}: {one.title}", *one.notes))
+
+
+FORMS: Mapping[str, Form] = {"approve": approve, "approve-batch": approve_batch, "reject": reject, "edit": edit}
+
+
+# --- who may ask, and what is answered ---
 
 
 class Guard:
@@ -106,7 +163,7 @@ class Site:
     def app(self) -> Starlette:
         """The pages, by their addresses."""
         shown = [Route(path, self._page(job)) for path, job in pages.PAGES.items()]
-        done = [Route(f"/review/{name}", self._form(job), methods=["POST"]) for name, job in changes.FORMS.items()]
+        done = [Route(f"/review/{name}", self._form(job), methods=["POST"]) for name, job in FORMS.items()]
         static = Mount("/static", StaticFiles(directory=pages.HERE / "static"))
         handlers: Any = {AiLessonsError: self._failed, Exception: self._bug, 404: self._nowhere}
         routes = [*shown, *done, Route("/graph.json", self._page(pages.graph_data)), static]
@@ -130,7 +187,7 @@ class Site:
         more = {"forms": self.forms, "done": done, "agent": given.agent, "repo": given.repo, "part": part}
         return pages.render(found.template, **found.values, **more)
 
-    def _form(self, job: changes.Form) -> Callable[[Request], Awaitable[Response]]:
+    def _form(self, job: Form) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             given = await _sent(request)
             if not hmac.compare_digest(given.get("forms", "").encode(), self.forms.encode()):
