@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import sys
 import textwrap
-from collections import Counter
 from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -27,7 +26,7 @@ from ai_lessons.doors.mcp.tools import DEFAULT, tools
 from ai_lessons.knowledge.config import RepositoryConfig, values_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from mcp.server.mcpserver.tools import Tool
 
@@ -41,7 +40,8 @@ INTRODUCTION = f"""# Commands
 {BEGIN.strip()}
 
 `ID` is a handle (`L-8F3K2A`), a full id, any unique end of one, or a path. A list takes commas (`--tags git,merge`).
-See also [JSON](json.md), [exit codes](errors.md), [settings](settings.md). `--help` has more examples.
+`--help` has more examples, and says what the options do that are only named here. See also [JSON](json.md),
+[exit codes](errors.md), [settings](settings.md).
 
 ## For every command
 
@@ -49,13 +49,12 @@ Before the group or behind the command; `--tier` and `--version` only before.
 
 """
 
-SHARED = "\nWhere the list of a command ends with *Also*, these are meant:\n\n"
 LESSON = """\
 A program of its own, for lessons of the form `WHEN … -> DO … -> BECAUSE …`, on the same files and with the same options
 for every command. [How to use it](../how-to/use-the-lesson-tool.md).
 """
-OFTEN = 3
-"""What so many commands take in the same words stands once at the top."""
+SHORT = 12
+"""An option that is told in so few words is named only."""
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -73,15 +72,22 @@ def options(command: click.Command, leave_out: set[str]) -> list[str]:
 
 
 def name_of(option: str) -> str:
-    return option.partition("`")[2].partition("`")[0].split()[0]
+    """Its long names, else the short one."""
+    names = option.partition("`")[2].partition("`")[0].replace(",", "").split()
+    return " ".join([one for one in names if one.startswith("--")] or names[:1])
 
 
-def section(path: tuple[str, ...], command: click.Command, shared: Collection[str], *program: str) -> str:
+def obvious(option: str) -> bool:
+    """Whether the name says it: what takes a few words only is left to `--help`."""
+    return len(option.partition("`: ")[2].split()) <= SHORT
+
+
+def section(path: tuple[str, ...], command: click.Command, *program: str) -> str:
     """One command: what it does and takes, options, examples. `program` if it is not of `ai-lessons`."""
     takes = " ".join(command.collect_usage_pieces(click.Context(command))).removeprefix("[OPTIONS]").strip()
     own = options(command, NO_TEXT_FOR)
-    also = [name_of(one) for one in own if one in shared]
-    own = [one for one in own if one not in shared]
+    also = [name_of(one) for one in own if obvious(one)]
+    own = [one for one in own if not obvious(one)]
     said = cleandoc(command.help or "") + (f" Takes `{takes}`." if takes else "")
     parts = [f"### {' '.join((*program, *path))}", said, "".join(own).rstrip()]
     parts.append(f"Also `{' '.join(also)}`." if also else "")
@@ -93,21 +99,18 @@ def section(path: tuple[str, ...], command: click.Command, shared: Collection[st
 
 def commands() -> str:
     """The whole text of commands.md."""
-    count = Counter(one for _, command in (*walk(root), *walk(lesson)) for one in options(command, NO_TEXT_FOR))
-    most = {name_of(one): one for one, times in reversed(count.most_common()) if times >= OFTEN}
-    shared = [one for one in count if one in most.values()]
-    text = INTRODUCTION + "".join(options(root, set())) + SHARED + "".join(shared)
+    text = INTRODUCTION + "".join(options(root, set()))
     context = click.Context(root)
     for name in root.list_commands(context):
         group = root.get_command(context, name)
         assert group
         if not isinstance(group, click.Group):
-            text += f"\n## {name}\n\n" + section((name,), group, shared)
+            text += f"\n## {name}\n\n" + section((name,), group)
             continue
         text += f"\n## {name}\n\n{cleandoc(group.help or '')}\n"
-        text += "".join("\n" + section((name, *path), command, shared) for path, command in walk(group))
+        text += "".join("\n" + section((name, *path), command) for path, command in walk(group))
     text += f"\n## lesson\n\n{LESSON}"
-    text += "".join("\n" + section(path, command, shared, "lesson") for path, command in walk(lesson))
+    text += "".join("\n" + section(path, command, "lesson") for path, command in walk(lesson))
     return text
 
 
