@@ -40,7 +40,7 @@ INTRODUCTION = f"""# Commands
 {BEGIN.strip()}
 
 `ID` is a handle (`L-8F3K2A`), a full id, any unique end of one, or a path. A list takes commas (`--tags git,merge`).
-`--help` has more examples, and says what the options do that are only named here. See also [JSON](json.md),
+`--help` says more, has more examples, and tells the options that are only named here. See also [JSON](json.md),
 [exit codes](errors.md), [settings](settings.md).
 
 ## For every command
@@ -83,14 +83,14 @@ def obvious(option: str) -> bool:
 
 
 def section(path: tuple[str, ...], command: click.Command, *program: str) -> str:
-    """One command: what it does and takes, options, examples. `program` if it is not of `ai-lessons`."""
+    """One command: its first sentences, what it takes, options, an example. `program` if it is not of `ai-lessons`."""
     takes = " ".join(command.collect_usage_pieces(click.Context(command))).removeprefix("[OPTIONS]").strip()
     own = options(command, NO_TEXT_FOR)
-    also = [name_of(one) for one in own if obvious(one)]
+    named = [name_of(one) for one in own if obvious(one)]
     own = [one for one in own if not obvious(one)]
-    said = cleandoc(command.help or "") + (f" Takes `{takes}`." if takes else "")
+    said = cleandoc(command.help or "").partition("\n\n")[0] + (f" Takes `{takes}`." if takes else "")
     parts = [f"### {' '.join((*program, *path))}", said, "".join(own).rstrip()]
-    parts.append(f"Also `{' '.join(also)}`." if also else "")
+    parts.append(f"Options: `{' '.join(named)}`." if named else "")
     words = " ".join(program or ("ai-lessons",)), *path
     if isinstance(command, Command) and command.examples and command.examples[0] != " ".join(words):
         parts.append(f"```sh\n{command.examples[0]}\n```")
@@ -159,11 +159,10 @@ MCP_INTRODUCTION = f"""# MCP
 
 <!-- generated: make reference -->
 
-What `ai-lessons-mcp` (or `ai-lessons admin mcp`) offers to agents. How to set it up is in
-[use it with agent hosts](../how-to/use-with-agent-hosts.md#any-host-the-mcp-server).
+What `ai-lessons-mcp` offers to agents; [how to set it up](../how-to/use-with-agent-hosts.md#any-host-the-mcp-server).
 
-Every tool answers with text for the agent and with structured content in the shapes of [json.md](json.md); a list is
-inside an object. Answers that hold texts of entries say, in structured content as `notice`:
+Every tool answers with text and with structured content in the shapes of [json.md](json.md), a list inside an object.
+Answers that hold texts of entries say, in structured content as `notice`:
 
 > {NOTICE}
 
@@ -213,8 +212,8 @@ def tool_section(tool: Tool) -> str:
     assert hints is not None
     reads = "Reads only." if hints.read_only_hint else "Writes."
     if hints.destructive_hint:
-        reads = "May destroy something: a host should ask its user."
-    again = " Again with the same arguments it changes nothing more." if hints.idempotent_hint else ""
+        reads = "Destructive: a host should ask its user."
+    again = " Idempotent." if hints.idempotent_hint else ""
     required = tool.parameters.get("required", [])
     takes = []
     for name, one in tool.parameters["properties"].items():
