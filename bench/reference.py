@@ -7,6 +7,7 @@ markers. A test compares.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import textwrap
 from inspect import cleandoc
@@ -53,6 +54,9 @@ LESSON = """\
 A program of its own, for lessons of the form `WHEN … -> DO … -> BECAUSE …`, on the same files and with the same options
 for every command. [How to use it](../how-to/use-the-lesson-tool.md).
 """
+PLAIN = "( [LRDS]-[0-9A-Z]{6})*"
+"""What an example holds that says no more than its heading and what the command takes."""
+
 SHORT = 12
 """An option that is told in so few words is named only."""
 
@@ -91,8 +95,8 @@ def section(path: tuple[str, ...], command: click.Command, *program: str) -> str
     said = cleandoc(command.help or "").partition("\n\n")[0] + (f" Takes `{takes}`." if takes else "")
     parts = [f"### {' '.join((*program, *path))}", said, "".join(own).rstrip()]
     parts.append(f"Options: `{' '.join(named)}`." if named else "")
-    words = " ".join(program or ("ai-lessons",)), *path
-    if isinstance(command, Command) and command.examples and command.examples[0] != " ".join(words):
+    plain = re.compile(" ".join((*(program or ("ai-lessons",)), *path)) + PLAIN)
+    if isinstance(command, Command) and command.examples and not plain.fullmatch(command.examples[0]):
         parts.append(f"```sh\n{command.examples[0]}\n```")
     return "\n\n".join(filter(None, parts)) + "\n"
 
