@@ -64,7 +64,6 @@ MODULES = [
     "ai_lessons.doors.cli.recall",
     "ai_lessons.doors.cli.admin",
     "ai_lessons.doors.lesson_cli",
-    "ai_lessons.doors.cli.look",
     "ai_lessons.doors.mcp_server",
 ]
 

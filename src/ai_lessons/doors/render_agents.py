@@ -1,17 +1,21 @@
-"""What agents are told, as text: entries framed as data, each on one line made harmless, and reminders. Pure."""
+"""What agents are told, as text: entries framed as data, each on one line made harmless; and their hosts. Pure."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ai_lessons.doors.terminal import clip, count, line
+from ai_lessons.doors.terminal import block, clip, count, line, table
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.agent_hooks import Reminder
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ai_lessons.doors.terminal import View
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.agent_hooks import Told
     from ai_lessons.library.answers import Approval, Context
+    from ai_lessons.library.setup import Host, HostChange
 
 LONGEST_LINE, LONGEST_TEXT, LEAST = 400, 800, 60  # characters of an entry: in a list, with its text, to be worth it
 
@@ -124,3 +128,44 @@ def _row(light: Light, text: str, approval: Approval | None, most: int) -> str:
     end = f" ({tier}{state})"
     start = f"- [{line(light.handle)}] "
     return f"{start}{clip(said, max(most - len(start) - len(end), LEAST))}{end}"
+
+
+WAYS = {
+    "session-start": "text at the start of a session",
+    "edit": "text around an edit",
+    "instructions": "instructions",
+    "mcp": "MCP server",
+}
+NO_HOST = "No agent host was found: no program on the path, no folder of one, no file of one here."
+
+
+def hosts(found: Sequence[Host], view: View) -> str:
+    """A line for each host, then for each the ways to its agent."""
+    if not found:
+        return NO_HOST
+    rows = []
+    for host in found:
+        events = dict.fromkeys(event for events in host.hooks.values() for event in events)
+        ours = dict.fromkeys(target.way for target in host.targets if target.ours)
+        rows.append((host.name, ", ".join(host.found), ", ".join(events), ", ".join(ours)))
+    lines = table(("HOST", "FOUND", "HOOKS", "OURS"), rows, view, flexible=(1, 2))
+    for host in found:
+        ways = (
+            f"{WAYS[target.way]}: {line(target.place)} "
+            f"({'ours is there' if target.ours else 'nothing of ours' if target.there else 'no file'})"
+            for target in host.targets
+        )
+        unreadable = (f"{view.paint('cannot be read:', 'warn')} {line(place)}" for place in host.unreadable)
+        lines += ["", block(view.paint(line(host.name), "heading"), (*ways, *unreadable))]
+    return "\n".join(lines)
+
+
+def connected(values: Sequence[HostChange], view: View) -> str:
+    """What was done, a line for each file."""
+    rows = [f"{line(one.host)}  {view.place(str(one.file))}: {line(one.done)}" for one in values]
+    return "\n".join(rows) or "Nothing to do: the plugin of Claude Code is there already."
+
+
+def host_change(one: HostChange) -> dict[str, str]:
+    """The same as data."""
+    return {"host": one.host, "file": str(one.file), "done": one.done, "diff": one.diff}

@@ -1,37 +1,47 @@
-"""What was done, and how the repository stands, as text for people. Pure: takes answers, returns text."""
+"""What was done, what moved in and out, and how the repository stands, as text for people. Pure."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors import render
-from ai_lessons.doors.terminal import clean, columns, count, line, size, table
+from ai_lessons.doors.terminal import block, clean, columns, count, line, size, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.doors.terminal import View
     from ai_lessons.library import reports
+    from ai_lessons.library.exporting import Exported
     from ai_lessons.library.indexing import Pulled, Pushed
     from ai_lessons.library.opened import TierState
     from ai_lessons.library.reports import IndexStatus, Written
+    from ai_lessons.library.setup import Migrated
+    from ai_lessons.library.syncing import Conflicts, Recovered, Resolved, Synced, TornEntry, Undone
+    from ai_lessons.library.transfer import Ported
 
 STYLES = {"ok": "good", "warning": "warn", "error": "bad"}
 FEW = 10  # entries of an import are named one by one
 WAITING = "waiting: "  # begins a note why a write has no commit yet
 PROPOSED = "proposed on "  # begins a note that nothing was written but a proposal, and on which branch
+BATCH = "ai-lessons admin approve-rule --batch"
+REVIEW_RULES = "Rules count once a person has approved them: ai-lessons admin review-rules"
+DRY = "Nothing was written. Without --dry-run this is what would be done."
+CHOOSE = "ai-lessons admin conflicts {} --take ours|theirs|edit"
+INDENT = "    "
 
 
 def written(value: Written, view: View) -> str:
     """Handle, title, path, and what the write waits for if it is not committed yet; of a rule, where it is proposed."""
     proposed = beginning(PROPOSED, value.notes)
-    rows = proposed or [f"  path: {view.place(value.path, value.tier)}", *beginning(WAITING, value.notes)]
-    return "\n".join([view.named(value.handle, value.title), *rows])
+    rows = proposed or [f"path: {view.place(value.path, value.tier)}", *beginning(WAITING, value.notes)]
+    return block(view.named(value.handle, value.title), rows)
 
 
 def beginning(start: str, notes: Iterable[str]) -> list[str]:
-    """The notes that begin like this, as lines below something."""
-    return [f"  {line(note)}" for note in notes if note.startswith(start)]
+    """The notes that begin like this, as rows of a block."""
+    return [line(note) for note in notes if note.startswith(start)]
 
 
 def writes(values: Sequence[Written], view: View) -> str:
@@ -49,20 +59,23 @@ def deleted(values: Sequence[Written], view: View) -> str:
 
 def imported(value: reports.Imported, view: View) -> str:
     """An import: each entry where there are few, the sum where there are many, then what was left out."""
-    few = 0 < len(value.written) <= FEW
-    added = count(len(value.written), "entry")
-    lines = [writes(value.written, view)] if few else []
-    lines.append(f"{added} added, {value.unchanged:,} unchanged, {len(value.skipped):,} skipped")
-    lines += [] if few else beginning(WAITING, value.notes)
-    return "\n".join([*lines, *some(f"skipped {line(path)}: {line(reason)}" for path, reason in value.skipped)])
+    added = f"{count(len(value.written), 'entry')} added"
+    skipped = [f"skipped {line(path)}: {line(reason)}" for path, reason in value.skipped]
+    head, waiting = _few(value, f"{added}, {value.unchanged:,} unchanged, {len(skipped):,} skipped", view)
+    return block(head, [*waiting, *some(skipped)])
 
 
-def some(said: Iterable[str]) -> Iterator[str]:
-    """A few of these as lines below something, and how many more there are."""
+def _few(value: reports.Imported | Ported, sums: str, view: View) -> tuple[str, list[str]]:
+    """The sums of an import below its entries where there are few; where there are not, what they wait for."""
+    if 0 < len(value.written) <= FEW:
+        return f"{writes(value.written, view)}\n{sums}", []
+    return sums, beginning(WAITING, value.notes)
+
+
+def some(said: Iterable[str]) -> list[str]:
+    """A few of these as rows of a block, and how many more there are."""
     rows = list(said)
-    yield from (f"  {row}" for row in rows[:FEW])
-    if len(rows) > FEW:
-        yield f"  … and {len(rows) - FEW:,} more (--json names them all)"
+    return [*rows[:FEW], *([f"… and {len(rows) - FEW:,} more (--json names them all)"] if len(rows) > FEW else [])]
 
 
 def previews(values: Sequence[reports.PassagePreview], view: View) -> str:
@@ -79,15 +92,13 @@ def previews(values: Sequence[reports.PassagePreview], view: View) -> str:
 
 def refreshed(values: Sequence[reports.Refreshed], view: View) -> str:
     """Docs looked at again: what changed in each, and where its source stands now."""
-    lines = []
+    blocks = []
     for one in values:
         state = f"changed, +{one.added} -{one.removed} lines" if one.changed else "unchanged"
-        lines.append(f"{view.named(one.handle, one.title)}: {state}")
-        if one.old_ref != one.new_ref:
-            lines.append(f"  source: {_short(one.old_ref)} -> {_short(one.new_ref)}")
-        if one.warning:
-            lines.append(f"  warning: {line(one.warning)}")
-    return "\n".join(lines) or "No doc has a source to read again."
+        source = f"source: {_short(one.old_ref)} -> {_short(one.new_ref)}" if one.old_ref != one.new_ref else ""
+        warning = f"warning: {line(one.warning)}" if one.warning else ""
+        blocks.append(block(f"{view.named(one.handle, one.title)}: {state}", (source, warning)))
+    return "\n".join(blocks) or "No doc has a source to read again."
 
 
 def _short(ref: str | None) -> str:
@@ -102,11 +113,9 @@ def _short(ref: str | None) -> str:
 def initialised(value: reports.Initialised, _view: View) -> str:
     """What `init` did and what to do next."""
     made = "Made a knowledge repository" if value.created else "The knowledge repository is complete"
-    there = count(value.adopted, "file")
-    lines = [f"{made}: {line(value.path)}"]
-    lines += [f"  {there} that lay there already, committed as they are"] if value.adopted else []
-    lines += [f"  {line(text)}" for text in value.hooks]
-    return "\n".join([*lines, *(['Next: ai-lessons recall search "undo a commit"'] if value.created else [])])
+    there = f"{count(value.adopted, 'file')} that lay there already, committed as they are" if value.adopted else ""
+    done = block(f"{made}: {line(value.path)}", (there, *map(line, value.hooks)))
+    return f'{done}\nNext: ai-lessons recall search "undo a commit"' if value.created else done
 
 
 def report(value: reports.Report, _view: View) -> str:
@@ -200,9 +209,11 @@ def pairs(values: Mapping[str, str], view: View) -> str:
 
 def saved(value: tuple[Sequence[str], Sequence[str]], _view: View) -> str:
     """Commits that were made of waiting writes, and what still waits."""
-    commits, notes = value
-    said = [*(f"committed {line(commit)[:10]}" for commit in commits), *map(line, notes)]
-    return "\n".join(said) or "Nothing waits for a commit."
+    return "\n".join(_committed(*value)) or "Nothing waits for a commit."
+
+
+def _committed(commits: Iterable[str], notes: Iterable[str]) -> list[str]:
+    return [*(f"committed {line(commit)[:10]}" for commit in commits), *map(line, notes)]
 
 
 def lines(values: Iterable[str], _view: View) -> str:
@@ -263,3 +274,126 @@ def tiers(found: Sequence[TierState], view: View) -> str:
         rows.append((line(one.name), one.state, f"{place}  ({line(one.why)})".lstrip()))
         rows += [("", "", f"→ {line(one.hint)}")] if one.hint else []
     return columns(rows, view)
+
+
+def ported(value: Ported, view: View) -> str:
+    """Each new entry where there are few, the sums, the proposals, then what was left out."""
+    fates = Counter(one.became for one in value.seen)
+    sums = [f"{count(len(value.written), 'entry')} added", f"{value.unchanged:,} here already"]
+    sums += [f"{fates['skipped']:,} skipped", count(value.relations, "relation"), count(value.events, "event")]
+    sums += [f"{count(len(value.queued), 'rule')} queued as proposals"]
+    sums += [f"{fates[fate]:,} {fate}" for fate in ("joined", "not recognised") if fates[fate]]
+    head, waiting = _few(value, ", ".join(sums), view)
+    queued = (
+        view.named(one.handle, one.title) + (f" ({line(one.branch)})" if one.branch else "") for one in value.queued
+    )
+    rows = [block(head, [*waiting, *some(queued)])]
+    rows += [REVIEW_RULES] if value.queued else []
+    rows += [f"All of them with one merge: {BATCH} {value.batch}"] if value.batch and not value.dry_run else []
+    for fate, words in (("skipped", ""), ("joined", "the same as "), ("not recognised", "")):
+        seen = (one for one in value.seen if one.became == fate)
+        said = (f"{fate} {line(one.where)}" + (f": {words}{line(one.about)}" if one.about else "") for one in seen)
+        rows[-1] = block(rows[-1], some(said))
+    return "\n".join([*rows, *([DRY] if value.dry_run else [])])
+
+
+def exported(value: Exported, _view: View) -> str:
+    """Which files were written, and what is in them."""
+    rows = [f"{line(path)}: {line(done)}" for path, done in value.files]
+    if value.form in {"groove", "site"}:
+        kinds = [("lesson", value.lessons), ("rule", value.rules), ("doc", value.docs), ("script", value.scripts)]
+        events = [count(value.events, "event")] if value.form == "groove" else []
+        rows.append(", ".join([*(count(number, kind) for kind, number in kinds), *events]))
+    else:
+        firm = [count(value.lessons, "lesson") + " of a person"] if value.lessons else []
+        rows.append(" and ".join([f"{count(value.rules, 'rule')} in force", *firm]))
+    return block("\n".join(rows), some(f"left out {line(path)}: {line(reason)}" for path, reason in value.skipped))
+
+
+def migrated(value: Migrated, _view: View) -> str:
+    """What the migration did, and how to take it back."""
+    if value.old == value.new:
+        return f"This repository has format {value.new}, the newest one: nothing to migrate."
+    head = f"{'From' if value.dry_run else 'Migrated from'} format {value.old} to {value.new}"
+    changed = some(map(line, value.changed))
+    rows = [block(head, map(line, value.steps))]
+    rows.append(block(f"{count(len(value.changed), 'file')} changed", [*changed, *beginning(WAITING, value.notes)]))
+    rows += [f"Before: {line(value.snapshot)}. Take it back: ai-lessons admin undo"] if value.snapshot else []
+    return "\n".join([*rows, *([DRY] if value.dry_run else [])])
+
+
+def synced(value: Synced, view: View) -> str:
+    """What came in and went out; or what needs a person, with both versions and the next command."""
+    place = line(f"{value.remote}/{value.branch}")
+    rows = [f"  proposal sent: {line(name)}" for name in value.proposals]
+    rows += [f"  proposal arrived: {line(name)} (ai-lessons admin review-rules)" for name in value.arrived]
+    if value.conflicts:
+        many = count(len(value.conflicts), "file")
+        head = f"{many} changed here and on {place} cannot be merged. Your branch and your files are as they were."
+        kept = [f"Your side is kept on {line(value.kept)}, here and on {line(value.remote)}."]
+        return "\n".join([head, *(entry for one in value.conflicts for entry in _torn(one, view)), "", *kept, *rows])
+    if not (value.received or value.sent or rows):
+        return f"Nothing new: {place} and this branch are the same."
+    merged = [f"  merged: {view.place(path)}" for path in value.merged]
+    moved = f"{place}: {count(value.received, 'commit')} came in, {count(value.sent, 'commit')} went out."
+    return "\n".join([moved, *merged, *rows])
+
+
+def _torn(one: TornEntry, view: View) -> Iterator[str]:
+    """One conflict, both versions as changes of what they began with; indented, so that they cannot pass for ours."""
+    yield ""
+    yield view.named(one.id, one.title)
+    yield f"  path: {view.place(one.path)}"
+    yield f"  both changed: {line(', '.join(one.reasons))}"
+    yield "  yours:"
+    yield from _diff(one.our_diff, one.ours)
+    yield "  theirs:"
+    yield from _diff(one.their_diff, one.theirs)
+    yield f"  choose: {CHOOSE.format(line(one.id))}"
+
+
+def _diff(diff: str, text: str | None) -> Iterator[str]:
+    if not diff:
+        yield f"{INDENT}(no such file)" if text is None else f"{INDENT}(as it was)"
+    rows = clean(diff).splitlines()
+    yield from (f"{INDENT}{row}" for row in rows if not row.startswith(("--- ", "+++ ")))
+
+
+def conflicts(value: Conflicts, view: View) -> str:
+    """Every file that needs a person, with both versions."""
+    if not value.entries:
+        return f"No conflict with {line(value.theirs)}, as of the last sync."
+    return "\n".join(row for one in value.entries for row in _torn(one, view)).lstrip("\n")
+
+
+def resolved(value: Resolved, view: View) -> str:
+    """What was chosen, and what is left or comes next."""
+    head = f"{view.paint(f'[{line(value.id)}]', 'handle')} settled: {line(value.take)}"
+    if value.left:
+        names = ", ".join(line(one.id) for one in value.left)
+        return (
+            f"{head}\n{count(len(value.left), 'conflict')} left: {names}\nNext: {CHOOSE.format(names.split(', ')[0])}"
+        )
+    return f"{head}\nMerged in {line(value.commit or '')[:10]}. Share it: ai-lessons admin sync"
+
+
+def recovered(value: Recovered, _view: View) -> str:
+    """What was brought back, and what is still kept."""
+    rows = [f"Brought back: {line(one.path)}" for one in value.brought] + _committed(value.commits, value.notes)
+    if value.kept:
+        kept = (
+            f"{f'{line(one.handle)}  ' if one.handle else ''}{line(one.title)}  ({line(one.path)}, {line(one.when)})"
+            for one in value.kept
+        )
+        rows.append(block("Taken away before the commit, kept for 30 days:", kept))
+        rows.append("Bring it back: ai-lessons admin recover [ID]")
+    return "\n".join(rows) or "Nothing was taken away."
+
+
+def undone(values: Sequence[Undone], _view: View) -> str:
+    """Each job that was taken back."""
+    blocks = []
+    for one in values:
+        head = f"Undone: {line(one.subject)} ({line(one.undone)[:10]})"
+        blocks.append(block(head, [*some(map(line, one.paths)), *beginning(WAITING, one.notes)]))
+    return "\n".join(blocks)

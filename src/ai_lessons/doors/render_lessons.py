@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.doors import encode
 from ai_lessons.doors.render_jobs import WAITING, beginning
-from ai_lessons.doors.terminal import View, clean, clip, count, line, table
+from ai_lessons.doors.terminal import View, block, clean, clip, count, line, table
 from ai_lessons.knowledge import origins
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT
 from ai_lessons.knowledge.patterns import title_of
@@ -100,23 +100,22 @@ def added(value: Written, view: View) -> str:
         "confirmed": f"Lesson {line(value.handle)} was there, and is firm now: {line(value.title)}",
     }
     first = firsts.get(value.change, f"Lesson {line(value.handle)} is there already: {line(value.title)}")
-    return "\n".join([first, f"  path: {view.place(value.path, value.tier)}", *beginning(WAITING, value.notes)])
+    return block(first, [f"path: {view.place(value.path, value.tier)}", *beginning(WAITING, value.notes)])
 
 
 def marked_wrong(value: Written, _view: View) -> str:
     """A lesson that left the results."""
     if value.change == "unchanged":
         return f"Lesson {line(value.handle)} is marked wrong already"
-    return "\n".join([f"Deleted lesson {line(value.handle)}", *beginning(WAITING, value.notes)])
+    return block(f"Deleted lesson {line(value.handle)}", beginning(WAITING, value.notes))
 
 
 def promoted(value: Written, view: View) -> str:
     """A lesson that stands in a skill or a tool now."""
     if value.change == "unchanged":
         return f"Lesson {line(value.handle)} stands in {view.place(value.target)} already"
-    return "\n".join(
-        [f"Promoted lesson {line(value.handle)} to {view.place(value.target)}", *beginning(WAITING, value.notes)]
-    )
+    promoted = f"Promoted lesson {line(value.handle)} to {view.place(value.target)}"
+    return block(promoted, beginning(WAITING, value.notes))
 
 
 def searched(value: Harvest) -> str:
@@ -138,13 +137,15 @@ SEEN_SHOWN, LINES_SHOWN = 3, 6
 
 def candidate(one: Candidate, view: View) -> str:
     """One candidate in a few lines: what it would say, what happened, where it was seen."""
-    said = [("WHEN", one.when), ("DO", one.do or "(what helps is for you to say)"), ("BECAUSE", one.because)]
-    rows = [
-        f"{view.paint(f'[{one.id}]', 'handle')} {line(one.title)}" + (f" ({line(one.project)})" if one.project else "")
-    ]
-    rows += [f"  {name:8} {clip(line(text), 160)}" for name, text in said]
-    shown = [row for row in clean(one.content).splitlines() if row and not row.startswith("~~~")]
-    rows += [f"  | {clip(row, 120)}" for row in shown[:LINES_SHOWN]]
+    said = (("WHEN", one.when), ("DO", one.do or "(what helps is for you to say)"), ("BECAUSE", one.because))
+    content = [row for row in clean(one.content).splitlines() if row and not row.startswith("~~~")]
     left = len(one.evidence) - SEEN_SHOWN
-    rows += [f"  seen     {at.date} {at.host} {view.place(at.place)}" for at in one.evidence[:SEEN_SHOWN]]
-    return "\n".join([*rows, *([f"           and {left} more"] if left > 0 else [])])
+    return block(
+        view.named(one.id, one.title) + (f" ({line(one.project)})" if one.project else ""),
+        (
+            *(f"{name:8} {clip(line(text), 160)}" for name, text in said),
+            *(f"| {clip(row, 120)}" for row in content[:LINES_SHOWN]),
+            *(f"seen     {at.date} {at.host} {view.place(at.place)}" for at in one.evidence[:SEEN_SHOWN]),
+            f"         and {left} more" if left > 0 else "",
+        ),
+    )

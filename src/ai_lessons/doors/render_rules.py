@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 OF_A_BATCH = 10  # Proposals of one import that are listed; the others are counted
 NOTHING_PENDING = "No proposal waits for review."
 REVIEW = "ai-lessons admin review-rules"
-BATCH = "ai-lessons admin approve-rule --batch"
 WHAT = {"new": "a new {}", "edit": "an edit of a {}", "removal": "the removal of a {}"}
 LACKING = "a text on the approval branch that lacks signatures"
 # Frontmatter of a new entry that a reviewer reads in our own lines, or that decides nothing
@@ -72,7 +71,7 @@ def pending(values: Sequence[Pending], view: View) -> str:
         rest = [one for one in folded if one.batch == name]
         doubtful = sum(any(_doubts(one)) for one in rest)
         doubts.append(f"… and {len(rest)} more of import {line(name)}, {doubtful} with something to look at")
-    batches = [f"{BATCH} {line(name)}" for name in numbers if name]
+    batches = [f"{render_jobs.BATCH} {line(name)}" for name in numbers if name]
     decide = f"Decide: {REVIEW}" + (f"; all of one import: {', '.join(batches)}" if batches else "")
     return "\n".join([*table(header, rows, view, flexible=(5, 4, 2, 3, 6)), *doubts, *left_out(values), decide])
 

@@ -17,7 +17,7 @@ GROUPS = {
     "contribute": (f"{HERE}.contribute:contribute", "Write down what was learned: lessons, docs, scripts, links."),
     "recall": (f"{HERE}.recall:recall", "Find, read and run what is known."),
     "admin": (f"{HERE}.admin:admin", "Make, check and care for the repository."),
-    "look": ("ai_lessons.doors.cli.look:look", "Search, read and review in a browser on this machine."),
+    "look": (f"{HERE}.recall:look", "Search, read and review in a browser on this machine."),
 }
 
 SHORT = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ai_lessons import library
-from ai_lessons.doors import mcp_server, render, render_jobs, render_transfer
+from ai_lessons.doors import mcp_server, render, render_agents, render_jobs
 from ai_lessons.doors.cli import asking, review, rules, transfer
 from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.cli.options import id_argument, ids_argument
@@ -295,18 +295,18 @@ def hosts(call: Call, names: tuple[str, ...], job: HookJob | None, yes: bool) ->
     """Show the agent hosts on this machine and what of ours reaches their agents; set them up, all or by NAME."""
     where = library.setup.where(os.environ, call.settings.cwd)
     if job is None:
-        call.answer(library.setup.hosts(where), render_transfer.hosts)
+        call.answer(library.setup.hosts(where), render_agents.hosts)
         return
 
     def agreed(changes: Sequence[HostChange]) -> bool:
         if not yes and not call.can_ask:
             raise Refused("settings of other programs change only after a yes", hint="ask on a terminal, or say --yes")
         if not call.json:
-            call.say(render_transfer.host_diffs(changes, call.view))
+            call.say("\n\n".join(render.diff(one.diff, call.view) for one in changes if one.diff))
         return yes or asking.confirm("\nChange these files?")
 
     done = library.setup.connect(where, names, job, agreed)
-    call.answer(done, render_transfer.connected, lambda _: [render_transfer.host_change(one) for one in done])
+    call.answer(done, render_agents.connected, lambda _: [render_agents.host_change(one) for one in done])
 
 
 # hidden, because only an agent host calls it

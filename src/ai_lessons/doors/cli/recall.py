@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import partial
 from pathlib import Path
@@ -9,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ai_lessons import library
+from ai_lessons import library, settings
 from ai_lessons.doors import encode, render, render_rules
 from ai_lessons.doors.cli import asking, options
-from ai_lessons.doors.cli.commands import Group, Tool
+from ai_lessons.doors.cli.commands import Command, Group, Tool
 from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.terminal import clean, is_terminal
 from ai_lessons.errors import UsageError
@@ -361,3 +362,18 @@ def why(call: Call, ref: str) -> None:
 def why_told(call: Call, session: str) -> None:
     """Show what hooks told an agent in a session, why, and what came of it."""
     call.answer(library.agent_hooks.why_told(call.options().state_dir, session), render.why_told)
+
+
+@click.command("look", cls=Command, examples=["ai-lessons look", "ai-lessons look --port 8766 --no-browser"])
+@click.option("--port", metavar="N", type=click.IntRange(0, 65_535), default=0, help="Where to listen; else any.")
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+def look(call: Call, port: int, no_browser: bool) -> None:
+    """Search, read, review and understand what is kept, in a browser on this machine; ends with Ctrl-C.
+
+    The first line is the address, with a token that holds until then: who has it may do what you may. Only this
+    machine is listened to.
+    """
+    from ai_lessons.doors.look import server
+
+    load = partial(settings.load, os.environ, repo=call.repo, tier=call.tier)
+    server.serve(load, port, browser=not no_browser and call.can_ask)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ai_lessons import library
-from ai_lessons.doors import encode, render_transfer
+from ai_lessons.doors import encode, render_jobs
 from ai_lessons.doors.cli.asking import until_valid
 from ai_lessons.doors.cli.commands import Group
 from ai_lessons.errors import Conflict, UsageError
@@ -51,7 +51,7 @@ def sync(call: Call, remote: str | None) -> int:
     key by key and line by line where that is clear, rules never.
     """
     done = library.syncing.sync(call.library, remote, ask=call.can_ask)
-    call.answer(done, render_transfer.synced)
+    call.answer(done, render_jobs.synced)
     return Conflict.exit_code if done.conflicts else 0
 
 
@@ -65,7 +65,7 @@ def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None)
     """Show what the last sync could not merge, both versions, or settle one of them with --take."""
     if take is None:
         found = library.syncing.conflicts(call.library, ref, remote=remote)
-        call.answer(found, render_transfer.conflicts)
+        call.answer(found, render_jobs.conflicts)
         return
     if ref is None:
         raise UsageError("--take needs the conflict that it is about", hint="name one of: ai-lessons admin conflicts")
@@ -74,7 +74,7 @@ def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None)
         done = until_valid(call, lambda edits: library.syncing.resolve(call.library, name, take, edits, remote=remote))
     else:
         done = library.syncing.resolve(call.library, name, take, remote=remote)
-    call.answer(done, render_transfer.resolved)
+    call.answer(done, render_jobs.resolved)
 
 
 @part.command("recover", examples=["ai-lessons admin recover --list", "ai-lessons admin recover"])
@@ -83,14 +83,14 @@ def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None)
 def recover(call: Call, refs: tuple[str, ...], only_list: bool) -> None:
     """Bring back writes that git stash, clean or reset took away before their commit: all, or by id or path."""
     done = library.syncing.recover(call.library, refs, only_list=only_list)
-    call.answer(done, render_transfer.recovered)
+    call.answer(done, render_jobs.recovered)
 
 
 @part.command("undo", examples=["ai-lessons admin undo", "ai-lessons admin undo 2"])
 @click.argument("count", metavar="[N]", type=click.IntRange(min=1), default=1)
 def undo(call: Call, count: int) -> None:
     """Take back the last job of this program, or the last N, each by a new commit. Decisions about rules stay."""
-    call.answer(library.syncing.undo(call.library, count), render_transfer.undone)
+    call.answer(library.syncing.undo(call.library, count), render_jobs.undone)
 
 
 @part.command(
@@ -122,7 +122,7 @@ def export(call: Call, file: str, globs: tuple[str, ...], form: str, project: st
         from ai_lessons.doors.look import site
 
         folder = call.settings.cwd / Path(file).expanduser()
-        call.answer(library.exporting.export_site(call.library, folder, site.draw, project), render_transfer.exported)
+        call.answer(library.exporting.export_site(call.library, folder, site.draw, project), render_jobs.exported)
         return
     place = None if file == "-" else call.settings.cwd / Path(file).expanduser()
     done = library.exporting.export_file(call.library, place, form, project=project, globs=globs, most=most)
@@ -130,7 +130,7 @@ def export(call: Call, file: str, globs: tuple[str, ...], form: str, project: st
         call.exactly(encode.dump(done.document) + "\n")
         call.note([*done.notes, *(f"left out {path}: {reason}" for path, reason in done.skipped)])
         return
-    call.answer(done, render_transfer.exported)
+    call.answer(done, render_jobs.exported)
 
 
 @part.command(
@@ -162,7 +162,7 @@ def import_files(
     done = library.transfer.import_files(
         call.library, places, form, project=project, split_up=split_up, dry_run=dry_run
     )
-    call.answer(done, render_transfer.ported)
+    call.answer(done, render_jobs.ported)
 
 
 def guess(file: Path) -> str:
@@ -184,4 +184,4 @@ def guess(file: Path) -> str:
 @dry_option
 def migrate(call: Call, dry_run: bool) -> None:
     """Bring the repository to the newest file format: a tag, then one commit, which `undo` takes back."""
-    call.answer(library.setup.migrate(call.library, dry_run=dry_run), render_transfer.migrated)
+    call.answer(library.setup.migrate(call.library, dry_run=dry_run), render_jobs.migrated)
