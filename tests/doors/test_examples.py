@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import signal
 import subprocess
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -105,7 +106,13 @@ def test_an_example_runs(
         monkeypatch.delenv("AI_LESSONS_OFFLINE")
         example = f"{example.replace('https://example.org', site.url)} --allow-private"
     words = shlex.split(example)
-    if words[0] == "ai-lessons" and not set(words) & {"|", ">>", "<"}:
+    if words[1] == "look":  # it stays until Ctrl-C
+        with subprocess.Popen([*PROGRAM, *words[1:]], stdout=subprocess.PIPE, env=environment(), cwd=desk) as page:
+            assert page.stdout
+            assert page.stdout.readline().startswith(b"http://127.0.0.1:")
+            page.send_signal(signal.SIGINT)
+            code, err = page.wait(20), ""
+    elif words[0] == "ai-lessons" and not set(words) & {"|", ">>", "<"}:
         done = run(*words[1:])
         code, err = done.code, done.err
     else:
