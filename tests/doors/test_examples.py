@@ -82,7 +82,12 @@ def site() -> Iterator[Site]:
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_runs(
-    example: str, desk: Path, run: Run, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    example: str,
+    desk: Path,
+    hermetic: Path,
+    run: Run,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if "R-" in example:
         request.getfixturevalue("proposal")
@@ -95,6 +100,9 @@ def test_an_example_runs(
         assert run("admin", "approve-rule", "R-5N1QTC", "--yes", "--sign").code == 0
     if "promote" in example:
         request.getfixturevalue("project_and_enterprise")
+    if "admin hosts" in example:
+        (hermetic / ".cursor").mkdir()
+        example += " --yes" if "--" in example else ""  # which a person says on a terminal
     if "why-told" in example:
         event = {"hook_event_name": "UserPromptSubmit", "session_id": "00893aaf", "prompt": "go on"}
         assert agent_hook.run(None, None, None, json.dumps(event).encode()) == ""

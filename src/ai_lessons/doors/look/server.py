@@ -6,6 +6,7 @@ import hmac
 import os
 import secrets
 import webbrowser
+from contextlib import closing, suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import parse_qsl, quote
@@ -228,18 +229,14 @@ def serve(load: Callable[[], Settings], port: int, *, browser: bool) -> None:
     # what is slow the first time is done before anybody waits, and what cannot be looked at is said on the terminal
     first = pool.read(lambda opened: pages.search(opened, {}))
     pages.render(first.template, **first.values)
-    with listening(ListenAddress(HOST, port)) as sock:
+    with closing(pool), suppress(KeyboardInterrupt), listening(ListenAddress(HOST, port)) as sock:
         bound = sock.getsockname()[1]
         address = f"http://{HOST}:{bound}/?token={token}"
+        server = Server(served(Guard(Site(pool, token).app(), token, bound), lifespan=False))
         print(address, flush=True)
         if browser:
             _open(address, where)
-        try:
-            Server(served(Guard(Site(pool, token).app(), token, bound), lifespan=False)).run([sock])
-        except KeyboardInterrupt:
-            pass
-        finally:
-            pool.close()
+        server.run([sock])
 
 
 def _open(address: str, where: Settings) -> None:
