@@ -54,10 +54,11 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
     if entry.fields.get("from") == statements.USER:
         statements.remember(parts, statements.USER, entry)
     done = parts.written_one(entry, applied)
-    parts.current()
+    # as the last look found them: a write does not pay for another one
     notes = [*done.notes, *namesakes(parts, done.id, entry.title)]
     action = draft.do or draft.dont
     if draft.when and action and draft.because:
+        parts.current()
         pattern = Pattern(draft.when, action, draft.because, negative=draft.dont is not None)
         notes += opposites(parts, done.id, pattern)
     return done._replace(notes=tuple(notes))
