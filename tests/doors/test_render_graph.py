@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.doors import encode, render_graph
+from ai_lessons.doors import encode, render
 from ai_lessons.doors.terminal import View, clip, line
 from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.knowledge.relations import Line
@@ -42,7 +42,7 @@ GRAPH = Graph(
 
 def test_the_graph_as_text() -> None:
     assert (
-        render_graph.text(GRAPH, VIEW)
+        render.graph(GRAPH, VIEW)
         == """\
 [L-AAA] PUT replaces the workflow
   has_script -> [S-BBB] say "hi" \\N
@@ -52,17 +52,17 @@ def test_the_graph_as_text() -> None:
   derived_from -> [L-AAA] PUT replaces the workflow
 [D-DDD] Alone"""
     )
-    assert render_graph.text(Graph(), VIEW).startswith("Nothing is linked yet")
+    assert render.graph(Graph(), VIEW).startswith("Nothing is linked yet")
 
 
 def test_a_link_that_holds_both_ways_is_told_though_its_first_end_is_gone() -> None:
     graph = Graph((GRAPH.entries[0],), ("A", "B"), (Line("A", "contradicts", "AAA", None, both_ways=True),))
-    assert render_graph.text(graph, VIEW) == ("A (not found)\n  contradicts <-> [L-AAA] PUT replaces the workflow")
+    assert render.graph(graph, VIEW) == ("A (not found)\n  contradicts <-> [L-AAA] PUT replaces the workflow")
 
 
 def test_the_graph_for_graphviz() -> None:
     assert (
-        render_graph.dot(GRAPH, VIEW)
+        render.dot(GRAPH, VIEW)
         == r"""digraph knowledge {
   rankdir=LR;
   node [fontname="sans-serif"];
@@ -81,7 +81,7 @@ def test_the_graph_for_graphviz() -> None:
 
 def test_the_graph_for_mermaid() -> None:
     assert (
-        render_graph.mermaid(GRAPH, VIEW)
+        render.mermaid(GRAPH, VIEW)
         == """\
 flowchart LR
   n1["L-AAA<br/>PUT replaces the workflow"]
@@ -172,20 +172,20 @@ hostile = st.one_of(
 def test_no_title_and_no_relation_leaves_its_place(title: str, relation: str) -> None:
     one, other = light(Kind.DOC, "AAA", title), light(Kind.RULE, "BBB", "Other")
     graph = Graph((one, other), (), (Line("AAA", relation, "BBB", None, both_ways=False),))
-    shown = clip(line(title), render_graph.WIDEST)
-    nodes, edges = read_dot(render_graph.dot(graph, VIEW))
+    shown = clip(line(title), render.WIDEST)
+    nodes, edges = read_dot(render.dot(graph, VIEW))
     assert nodes == {"AAA": f"D-AAA\n{shown}", "BBB": "R-BBB\nOther"}
     assert edges == [("AAA", line(relation), "BBB")]
-    labels, drawn = read_mermaid(render_graph.mermaid(graph, VIEW))
+    labels, drawn = read_mermaid(render.mermaid(graph, VIEW))
     assert labels == [f"D-AAA\n{shown}", "R-BBB\nOther"]
     assert drawn == [("n1", line(relation), "n2")]
-    assert len(render_graph.text(graph, VIEW).split("\n")) == 2
+    assert len(render.graph(graph, VIEW).split("\n")) == 2
 
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="graphviz is not installed")
 def test_graphviz_draws_it() -> None:
     done = subprocess.run(
-        ["dot", "-Tplain"], input=render_graph.dot(GRAPH, VIEW), capture_output=True, text=True, check=False
+        ["dot", "-Tplain"], input=render.dot(GRAPH, VIEW), capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\nnode ") == 5
@@ -193,6 +193,6 @@ def test_graphviz_draws_it() -> None:
 
 def test_topics_are_named_and_framed() -> None:
     graph = GRAPH._replace(clusters=(("AAA", "CCC", "DDD"),))
-    assert render_graph.text(graph, VIEW).endswith("\n\nRelated topics:\n  L-AAA, R-CCC, D-DDD")
-    assert '  subgraph cluster_1 { "AAA"; "CCC"; "DDD"; }' in render_graph.dot(graph, VIEW).splitlines()
+    assert render.graph(graph, VIEW).endswith("\n\nRelated topics:\n  L-AAA, R-CCC, D-DDD")
+    assert '  subgraph cluster_1 { "AAA"; "CCC"; "DDD"; }' in render.dot(graph, VIEW).splitlines()
     assert encode.encode(graph)["clusters"] == [["AAA", "CCC", "DDD"]]

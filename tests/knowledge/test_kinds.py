@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ai_lessons.doors import encode, render, render_graph
+from ai_lessons.doors import encode, render
 from ai_lessons.doors.terminal import View
 from ai_lessons.index import catalog_writing
 from ai_lessons.knowledge import checks, frontmatter, layout, markdown, passages, queries, relations
@@ -74,5 +74,5 @@ def test_a_kind_is_shown_in_text_json_and_graphs(kind: Kind) -> None:
     assert encode.encode(answer)[kind.folder][0]["handle"] == light.handle
     assert set(KINDS[kind].light) <= encode.light(light).keys()
     graph = Graph((light,))
-    assert f"shape={KINDS[kind].shape}" in render_graph.dot(graph, VIEW)
-    assert KINDS[kind].brackets[0] in render_graph.mermaid(graph, VIEW)
+    assert f"shape={KINDS[kind].shape}" in render.dot(graph, VIEW)
+    assert KINDS[kind].brackets[0] in render.mermaid(graph, VIEW)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from enum import Enum
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.knowledge import origins
 from ai_lessons.knowledge.entries import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from ai_lessons.errors import AiLessonsError
     from ai_lessons.knowledge.entries import Light, Pattern
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 KEYS: Mapping[str, str] = {
     "answers.Context": "rules lessons notes",
+    "answers.Hit": "**entry heading factors? also_in? section?",
+    "answers.Left": "*entry reason detail",
     "choose.Earlier": "id handle title moment why outcome",
     "history.FileRevision": "commit author when subject path trailers",
     "errors.Problem": "path line message fixable",
@@ -31,14 +34,23 @@ KEYS: Mapping[str, str] = {
     "passages.TextSection": "number heading level lines",
     "relations.Line": "source relation target weight",
     "rows.IndexRefresh": "entries passages embedded missing rebuilt notes",
+    "reports.Feedback": "*entry outcome usage notes",
+    "reports.Imported": "written unchanged skipped:path,reason commit notes",
+    "reports.Outdated": "*entry reason detail",
+    "reports.Promoted": "id=entry.id handle=entry.handle title=entry.title from=source to=target outcome dry_run"
+    " copy=written proposal=suggested evaluation=report policy decided_in dropped_links=dropped notes",
     "reports.Report": "files problems fixed",
     "sync_bring.TornEntry": "id title path reasons ours theirs",
     "opened.TierState": "tier=name state path why hint url",
     "reports.Written": "id handle path commit change? target? notes?",
+    "running.Ran": "handle=entry.handle exit_code=code timed_out stdout stderr omitted_bytes=omitted",
+    "transfer.Ported": "written unchanged skipped:path,reason relations params events queued batch seen commit dry_run"
+    " notes",
 }
 """By type (its name, so that no answer loads the modules of others) the keys of its object, where not all fields.
 
-`key=field` renames, and a key with `?` comes only where it holds something.
+`key=field` renames (`field` may lead on: `entry.id`), and a key with `?` comes only where it holds something. `*entry`
+stands for the keys of a light entry, `**entry` for those with its score. `key:a,b` makes objects of rows.
 """
 
 
@@ -72,9 +84,14 @@ def keyed(value: object, keys: str) -> Data:
     """Fields of a value as an object, with keys as in `KEYS`."""
     data: Data = {}
     for key in keys.split():
-        name, _, field = key.rstrip("?").partition("=")
-        found = getattr(value, field or name)
-        if found or not key.endswith("?"):
+        name, _, field = key.strip("*?").partition("=")
+        name, _, parts = name.partition(":")
+        found = attrgetter(field or name)(value)
+        if key.startswith("*"):
+            data |= light(found, scored=key.startswith("**"))
+        elif parts:
+            data[name] = [dict(zip(parts.split(","), map(encode, row), strict=True)) for row in found]
+        elif found or not key.endswith("?"):
             data[name] = encode(found)
     return data
 
@@ -107,22 +124,15 @@ def error(value: AiLessonsError) -> Data:
     return {"error": type(value).__name__} | keyed(value, "message hint" + " problems?" * hasattr(value, "problems"))
 
 
-def _about(keys: str, *, scored: bool = False) -> Callable[[Any], Data]:
-    """The shape of what is said about an `entry`: the light entry, and these keys."""
-    return lambda value: light(value.entry, scored=scored) | keyed(value, keys)
-
-
 def _shown(value: Shown) -> Data:
-    data = light(value.entry, scored=True) | keyed(value, "body frontmatter related sections section notes")
-    more = {"rule": "approval", "script": "usage? code"}
-    return data | keyed(value, more.get(value.entry.kind.value, "usage?"))
+    more = {"rule": "approval", "script": "usage? code"}.get(value.entry.kind.value, "usage?")
+    return keyed(value, f"**entry body frontmatter related sections section notes {more}")
 
 
 def _exported(value: Exported) -> Any:
     if value.document is not None:
         return encode(value.document)
-    counts = keyed(value, "form files lessons rules docs scripts events skipped notes")
-    return counts | {"files": _pairs("path done", value.files), "skipped": _pairs("path reason", value.skipped)}
+    return keyed(value, "form files:path,done lessons rules docs scripts events skipped:path,reason notes")
 
 
 def _lesson_shown(value: LessonShown) -> Data:
@@ -142,19 +152,13 @@ def _parameter(value: Parameter) -> Data:
     return {key: round(one, 6) if isinstance(one, float) else one for key, one in data.items()}
 
 
-def _pairs(keys: str, rows: Iterable[tuple[object, ...]]) -> list[Data]:
-    return [dict(zip(keys.split(), map(encode, row), strict=True)) for row in rows]
-
-
 SHAPES: Mapping[str, Callable[[Any], Any]] = {
     "answers.Answer": lambda value: (
         {"query": value.query, "order": [kind.folder for kind, hits in value.groups.items() if hits]}
         | {kind.folder: encode(value.groups[kind]) for kind in KINDS}
         | keyed(value, "prompt notes coverage weak?")
     ),
-    "answers.Hit": _about("heading factors? also_in? section?", scored=True),
-    "answers.Left": _about("reason detail"),
-    "answers.Listing": lambda value: [light(entry) for entry in value.entries],
+    "answers.Listing": lambda value: encode(value.entries),
     "answers.Related": lambda value: (
         keyed(value, "relation")
         | {"direction": "out" if value.outgoing else "in"}
@@ -162,17 +166,12 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
     ),
     "answers.Shown": _shown,
     "answers.Why": lambda value: (
-        light(value.entry)
-        | keyed(value, "said_by said_at")
+        keyed(value, "*entry said_by said_at")
         | {"stated": dict(value.source)}
         | keyed(value, "derived_from evidence approval lines")
     ),
     "entries.Light": light,
     "entries.Pattern": pattern,
-    "transfer.Ported": lambda value: (
-        keyed(value, "written unchanged skipped relations params events queued batch seen commit dry_run notes")
-        | {"skipped": _pairs("path reason", value.skipped)}
-    ),
     "lessons.LessonShown": _lesson_shown,
     "lessons.Loaded": lambda value: {
         "active": value.total,
@@ -182,21 +181,8 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
     "exporting.Exported": _exported,
     "fold.ParameterState": _parameter,
     "fold.UsageTally": _usage,
-    "reports.Promoted": lambda value: (
-        keyed(value.entry, "id handle title")
-        | keyed(value, "from=source to=target outcome dry_run copy=written proposal=suggested evaluation=report")
-        | keyed(value, "policy decided_in dropped_links=dropped notes")
-    ),
-    "reports.Outdated": _about("reason detail"),
-    "running.Ran": lambda value: (
-        keyed(value.entry, "handle") | keyed(value, "exit_code=code timed_out stdout stderr omitted_bytes=omitted")
-    ),
     "syncing.Conflicts": lambda value: encode(value.entries),
     "syncing.Resolved": lambda value: (
         keyed(value, "id path take left commit") | {"left": [one.id for one in value.left]}
-    ),
-    "reports.Feedback": _about("outcome usage notes"),
-    "reports.Imported": lambda value: (
-        keyed(value, "written unchanged skipped commit notes") | {"skipped": _pairs("path reason", value.skipped)}
     ),
 }  # By type, as in `KEYS`, the shapes that take more than a choice of fields

@@ -1,19 +1,22 @@
-"""What was found, as text for people: searches, entries, lists, history. Pure: takes answers, returns text."""
+"""What was found, as text for people: searches, entries, lists, history, graphs. Pure: takes answers, returns text."""
 
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
-from ai_lessons.doors.terminal import View, block, clean, count, line, table
+from ai_lessons.doors.terminal import View, block, clean, clip, count, line, table
 from ai_lessons.knowledge.entries import KINDS, UNVERSIONED, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
+    from ai_lessons.knowledge.relations import Line
     from ai_lessons.library import answers
     from ai_lessons.library.answers import Answer, Approval, Hit, Shown
+    from ai_lessons.library.relating import Graph
     from ai_lessons.library.reports import Feedback, Stats
 
     More = Callable[[Hit], Sequence[str]]
@@ -21,23 +24,13 @@ if TYPE_CHECKING:
 
 PROMPT_MARK = "\N{ELECTRIC LIGHT BULB}"
 WORDS = {"when": "WHEN", "do": "DO", "dont": "DO NOT", "because": "BECAUSE", "rationale": "Why:"}
-SAID_ELSEWHERE = frozenset(
-    {
-        "id",
-        "kind",
-        "title",
-        "tags",
-        "versions",
-        "links",
-        "pattern",
-        "rationale",
-        "confidence",
-        "source",
-        "status",
-        "path",
-    }
-)  # Frontmatter that `show` says in lines of its own
+SAID_ELSEWHERE = frozenset({
+    "id", "kind", "title", "tags", "versions", "links", "pattern", "rationale", "confidence", "source", "status",
+    "path",
+})  # fmt: skip  # frontmatter that `show` says in lines of its own
 HASHES = frozenset({"content_hash", "source_ref"})
+WIDEST = 60  # cells of a title in a drawing
+GONE = "not found"
 
 
 def answer(found: Answer, view: View, more: More = lambda _hit: ()) -> str:
@@ -185,9 +178,8 @@ def _plain(value: object) -> str:
 
 def _edge(edge: answers.Related, view: View) -> str:
     arrow = "->" if edge.outgoing else "<-"
-    weight = "" if edge.weight is None else f" ({edge.weight:g})"
     found = f"{_label(edge.entry, view)} {line(edge.entry.title)}" if edge.entry else f"{line(edge.target)} (not found)"
-    return f"{line(edge.relation)} {arrow} {found}{weight}"
+    return f"{line(edge.relation)} {arrow} {found}{_weight(edge)}"
 
 
 def _navigation(value: Shown, view: View, call: str) -> str:
@@ -234,12 +226,11 @@ def related(values: Iterable[answers.Related], view: View) -> str:
 
 def log(values: Iterable[answers.Revision], view: View) -> str:
     """Commits that touched an entry, as given (newest first)."""
-    lines = []
+    blocks = []
     for one in values:
-        commit = view.paint(line(one.commit)[:10], "handle")
-        head = f"{commit} {view.when(one.when)} {line(one.author)}  {line(one.subject)}"
-        lines.append(block(head, [_joined(*one.trailers.items())], "    "))
-    return "\n".join(lines) or "No commits yet."
+        head = f"{view.paint(line(one.commit)[:10], 'handle')} {view.when(one.when)} {line(one.author)}  "
+        blocks.append(block(head + line(one.subject), [_joined(*one.trailers.items())], "    "))
+    return "\n".join(blocks) or "No commits yet."
 
 
 def diff(text: str, view: View) -> str:
@@ -313,11 +304,84 @@ def learned(value: Stats, view: View) -> list[str]:
         blocks += [block(view.paint(title, "heading"), rows)] if some else []
     if value.ablation:
         one = value.ablation
-        blocks.append(
-            f"Showing a lesson changed the share of sessions that went well by {one.difference:+.0%}\n"
-            f"  95 % interval {one.low:+.0%} to {one.high:+.0%}, from {one.shown:,} sessions with and "
-            f"{one.left_out:,} without"
-        )
+        sure = f"95 % interval {one.low:+.0%} to {one.high:+.0%}"
+        told = f"{sure}, from {one.shown:,} sessions with and {one.left_out:,} without"
+        head = f"Showing a lesson changed the share of sessions that went well by {one.difference:+.0%}"
+        blocks.append(block(head, [told]))
     if value.damaged_events:
         blocks.append(f"{count(value.damaged_events, 'line')} of event logs cannot be read and count for nothing")
     return blocks
+
+
+# --- the graph, also for Graphviz (dot) and for Mermaid ---
+
+
+def graph(value: Graph, view: View) -> str:
+    """Every entry with the links that it writes; those that hold both ways stand at one of both."""
+    if not value.entries:
+        return "Nothing is linked yet: ai-lessons contribute link A B --relation R"
+    names = {entry.id: view.named(entry.handle, entry.title) for entry in value.entries}
+    names |= {name: f"{line(name)} ({GONE})" for name in value.missing}
+    linked = {end for one in value.lines for end in (one.source, one.target)} | {*value.missing}
+    blocks = []
+    for name, said in names.items():  # a link that holds both ways may stand at an id that no entry has
+        own = [one for one in value.lines if one.source == name]
+        links = (f"{_relation(one)} {'<->' if one.both_ways else '->'} {names[one.target]}" for one in own)
+        blocks += [block(said, links)] if own or name not in linked else []
+    handles = {entry.id: line(entry.handle) for entry in value.entries}
+    topics = [", ".join(handles[one] for one in cluster) for cluster in value.clusters]
+    blocks += ["", block(view.paint("Related topics:", "heading"), topics)] if topics else []
+    return "\n".join(blocks)
+
+
+def _relation(one: Line) -> str:
+    return line(one.relation) + _weight(one)
+
+
+def _weight(one: answers.Related | Line) -> str:
+    return "" if one.weight is None else f" ({one.weight:g})"
+
+
+def dot(value: Graph, _view: View) -> str:
+    """A directed graph in the language of Graphviz."""
+    rows = ["digraph knowledge {", "  rankdir=LR;", '  node [fontname="sans-serif"];']
+    for entry in value.entries:
+        label = f"{_dot(entry.handle)}\\n{_dot(clip(line(entry.title), WIDEST))}"
+        rows.append(f'  "{_dot(entry.id)}" [shape={KINDS[entry.kind].shape}, label="{label}"];')
+    rows += [f'  "{_dot(name)}" [shape=box, style=dashed, label="{_dot(name)}\\n{GONE}"];' for name in value.missing]
+    for number, cluster in enumerate(value.clusters, 1):
+        names = " ".join(f'"{_dot(one)}";' for one in cluster)
+        rows.append(f"  subgraph cluster_{number} {{ {names} }}")
+    for one in value.lines:
+        both = ", dir=none" if one.both_ways else ""
+        rows.append(f'  "{_dot(one.source)}" -> "{_dot(one.target)}" [label="{_dot(_relation(one))}"{both}];')
+    return "\n".join([*rows, "}"])
+
+
+def _dot(raw: str) -> str:
+    """Inside double quotes, where a backslash begins an escape and `&` the name of a character."""
+    return line(raw).replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")
+
+
+def mermaid(value: Graph, _view: View) -> str:
+    """A flowchart for Mermaid, which forges and editors draw in Markdown."""
+    names = {name: f"n{n}" for n, name in enumerate([*(entry.id for entry in value.entries), *value.missing], 1)}
+    rows = ["flowchart LR"]
+    for entry in value.entries:
+        left, right = KINDS[entry.kind].brackets
+        label = f"{_mermaid(entry.handle)}<br/>{_mermaid(clip(line(entry.title), WIDEST))}"
+        rows.append(f'  {names[entry.id]}{left}"{label}"{right}')
+    rows += [f'  {names[name]}["{_mermaid(name)}<br/>{GONE}"]:::gone' for name in value.missing]
+    for one in value.lines:
+        arrow = "---" if one.both_ways else "-->"
+        rows.append(f'  {names[one.source]} {arrow}|"{_mermaid(_relation(one))}"| {names[one.target]}')
+    rows += ["  classDef gone stroke-dasharray: 4"] if value.missing else []
+    return "\n".join(rows)
+
+
+def _mermaid(raw: str) -> str:
+    """Marks of ASCII as the codes that Mermaid knows, so that none of them ends a label, a fence or a tag."""
+    return re.sub(r"[^\w\s.,:()/+-]", lambda found: f"#{ord(found[0])};", line(raw), flags=re.ASCII)
+
+
+FORMATS: Mapping[str, Callable[[Graph, View], str]] = {"text": graph, "dot": dot, "mermaid": mermaid}

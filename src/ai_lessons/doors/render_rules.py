@@ -43,8 +43,8 @@ def proposed(values: Sequence[Suggested], view: View, review: str = REVIEW) -> s
     """Several of them. `review` is the command to decide with."""
     rows = []
     for one in values:
-        rows += [_headline(one, view), f"  branch: {line(one.branch)}"]
-        rows += [f"  {view.paint('warning:', 'warn')} {line(text)}" for text in one.warnings]
+        warnings = (f"{view.paint('warning:', 'warn')} {line(text)}" for text in one.warnings)
+        rows.append(block(_headline(one, view), (f"branch: {line(one.branch)}", *warnings)))
     return "\n".join([*rows, f"Not in force until a person approves it: {review}"]) if rows else "Nothing to propose."
 
 
@@ -149,8 +149,8 @@ def approved(values: Sequence[Decided], view: View) -> str:
     commit = values[-1].commit
     if len(values) == 1 or any(one.commit != commit for one in values):
         return "\n".join(decided("Approved", one, view) for one in values)
-    rows = [f"  {_headline(one, view)}" for one in values]
-    return "\n".join([f"Approved {count(len(values), 'rule')} with one merge: {line(commit[:10])}", *rows])
+    head = f"Approved {count(len(values), 'rule')} with one merge: {line(commit[:10])}"
+    return block(head, (_headline(one, view) for one in values))
 
 
 def decided(word: str, one: Decided, view: View) -> str:

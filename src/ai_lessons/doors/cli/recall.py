@@ -323,10 +323,8 @@ FORMATS = ("text", "dot", "mermaid")
 @click.option("--limit", type=click.IntRange(1), default=200, show_default=True, help="Most entries.")
 def graph(call: Call, refs: tuple[str, ...], form: str, depth: int, limit: int) -> None:
     """Draw what is linked: around these entries, or everything."""
-    from ai_lessons.doors import render_graph
-
     drawn = library.relating.graph(call.library, refs, depth=depth, most=limit)
-    call.answer(drawn, render_graph.FORMATS[form], paged=form == "text")
+    call.answer(drawn, render.FORMATS[form], paged=form == "text")
 
 
 @recall.command("log", examples=["ai-lessons recall log L-8F3K2A"])
