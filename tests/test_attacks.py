@@ -106,7 +106,7 @@ def victim(tmp_path: Path) -> Victim:
     mine.commit("sign", dict(zip(names, (record.canonical().decode(), signature), strict=True)))
     mine.run("branch", "-D", BRANCH)
     mine.run("push", "-q")
-    found = Victim(mine, key, parse_signers(f"alice@x {key.with_suffix('.pub').read_text()}")[0])
+    found = Victim(mine, key, parse_signers(f"alice@x {key.with_suffix('.pub').read_text()}"))
     for policy in POLICIES.values():
         assert found.served(policy) == {"Good"}
     return found

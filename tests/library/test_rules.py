@@ -420,7 +420,7 @@ def test_signing_puts_a_record_that_verifies_into_the_merge(
     made = suggest(world, "Second matter")
     done = review.approve_rule(world.fresh(), made.handle, sign=True)
     assert "no keys are trusted yet" in done.notes[0]
-    signers, _ = parse_signers("person@example.com " + key.with_suffix(".pub").read_text())
+    signers = parse_signers("person@example.com " + key.with_suffix(".pub").read_text())
     first = world.git(world.root, "rev-list", "--max-parents=0", "main")
     worktree = locate(world.root)
     view = with_signatures(worktree, derive(worktree, "refs/heads/main"), signers, repository=first)

@@ -70,7 +70,7 @@ def signing(tmp_path: Path) -> Signing:
     mine.commit("settings", dict(CONFIG))
     key = tmp_path / "alice"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
-    return Signing(mine, key, parse_signers(f"alice@x {key.with_suffix('.pub').read_text()}")[0])
+    return Signing(mine, key, parse_signers(f"alice@x {key.with_suffix('.pub').read_text()}"))
 
 
 def test_a_merge_alone_puts_nothing_in_force(signing: Signing) -> None:

@@ -68,7 +68,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
         public = (folder / f"{person}.pub").read_text().split()[:2]
         if person != "mallory":
             lines.append(f'{person.partition("-")[0]}@x namespaces="ai-lessons-*" {" ".join(public)}')
-    return World(folder, parse_signers("\n".join(lines))[0], {})
+    return World(folder, parse_signers("\n".join(lines)), {})
 
 
 def approve(text: bytes, after: Record | None = None, **other: str) -> Record:

@@ -99,7 +99,7 @@ class Signatures:
         data = PinnedKeys(self._options.config_dir, name).read()
         if data is None:
             return Trusted(name, None)
-        pinned, _ = parse_signers(data.decode("utf-8", "replace"))
+        pinned = parse_signers(data.decode("utf-8", "replace"))
         lists, signatures = view.signer_lists
         if SIGNERS not in view.files or view.files[SIGNERS] == blob_id(data):
             return Trusted(name, pinned)
@@ -107,7 +107,7 @@ class Signatures:
         # an older list that is put back was replaced by a newer one, so the newest that is signed counts
         reason = "the list of signers in the repository is not signed"
         for text in (texts[blob] for blob in reversed(lists) if blob in texts):
-            listed, _ = parse_signers(text.decode("utf-8", "replace"))
+            listed = parse_signers(text.decode("utf-8", "replace"))
             for armoured in (texts[blob].decode("utf-8", "replace") for blob in signatures if blob in texts):
                 at = self._options.now().timestamp()
                 signers, reason = trusted_signers(pinned, listed, text, armoured, at=at)
@@ -124,7 +124,7 @@ class Signatures:
         if blob and blob not in found:
             raise AiLessonsError(f"{SIGNERS} is missing in git", hint="git fsck")
         text = found[blob] if blob else b""
-        return text, parse_signers(text.decode("utf-8", "replace"))[0]
+        return text, parse_signers(text.decode("utf-8", "replace"))
 
     def pin(self, repository: str, text: bytes) -> str:
         """Trust exactly the keys of this list from now on; the file that says so."""

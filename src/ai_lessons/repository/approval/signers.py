@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode, b64encode
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.errors import NotFound, Problem, StorageFailed
+from ai_lessons.errors import NotFound, StorageFailed
 from ai_lessons.repository.files import replace_file, translated
 
 if TYPE_CHECKING:
@@ -42,20 +43,15 @@ class Signer(NamedTuple):
         return next(plain, self.principals)
 
 
-def parse_signers(text: str, path: str = "") -> tuple[tuple[Signer, ...], tuple[Problem, ...]]:
-    """The lines that can be read, and what is wrong with the others. Never raises."""
-    if len(text) > LIMIT:
-        return (), (Problem(path, f"the list of signers is longer than {LIMIT} characters"),)
-    signers, problems = [], []
-    for number, raw in enumerate(text.splitlines(), 1):
+def parse_signers(text: str) -> tuple[Signer, ...]:
+    """Those of the lines that can be read; none of a list that is too long. Never raises."""
+    signers = []
+    for raw in text.splitlines() if len(text) <= LIMIT else ():
         line = raw.strip(" \t\r")
-        if not line or line.startswith("#"):
-            continue
-        try:
-            signers.append(_signer(line))
-        except (ValueError, NotVerified) as error:
-            problems.append(Problem(path, str(error), number))
-    return tuple(signers), tuple(problems)
+        if line and not line.startswith("#"):
+            with suppress(ValueError, NotVerified):
+                signers.append(_signer(line))
+    return tuple(signers)
 
 
 def principal(signers: Iterable[Signer], key: bytes, namespace: str, at: float) -> str | None:
