@@ -101,7 +101,7 @@ def episodes(of: Transcript) -> Iterator[Episode]:
             if before.sort != "said" and len(step.text) <= _SAID and _CORRECTION.search(step.text):
                 file = before.text if before.sort == "edit" else ""
                 yield made("corrected", before._replace(output=""), step.text, file)
-        elif _failed(step):
+        elif step.failed and not _HOST.search(step.output):
             for key in _forms(step.text):
                 if open_.setdefault(key, (at, step))[1].output != step.output or open_[key][0] == at:
                     yield made("failed", step)
@@ -116,10 +116,6 @@ def episodes(of: Transcript) -> Iterator[Episode]:
                     yield made("edited", first, again.output[:_PUT], again.text)
                 elif not after and _another_form(_forms(first.text)[key], words):
                     yield made("fixed", first, step.text)
-
-
-def _failed(step: Step) -> bool:
-    return bool(step.failed) and not _HOST.search(step.output)
 
 
 def _forms(command: str) -> dict[str, tuple[str, ...]]:

@@ -96,7 +96,7 @@ def _compiled(pattern: str) -> tuple[tuple[Any, ...], ...]:
 
 def _rows(pattern: str) -> Iterator[Any]:
     below = pattern.endswith("/")
-    parts = [part for part in _split(pattern) if part not in {"", "."}]
+    parts = [part for part in pattern.split("/") if part not in {"", "."}]
     if len(parts) == 1 and "/" not in pattern:
         yield _DEEP
     for part in parts:
@@ -105,10 +105,6 @@ def _rows(pattern: str) -> Iterator[Any]:
         if parts[-1] != _DEEP:
             yield _DEEP
         yield (_ANY,)
-
-
-def _split(pattern: str) -> list[str]:
-    return pattern.split("/")
 
 
 def _characters(part: str) -> Iterator[Character]:

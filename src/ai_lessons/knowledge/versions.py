@@ -209,11 +209,7 @@ def _names_series(text: str, used: Version) -> bool:
     except ValueError:
         return False
     count = len(named.release)
-    return not named.is_prerelease and _padded(used, count)[:count] == named.release
-
-
-def _padded(version: Version, count: int) -> tuple[int, ...]:
-    return version.release + (0,) * (count - len(version.release))
+    return not named.is_prerelease and (used.release + (0,) * count)[:count] == named.release
 
 
 def _version(text: str) -> Version:
@@ -249,7 +245,7 @@ def _spans(text: str) -> tuple[ReleaseSpan, ...]:
 
 def _equal(text: str) -> tuple[ReleaseSpan, ...]:
     if numbers := _series_of(text):
-        return (_series(numbers),)
+        return (ReleaseSpan(_first_of(numbers), _first_of(_next(numbers))),)
     return _point(_version(text)).spans
 
 
@@ -295,10 +291,6 @@ def _series_of(text: str) -> tuple[int, ...]:
     """The numbers of `3.x` or `3.4.*`; none for anything else."""
     found = _WILDCARD.match(text)
     return _version(found[1]).release if found else ()
-
-
-def _series(numbers: tuple[int, ...]) -> ReleaseSpan:
-    return ReleaseSpan(_first_of(numbers), _first_of(_next(numbers)))
 
 
 def _first_of(numbers: tuple[int, ...]) -> Cut:
