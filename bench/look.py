@@ -15,11 +15,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from statistics import median, quantiles
+from statistics import quantiles
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from bench import corpora
+from bench.blink import percentiles
 from bench.harness import Bar, Outcome, World, arguments, machine, program, provide_model, table, world
 from bench.starting import ms
 
@@ -85,10 +86,6 @@ def cpu_of(*pids: int) -> float:
     """The seconds of CPU that these processes took so far."""
     stats = [Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split() for pid in pids]
     return sum(int(one[11]) + int(one[12]) for one in stats) / os.sysconf("SC_CLK_TCK")
-
-
-def percentiles(walls: list[float]) -> list[str]:
-    return [ms(median(walls)), ms(quantiles(walls, n=20)[-1])]
 
 
 def main() -> None:
