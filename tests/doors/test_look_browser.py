@@ -15,7 +15,7 @@ from doors.look_world import HOSTILE, LESSON, Served, serve
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser, BrowserContext, Page
+    from playwright.sync_api import Browser, BrowserContext, Page, Route
 
     from doors.world import Run
 
@@ -79,6 +79,23 @@ def test_who_types_sees_results_and_opens_one_with_keys(page: Page) -> None:
     page.wait_for_selector("#history .diff .new")
     page.click("aside a.entry")
     assert "Jira Workflows API" in page.inner_text("h1")
+
+
+def test_results_that_come_late_leave_who_walks_through_the_list_at_his_place(page: Page) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.fill("#q", "sandbox")
+    page.wait_for_selector("#results section")
+    page.route("**/search?**", hold)
+    with page.expect_request("**/search?**"):
+        page.keyboard.insert_text(" api")
+    page.keyboard.press("ArrowDown")
+    page.eval_on_selector(".hits a:focus", "link => { link.closest('li').dataset.old = 'yes'; }")
+    held[0].continue_()
+    page.wait_for_selector(".hits > li.here:not([data-old]) a:focus")
 
 
 def test_without_scripts_the_same_is_found(browser: Browser, look: Served) -> None:

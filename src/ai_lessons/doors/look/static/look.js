@@ -3,8 +3,10 @@
 
 const writing = (at) => at.matches("input:not([type=checkbox]), textarea, select");
 
+const listed = () => [...document.querySelectorAll(".hits > li")];
+
 function step(by) {
-  const hits = [...document.querySelectorAll(".hits > li")];
+  const hits = listed();
   const now = hits.findIndex((one) => one.classList.contains("here"));
   const next = hits[Math.min(Math.max(now + by, 0), hits.length - 1)];
   if (!next) return;
@@ -32,6 +34,13 @@ document.addEventListener("keydown", (event) => {
   }
   event.preventDefault();
 });
+
+// Results that come while a person walks through the list leave the focus at the same place of the new list.
+let place = -1;
+document.addEventListener("htmx:before:swap", () => {
+  place = listed().findIndex((one) => one.contains(document.activeElement));
+});
+document.addEventListener("htmx:after:swap", () => { if (place >= 0) step(place + 1); });
 
 async function draw(place) {
   const found = await (await fetch(place.dataset.from)).json();
