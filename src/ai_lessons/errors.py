@@ -62,7 +62,7 @@ class Problem(NamedTuple):
     fixable: bool = False
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.message}"
+        return f"{self.path}:{self.line or 1}: {self.message}"
 
 
 class InvalidEntry(AiLessonsError):

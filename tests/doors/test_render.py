@@ -436,7 +436,7 @@ def test_problems_are_one_a_line_as_compilers_write_them() -> None:
     assert render_jobs.report(report, VIEW).splitlines() == [
         "fixed c.md: id",
         "a.md:3: no title",
-        "b.md:0: wrong folder",
+        "b.md:1: wrong folder",
         "9 files read, 2 problems, 1 of them mended by: ai-lessons admin validate --fix",
     ]
 

@@ -227,7 +227,7 @@ def test_a_file_that_cannot_be_read_now_is_tried_again(world: World) -> None:
 
     world.ahead += 10_000_000_000
     assert (refresh(), refresh()) == (1, 1)
-    assert str(world.catalog.unreadable()[0]) == "p/lessons/b.md:0: the disk is busy"
+    assert str(world.catalog.unreadable()[0]) == "p/lessons/b.md:1: the disk is busy"
     failing = False
     assert refresh() == 0
     assert world.titles() == ["PUT replaces all", "Second"]

@@ -206,25 +206,25 @@ def messages(*entries: Entry) -> list[str]:
 
 def test_an_id_belongs_to_one_entry() -> None:
     one, two = make("lesson", links=...), make("doc")
-    assert messages(one, two) == [f"p/lessons/2026-11/x.md:0: has the id of p/docs/1.0/x.md: {ID}"]
+    assert messages(one, two) == [f"p/lessons/2026-11/x.md:1: has the id of p/docs/1.0/x.md: {ID}"]
 
 
 def test_a_link_must_lead_somewhere() -> None:
     assert messages(make("lesson")) == [
-        f"p/lessons/2026-11/x.md:0: has_script leads to {OTHER}, and no entry has that id"
+        f"p/lessons/2026-11/x.md:1: has_script leads to {OTHER}, and no entry has that id"
     ]
     assert messages(make("lesson"), make("script", id=OTHER, proves=...)) == []
 
 
 def test_a_link_must_join_kinds_that_its_relation_joins() -> None:
     (said,) = messages(make("lesson"), make("doc", id=OTHER))
-    assert said.startswith("p/lessons/2026-11/x.md:0: has_script leads from any entry to a script, not from a lesson")
+    assert said.startswith("p/lessons/2026-11/x.md:1: has_script leads from any entry to a script, not from a lesson")
     assert said.endswith(f"what fits: has_doc, derived_from, contradicts, related_to (it leads to {OTHER})")
 
 
 def test_names_must_differ_by_more_than_case_or_accent() -> None:
     one, two = make("doc"), make("doc", "p/docs/1.0/X.md", id=OTHER)
-    assert messages(one, two) == ["p/docs/1.0/x.md:0: is the same file as p/docs/1.0/X.md on systems that ignore case"]
+    assert messages(one, two) == ["p/docs/1.0/x.md:1: is the same file as p/docs/1.0/X.md on systems that ignore case"]
     composed, apart = make("doc", "p/docs/1.0/\u00e9.md"), make("doc", "p/docs/1.0/e\u0301.md", id=OTHER)
     assert len(messages(composed, apart)) == 1
 
@@ -234,7 +234,7 @@ def test_superseding_in_a_circle_is_named() -> None:
         return make("lesson", f"p/lessons/{own[-1]}.md", id=own, links=[{"supersedes": other}])
 
     (found,) = messages(lesson(ID, OTHER), lesson(OTHER, THIRD), lesson(THIRD, ID))
-    assert found.startswith("p/lessons/A.md:0: supersedes leads round in a circle: p/lessons/A.md -> p/lessons/B.md ->")
+    assert found.startswith("p/lessons/A.md:1: supersedes leads round in a circle: p/lessons/A.md -> p/lessons/B.md ->")
     assert messages(lesson(ID, OTHER), make("lesson", id=OTHER, links=...)) == []
 
 

@@ -122,7 +122,7 @@ def test_a_damaged_database_is_a_clear_error_or_what_is_left_of_it(world: World,
         "text": b"hello", "header": data[:16] + b"\xff" * 200, "cut": data[:5000],
         "pages": data[:8192] + b"\xa5" * (len(data) - 8192),
     }[damage])  # fmt: skip
-    with pytest.raises(InvalidEntry, match=r"knowledge\.db:0: (not a SQLite database|the database cannot be read)"):
+    with pytest.raises(InvalidEntry, match=r"knowledge\.db:1: (not a SQLite database|the database cannot be read)"):
         transfer.import_files(world.library, [database], "ai-lessons-sqlite")
     assert world.status() == ""
 

@@ -114,6 +114,8 @@ def test_a_context_lifts_what_carries_its_tags(world: World) -> None:
     (first, _) = world.search("winemaking", context_tags={"cellar": 3.0}, explain=True).lessons
     assert first.entry.title == "Tagged"
     assert first.factors["context"] == pytest.approx(1.3)
+    (first, second) = world.search("winemaking", context_tags={"cellar": 30.0}).lessons
+    assert (first.entry.title, first.entry.score, second.entry.title) == ("Tagged", 1.0, "Plain")
 
 
 @pytest.mark.parametrize(("status", "found"), [("wrong", []), ("promoted", ["Doubtful"])])

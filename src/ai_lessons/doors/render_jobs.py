@@ -121,7 +121,7 @@ def initialised(value: reports.Initialised, _view: View) -> str:
 def report(value: reports.Report, _view: View) -> str:
     """Problems as `path:line: message`, then one line that sums up."""
     lines = [f"fixed {line(text)}" for text in value.fixed]
-    lines += [f"{line(one.path)}:{one.line}: {line(one.message)}" for one in value.problems]
+    lines += [f"{line(one.path)}:{one.line or 1}: {line(one.message)}" for one in value.problems]
     fixable = sum(one.fixable for one in value.problems)
     tail = f", {fixable} of them mended by: ai-lessons admin validate --fix" if fixable else ""
     return "\n".join([*lines, f"{count(value.files, 'file')} read, {count(len(value.problems), 'problem')}{tail}"])
