@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.repository import branch_update, commit, files, objects
+from ai_lessons.repository.scaffold import template_dir
 from repository.steps import add, clean
 
 if TYPE_CHECKING:
@@ -58,7 +59,11 @@ def test_what_a_process_had_begun_to_write_when_it_died_is_cleared_away(store: S
         finally:
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
-    assert [name.startswith(files.TEMPORARY) for name in os.listdir(store.root / "p")] == [True]
+    (left,) = os.listdir(store.root / "p")
+    assert left.startswith(files.TEMPORARY)
+    (store.root / ".gitignore").write_text((template_dir() / ".gitignore").read_text())
+    assert git(store.root, "status", "--porcelain", "--untracked-files=all", "p") == ""
+    (store.root / ".gitignore").unlink()
     assert store.save().waiting == ""
     assert os.listdir(store.root / "p") == []
     assert store.pending() == ()

@@ -224,7 +224,7 @@ class Staging:
         with translated(path, writing=True):
             folder = self._folders.to(folders, self._made)
             mode = _mode(path, name, folder, executable)
-            temporary = TEMPORARY + os.urandom(8).hex()
+            temporary = f"{TEMPORARY}{os.urandom(8).hex()}.tmp"  # ignored, so that `git stash -u` leaves it alone
             self._waiting.append((path, folders, temporary, name))
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             fd = os.open(temporary, flags, 0o777 if executable else 0o666, dir_fd=folder)
