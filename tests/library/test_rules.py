@@ -310,7 +310,7 @@ def test_a_second_try_after_a_crash_does_not_propose_twice(world: World, monkeyp
     world.write(made.path, world.read(made.path) + "More.\n")
     with monkeypatch.context() as patch:
         patch.setattr(
-            "ai_lessons.repository.branch_update.put_back", lambda *_: (_ for _ in ()).throw(Conflict("busy"))
+            "ai_lessons.repository.approval.rule_edits.put_back", lambda *_: (_ for _ in ()).throw(Conflict("busy"))
         )
         with pytest.raises(Conflict):
             proposing.propose(world.fresh(cwd=world.root))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ai_lessons.repository import branch_update, proposal_commits, proposal_records, proposals
+from ai_lessons.repository import proposal_commits, proposal_records, proposals
 from ai_lessons.repository.approval import approval_history, rule_edits
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.objects import data_of, opened
@@ -90,10 +90,7 @@ class Desk:
     def put_back(self) -> tuple[str, ...]:
         store = self.store
         with opened(store.worktree) as repo:
-            found = rule_edits.edited(store, repo)
-            return branch_update.put_back(
-                store, repo, {path: pair for one in found for path, pair in one.blobs.items()}
-            )
+            return rule_edits.put_back(store, repo, rule_edits.edited(store, repo))
 
     def verdict(self, rule: str = RULE) -> Verdict | None:
         return approval_history.look(self.store.worktree, MAIN).view.verdicts.get(rule)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ai_lessons.errors import StorageFailed
 from ai_lessons.repository import branch_update, files
 from repository.approval_world import PATH, text
 from repository.steps import add, clean
@@ -17,15 +18,7 @@ if TYPE_CHECKING:
     from repository.proposal_world import Desk
 
 
-@pytest.mark.parametrize(
-    ("place", "step"),
-    [(branch_update, "_note"), (files.Staging, "add"), (branch_update, "install"), (branch_update, "_put")],
-    ids=lambda one: one if isinstance(one, str) else "",
-)
-def test_a_death_while_a_proposal_is_taken_leaves_nothing_half(
-    desk: Desk, opened: Opened, place: object, step: str
-) -> None:
-    desk.propose({PATH: text("Use X")})
+def approve_and_die(desk: Desk, place: object, step: str) -> None:
     pid = os.fork()
     if pid == 0:
         try:
@@ -41,12 +34,57 @@ def test_a_death_while_a_proposal_is_taken_leaves_nothing_half(
         finally:
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
+
+
+@pytest.mark.parametrize(
+    ("place", "step"),
+    [(branch_update, "_note"), (branch_update, "install"), (branch_update, "_put")],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_a_death_while_a_proposal_is_taken_leaves_nothing_half(
+    desk: Desk, opened: Opened, place: object, step: str
+) -> None:
+    desk.propose({PATH: text("Use X")})
+    approve_and_die(desk, place, step)
     assert opened(desk.root).apply(add("p/lessons/next.md")).commit
     clean(desk.git, desk.root)
     assert desk.status() == ""
     assert not (desk.root / PATH).exists()
     assert desk.approve().commit
     assert (desk.root / PATH).exists()
+    clean(desk.git, desk.root)
+
+
+@pytest.mark.parametrize("step", ["add", "publish", "settle"])
+def test_a_death_after_the_branch_has_moved_is_finished_by_the_next_job(desk: Desk, opened: Opened, step: str) -> None:
+    desk.approved()
+    desk.propose({PATH: text("Use Y")})
+    approve_and_die(desk, files.Staging, step)
+    assert desk.served() == "Use Y"
+    assert opened(desk.root).apply(add("p/lessons/next.md")).commit
+    assert (desk.root / PATH).read_text() == text("Use Y")
+    assert desk.status() == ""
+    clean(desk.git, desk.root)
+
+
+def test_a_file_that_cannot_follow_the_branch_is_named(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.propose({PATH: text("Use X")})
+    real = files.Staging.add
+
+    def full(self: files.Staging, path: str, *given: Any, **named: Any) -> None:
+        if path == PATH:
+            raise StorageFailed("no space left on device")
+        real(self, path, *given, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(files.Staging, "add", full)
+        done = desk.approve()
+    assert done.notes == (
+        f"{PATH} was not brought up to date (no space left on device); mend that, then: git checkout {PATH}",
+    )
+    assert desk.served() == "Use X"
+    desk.run("checkout", PATH)
+    assert desk.status() == ""
     clean(desk.git, desk.root)
 
 

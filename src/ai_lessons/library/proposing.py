@@ -14,7 +14,7 @@ from ai_lessons.library.gate import checked, project_name
 from ai_lessons.library.proposal_context import ProposalContext, desk, entry_of
 from ai_lessons.library.relating import refuse_wrong_kinds
 from ai_lessons.library.reports import RuleDraft, Suggested, Written
-from ai_lessons.repository import branch_update, proposal_commits
+from ai_lessons.repository import proposal_commits
 from ai_lessons.repository.approval import rule_edits
 from ai_lessons.repository.approval.approval_branch import OTHERS, PROPOSALS
 from ai_lessons.repository.objects import data_of
@@ -188,8 +188,7 @@ def propose(library: Library, paths: Sequence[str] = ()) -> tuple[Suggested, ...
         for entry, files in [_text_of(at, one) for one in found]:  # all are checked before the first is made
             what = "removal" if not any(files.values()) else "edit" if at.trunk.places(entry.id) else "rule"
             made.append(make(at, entry, files, f"Propose {what}: {entry.title}"))
-        pairs = {path: pair for one in found for path, pair in one.blobs.items()}
-        notes = branch_update.put_back(parts.store, at.repo, pairs) if pairs else ()
+        notes = rule_edits.put_back(parts.store, at.repo, found) if found else ()
     if made and notes:
         made[-1] = made[-1]._replace(warnings=(*made[-1].warnings, *notes))
     return tuple(made)

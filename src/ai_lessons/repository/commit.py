@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.repository.journal import Intent
     from ai_lessons.repository.store import Store
-    from ai_lessons.repository.worktree import Head, Worktree
+    from ai_lessons.repository.worktree import Worktree
     from ai_lessons.repository.worktree_status import OnDisk
 
 _LOOSE, _SAMPLE = 27, "objects/17"  # So many loose objects in one of 256 folders are many: so judges `git gc --auto`
@@ -59,10 +59,6 @@ class People:
         """`Name <email>` of the user who commits here, None if git does not know."""
         return self._asked()[1]
 
-    def signs(self) -> bool:
-        """True if the user's settings ask for signed commits and signing has not failed yet."""
-        return self._asked()[2] and not self.unsigned
-
     def _asked(self) -> tuple[str | None, str | None, bool]:
         """A user whom git did not know may have told it meanwhile."""
         if None in self._known:
@@ -70,41 +66,36 @@ class People:
             self._known = git.identity(self._worktree, "AUTHOR"), git.identity(self._worktree), signs
         return self._known
 
-    def sign(
-        self, job: Intent, tree: ObjectID, parents: Sequence[ObjectID], who: tuple[str, str, int]
-    ) -> ObjectID | None:
-        """A signed commit of a tree that is on the disk; None (and the reason in `unsigned`) if that cannot be."""
-        people = _environment("AUTHOR", who[0], job.when, job.zone) | _environment("COMMITTER", who[1], who[2], None)
-        before = [parent.decode() for parent in parents]
-        try:
-            done = git.signed_commit(self._worktree, tree.decode(), before, job.message.encode(), people)
-            fault = (done.err or "git said no") if done.code else ""
-        except StorageFailed as error:
-            fault = error.message
-        self.unsigned = f"unsigned: {fault.splitlines()[0]}" if fault else ""
-        return None if fault else ObjectID(done.out.strip())
+    def commit(
+        self, draft: Draft, job: Intent, tree: ObjectID, parents: Sequence[ObjectID], who: tuple[str, str, int]
+    ) -> ObjectID:
+        """A commit by `who` (author, committer, seconds of the committer), signed if the user's settings ask for it.
+
+        Where it cannot be signed, `unsigned` says why.
+        """
+        author, committer, when = who
+        if self._asked()[2] and not self.unsigned:
+            draft.save()
+            people = _environment("AUTHOR", author, job.when, job.zone) | _environment("COMMITTER", committer, when)
+            before = [parent.decode() for parent in parents]
+            try:
+                done = git.signed_commit(self._worktree, tree.decode(), before, job.message.encode(), people)
+                if not done.code:
+                    return ObjectID(done.out.strip())
+                fault = done.err or "git said no"
+            except StorageFailed as error:
+                fault = error.message
+            self.unsigned = f"unsigned: {fault.splitlines()[0]}"
+        return draft.commit(
+            tree,
+            parents,
+            job.message,
+            author=(author, job.when, job.zone),
+            committer=(committer, when, time.localtime(when).tm_gmtoff),
+        )
 
 
-def make_commit(
-    draft: Draft, job: Intent, tree: ObjectID, parents: Sequence[ObjectID], people: People, who: tuple[str, str, int]
-) -> ObjectID:
-    """A commit by `who` (author, committer, seconds of the committer), signed if the user's settings ask for it."""
-    author, committer, when = who
-    if people.signs():
-        draft.save()
-        signed = people.sign(job, tree, parents, who)
-        if signed is not None:
-            return signed
-    return draft.commit(
-        tree,
-        parents,
-        job.message,
-        author=(author, job.when, job.zone),
-        committer=(committer, when, time.localtime(when).tm_gmtoff),
-    )
-
-
-def _environment(role: str, who: str, when: int, offset: int | None) -> dict[str, str]:
+def _environment(role: str, who: str, when: int, offset: int | None = None) -> dict[str, str]:
     name, _, email = who.rpartition(" <")
     stamp = f"@{when} {zone(when, offset)}"
     return {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": email.rstrip(">"), f"GIT_{role}_DATE": stamp}
@@ -137,7 +128,6 @@ class _Batch:
     jobs: dict[str, str] = field(default_factory=dict)
     blocked: dict[str, str] = field(default_factory=dict)
     entries: dict[bytes, tuple[int, ObjectID] | None] = field(default_factory=dict)
-    subjects: list[str] = field(default_factory=list)
 
 
 class Committer:
@@ -175,13 +165,15 @@ class Committer:
         except AiLessonsError as error:
             outcome.waiting = error.message
             outcome.notes += recover.told(self._journal.missing(self._store.root))
+        if self._people.unsigned and outcome.commits:
+            outcome.notes.append(self._people.unsigned)
         return outcome
 
     def _drain(self, outcome: _Outcome) -> None:
         """Commit all that was noted until now, under our lock."""
         branch_update.recover(self._worktree)
         self._store.take_up_orphans()
-        recover.returned(self._worktree, self._journal)
+        recover.returned(self._store)
         jobs, last = self._journal.pending(), next(self._journal.records(), None)
         ours, left = last.head if last else None, 0.0
         if jobs and not outcome.insist and not worktree_status.busy(self._worktree):
@@ -192,63 +184,44 @@ class Committer:
         if left:
             raise Conflict("you work with git here, so the next command commits it, or at once: admin save")
         for start in range(0, len(jobs) or 1, BATCH):
-            batch = jobs[start : start + BATCH]
             with opened(self._worktree) as repo:
-                attempt = partial(self._attempt, repo, batch, outcome)
+                attempt = partial(self._attempt, repo, jobs[start : start + BATCH], outcome)
                 branch_update.until_done(self._worktree, attempt, SAVE_TRIES if outcome.insist else TRIES)
         with suppress(FileNotFoundError):
             if outcome.commits and len(os.listdir(self._worktree.common_dir / _SAMPLE)) > _LOOSE:
                 # never waited for nor ended: killed, it would leave git's lock on branches
                 git.leave_running(self._worktree, "gc", "--auto", "--quiet")
 
-    def _attempt(self, repo: Repo, jobs: Sequence[Intent], outcome: _Outcome) -> bool | None:
+    def _attempt(self, repo: Repo, jobs: Sequence[Intent], outcome: _Outcome) -> None:
+        """Commit these jobs. Raises Conflict; Taken: the branch or git's index is not as it was any more."""
         head, mark = read_head(self._worktree), worktree_status.index_mark(self._worktree)
-        self._look_after(repo, head, outcome)  # a commit of ours on top of it would hide what it did
-        if jobs and head.ref is None:
-            raise Conflict("HEAD is detached; check out a branch (git switch NAME), and the next command commits it")
-        return not jobs or self._try(repo, head, mark, jobs, outcome) or None
-
-    def _look_after(self, repo: Repo, head: Head, outcome: _Outcome) -> None:
-        """Where the user took commits of ours off the branch, see what became of them."""
-        last = next(self._journal.records(), None)
-        if last is None or head.commit in {None, last.head} or head.ref is None:
+        if head.ref and head.commit:  # now, because a commit of ours on top of it would hide what the user's git did
+            outcome.notes += recover.told(recover.dropped(self._store, repo, head.commit))
+        if not jobs:
             return
-        if found := recover.dropped(self._worktree, repo, head.commit or ""):
-            outcome.notes += recover.told(found)
-            self._journal.settle(BatchRecord(head.commit or "", {}))
-
-    def _try(self, repo: Repo, head: Head, mark: str, jobs: Sequence[Intent], outcome: _Outcome) -> bool:
-        """False if the branch or git's index is not as it was any more."""
+        if head.ref is None:
+            raise Conflict("HEAD is detached; check out a branch (git switch NAME), and the next command commits it")
         draft, when = Draft(repo), int(time.time())
         start = ObjectID(head.commit.encode()) if head.commit else None
         tree = draft.tree_of(start) if start else None
         file_modes = read_settings(self._worktree.common_dir / "config").get("core.filemode", "true") != "false"
         disk = look(self._worktree, draft, jobs, file_modes=file_modes)
-        if disk.filling:
-            return False
         batch = _Batch(start, tree, self._people.committer() or "")
         self._build(draft, batch, jobs, disk, when)
+        tip = batch.tip.decode() if batch.tip else None
         if batch.entries:
-            with ThreadPoolExecutor(1) as pool:  # git makes the index while the objects go to the disk
-                making = pool.submit(branch_update.changed, self._worktree, batch.entries)
-                draft.save()
-                index = making.result()
-            more = f" (and {len(batch.subjects) - 1} more)" if len(batch.subjects) > 1 else ""
-            said = f"commit: {batch.subjects[-1]}{more}" if batch.subjects else "commit"
-            log = branch_update.ReflogLine(batch.committer, f"{when} {zone(when)}", said)
-            tip = batch.tip.decode() if batch.tip else None
-            if not branch_update.install(self._worktree, head, tip, (index, mark), log):
-                return False
+            log = f"{batch.committer} {when} {zone(when)}\t{_said([job for job in jobs if batch.jobs.get(job.name)])}"
+            with ThreadPoolExecutor(1) as pool:  # the objects go to the disk while git makes the index
+                saving = pool.submit(draft.save)
+                with branch_update.changed(self._worktree, tip, batch.entries) as index:
+                    saving.result()
+                    branch_update.install(self._worktree, head, tip, (index, mark), log)
         dealt = [job for job in jobs if job.name in batch.jobs]
-        outcome.notes += recover.told(recover.swept(self._worktree, draft, tree, head.commit, dealt, disk))
+        outcome.notes += recover.told(recover.swept(self._store, draft, tree, head.commit, dealt, disk))
         outcome.blocked |= batch.blocked
-        made = [commit for commit in batch.jobs.values() if commit]
-        outcome.commits += made
-        if self._people.unsigned and made and self._people.unsigned not in outcome.notes:
-            outcome.notes.append(self._people.unsigned)
+        outcome.commits += filter(None, batch.jobs.values())
         if batch.jobs:
-            self._journal.settle(BatchRecord(batch.tip.decode() if batch.tip else "", batch.jobs))
-        return True
+            self._journal.settle(BatchRecord(tip or "", batch.jobs))
 
     def _build(self, draft: Draft, batch: _Batch, jobs: Sequence[Intent], disk: OnDisk, when: int) -> None:
         prefix, blocked = self._worktree.prefix, dict(disk.unreadable)
@@ -271,13 +244,17 @@ class Committer:
         wanted = [(noted.path, disk.wanted(noted)) for noted in job.paths]
         entries = {os.fsencode(self._worktree.prefix + path): entry for path, (ours, entry) in wanted if ours}
         edits = {name: entry for name, entry in entries.items() if draft.lookup(batch.tree, name) != entry}
-        made = ""
+        batch.jobs[job.name] = ""
         if edits:
             batch.committer = batch.committer or author
             tree = draft.edit(batch.tree, edits)
-            parents = [batch.tip] if batch.tip else []
-            tip = make_commit(draft, job, tree, parents, self._people, (author, batch.committer, when))
-            batch.tip, batch.tree, made = tip, tree, tip.decode()
-            batch.subjects.append(job.subject)
+            who = author, batch.committer, when
+            batch.tip = self._people.commit(draft, job, tree, [batch.tip] if batch.tip else [], who)
+            batch.tree, batch.jobs[job.name] = tree, batch.tip.decode()
         batch.entries |= entries
-        batch.jobs[job.name] = made
+
+
+def _said(jobs: Sequence[Intent]) -> str:
+    """What git's reflog tells of these jobs."""
+    more = f" (and {len(jobs) - 1} more)" if len(jobs) > 1 else ""
+    return f"commit: {jobs[-1].subject}{more}" if jobs else "commit"

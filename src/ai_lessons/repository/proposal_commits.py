@@ -18,7 +18,7 @@ from ai_lessons.repository.approval.approval_branch import OTHERS, PROPOSALS, br
 from ai_lessons.repository.approval.approval_types import Proposal
 from ai_lessons.repository.approval.rule_history import person
 from ai_lessons.repository.branch_update import Landing, committing, land
-from ai_lessons.repository.commit import NO_IDENTITY, People, make_commit, zone
+from ai_lessons.repository.commit import NO_IDENTITY, People, zone
 from ai_lessons.repository.journal import Intent, new_name
 from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft, read_commit
 from ai_lessons.repository.store import Actor, message_of
@@ -68,9 +68,9 @@ class CommitSignature(NamedTuple):
     committer: str
     when: int
 
-    def log(self, message: str) -> branch_update.ReflogLine:
-        """A line of the reflog."""
-        return branch_update.ReflogLine(self.committer, f"{self.when} {zone(self.when)}", message)
+    def log(self, message: str) -> str:
+        """How git's reflog tells of it."""
+        return f"{self.committer} {self.when} {zone(self.when)}\t{message}"
 
 
 def signature(people: People, when: float) -> CommitSignature:
@@ -115,7 +115,7 @@ class _Author:
             edits[os.fsencode(self._store.prefix + path)] = (mode, ObjectID(new.encode())) if new else None
         tree = draft.edit(draft.tree_of(before[0]), edits)
         who, job = (self.who.author, self.who.committer, self.who.when), intent(message, self.who.when)
-        made = make_commit(draft, job, tree, before, self._people, who)
+        made = self._people.commit(draft, job, tree, before, who)
         draft.save()
         return made.decode()
 

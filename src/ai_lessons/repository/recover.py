@@ -11,7 +11,7 @@ from dulwich.objects import Commit, ObjectID
 
 from ai_lessons.errors import AiLessonsError, Conflict
 from ai_lessons.repository import files, git
-from ai_lessons.repository.journal import Intent, Journal, Noted
+from ai_lessons.repository.journal import BatchRecord, Intent, Noted
 from ai_lessons.repository.objects import Draft
 from ai_lessons.repository.store import blob_id
 from ai_lessons.repository.worktree_status import checked_out
@@ -30,10 +30,10 @@ LOOKED_AT = 20  # The newest so many batches of ours are looked for where the br
 
 
 def swept(
-    worktree: Worktree, draft: Draft, tree: ObjectID | None, head: str | None, jobs: Sequence[Intent], disk: OnDisk
+    store: Store, draft: Draft, tree: ObjectID | None, head: str | None, jobs: Sequence[Intent], disk: OnDisk
 ) -> list[Intent]:
     """Note what the jobs wrote and neither the disk nor HEAD (whose tree is `tree`) has. Under the commit lock."""
-    journal = Journal(worktree.state_dir)
+    worktree, journal = store.worktree, store.journal
     noted = sorted((*journal.pending(), *journal.orphans()), key=lambda job: job.name)
     last = {one.path: job.name for job in noted for one in job.paths}
     found = []
@@ -62,11 +62,11 @@ def _was_committed(worktree: Worktree, job: Intent, head: str | None, name: byte
     return not done.code and blob.encode() in done.out
 
 
-def dropped(worktree: Worktree, repo: Repo, head: str) -> list[Intent]:
+def dropped(store: Store, repo: Repo, head: str) -> list[Intent]:
     """Note what our commits wrote and no branch nor the disk has (as after `git stash`). Under the commit lock."""
-    found, draft, journal = [], Draft(repo), Journal(worktree.state_dir)
+    worktree, journal, found, draft = store.worktree, store.journal, [], Draft(repo)
     for record in islice(journal.records(), LOOKED_AT):
-        if not record.head or git.is_ancestor(worktree, record.head, head):
+        if not record.head or record.head == head or git.is_ancestor(worktree, record.head, head):
             break  # older batches are below it
         refs = git.run(worktree, "for-each-ref", "--count=1", f"--contains={record.head}")
         if not refs.code and not refs.out:
@@ -77,6 +77,8 @@ def dropped(worktree: Worktree, repo: Repo, head: str) -> list[Intent]:
                     parent = made.parents[0].decode() if made.parents else None
                     job = Intent("", said, made.author_time, made.author_timezone, (), author, parent)
                     found.append(journal.sweep(job, gone))
+    if found:
+        journal.settle(BatchRecord(head, {}))  # so that they are not looked for again
     return found
 
 
@@ -106,11 +108,11 @@ def told(found: Sequence[Intent]) -> list[str]:
     return [*rows, f"and {more} more: ai-lessons admin recover --list"] if more > 0 else rows
 
 
-def returned(worktree: Worktree, journal: Journal) -> None:
+def returned(store: Store) -> None:
     """Take up what lies on the disk again as it was swept away (`git stash pop`). Under the commit lock."""
-    for job in journal.swept():
-        if all(_read(worktree, one.path) == journal.content(job, one.path) for one in job.paths):
-            journal.back(job.name)
+    for job in store.journal.swept():
+        if all(_read(store.worktree, one.path) == store.journal.content(job, one.path) for one in job.paths):
+            store.journal.back(job.name)
 
 
 def bring_back(store: Store, job: Intent) -> None:

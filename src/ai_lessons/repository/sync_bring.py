@@ -20,9 +20,9 @@ from ai_lessons.errors import (
 from ai_lessons.knowledge import layout
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, handle
 from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.repository import branch_update, git, worktree_status
-from ai_lessons.repository.branch_update import committing
-from ai_lessons.repository.commit import People, make_commit
+from ai_lessons.repository import git, worktree_status
+from ai_lessons.repository.branch_update import committing, refuse_locked
+from ai_lessons.repository.commit import People
 from ai_lessons.repository.history import unified
 from ai_lessons.repository.objects import Draft, opened
 from ai_lessons.repository.proposal_commits import HEADS, intent, signature
@@ -214,7 +214,7 @@ def _commit(store: Store, draft: Draft, tree: ObjectID, sides: tuple[str, str], 
     # always with its destination: without one it would speak of the approval branch, wherever it was made
     job = intent(f"Merge remote-tracking branch '{place.name}' into {branch(store)}\n", who.when)
     parents = [ObjectID(side.encode()) for side in sides]
-    commit = make_commit(draft, job, tree, parents, people, (who.author, who.committer, who.when))
+    commit = people.commit(draft, job, tree, parents, (who.author, who.committer, who.when))
     draft.save()
     return commit.decode()
 
@@ -232,8 +232,7 @@ def _forward(store: Store, place: RemoteBranch, target: str) -> None:
     done = git.run(store.worktree, "merge", *flags, target, extra=said, timeout=MERGE_SECONDS)
     if done.code == 0:
         return
-    if "index.lock" in done.err:
-        raise branch_update.Taken(branch_update.lock_of(store.worktree.git_dir / "index"))
+    refuse_locked(store.worktree, done)
     paths = [line.strip() for line in done.err.splitlines() if line.startswith("\t")]
     if paths:
         more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""

@@ -28,6 +28,10 @@ _EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"  # the blob of nothing, whic
 HALF_WRITTEN = 0.2  # Seconds for which a file shorter than what we wrote is one that `git stash pop` is filling
 
 
+class Taken(Conflict):
+    """Git holds a lock, or was faster: nothing was changed, and it may be tried again."""
+
+
 class Here(NamedTuple):
     """One path: the blob that the branch had, on disk, in the index, or None. `odd`: no plain file is there."""
 
@@ -93,7 +97,6 @@ class OnDisk(NamedTuple):
     files: Mapping[str, tuple[int, ObjectID]]
     gone: frozenset[str]
     unreadable: Mapping[str, str]
-    filling: bool
 
     def wanted(self, noted: Noted) -> tuple[bool, tuple[int, ObjectID] | None]:
         """(True, what the commit shall hold), or (False, None) where the user has removed or made the file since."""
@@ -103,21 +106,22 @@ class OnDisk(NamedTuple):
 
 
 def look(worktree: Worktree, draft: Draft, jobs: Sequence[Intent], *, file_modes: bool) -> OnDisk:
-    """Read every path of the jobs once and make its blob. `file_modes` False: the job decides what is executable."""
+    """Read every path of the jobs once and make its blob. `file_modes` False: the job decides what is executable.
+
+    Raises Taken: git is writing one of the files.
+    """
     noted = {one.path: one for job in reversed(jobs) for one in reversed(job.paths)}
     read, faults = _read(worktree, noted)
+    for path, (data, status) in read.items():
+        if len(data) < (noted[path].size or 0) and time.time() - status.st_mtime < HALF_WRITTEN:
+            raise Taken(f"git is writing {path}")
     found = blobs(worktree, draft, {path: data for path, (data, _) in read.items()})
-    now = time.time()
-    filling = any(
-        len(data) < (noted[path].size or 0) and now - status.st_mtime < HALF_WRITTEN
-        for path, (data, status) in read.items()
-    )
     tracked = {
         path: (EXECUTABLE if (s.st_mode & 0o100 if file_modes else noted[path].executable) else PLAIN, found[path])
         for path, (_, s) in read.items()
     }
     odd = {path: fault.message for path, fault in faults.items() if not isinstance(fault, (Refused, InvalidEntry))}
-    return OnDisk(tracked, frozenset(noted.keys() - read.keys() - faults.keys()), odd, filling)
+    return OnDisk(tracked, frozenset(noted.keys() - read.keys() - faults.keys()), odd)
 
 
 def blobs(worktree: Worktree, draft: Draft, contents: Mapping[str, bytes]) -> dict[str, ObjectID]:

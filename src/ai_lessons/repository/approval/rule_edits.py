@@ -13,14 +13,15 @@ from ai_lessons.errors import Conflict, InvalidEntry, Problem, StorageFailed, Un
 from ai_lessons.knowledge.entries import HANDLE_LENGTH
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import derived_id, slug
-from ai_lessons.repository import git
+from ai_lessons.repository import files, git
 from ai_lessons.repository.approval.approval_branch import PROPOSALS
 from ai_lessons.repository.approval.rule_files import TEXT_LIMIT, is_rule, stated_id
+from ai_lessons.repository.branch_update import committing, refuse_locked, until_done
 from ai_lessons.repository.commit import NO_IDENTITY
 from ai_lessons.repository.objects import PLAIN, Draft, data_of, opened
 from ai_lessons.repository.proposal_files import rule_of
 from ai_lessons.repository.store import blob_id
-from ai_lessons.repository.worktree_status import blobs
+from ai_lessons.repository.worktree_status import blobs, here
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,8 +51,8 @@ def edited(store: Store, repo: Repo, paths: Sequence[str] = ()) -> list[Edited]:
     if done.code:
         raise UnsupportedRepository(f"commit {head.commit} of {worktree.top} cannot be read: {done.err}")
     found = [row.partition(b"\t") for row in done.out.split(b"\0") if row.startswith(b"100")]
-    files = {os.fsdecode(name).removeprefix(worktree.prefix): what.split()[2].decode() for what, _, name in found}
-    was = {path: blob for path, blob in files.items() if is_rule(path)}
+    there = {os.fsdecode(name).removeprefix(worktree.prefix): what.split()[2].decode() for what, _, name in found}
+    was = {path: blob for path, blob in there.items() if is_rule(path)}
     now = _differing(store, repo, was)
     meant = [one.rstrip("/") for one in paths] or [""]
     wanted = {p: blob for p, blob in now.items() if any(not m or p == m or p.startswith(f"{m}/") for m in meant)}
@@ -104,6 +105,37 @@ def _by_rule(
         Edited(rule, {p: texts.get(p) for p in paths}, {p: (now[p], was.get(p)) for p in paths})
         for rule, paths in found.items()
     ]
+
+
+def put_back(store: Store, repo: Repo, found: Sequence[Edited]) -> tuple[str, ...]:
+    """Bring file and index entry of these edits back to what is checked out; what was edited since stays, and is named.
+
+    Raises Conflict: git is busy. StorageFailed.
+    """
+    pairs = {path: pair for one in found for path, pair in one.blobs.items()}
+
+    def attempt() -> tuple[str, ...]:
+        now = here(store.worktree, repo, pairs)
+        same = [path for path, (edited, _) in pairs.items() if now[path].has(edited)]
+        new = [path for path in same if pairs[path][1] is None]
+        _by_git(store.worktree, new, "rm", "--cached", "-f", "--ignore-unmatch")
+        for path in new:
+            files.remove_file(store.root, path)
+        _by_git(store.worktree, [path for path in same if path not in new], "checkout", "HEAD")
+        return tuple(f"your own edit of {path} stays as it is" for path in pairs if path not in same)
+
+    with committing(store), store.writing():
+        return until_done(store.worktree, attempt)
+
+
+def _by_git(worktree: Worktree, paths: Sequence[str], *command: str) -> None:
+    flags = ("--quiet", "--pathspec-from-file=-", "--pathspec-file-nul")
+    asked = git.listed(paths)
+    if asked:
+        done = git.run(worktree, "--literal-pathspecs", *command, *flags, cwd=worktree.root, stdin=asked)
+        refuse_locked(worktree, done)
+        if done.code:
+            raise StorageFailed(f"git {command[0]} failed: {done.err}")
 
 
 AUTHOR: Final = "ai-lessons starter set <starter-set@ai-lessons.invalid>"
