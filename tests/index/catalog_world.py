@@ -9,7 +9,7 @@ from ai_lessons.index.catalog import Catalog
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.repository.files import read_file
-from ai_lessons.repository.store import walk
+from ai_lessons.repository.worktree import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ai_lessons.repository.store import Job, Store
+from ai_lessons.repository.worktree import walk
 from repository.steps import add, clean, dirty_everything, note_only
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def test_a_submodule_is_not_written_into(git_repo: Path, git: Git, opened: Opene
     git(git_repo, "commit", "-qm", "submodule")
     store = opened(git_repo)
     note_only(store, Job("Adopt", []))
-    assert [folder for folder, _ in store.scan()] == [""]
+    assert [folder for folder, _ in walk(store.root)] == [""]
 
 
 def test_index_versions_and_options_of_gits_are_kept(git_repo: Path, git: Git, opened: Opened) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, StorageFailed
 from ai_lessons.repository import files
 from ai_lessons.repository.files import Staging, inside, read_file, remove_file, status_of, write_file
-from ai_lessons.repository.store import walk
+from ai_lessons.repository.worktree import walk
 
 if TYPE_CHECKING:
     from pathlib import Path

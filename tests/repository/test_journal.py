@@ -94,9 +94,9 @@ def test_what_was_swept_away_is_kept_until_it_is_back_or_forgotten(tmp_path: Pat
     first = notes.sweep(one, {"a.md": b"aa"})
     second = notes.sweep(one, {"a.md": b"other"})
     assert [notes.content(job, "a.md") for job in notes.swept()] == [b"aa", b"other"]
-    notes.back(first.name)
+    notes.ready(first.name)
     assert [job.name for job in notes.pending()] == [first.name]
-    notes.forget(second.name)
+    notes.drop(second.name)
     assert not notes.swept()
 
 

@@ -35,8 +35,9 @@ def test_opening_and_reading_load_neither_dulwich_nor_start_git(git_repo: Path) 
         "import sys, pathlib, subprocess\n"
         "subprocess.run = None\n"
         "from ai_lessons.repository.store import Store\n"
+        "from ai_lessons.repository.worktree import walk\n"
         f"store = Store(pathlib.Path({str(git_repo)!r}))\n"
-        "list(store.scan()); store.read('README.md'); store.head(); store.pending()\n"
+        "list(walk(store.root)); store.read('README.md'); store.head(); store.pending()\n"
         "assert not [m for m in sys.modules if m.partition('.')[0] in ('dulwich', 'yaml', 'ulid')]\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": "src"})

@@ -19,6 +19,7 @@ from ai_lessons.library import statements
 from ai_lessons.library.rules_in_force import RulesInForce
 from ai_lessons.library.secret_scan import masked
 from ai_lessons.repository.store import AS_IT_IS, Applied, Change, Job, Store
+from ai_lessons.repository.worktree import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -122,7 +123,7 @@ class RepositorySession:
 
     def _scan(self) -> Iterator[tuple[str, list[tuple[str, int, int, int, int, int]]]]:
         self.skipped.clear()
-        return self.store.scan(self.skipped)
+        return walk(self.store.root, self.skipped)
 
     def notes(self) -> list[str]:
         """What a reader should know about the last refresh; one line each."""

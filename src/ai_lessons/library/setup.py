@@ -22,6 +22,7 @@ from ai_lessons.repository.agent_hosts import Host, Target, Where
 from ai_lessons.repository.approval.rule_files import is_rule
 from ai_lessons.repository.host_settings import HostChange
 from ai_lessons.repository.store import AUTOCOMMIT, Change, Job, blob_id
+from ai_lessons.repository.worktree import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -284,7 +285,7 @@ def migrate(library: Library, *, dry_run: bool = False, steps: Mapping[int, Migr
 def _files(parts: RepositorySession) -> dict[str, bytes]:
     """The files of entries but for rules."""
     found: dict[str, bytes] = {}
-    for folder, rows in parts.store.scan():
+    for folder, rows in walk(parts.store.root):
         for row in rows:
             path = f"{folder}/{row[0]}" if folder else row[0]
             if layout.place(path) is not None and not is_rule(path):

@@ -28,6 +28,7 @@ from ai_lessons.repository import code_repository
 from ai_lessons.repository.approval.approval_history import odd_commits
 from ai_lessons.repository.loose_files import loose
 from ai_lessons.repository.store import Change, blob_id
+from ai_lessons.repository.worktree import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -140,7 +141,7 @@ def _read_all(store: Store) -> tuple[list[Entry], list[Problem], list[str]]:
 
 def _files(store: Store, skipped: list[str]) -> Iterator[tuple[str, str | None]]:
     """Paths of entries, each with its side file if it has one."""
-    for folder, rows in store.scan(skipped):
+    for folder, rows in walk(store.root, skipped):
         for unit in units(folder, (row[0] for row in rows)):
             path = join(folder, unit.name)
             if layout.place(path) is not None:

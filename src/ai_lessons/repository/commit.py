@@ -18,11 +18,11 @@ from ai_lessons.repository.files import translated
 from ai_lessons.repository.journal import BatchRecord, held
 from ai_lessons.repository.objects import Draft, opened
 from ai_lessons.repository.store import Applied
-from ai_lessons.repository.worktree import read_head, read_settings
+from ai_lessons.repository.worktree import read_head
 from ai_lessons.repository.worktree_status import look
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from dulwich.repo import Repo
 
@@ -137,26 +137,21 @@ class Committer:
         self._store, self._journal, self._worktree = store, store.journal, store.worktree
         self._people = People(store.worktree)
 
-    def commit(self, name: str) -> Applied:
-        """Commit every noted job, and say how the named one ended."""
-        outcome = self._run(QUEUE, lambda: not self._journal.waits(name), _Outcome(insist=False))
-        if self._journal.waits(name):
-            reason = outcome.blocked.get(name) or outcome.waiting or "the next command commits it"
-            return Applied((), reason, tuple(outcome.notes))
-        return Applied(tuple(filter(None, [self._journal.commit_of(name)])), "", tuple(outcome.notes))
+    def commit(self, name: str | None) -> Applied:
+        """Commit every noted job: in passing, and say how the named one ended; without a name with more patience.
 
-    def save(self) -> Applied:
-        """Commit every noted job, with more patience."""
-        outcome = self._run(SAVE_QUEUE, lambda: False, _Outcome(insist=True))
-        reason = outcome.waiting or next(iter(outcome.blocked.values()), "")
-        return Applied(tuple(outcome.commits), reason, tuple(outcome.notes))
+        The files are in place, so whatever goes wrong here is a reason to wait, never an error of the caller's.
+        """
+        outcome = _Outcome(insist=name is None)
 
-    def _run(self, patience: float, done: Callable[[], bool], outcome: _Outcome) -> _Outcome:
-        """The files are in place, so whatever goes wrong here is a reason to wait, never an error of the caller's."""
+        def done() -> bool:
+            return name is not None and not self._journal.waits(name)
+
         try:
+            place, patience = self._store.state_dir / "commit.lock", QUEUE if name else SAVE_QUEUE
             with (
                 translated(str(self._worktree.git_dir), writing=True),
-                held(self._store.state_dir / "commit.lock", patience=patience, give_up=done) as mine,
+                held(place, patience=patience, give_up=done) as mine,
             ):
                 if mine:
                     self._drain(outcome)
@@ -167,7 +162,12 @@ class Committer:
             outcome.notes += recover.told(self._journal.missing(self._store.root))
         if self._people.unsigned and outcome.commits:
             outcome.notes.append(self._people.unsigned)
-        return outcome
+        commits, reason = outcome.commits, outcome.waiting or next(iter(outcome.blocked.values()), "")
+        if done():
+            commits, reason = list(filter(None, [self._journal.commit_of(name or "")])), ""
+        elif name:
+            commits, reason = [], outcome.blocked.get(name) or outcome.waiting or "the next command commits it"
+        return Applied(tuple(commits), reason, tuple(outcome.notes))
 
     def _drain(self, outcome: _Outcome) -> None:
         """Commit all that was noted until now, under our lock."""
@@ -204,8 +204,7 @@ class Committer:
         draft, when = Draft(repo), int(time.time())
         start = ObjectID(head.commit.encode()) if head.commit else None
         tree = draft.tree_of(start) if start else None
-        file_modes = read_settings(self._worktree.common_dir / "config").get("core.filemode", "true") != "false"
-        disk = look(self._worktree, draft, jobs, file_modes=file_modes)
+        disk = look(self._worktree, draft, [noted for job in jobs for noted in job.paths])
         batch = _Batch(start, tree, self._people.committer() or "")
         self._build(draft, batch, jobs, disk, when)
         tip = batch.tip.decode() if batch.tip else None
@@ -224,7 +223,7 @@ class Committer:
             self._journal.settle(BatchRecord(tip or "", batch.jobs))
 
     def _build(self, draft: Draft, batch: _Batch, jobs: Sequence[Intent], disk: OnDisk, when: int) -> None:
-        prefix, blocked = self._worktree.prefix, dict(disk.unreadable)
+        prefix, blocked = self._worktree.prefix, {path: fault.message for path, fault in disk.unreadable.items()}
         for path in (name.removeprefix(prefix) for name in git.unmerged(self._worktree) if name.startswith(prefix)):
             blocked.setdefault(path, f"{path} is in conflict; resolve it (git add {path}) and it is committed")
         for job in jobs:

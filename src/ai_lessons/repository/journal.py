@@ -9,7 +9,7 @@ import time
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.repository.files import status_of, translated, write_new
+from ai_lessons.repository.files import replace_file, status_of, translated, write_new
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -70,12 +70,14 @@ class Journal:
         self._write(intent, data, _WRITING)
 
     def ready(self, name: str) -> None:
-        """The job's files are in place: from now on it is committable."""
-        self._rename(name, _WRITING, _READY)
+        """The job's files are in place, or again after they were swept away: from now on it is committable."""
+        for state in (_WRITING, _SWEPT):
+            self._rename(name, state, _READY)
 
     def drop(self, name: str) -> None:
-        """Take back a job that was only begun: no file of it is in place, or the user commits them."""
-        (self._folder / (name + _WRITING)).unlink(missing_ok=True)
+        """Forget a job, in whatever state it is."""
+        for state in (_WRITING, _READY, _SWEPT):
+            (self._folder / (name + state)).unlink(missing_ok=True)
 
     def content(self, intent: Intent, path: str) -> bytes | None:
         """What a job wrote at a path; None if that is not known (any more)."""
@@ -127,12 +129,9 @@ class Journal:
         """Remember how a batch ended, then forget its jobs. Under the commit lock."""
         value = json.dumps(record._asdict()).encode()
         with translated(str(self._records), writing=True):
-            self._records.mkdir(parents=True, exist_ok=True)
-            name = new_name()
-            (self._records / f"{name}.tmp").write_bytes(value)
-            os.rename(self._records / f"{name}.tmp", self._records / (name + _READY))
+            replace_file(self._records / (new_name() + _READY), value)
             for job in record.jobs:
-                (self._folder / (job + _READY)).unlink(missing_ok=True)
+                self.drop(job)
             for old in _listed(self._records, _READY)[:-KEEP_RECORDS]:
                 (self._records / (old + _READY)).unlink(missing_ok=True)
 
@@ -160,16 +159,8 @@ class Journal:
         for name in _listed(self._folder, _SWEPT):
             with suppress(FileNotFoundError):
                 if time.time() - (self._folder / (name + _SWEPT)).stat().st_mtime > KEPT:
-                    self.forget(name)
+                    self.drop(name)
         return self._read(_SWEPT)
-
-    def forget(self, name: str) -> None:
-        """Drop what was kept of a job that was swept away."""
-        (self._folder / (name + _SWEPT)).unlink(missing_ok=True)
-
-    def back(self, name: str) -> None:
-        """The files of a job that was swept away are in place again: it waits for its commit. Under the write lock."""
-        self._rename(name, _SWEPT, _READY)
 
     def _read(self, suffix: str) -> list[Intent]:
         intents = []

@@ -41,7 +41,7 @@ def swept(
         gone = {}
         for one in job.paths:
             data = journal.content(job, one.path) if last.get(one.path) == job.name else None
-            if data is not None and one.path not in disk.unreadable and _read(worktree, one.path) != data:
+            if data is not None and one.path not in disk.unreadable and disk.data.get(one.path) != data:
                 name, now = os.fsencode(worktree.prefix + one.path), disk.files.get(one.path)
                 there = draft.lookup(tree, name)
                 as_committed = (there[1] if there else None) == (now[1] if now else None)
@@ -112,7 +112,7 @@ def returned(store: Store) -> None:
     """Take up what lies on the disk again as it was swept away (`git stash pop`). Under the commit lock."""
     for job in store.journal.swept():
         if all(_read(store.worktree, one.path) == store.journal.content(job, one.path) for one in job.paths):
-            store.journal.back(job.name)
+            store.journal.ready(job.name)
 
 
 def bring_back(store: Store, job: Intent) -> None:
@@ -130,7 +130,7 @@ def bring_back(store: Store, job: Intent) -> None:
                 staging.add(one.path, data, executable=one.executable)
             staging.publish()
             staging.settle()
-        store.journal.back(job.name)
+        store.journal.ready(job.name)
 
 
 def _replaceable(store: Store, job: Intent, one: Noted, data: bytes) -> bool:

@@ -14,7 +14,7 @@ from ai_lessons.errors import Conflict, NotFound, Refused, StorageFailed, UsageE
 from ai_lessons.knowledge.layout import blob_id as blob_id  # noqa: PLC0414 - callers know it from here
 from ai_lessons.knowledge.layout import check_path
 from ai_lessons.repository import files
-from ai_lessons.repository.files import READ_LIMIT, OpenFolders, Staging, reason
+from ai_lessons.repository.files import READ_LIMIT, OpenFolders, Staging
 from ai_lessons.repository.journal import Intent, Journal, Noted, held, new_name
 from ai_lessons.repository.worktree import TRUE, Head, locate, read_head, read_settings, refuse_layout
 
@@ -29,9 +29,6 @@ AUTOCOMMIT: Final = "ai-lessons.autocommit"
 
 TRIES = 20  # How often files are written anew because `git clean` or `git stash -u` removed them, or an empty folder
 DURABLE_FILES = 16  # Jobs of more files leave it to the commit to bring the content to the disk: 3 ms a file
-
-
-Row = tuple[str, int, int, int, int, int]  # One file of a folder: name, mtime_ns, ctime_ns, size in bytes, inode, mode
 
 
 class _Marker(Enum):
@@ -116,10 +113,6 @@ class Store:
         """The branch that is checked out, and its commit."""
         return read_head(self.worktree)
 
-    def scan(self, skipped: list[str] | None = None) -> Iterator[tuple[str, list[Row]]]:
-        """Every file with its stat signature; see `walk`."""
-        return walk(self.root, skipped)
-
     def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
         """The file as it is on disk; see `files.read_file` for what is raised."""
         return files.read_file(self.root, path, limit)[0]
@@ -139,21 +132,22 @@ class Store:
         a name that we do not create. StorageFailed. NotFound: no file to commit as it is. UsageError: a path twice.
         """
         name = self._put(job)
-        if name is None:
-            return Applied()
-        return self._committer.commit(name) if self._committer else Applied(waiting="nothing here makes commits")
+        return self._commit(name) if self.autocommit and job.changes else Applied()
 
     def save(self) -> Applied:
         """Commit every job that waits."""
-        return self._committer.save() if self._committer else Applied(waiting="nothing here makes commits")
+        return self._commit(None)
+
+    def _commit(self, name: str | None) -> Applied:
+        return self._committer.commit(name) if self._committer else Applied(waiting="nothing here makes commits")
 
     @cached_property
     def _committer(self) -> Committer | None:
         """Made when it is first needed: who only reads does without."""
         return self._connect(self) if self._connect else None
 
-    def _put(self, job: Job) -> str | None:
-        """The name under which the job is noted; None if there is nothing to commit."""
+    def _put(self, job: Job) -> str:
+        """Put the files in place; the name under which the job is noted."""
         self.head()  # a repository whose branch is damaged is refused before anything is written
         with Staging(self.root, durable=len(job.changes) <= DURABLE_FILES) as staging:
             with self.writing():
@@ -170,7 +164,7 @@ class Store:
                     if not staging.begun:
                         staging.abandon()
             staging.settle()
-        return intent.name if self.autocommit and job.changes else None
+        return intent.name
 
     def _write(self, job: Job, staging: Staging) -> None:
         """Renames first, removals last: a move that is cut short leaves two copies, never none."""
@@ -284,63 +278,3 @@ def _line(text: str) -> str:
 def _name(text: str) -> str:
     """A line without the signs that end a name in git's commit header."""
     return _line(text.replace("<", " ").replace(">", " "))
-
-
-def walk(root: Path, skipped: list[str] | None = None) -> Iterator[tuple[str, list[Row]]]:
-    """Folders below `root` ("" for it) with their plain files' rows; none that is hidden, a link or has a `.git`."""
-    stack = [("", os.fspath(root))]
-    while stack:
-        folder, full = stack.pop()
-        try:
-            found = _folder_rows(full, nested=bool(folder))
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            if skipped is not None:
-                skipped.append(f"{folder or '.'}: {reason(error)}")
-            continue
-        if found is None:
-            continue
-        rows, below, odd = found
-        if skipped is not None:
-            skipped.extend(f"{folder}/{name!r}: the name is not UTF-8" for name in odd)
-        stack.extend((f"{folder}/{name}" if folder else name, f"{full}/{name}") for name in below)
-        yield folder, rows
-
-
-def _folder_rows(full: str, *, nested: bool) -> tuple[list[Row], list[str], list[str]] | None:
-    """Files, folders and undecodable names of one folder; None for the top of another repository."""
-    rows: list[Row] = []
-    below: list[str] = []
-    odd: list[str] = []
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (os.O_NOFOLLOW if nested else 0)
-    # by descriptor, because the system then need not find its way from the top again for every file's stat
-    fd = os.open(full, flags)
-    try:
-        with os.scandir(fd) as entries:
-            for entry in entries:
-                name = entry.name
-                if name[0] == ".":
-                    if nested and name == ".git":
-                        return None
-                elif not name.isascii() and not _is_utf8(name):
-                    odd.append(name)
-                elif entry.is_file(follow_symlinks=False):
-                    try:
-                        s = entry.stat(follow_symlinks=False)
-                    except FileNotFoundError:  # not suppressed: that takes a third as long as the rest of this loop
-                        continue
-                    rows.append((name, s.st_mtime_ns, s.st_ctime_ns, s.st_size, s.st_ino, s.st_mode))
-                elif entry.is_dir(follow_symlinks=False):
-                    below.append(name)
-    finally:
-        os.close(fd)
-    return rows, below, odd
-
-
-def _is_utf8(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -1,4 +1,4 @@
-"""Find the git worktree around a folder, and where its branch stands, quickly: without git and without dulwich."""
+"""The git worktree around a folder, where its branch stands and what lies in it, quickly: without git or dulwich."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import NoRepository, Refused, StorageFailed, UnsupportedRepository
-from ai_lessons.repository.files import translated
+from ai_lessons.repository.files import reason, translated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -287,3 +287,66 @@ def checked_out_at(worktree: Worktree, ref: str) -> str:
             gitdir = folder / "gitdir"
             return gitdir.read_text().strip().removesuffix("/.git") if gitdir.exists() else str(folder.parent)
     return ""
+
+
+Row = tuple[str, int, int, int, int, int]  # One file of a folder: name, mtime_ns, ctime_ns, size in bytes, inode, mode
+
+
+def walk(root: Path, skipped: list[str] | None = None) -> Iterator[tuple[str, list[Row]]]:
+    """Folders below `root` ("" for it) with their plain files' rows; none that is hidden, a link or has a `.git`."""
+    stack = [("", os.fspath(root))]
+    while stack:
+        folder, full = stack.pop()
+        try:
+            found = _folder_rows(full, nested=bool(folder))
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            if skipped is not None:
+                skipped.append(f"{folder or '.'}: {reason(error)}")
+            continue
+        if found is None:
+            continue
+        rows, below, odd = found
+        if skipped is not None:
+            skipped.extend(f"{folder}/{name!r}: the name is not UTF-8" for name in odd)
+        stack.extend((f"{folder}/{name}" if folder else name, f"{full}/{name}") for name in below)
+        yield folder, rows
+
+
+def _folder_rows(full: str, *, nested: bool) -> tuple[list[Row], list[str], list[str]] | None:
+    """Files, folders and undecodable names of one folder; None for the top of another repository."""
+    rows: list[Row] = []
+    below: list[str] = []
+    odd: list[str] = []
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (os.O_NOFOLLOW if nested else 0)
+    # by descriptor, because the system then need not find its way from the top again for every file's stat
+    fd = os.open(full, flags)
+    try:
+        with os.scandir(fd) as entries:
+            for entry in entries:
+                name = entry.name
+                if name[0] == ".":
+                    if nested and name == ".git":
+                        return None
+                elif not name.isascii() and not _is_utf8(name):
+                    odd.append(name)
+                elif entry.is_file(follow_symlinks=False):
+                    try:
+                        s = entry.stat(follow_symlinks=False)
+                    except FileNotFoundError:  # not suppressed: that takes a third as long as the rest of this loop
+                        continue
+                    rows.append((name, s.st_mtime_ns, s.st_ctime_ns, s.st_size, s.st_ino, s.st_mode))
+                elif entry.is_dir(follow_symlinks=False):
+                    below.append(name)
+    finally:
+        os.close(fd)
+    return rows, below, odd
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dulwich.objects import ObjectID
 
-from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, NotFound, Refused
+from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, StorageFailed
 from ai_lessons.repository import files, git
+from ai_lessons.repository.journal import Noted
 from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft
-from ai_lessons.repository.worktree import read_head
+from ai_lessons.repository.worktree import read_head, read_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from dulwich.repo import Repo
 
-    from ai_lessons.repository.journal import Intent, Noted
     from ai_lessons.repository.worktree import Worktree
 
 _EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"  # the blob of nothing, which stands for "announced" too
@@ -60,43 +60,27 @@ class Here(NamedTuple):
 def here(worktree: Worktree, repo: Repo, before: Mapping[str, tuple[str | None, str | None]]) -> dict[str, Here]:
     """What is at the paths of `before`, with the blobs before and after a change. Raises Conflict: of git's index."""
     index = staged(worktree, [worktree.prefix + path for path in before])
-    read, faults = _read(worktree, before)
-    for fault in faults.values():
-        if not isinstance(fault, (Refused, InvalidEntry)):  # a link, a folder: the user's, and not to be touched
-            raise fault
-    found = blobs(worktree, Draft(repo), {path: data for path, (data, _) in read.items()})
-    made = {}
+    disk, made = look(worktree, Draft(repo), map(Noted, before)), {}
+    for fault in disk.unreadable.values():
+        raise fault
     for path, (old, new) in before.items():
         mode, blob = index.get(worktree.prefix + path, (None, None))
         if blob == new:
             blob = old  # the user has staged just what comes: nothing of theirs is lost by it
         plain = mode if mode is None or stat.S_ISREG(mode) else EXECUTABLE
-        there, data = (found[path].decode(), read[path][0]) if path in read else (None, None)
-        made[path] = Here(old, there, data, blob, plain, path in faults)
+        there = disk.files[path][1].decode() if path in disk.files else None
+        odd = path not in disk.files and path not in disk.gone
+        made[path] = Here(old, there, disk.data.get(path), blob, plain, odd)
     return made
 
 
-def _read(
-    worktree: Worktree, paths: Iterable[str]
-) -> tuple[dict[str, tuple[bytes, os.stat_result]], dict[str, AiLessonsError]]:
-    """The plain files at these paths, and why something else cannot be read; where nothing is, in neither."""
-    found, faults = {}, {}
-    for path in paths:
-        try:
-            found[path] = files.read_file(worktree.root, path, sys.maxsize - 1)
-        except NotFound:
-            continue
-        except AiLessonsError as error:
-            faults[path] = error
-    return found, faults
-
-
 class OnDisk(NamedTuple):
-    """The state of noted paths: what git shall track, no file, or why unreadable; in none: a link or a folder."""
+    """The state of paths: bytes and what git shall track, no file, or why unreadable; in none: a link or a folder."""
 
+    data: Mapping[str, bytes]
     files: Mapping[str, tuple[int, ObjectID]]
     gone: frozenset[str]
-    unreadable: Mapping[str, str]
+    unreadable: Mapping[str, StorageFailed]
 
     def wanted(self, noted: Noted) -> tuple[bool, tuple[int, ObjectID] | None]:
         """(True, what the commit shall hold), or (False, None) where the user has removed or made the file since."""
@@ -105,23 +89,28 @@ class OnDisk(NamedTuple):
         return noted.path in self.files, self.files.get(noted.path)
 
 
-def look(worktree: Worktree, draft: Draft, jobs: Sequence[Intent], *, file_modes: bool) -> OnDisk:
-    """Read every path of the jobs once and make its blob. `file_modes` False: the job decides what is executable.
+def look(worktree: Worktree, draft: Draft, paths: Iterable[Noted]) -> OnDisk:
+    """Read every path once and make its blob. Where git heeds no modes the first note says what is executable.
 
     Raises Taken: git is writing one of the files.
     """
-    noted = {one.path: one for job in reversed(jobs) for one in reversed(job.paths)}
-    read, faults = _read(worktree, noted)
-    for path, (data, status) in read.items():
-        if len(data) < (noted[path].size or 0) and time.time() - status.st_mtime < HALF_WRITTEN:
-            raise Taken(f"git is writing {path}")
-    found = blobs(worktree, draft, {path: data for path, (data, _) in read.items()})
-    tracked = {
-        path: (EXECUTABLE if (s.st_mode & 0o100 if file_modes else noted[path].executable) else PLAIN, found[path])
-        for path, (_, s) in read.items()
-    }
-    odd = {path: fault.message for path, fault in faults.items() if not isinstance(fault, (Refused, InvalidEntry))}
-    return OnDisk(tracked, frozenset(noted.keys() - read.keys() - faults.keys()), odd)
+    data, modes, gone, unreadable = dict[str, bytes](), dict[str, int](), set(), {}
+    file_modes = read_settings(worktree.common_dir / "config").get("core.filemode", "true") != "false"
+    for path, noted in {one.path: one for one in reversed(list(paths))}.items():
+        try:
+            data[path], status = files.read_file(worktree.root, path, sys.maxsize - 1)
+        except NotFound:
+            gone.add(path)
+        except (Refused, InvalidEntry):
+            continue  # a link, a folder: the user's, and not to be touched
+        except StorageFailed as error:
+            unreadable[path] = error
+        else:
+            if len(data[path]) < (noted.size or 0) and time.time() - status.st_mtime < HALF_WRITTEN:
+                raise Taken(f"git is writing {path}")
+            modes[path] = EXECUTABLE if (status.st_mode & 0o100 if file_modes else noted.executable) else PLAIN
+    found = blobs(worktree, draft, data)
+    return OnDisk(data, {path: (mode, found[path]) for path, mode in modes.items()}, frozenset(gone), unreadable)
 
 
 def blobs(worktree: Worktree, draft: Draft, contents: Mapping[str, bytes]) -> dict[str, ObjectID]:

@@ -21,6 +21,7 @@ from ai_lessons.repository.commit import NO_IDENTITY
 from ai_lessons.repository.objects import PLAIN, Draft, data_of, opened
 from ai_lessons.repository.proposal_files import rule_of
 from ai_lessons.repository.store import blob_id
+from ai_lessons.repository.worktree import walk
 from ai_lessons.repository.worktree_status import blobs, here
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def _differing(store: Store, repo: Repo, was: Mapping[str, str]) -> dict[str, st
     """Rule files on disk that are not as they were, and (None) those that are gone; blobs as git would store them."""
     contents: dict[str, bytes] = {}
     there: set[str] = set()
-    for folder, rows in store.scan():
+    for folder, rows in walk(store.root):
         for row in rows:
             path = f"{folder}/{row[0]}" if folder else row[0]
             if is_rule(path):
