@@ -38,7 +38,7 @@ def approve_and_die(desk: Desk, place: object, step: str) -> None:
 
 @pytest.mark.parametrize(
     ("place", "step"),
-    [(branch_update, "_note"), (branch_update, "install"), (branch_update, "_put")],
+    [(files, "write_file"), (branch_update, "install"), (branch_update, "_put")],
     ids=lambda one: one if isinstance(one, str) else "",
 )
 def test_a_death_while_a_proposal_is_taken_leaves_nothing_half(

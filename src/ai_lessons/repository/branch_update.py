@@ -211,14 +211,17 @@ class Landing(NamedTuple):
 
 
 @contextmanager
-def committing(store: Store) -> Iterator[None]:
-    """Hold our commit lock, what a dead process left cleared away. Raises StorageFailed: another process keeps it."""
+def committing(store: Store, patience: float = PATIENCE, give_up: Callable[[], bool] | None = None) -> Iterator[None]:
+    """Hold our commit lock, what a dead process left cleared away.
+
+    Raises StorageFailed: another process kept it for `patience` seconds, or until `give_up` said so.
+    """
     with (
         translated(str(store.git_dir), writing=True),
-        held(store.state_dir / "commit.lock", patience=PATIENCE) as mine,
+        held(store.state_dir / "commit.lock", patience=patience, give_up=give_up) as mine,
     ):
         if not mine:
-            raise StorageFailed(f"another process has been committing to {store.root} for {PATIENCE:.0f} seconds")
+            raise StorageFailed(f"another process is committing to {store.root}; wait for it, then: admin save")
         recover(store.worktree)
         yield
 
@@ -302,22 +305,19 @@ def _check_out(store: Store, repo: Repo, landing: Landing, head: Head, mark: str
     notes = []
     for path, (old, new) in landing.files.items():
         one, bit = before[path], programs.get(path)
-        if not one.staged_something:
+        if not one.staged:
             mode = {None: one.mode or PLAIN, True: EXECUTABLE, False: PLAIN}[bit]
             entries[os.fsencode(worktree.prefix + path)] = (mode, ObjectID(new.encode())) if new else None
         if one.untouched and not one.has(new):
             rows[path] = (old, new, bit)
-        elif one.staged_something or not one.has(new):
+        elif one.staged or not one.has(new):
             notes.append(f"your own edit of {path} stays as it is; it is not approved")
     with store.writing():
-        _note(store, landing.commit, rows)
+        note = json.dumps({"tip": landing.commit, "files": rows}).encode()
+        files.write_file(store.state_dir, _NOTE, note)
         try:
             with changed(worktree, landing.commit, entries) as index:
                 install(worktree, head, landing.commit, (index, mark), landing.log)
         finally:
             notes += _follow(worktree, repo)  # Ctrl-C may come right after the move
     return tuple(notes)
-
-
-def _note(store: Store, tip: str, rows: Mapping[str, tuple[str | None, str | None, bool | None]]) -> None:
-    files.write_file(store.state_dir, _NOTE, json.dumps({"tip": tip, "files": rows}).encode())

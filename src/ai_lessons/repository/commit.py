@@ -14,8 +14,7 @@ from dulwich.objects import ObjectID
 
 from ai_lessons.errors import AiLessonsError, Conflict, StorageFailed
 from ai_lessons.repository import branch_update, git, recover, worktree_status
-from ai_lessons.repository.files import translated
-from ai_lessons.repository.journal import BatchRecord, held
+from ai_lessons.repository.journal import BatchRecord
 from ai_lessons.repository.objects import Draft, opened
 from ai_lessons.repository.store import Applied
 from ai_lessons.repository.worktree import read_head
@@ -148,18 +147,12 @@ class Committer:
             return name is not None and not self._journal.waits(name)
 
         try:
-            place, patience = self._store.state_dir / "commit.lock", QUEUE if name else SAVE_QUEUE
-            with (
-                translated(str(self._worktree.git_dir), writing=True),
-                held(place, patience=patience, give_up=done) as mine,
-            ):
-                if mine:
-                    self._drain(outcome)
-                elif not done():
-                    outcome.waiting = "another process is committing; the next command commits it, or: admin save"
+            with branch_update.committing(self._store, QUEUE if name else SAVE_QUEUE, done):
+                self._drain(outcome)
         except AiLessonsError as error:
             outcome.waiting = error.message
-            outcome.notes += recover.told(self._journal.missing(self._store.root))
+            if not done():
+                outcome.notes += recover.told(self._journal.missing(self._store.root))
         if self._people.unsigned and outcome.commits:
             outcome.notes.append(self._people.unsigned)
         commits, reason = outcome.commits, outcome.waiting or next(iter(outcome.blocked.values()), "")
@@ -171,7 +164,6 @@ class Committer:
 
     def _drain(self, outcome: _Outcome) -> None:
         """Commit all that was noted until now, under our lock."""
-        branch_update.recover(self._worktree)
         self._store.take_up_orphans()
         recover.returned(self._store)
         jobs, last = self._journal.pending(), next(self._journal.records(), None)

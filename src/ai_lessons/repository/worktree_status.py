@@ -33,24 +33,22 @@ class Taken(Conflict):
 
 
 class Here(NamedTuple):
-    """One path: the blob that the branch had, on disk, in the index, or None. `odd`: no plain file is there."""
+    """One path: the blob that the branch had (or None); what is on disk, `odd` if no plain file is; the index's mode.
+
+    `staged`: the user's index differs from the branch here.
+    """
 
     old: str | None
     blob: str | None
     data: bytes | None
-    staged: str | None
+    staged: bool
     mode: int | None
-    odd: bool = False
-
-    @property
-    def staged_something(self) -> bool:
-        """True if the user's index differs from the branch here."""
-        return self.staged != self.old
+    odd: bool
 
     @property
     def untouched(self) -> bool:
         """True if both disk and index hold what the branch had."""
-        return not self.odd and not self.staged_something and self.blob == self.old
+        return not self.staged and self.has(self.old)
 
     def has(self, blob: str | None) -> bool:
         """True if that is on disk."""
@@ -65,12 +63,11 @@ def here(worktree: Worktree, repo: Repo, before: Mapping[str, tuple[str | None, 
         raise fault
     for path, (old, new) in before.items():
         mode, blob = index.get(worktree.prefix + path, (None, None))
-        if blob == new:
-            blob = old  # the user has staged just what comes: nothing of theirs is lost by it
+        edited = blob not in {old, new}  # who has staged just what comes loses nothing by it
         plain = mode if mode is None or stat.S_ISREG(mode) else EXECUTABLE
         there = disk.files[path][1].decode() if path in disk.files else None
         odd = path not in disk.files and path not in disk.gone
-        made[path] = Here(old, there, disk.data.get(path), blob, plain, odd)
+        made[path] = Here(old, there, disk.data.get(path), edited, plain, odd)
     return made
 
 
