@@ -128,7 +128,8 @@ def place(module: str, told: set[str]) -> str:
 
 
 def test_every_call_of_git_has_a_row_that_says_what_protects_it() -> None:
-    told = {command: set(names(where)) for first, where, _ in rows("Calls of git") for command in names(first)}
+    calls_of = [one.partition(" in ") for first, _ in rows("Calls of git") for one in first.split("; ")]
+    told = {command: set(names(where)) for first, _, where in calls_of for command in names(first)}
     found: dict[str, set[str]] = {}
     for command, module in called():
         found.setdefault(command, set()).add(place(module, told.get(command, set())))
