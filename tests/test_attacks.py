@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import re
 import subprocess
 from dataclasses import dataclass, replace
 from pathlib import Path
