@@ -205,6 +205,12 @@ def test_a_session_that_ends_failing_owes_an_unsolved_lesson_once(host: Host) ->
     assert play(host, "make_test_failed", "stop") == {}
 
 
+def test_codex_which_refuses_all_else_at_a_stop_gets_a_reason_to_go_on(host: Host) -> None:
+    host.hear("make_test_failed", turn_id="t")
+    answer = json.loads(run_inside(["admin", "agent-hook"], host.code, host.event("stop", turn_id="t")).out)
+    assert (answer.pop("decision"), "[UNSOLVED]" in answer.pop("reason"), answer) == ("block", True, {})
+
+
 def test_a_failure_that_was_never_tried_again_is_no_iteration(host: Host) -> None:
     assert play(host, "git_push_failed", "make_test_done", "stop") == {}
 

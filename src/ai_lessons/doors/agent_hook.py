@@ -90,7 +90,7 @@ def respond(
     most = chosen.agents.max_chars_at_start if event.moment is Moment.BEGIN else chosen.agents.max_chars
     draw = render_agents.begin if event.moment is Moment.BEGIN else render_agents.told
     text = draw(told, whereabouts(chosen), most)
-    return answer(event.moment, text) if text else ""
+    return answer(event, text) if text else ""
 
 
 def _sign_in(file: str, session: str) -> None:
@@ -165,6 +165,7 @@ def parse(data: bytes, here: Path) -> AgentEvent | None:
         forgotten=_text(raw, "source") in FORGETFUL,
         again=raw.get("stop_hook_active") is True,
         unfinished=bool(raw.get("background_tasks")),
+        by_turn="turn_id" in raw,
     )
 
 
@@ -195,6 +196,8 @@ def _text(raw: Mapping[str, Any], key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def answer(moment: Moment, text: str) -> str:
+def answer(event: AgentEvent, text: str) -> str:
     """The JSON that puts `text` into the context of the agent. At a stop it makes the agent go on, once."""
-    return json.dumps({"hookSpecificOutput": {"hookEventName": NAMES[moment], "additionalContext": text}})
+    if event.moment is Moment.STOP and event.by_turn:
+        return json.dumps({"decision": "block", "reason": text})
+    return json.dumps({"hookSpecificOutput": {"hookEventName": NAMES[event.moment], "additionalContext": text}})

@@ -37,7 +37,8 @@ class AgentEvent(NamedTuple):
 
     `forgotten`: the agent no longer has in mind what it was told. `again`: it goes on because of an earlier answer at
     a stop. `unfinished`: background work will wake it. `paths`: files that the tool is about to read or write. `text`:
-    the prompt, what an edit writes, or what a tool that failed, or seems to have, said.
+    the prompt, what an edit writes, or what a tool that failed, or seems to have, said. `by_turn`: Codex, which names
+    turns, and at a stop takes a reason to go on and nothing else.
     """
 
     moment: Moment
@@ -51,6 +52,7 @@ class AgentEvent(NamedTuple):
     forgotten: bool = False
     again: bool = False
     unfinished: bool = False
+    by_turn: bool = False
 
 
 class Reminder(StrEnum):
