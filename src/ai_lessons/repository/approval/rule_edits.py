@@ -113,30 +113,31 @@ def put_back(store: Store, repo: Repo, found: Sequence[Edited]) -> tuple[str, ..
 
     Raises Conflict: git is busy. StorageFailed.
     """
-    pairs = {path: pair for one in found for path, pair in one.blobs.items()}
+    pairs, worktree = {path: pair for one in found for path, pair in one.blobs.items()}, store.worktree
+    flags = ("--quiet", "--pathspec-from-file=-", "--pathspec-file-nul")
+    take_out = ("--literal-pathspecs", "rm", "--cached", "-f", "--ignore-unmatch", *flags)
+    bring = ("--literal-pathspecs", "checkout", "HEAD", *flags)
+
+    def checked(done: git.Done) -> None:
+        refuse_locked(worktree, done)
+        if done.code:
+            raise StorageFailed(f"git did not put everything back: {done.err}")
 
     def attempt() -> tuple[str, ...]:
-        now = here(store.worktree, repo, pairs)
+        now = here(worktree, repo, pairs)
         same = [path for path, (edited, _) in pairs.items() if now[path].has(edited)]
         new = [path for path in same if pairs[path][1] is None]
-        _by_git(store.worktree, new, "rm", "--cached", "-f", "--ignore-unmatch")
+        old = [path for path in same if path not in new]
+        if new:
+            checked(git.run(worktree, *take_out, cwd=worktree.root, stdin=git.listed(new)))
         for path in new:
             files.remove_file(store.root, path)
-        _by_git(store.worktree, [path for path in same if path not in new], "checkout", "HEAD")
+        if old:
+            checked(git.run(worktree, *bring, cwd=worktree.root, stdin=git.listed(old)))
         return tuple(f"your own edit of {path} stays as it is" for path in pairs if path not in same)
 
     with committing(store), store.writing():
         return until_done(store.worktree, attempt)
-
-
-def _by_git(worktree: Worktree, paths: Sequence[str], *command: str) -> None:
-    flags = ("--quiet", "--pathspec-from-file=-", "--pathspec-file-nul")
-    asked = git.listed(paths)
-    if asked:
-        done = git.run(worktree, "--literal-pathspecs", *command, *flags, cwd=worktree.root, stdin=asked)
-        refuse_locked(worktree, done)
-        if done.code:
-            raise StorageFailed(f"git {command[0]} failed: {done.err}")
 
 
 AUTHOR: Final = "ai-lessons starter set <starter-set@ai-lessons.invalid>"
