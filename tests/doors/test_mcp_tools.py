@@ -5,9 +5,13 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
+import click
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from ai_lessons.doors.cli import root
+from ai_lessons.doors.cli.commands import Command, walk
+from ai_lessons.doors.lesson_cli import lesson
 from ai_lessons.doors.mcp import tools
 from ai_lessons.doors.mcp.session_pool import SessionPool
 from doors.mcp_world import Agent, inside
@@ -410,6 +414,14 @@ def test_the_schema_of_every_tool_is_short_and_whole(log: Path) -> None:
     for tool in tools.tools(SessionPool(lambda: pytest.fail("opened")), log, "all"):
         for one in tool.parameters["properties"].values():
             assert set(one) <= {"type", "items", "enum", "description", "default", "additionalProperties", *RANGES}
+
+
+def test_the_arguments_of_every_tool_are_named_in_the_order_in_which_a_person_types_them() -> None:
+    for _, command in (*walk(root), *walk(lesson)):
+        if isinstance(command, Command) and command.tool:
+            named = [one.of.name for one in tools.taken(command, command.tool) if isinstance(one.of, click.Argument)]
+            typed = [one.name for one in command.params if isinstance(one, click.Argument)]
+            assert named == typed[: len(named)]
 
 
 @pytest.fixture

@@ -13,6 +13,9 @@ from ai_lessons.errors import Interrupted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    Rows = Sequence[tuple[str, str]]
+    Places = Mapping[str, tuple[str, str]]
+
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -36,23 +39,22 @@ class Tool(NamedTuple):
     alone: bool = False  # It may take long and shares nothing with other calls
 
 
-def write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-    """The options of a command; click's own way breaks the alignment where an option is longer than 30 letters."""
-    records = [param.get_help_record(ctx) for param in command.get_params(ctx) if isinstance(param, click.Option)]
-    with formatter.section("Options"):
-        formatter.write_dl([record for record in records if record], col_max=36)
-
-
-class FirstSentence(click.Command):
-    """In a list of commands, the whole first sentence: one that breaks off in the middle explains nothing."""
+class HelpfulCommand(click.Command):
+    """Help in which nothing breaks off or gets out of line."""
 
     def get_short_help_str(self, limit: int = 45) -> str:  # noqa: ARG002  # click's signature
-        """Of any length."""
+        """In a list of commands, the whole first sentence."""
         first = (self.help or "").partition("\n\n")[0]
         return " ".join(first.split()).partition(". ")[0].rstrip(".") + "."
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Options in one column; click's own way breaks the alignment where one is longer than 30 letters."""
+        records = [param.get_help_record(ctx) for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        with formatter.section("Options"):
+            formatter.write_dl([record for record in records if record], col_max=36)
 
-class Command(FirstSentence):
+
+class Command(HelpfulCommand):
     """A command whose help ends with examples, and that takes the global options too; a `tool` for agents, perhaps.
 
     Its function is given the `Call` first, then what was parsed.
@@ -70,10 +72,6 @@ class Command(FirstSentence):
         except KeyboardInterrupt as error:
             bars = getattr(ctx.obj, "bars", None)
             raise Interrupted(bars.at if bars else "") from error
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Options in one aligned column."""
-        write_options(self, ctx, formatter)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # click's signature
         """Examples as they are typed: never wrapped, ready to copy."""
@@ -99,7 +97,7 @@ def _global_options() -> list[click.Option]:
     ]
 
 
-class Group(FirstSentence, click.Group):
+class Group(HelpfulCommand, click.Group):
     """A group of our commands, in the order in which they are written down; its help may have `sections` of them."""
 
     command_class = Command
@@ -108,8 +106,9 @@ class Group(FirstSentence, click.Group):
         super().__init__(*args, context_settings=CONTEXT, **kwargs)
         self.sections = sections
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """What each command does, below the title of its section."""
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Options, then what each command does, below the title of its section."""
+        super().format_options(ctx, formatter)
         shown = [name for name in self.list_commands(ctx) if not self.commands[name].hidden]
         for title, names in (self.sections or {"Commands": " ".join(shown)}).items():
             with formatter.section(title):
@@ -131,12 +130,7 @@ class LazyGroup(Group):
     """
 
     def __init__(
-        self,
-        *args: Any,
-        lazy: Mapping[str, tuple[str, str]],
-        short: Mapping[str, tuple[str, str]],
-        everyday: Sequence[tuple[str, str]],
-        **kwargs: Any,
+        self, *args: Any, lazy: Places, short: Places, everyday: Sequence[tuple[str, str]], **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
         self.lazy, self.short, self.everyday = lazy, short, everyday
@@ -159,7 +153,7 @@ class LazyGroup(Group):
             formatter.write_dl(self.everyday, col_max=48)
         with formatter.section("All commands"):
             formatter.write_dl([(f"{name} --help", text) for name, (_, text) in self.lazy.items()])
-        write_options(self, ctx, formatter)
+        HelpfulCommand.format_options(self, ctx, formatter)
 
 
 def walk(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:

@@ -9,13 +9,16 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.doors import render, render_lessons, render_rules
+from ai_lessons.doors.cli import error_handler
 from ai_lessons.doors.encode import encode
 from ai_lessons.doors.terminal import View, clean, line
+from ai_lessons.errors import AiLessonsError, NotFound
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.answers import Answer, Context, Shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Approval
@@ -35,6 +38,24 @@ BARE = View(verbose=True)  # paths as they are in the repository, whose place th
 LONGEST = 60_000  # characters of one text that an agent gets at once; longer ones are read by section, or from the file
 OUTLINE, BEGINNING = 8_000, 1_500  # longer texts with sections are told by so much of their beginning and an outline
 SECTION_CALL = "get_resource {} section "
+TEXT = {"type": "string"}
+TEXTS = {"type": "array", "items": TEXT}
+OBJECT = {"type": "object"}
+OBJECTS = {"type": "array", "items": OBJECT}
+OUTPUT: Mapping[str, dict[str, Any]] = {
+    key: schema
+    for schema, keys in (
+        (TEXTS, "tags notes warnings dropped_links"),
+        (OBJECTS, "rules scripts lessons docs related sections written skipped groups refreshed pending versions"),
+        (OBJECT, "frontmatter usage evaluation entries"),
+        ({"type": ["object", "null"]}, "approval copy proposal"),
+        ({"type": ["string", "null"]}, "commit"),
+        ({"type": ["integer", "null"]}, "section"),
+        ({"type": "integer"}, "unchanged exit_code omitted_bytes active files"),
+        ({"type": "boolean"}, "timed_out"),
+    )
+    for key in keys.split()
+}  # The schema of each key of an answer that is no text; one key means the same in all answers
 
 
 def search(found: Answer, root: str, *, only_resources: bool = False) -> str:
@@ -153,3 +174,20 @@ def data(value: object, found: Any, gives: str) -> dict[str, Any]:
     if "notice" in keys:
         told = {"notice": PROPOSED if "pending" in keys else NOTICE} | told
     return {key: plain(one) for key, one in told.items()}
+
+
+def schema(gives: str) -> dict[str, Any]:
+    """The schema of such data: of the keys that matter most."""
+    return {"type": "object", "properties": {key: OUTPUT.get(key, TEXT) for key in gives.split()}}
+
+
+def failure(error: AiLessonsError) -> str:
+    """What happened, and what to do next."""
+    find = "ids stand in square brackets in the results of search"
+    return error_handler.in_words(error, find if isinstance(error, NotFound) else "")
+
+
+def bug(error: BaseException, log: Path) -> str:
+    """An unforeseen error: only its kind, because its words may come from anywhere; the report is in the log."""
+    told = AiLessonsError(f"a bug in ai-lessons ({line(type(error).__name__)})", hint=f"the report is in {log}")
+    return error_handler.in_words(told)

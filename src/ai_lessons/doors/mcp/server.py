@@ -19,7 +19,8 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from ai_lessons import library
 from ai_lessons.doors import render_lessons
 from ai_lessons.doors.cli.command_context import version
-from ai_lessons.doors.mcp.tools import bug, error_for_agents, tools
+from ai_lessons.doors.mcp import framing
+from ai_lessons.doors.mcp.tools import tools
 from ai_lessons.doors.terminal import View
 from ai_lessons.errors import AiLessonsError, NotFound
 
@@ -157,10 +158,10 @@ def _offer_resources(server: MCPServer[Any], pool: SessionPool, log: Path) -> No
             answer: str = every[tool].fn(arguments, None).content[0].text
         except AiLessonsError as error:
             kind = ResourceNotFoundError if isinstance(error, NotFound) else ResourceError
-            raise kind(error_for_agents(error)) from error
+            raise kind(framing.failure(error)) from error
         except Exception as error:
             LOG.exception("a resource")
-            raise ResourceError(bug(error, log)) from error
+            raise ResourceError(framing.bug(error, log)) from error
         return answer
 
     @server.resource("lessons://entry/{id}", name="entry", description="One entry in full, by handle or id.")

@@ -16,7 +16,7 @@ from mcp.server.mcpserver.tools import Tool as ServedTool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 
-from ai_lessons.doors.cli import error_handler, root
+from ai_lessons.doors.cli import root
 from ai_lessons.doors.cli.command_context import Call, notes_of
 from ai_lessons.doors.cli.commands import Command, Tool, walk
 from ai_lessons.doors.cli.options import ContextTags, FileName, Words
@@ -25,11 +25,11 @@ from ai_lessons.doors.from_settings import whereabouts
 from ai_lessons.doors.lesson_cli import lesson
 from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.mcp.session_pool import Reported, SessionPool, client_name
-from ai_lessons.doors.terminal import View, line
-from ai_lessons.errors import AiLessonsError, NotFound
+from ai_lessons.doors.terminal import line
+from ai_lessons.errors import AiLessonsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from mcp.server.mcpserver import Context
 
@@ -48,24 +48,6 @@ DEFAULT = (
 PYTHON: Mapping[str, Any] = {
     "string": str, "boolean": bool, "integer": int, "number": int | float, "array": list, "object": dict | list,
 }  # fmt: skip
-TEXT = {"type": "string"}
-TEXTS = {"type": "array", "items": TEXT}
-OBJECT = {"type": "object"}
-OBJECTS = {"type": "array", "items": OBJECT}
-OUTPUT: Mapping[str, Data] = {
-    key: schema
-    for schema, keys in (
-        (TEXTS, "tags notes warnings dropped_links"),
-        (OBJECTS, "rules scripts lessons docs related sections written skipped groups refreshed pending versions"),
-        (OBJECT, "frontmatter usage evaluation entries"),
-        ({"type": ["object", "null"]}, "approval copy proposal"),
-        ({"type": ["string", "null"]}, "commit"),
-        ({"type": ["integer", "null"]}, "section"),
-        ({"type": "integer"}, "unchanged exit_code omitted_bytes active files"),
-        ({"type": "boolean"}, "timed_out"),
-    )
-    for key in keys.split()
-}  # The schema of each key of an answer that is no text; one key means the same in all answers
 
 
 def tools(pool: SessionPool, log: Path, chosen: str = "default", *, read_only: bool = False) -> list[ServedTool]:
@@ -85,7 +67,7 @@ class Taken(NamedTuple):
     needed: bool
 
     def texts(self, value: object) -> list[str]:
-        """A value from JSON, or as text, as the command line has it; ValueError if it is of another type."""
+        """A value from JSON, or as text, as the command line has it. Raises BadParameter: it is of another type."""
         kind = self.schema["type"]
         if isinstance(value, str) and kind != "string":
             read = None
@@ -99,11 +81,11 @@ class Taken(NamedTuple):
         if isinstance(value, dict) and kind == "object":
             value = [tag if weight is None else f"{tag}={weight!r}" for tag, weight in value.items()]
         elif not isinstance(value, PYTHON[kind]) or (isinstance(value, bool) and kind != "boolean"):
-            raise ValueError(f"{self.name}: not of the type {kind}")
+            raise click.BadParameter(f"not of the type {kind}", param=self.of)
         if not isinstance(value, list):
             return [str(value)]
         if not all(isinstance(one, str) for one in value):
-            raise ValueError(f"{self.name}: not a list of strings")
+            raise click.BadParameter("not a list of strings", param=self.of)
         # a list that the command takes as one text with commas, or as several options
         return value if getattr(self.of, "multiple", False) or self.of.nargs == -1 else [",".join(value)]
 
@@ -130,15 +112,14 @@ def schema_of(param: click.Parameter, *, single: bool) -> Data:
         return {"type": "object", "additionalProperties": {"type": ["number", "null"]}}
     many = param.nargs == -1 or getattr(param, "multiple", False) or isinstance(kind, Words)
     if many and not single:
-        return dict(TEXTS)
+        return {"type": "array", "items": {"type": "string"}}
     if isinstance(kind, click.Choice):
         return {"enum": list(kind.choices), "type": "string"}
     if getattr(param, "is_flag", False):
         return {"type": "boolean"}
-    number = isinstance(kind, click.types.FloatParamType)
-    if not number and not isinstance(kind, click.types.IntParamType):
-        return dict(TEXT)
-    schema: Data = {"type": "number" if number else "integer"}
+    if not isinstance(kind, click.types.FloatParamType | click.types.IntParamType):
+        return {"type": "string"}
+    schema: Data = {"type": "number" if isinstance(kind, click.types.FloatParamType) else "integer"}
     if isinstance(kind, click.IntRange | click.FloatRange):
         schema |= {"exclusiveMinimum" if kind.min_open else "minimum": kind.min}
         schema |= {"exclusiveMaximum" if kind.max_open else "maximum": kind.max}
@@ -159,16 +140,8 @@ class ToolCall(Call):
         """Raise if the client has cancelled the call, or the server ends."""
         self.pool.still()
 
-    def answer(
-        self,
-        value: Any,
-        text: Callable[[Any, View], str],
-        data: Callable[[Any], object] | None = None,
-        *,
-        paged: bool = False,  # noqa: ARG002  # agents have no pager
-        framed: Callable[[Any, str], str] | None = None,
-    ) -> None:
-        """Keep what the agent reads, and the same as data."""
+    def answer(self, value: Any, text: Any, data: Any = None, *, framed: Any = None, **_paged: Any) -> None:
+        """Keep what the agent reads, and the same as data; agents have no pager."""
         notes = [f"note: {line(note)}" for note in dict.fromkeys(notes_of(value))]
         told = framed(value, whereabouts(self.settings)) if framed else "\n".join([text(value, self.view), *notes])
         found = framing.data(value, encode(data(value) if data else value), self.served.gives)
@@ -185,16 +158,15 @@ class CommandTool(ServedTool):
         """A command as its declaration says, with the first paragraph of its help where that says nothing else."""
         params = taken(command, tool)
         required = [one.name for one in params if one.needed]
-        output = {"type": "object", "properties": {key: OUTPUT.get(key, TEXT) for key in tool.gives.split()}}
         return cls(
             fn=partial(_called, command, tool, params, pool),
             name=tool.name,
+            title=None,
             description=tool.tell or " ".join((command.help or "").partition("\n\n")[0].split()),
             parameters={"type": "object", "properties": {one.name: one.schema for one in params}}
             | ({"required": required} if required else {}),
-            fn_metadata=FuncMetadata(arg_model=ArgModelBase, output_schema=output),
+            fn_metadata=FuncMetadata(arg_model=ArgModelBase, output_schema=framing.schema(tool.gives)),
             is_async=False,
-            title=None,
             context_kwarg=None,
             annotations=ToolAnnotations(
                 read_only_hint=tool.reads or None,
@@ -209,10 +181,10 @@ class CommandTool(ServedTool):
         try:
             return await anyio.to_thread.run_sync(self.fn, arguments, context)
         except AiLessonsError as error:
-            raise ToolError(error_for_agents(error)) from error
+            raise ToolError(framing.failure(error)) from error
         except Exception as error:
             LOG.exception("tool %s", self.name)
-            raise ToolError(bug(error, self.log)) from error
+            raise ToolError(framing.bug(error, self.log)) from error
 
 
 def _called(
@@ -221,12 +193,10 @@ def _called(
     """Run the command on what the agent sent."""
     call = ToolCall(pool, tool)
     try:
-        context = command.make_context(tool.name, command_line(command, tool, params, arguments), obj=call)
-    except ValueError as error:
-        raise AiLessonsError(f"wrong arguments for {tool.name}: {error}") from error
+        context = command.make_context(tool.name, command_line(tool, params, arguments), obj=call)
     except click.BadParameter as error:
-        name = next((one.name for one in params if one.of is error.param), "")
-        raise AiLessonsError(f"wrong arguments for {tool.name}: {name}: {error.message}") from error
+        name = next((f"{one.name}: " for one in params if one.of is error.param), "")
+        raise AiLessonsError(f"wrong arguments for {tool.name}: {name}{error.message}") from error
     call.settings = pool.settings
 
     def job(library: Library) -> CallToolResult:
@@ -242,37 +212,22 @@ def _called(
     return pool.write(job, agent=client_name(ctx), progress=Reported(ctx).show)
 
 
-def command_line(command: Command, tool: Tool, params: list[Taken], arguments: Data) -> list[str]:
-    """The words that a person would have typed; ValueError: an argument is missing, or of another type."""
+def command_line(tool: Tool, params: list[Taken], arguments: Data) -> list[str]:
+    """The words that a person would have typed. Raises BadParameter: an argument is missing, or of another type."""
     names = [one.name for one in params]
     if unknown := [name for name in arguments if name not in names]:
         raise AiLessonsError(f"{tool.name} has no argument {unknown[0]!r}", hint="it takes " + ", ".join(names))
     given = {**tool.defaults, **{name: value for name, value in arguments.items() if value is not None}}
     if missing := [f"{one.name}: needed" for one in params if one.needed and one.name not in given]:
-        raise ValueError("; ".join(missing))
-    options: list[str] = []
-    rest: dict[str | None, list[str]] = {}
+        raise click.BadParameter("; ".join(missing))
+    options, rest = list[str](), list[str]()
     for one in params:
-        if one.name not in given:
-            continue
-        texts = one.texts(given[one.name])
+        texts = one.texts(given[one.name]) if one.name in given else []
         option = max(one.of.opts, key=len)
         if isinstance(one.of, click.Argument):
-            rest[one.of.name] = texts
+            rest += texts
         elif one.schema["type"] != "boolean":
             options += [f"{option}={text}" for text in texts]
         elif texts == ["True"]:
             options.append(option)
-    return [*options, "--", *(text for param in command.params for text in rest.get(param.name, ()))]
-
-
-def error_for_agents(error: AiLessonsError) -> str:
-    """What happened, and what to do next."""
-    find = "ids stand in square brackets in the results of search"
-    return error_handler.in_words(error, find if isinstance(error, NotFound) else "")
-
-
-def bug(error: BaseException, log: Path) -> str:
-    """An unforeseen error: only its kind, because its words may come from anywhere; the report is in the log."""
-    told = AiLessonsError(f"a bug in ai-lessons ({line(type(error).__name__)})", hint=f"the report is in {log}")
-    return error_handler.in_words(told)
+    return [*options, "--", *rest]
