@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import textwrap
 from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -21,7 +20,6 @@ from ai_lessons.doors.cli.commands import Command, walk
 from ai_lessons.doors.lesson_cli import lesson
 from ai_lessons.doors.mcp import http
 from ai_lessons.doors.mcp.framing import LONGEST, NOTICE
-from ai_lessons.doors.mcp.server import INSTRUCTIONS
 from ai_lessons.doors.mcp.session_pool import SessionPool
 from ai_lessons.doors.mcp.tools import DEFAULT, tools
 from ai_lessons.knowledge.config import RepositoryConfig, values_of
@@ -41,8 +39,8 @@ INTRODUCTION = f"""# Commands
 {BEGIN.strip()}
 
 `ID` is a handle (`L-8F3K2A`), a full id, any unique end of one, or a path. A list takes commas (`--tags git,merge`).
-`--help` says more, has more examples, and tells the options that are only named here. See also [JSON](json.md),
-[exit codes](errors.md), [settings](settings.md).
+`--help` tells what each option does, and has more examples. See also [JSON](json.md), [exit codes](errors.md),
+[settings](settings.md).
 
 ## For every command
 
@@ -56,9 +54,6 @@ for every command. [How to use it](../how-to/use-the-lesson-tool.md).
 """
 PLAIN = "( [LRDS]-[0-9A-Z]{6})*"
 """What an example holds that says no more than its heading and what the command takes."""
-
-SHORT = 12
-"""An option that is told in so few words is named only."""
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -81,24 +76,16 @@ def name_of(option: str) -> str:
     return " ".join([one for one in names if one.startswith("--")] or names[:1])
 
 
-def obvious(option: str) -> bool:
-    """Whether the name says it: what takes a few words only is left to `--help`."""
-    return len(option.partition("`: ")[2].split()) <= SHORT
-
-
 def section(path: tuple[str, ...], command: click.Command, *program: str) -> str:
-    """One command: its first sentences, what it takes, options, an example. `program` if it is not of `ai-lessons`."""
-    takes = " ".join(command.collect_usage_pieces(click.Context(command))).removeprefix("[OPTIONS]").strip()
-    own = options(command, NO_TEXT_FOR)
-    named = [name_of(one) for one in own if obvious(one)]
-    own = [one for one in own if not obvious(one)]
+    """One command: its first sentences, what it takes, an example. `program` if it is not of `ai-lessons`."""
+    arguments = " ".join(command.collect_usage_pieces(click.Context(command))).removeprefix("[OPTIONS]").strip()
+    takes = " ".join(filter(None, (arguments, *map(name_of, options(command, NO_TEXT_FOR)))))
     said = cleandoc(command.help or "").partition("\n\n")[0] + (f" Takes `{takes}`." if takes else "")
-    parts = [f"### {' '.join((*program, *path))}", said, "".join(own).rstrip()]
-    parts.append(f"Options: `{' '.join(named)}`." if named else "")
+    parts = [f"### {' '.join((*program, *path))}", said]
     plain = re.compile(" ".join((*(program or ("ai-lessons",)), *path)) + PLAIN)
     if isinstance(command, Command) and command.examples and not plain.fullmatch(command.examples[0]):
         parts.append(f"```sh\n{command.examples[0]}\n```")
-    return "\n\n".join(filter(None, parts)) + "\n"
+    return "\n\n".join(parts) + "\n"
 
 
 def commands() -> str:
@@ -166,14 +153,13 @@ MCP_INTRODUCTION = f"""# MCP
 What `ai-lessons-mcp` offers to agents; [how to set it up](../how-to/use-with-agent-hosts.md#any-host-the-mcp-server).
 
 Every tool answers with text and with structured content in the shapes of [json.md](json.md), a list inside an object.
-Answers that hold texts of entries say, in structured content as `notice`:
+With texts of entries comes, in structured content as `notice`:
 
 > {NOTICE}
 
 Bodies stand between two marks with a hash that no body can contain; what a terminal would obey is escaped. A text of
-more than {LONGEST:,} characters is cut, and says so.
-
-Errors are tool errors of two lines, what happened and `hint: …`, the same as on the [command line](errors.md).
+more than {LONGEST:,} characters is cut, and says so. Errors are tool errors of two lines, as on the [command
+line](errors.md).
 
 An id is a handle (`L-8F3K2A`), a full id, any unique end of one, or a path. What states no type is a string; a list
 holds strings, and a text with commas will do.
@@ -247,10 +233,9 @@ def tools_page() -> str:
         "A wrong token is answered\nwith 401, a foreign `Origin` with 403, a foreign `Host` with 421, "
         "a request that is too large with 413.\n"
     )
-    told = "\n".join(f"> {row}" for row in textwrap.wrap(INSTRUCTIONS, 120))
     return "\n".join(
         [
-            MCP_INTRODUCTION, "What the server says of itself when a client connects:\n", told, "",
+            MCP_INTRODUCTION,
             "## Tools in every session\n", *first, "## Tools with `--tools all`\n", *more, RESOURCES.rstrip("\n"), "",
             over_http.rstrip("\n"),
         ]
