@@ -1,7 +1,7 @@
 """The generated parts of docs/reference, from the program itself: `make reference` writes them again.
 
-`commands.md` and `mcp.md` are made whole from the declarations of the commands; `settings.md` only between its two
-markers. A test compares.
+`commands.md` and `mcp.md` are made whole from the declarations of the commands; `settings.md` and `json.md` only
+between their two markers. A test compares.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from ai_lessons.doors import encode
 from ai_lessons.doors.cli import root
 from ai_lessons.doors.cli.commands import Command, walk
 from ai_lessons.doors.lesson_cli import lesson
@@ -22,7 +23,14 @@ from ai_lessons.doors.mcp import http
 from ai_lessons.doors.mcp.framing import LONGEST, NOTICE
 from ai_lessons.doors.mcp.session_pool import SessionPool
 from ai_lessons.doors.mcp.tools import DEFAULT, tools
+from ai_lessons.errors import Problem
+from ai_lessons.index.rows import IndexRefresh, IndexStatus
 from ai_lessons.knowledge.config import RepositoryConfig, values_of
+from ai_lessons.knowledge.episodes import Candidate
+from ai_lessons.learning.choose import Earlier
+from ai_lessons.library import answers, indexing, opened, relating, reports, running, setup, syncing, transfer, warm
+from ai_lessons.repository.history import FileRevision
+from ai_lessons.repository.sync_bring import TornEntry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -137,13 +145,81 @@ def repository_settings() -> str:
     return table(("setting", "default", "what it is"), rows)
 
 
+ANSWERS: Mapping[str, Any] = {
+    "`contribute add-lesson`, `update`, `edit`, `link`, `unlink`, `update-resource`": reports.Written,
+    "`contribute add-resource`, `add-package`": reports.Imported,
+    "`contribute add-resource --preview`": (reports.PassagePreview,),
+    "`contribute refresh-resource`": (reports.Refreshed,),
+    "`contribute promote`": reports.Promoted,
+    "`contribute suggest-rule`; of `propose` an array": reports.Suggested,
+    "`contribute harvest`": (Candidate,),
+    "`contribute feedback`; of several an array": reports.Feedback,
+    "`recall context`": answers.Context,
+    "`recall graph`": relating.Graph,
+    "`recall log`": (FileRevision,),
+    "`recall run-resource`": running.Ran,
+    "`recall why-told`": (Earlier,),
+    "`admin pending-rules`": (reports.Pending,),
+    "`admin approve-rule`; of `reject-rule`, `revoke-rule` one": (reports.Decided,),
+    "`admin audit`": reports.Audit,
+    "each of `rows`": reports.AuditRow,
+    "`approval` of a rule": answers.Approval,
+    "`admin trust-keys`": reports.TrustedKeys,
+    "`admin sync`": syncing.Synced,
+    "`admin conflicts`": (TornEntry,),
+    "`admin conflicts ID --take …`": syncing.Resolved,
+    "`admin recover`": syncing.Recovered,
+    "each of `kept` and `brought`": syncing.KeptFile,
+    "`admin undo`": (syncing.Undone,),
+    "`admin import`": transfer.Ported,
+    "each of `seen`": transfer.Seen,
+    "`admin migrate`": setup.Migrated,
+    "`admin init`": reports.Initialised,
+    "`admin validate`": reports.Report,
+    "each of `problems`": Problem,
+    "`admin doctor`": (reports.Check,),
+    "`admin stats`": reports.Stats,
+    "`admin tiers`": (opened.TierState,),
+    "`admin reindex`, `reindex-resource`, `reindex-resources`": IndexRefresh,
+    "`admin index status`": IndexStatus,
+    "`admin index push`": indexing.Pushed,
+    "`admin index pull`": indexing.Pulled,
+    "`admin review`": (reports.Outdated,),
+    "`admin list-stale`": (reports.Stale,),
+    "`admin model status`, `pull`": reports.ModelState,
+    "`admin hosts`": (setup.Host,),
+    "each of `targets`": setup.Target,
+    "`admin warm status`, `stop`": (warm.HelperState,),
+}
+"""What `--json` gives for a command: the type of its answer, in a tuple where it is an array of such."""
+
+
+def answer_keys(answer: Any) -> str:
+    """The keys of an answer as json.md tells them."""
+    one = answer[0] if isinstance(answer, tuple) else answer
+    fields = getattr(one, "_fields", None) or one.__dataclass_fields__
+    keys = encode.KEYS.get(f"{one.__module__.rpartition('.')[2]}.{one.__name__}") or " ".join(fields)
+    plain = re.sub(r"=[\w.]+", "", re.sub(r":(\S+)", r"[\1]", keys))
+    return f"{'array of ' if isinstance(answer, tuple) else ''}`{plain}`"
+
+
+def json_page(old: str) -> str:
+    """The text of json.md with the part between its markers made anew."""
+    return between_markers(old, table(("of", "keys"), [(what, answer_keys(one)) for what, one in ANSWERS.items()]))
+
+
 def settings(old: str) -> str:
     """The text of settings.md with the part between its markers made anew."""
+    return between_markers(old, repository_settings())
+
+
+def between_markers(old: str, new: str) -> str:
+    """A page with another table between its two markers."""
     before, begin, rest = old.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise SystemExit("docs/reference/settings.md has lost its markers")
-    return f"{before}{BEGIN}\n{repository_settings()}\n{END}{after}"
+        raise SystemExit("a page of docs/reference has lost its markers")
+    return f"{before}{BEGIN}\n{new}\n{END}{after}"
 
 
 MCP_INTRODUCTION = f"""# MCP
@@ -244,11 +320,12 @@ def tools_page() -> str:
 
 def main() -> None:
     """Write what is generated."""
-    place = REFERENCE / "settings.md"
     (REFERENCE / "commands.md").write_text(commands(), encoding="utf-8")
     (REFERENCE / "mcp.md").write_text(tools_page(), encoding="utf-8")
-    place.write_text(settings(place.read_text(encoding="utf-8")), encoding="utf-8")
-    print("written:", REFERENCE / "commands.md", REFERENCE / "mcp.md", place, file=sys.stderr)
+    for name, made in (("settings.md", settings), ("json.md", json_page)):
+        place = REFERENCE / name
+        place.write_text(made(place.read_text(encoding="utf-8")), encoding="utf-8")
+    print("written:", REFERENCE, file=sys.stderr)
 
 
 if __name__ == "__main__":
