@@ -50,6 +50,7 @@ NEW = Pending(
     tags=("jira-api", "workflows"),
     evidence=(LESSON,),
     path="jira-api/rules/x.md",
+    applies_to=("*.py", "*.js"),
 )
 EDIT = NEW._replace(
     change="edit", remote=True, branch="origin/rules/b", conflicts=(), similar=(), rejected_before="", evidence=(),
@@ -115,7 +116,7 @@ def test_a_new_rule_is_shown_whole() -> None:
   path: ~/.ai/reference/jira-api/rules/x.md
   tags: jira-api, workflows
   rationale: PUT replaces entire resource...
-  changes: agents in jira-api are told this
+  changes: agents in project jira-api that edit *.py or *.js are told this
   warning: it contradicts R-000008 'PUT at once' (in force)
   warning: much like R-000009 'GET first' (in force), 0.93: update it?
   warning: the same was rejected on 2026-10-01: too broad
@@ -142,10 +143,8 @@ def test_an_edit_is_shown_as_what_differs_from_the_text_in_force() -> None:
   path: ~/.ai/reference/jira-api/rules/x.md
   tags: jira-api, workflows
   rationale: PUT replaces entire resource...
-  changes: agents in jira-api are told this in place of the old text
+  changes: agents in project jira-api that edit *.py or *.js are told this instead
 
-    --- a/x.md
-    +++ b/x.md
     @@ -1 +1 @@
     -Old.
     +New.

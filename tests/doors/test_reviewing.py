@@ -49,7 +49,7 @@ def test_a_reviewer_sees_the_rule_its_evidence_and_who_and_approves_it(
     for stated in (
         "1 of 1", "[R-5N1QTC] GET a workflow before you PUT it", "a new rule, suggested by Bo <bo@example.com> on 20",
         "rationale: PUT replaces the whole resource", "    Send back every status that GET returned.",
-        "    applies_to:\n", "Evidence:\n  [L-8F3K2A] PUT /workflows",
+        "changes: agents in project jira-api that edit ", "Evidence:\n  [L-8F3K2A] PUT /workflows",
     ):  # fmt: skip
         assert stated in text
     child.send("a")
@@ -310,6 +310,43 @@ def test_a_decision_is_taken_back_until_the_next_one(
     assert git(knowledge, "rev-parse", "main") == before
 
 
+def test_undo_goes_back_one_decision_after_the_other_and_nothing_is_done_before_the_end(
+    spawn: Spawn, knowledge: Path, run: Run, git: Callable[..., str]
+) -> None:
+    for title in ("Rinse the cups", "Lock the door", "Water the plants"):
+        assert run("contribute", "suggest-rule", "--title", title, "--rationale", "Dust").code == 0
+    before = git(knowledge, "rev-parse", "main")
+    child = spawn("admin", "review-rules")
+    for key, number in zip("asauuuar", (1, 2, 3, None, 3, 2, 1, 2), strict=True):
+        child.expect(QUESTION if number else r"\[Enter\] done, \[u\]ndo: ")
+        assert number is None or f"{number} of 3" in shown(child)
+        child.send(key)
+    child.expect("Reason .*: ")
+    assert git(knowledge, "rev-parse", "main") == before
+    child.sendline("")
+    child.expect("3 of 3")
+    child.expect(QUESTION)
+    child.send("q")
+    code, text = finish(child)
+    assert (code, "1 approved, 1 rejected, 1 left" in text) == (0, True), text
+    assert waiting(run) == 1
+
+
+def test_what_was_chosen_ten_decisions_ago_is_done(spawn: Spawn, run: Run, knowledge: Path) -> None:
+    for number in range(12):
+        assert (
+            run("contribute", "suggest-rule", "--title", f"Rule {number} of a dozen", "--rationale", "Dust").code == 0
+        )
+    child = spawn("admin", "review-rules")
+    for key in "a" * 11:
+        child.expect(QUESTION)
+        child.send(key)
+    child.expect("Approved ")
+    child.expect(QUESTION)
+    assert interrupt(child)[0] == 130
+    assert waiting(run) == 11
+
+
 def test_every_key_is_explained_and_what_a_rule_resembles_is_shown_with_a_diff(
     spawn: Spawn, knowledge: Path, run: Run, proposal: str
 ) -> None:
@@ -319,7 +356,10 @@ def test_every_key_is_explained_and_what_a_rule_resembles_is_shown_with_a_diff(
     child = spawn("admin", "review-rules", PAGER="cat")
     child.expect(QUESTION)
     assert "warning: much like R-5N1QTC" in shown(child)
-    assert "changes: agents in jira-api are told this" in shown(child)
+    assert "Against R-5N1QTC:\n  … you PUT it {+back+} Send [-back every status that GET returned.-] {+all" in shown(
+        child
+    )
+    assert "changes: agents in project jira-api are told this (tier user)" in shown(child)
     child.send("?")
     child.expect(QUESTION)
     assert "  r  reject: turn it down with a reason" in shown(child)

@@ -233,13 +233,15 @@ def log(values: Iterable[answers.Revision], view: View) -> str:
     return "\n".join(blocks) or "No commits yet."
 
 
+DIFF_COLOURS = {"+": "good", "-": "bad", "@": "handle"}
+
+
 def diff(text: str, view: View) -> str:
     """A unified diff, coloured where there is colour."""
     if not text.strip():
         return "No difference."
-    colours = {"+": "good", "-": "bad", "@": "handle"}
     rows = (clean(row) for row in text.rstrip("\n").split("\n"))
-    return "\n".join(view.paint(row, colours[row[0]]) if row[:1] in colours else row for row in rows)
+    return "\n".join(view.paint(row, DIFF_COLOURS.get(row[:1], "")) for row in rows)
 
 
 def feedback(value: Feedback, view: View) -> str:

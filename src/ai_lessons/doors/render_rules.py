@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors import render, render_jobs
@@ -27,6 +28,7 @@ WHAT = {"new": "a new {}", "edit": "an edit of a {}", "removal": "the removal of
 LACKING = "a text on the approval branch that lacks signatures"
 # Frontmatter of a new entry that a reviewer reads in our own lines, or that decides nothing
 SAID_ABOVE = frozenset({"id", "kind", "title", "rationale", "tags", "created"})
+WORDS = {" ": "{}", "-": "[-{}-]", "+": "{{+{}+}}", "@": "…"}  # How git marks words, by what a diff says of them
 _KEY = re.compile(r"([^\s:#][^:]*):")
 
 
@@ -91,8 +93,11 @@ def _doubts(one: Pending) -> Iterator[str]:
         yield f"the same was rejected {line(one.rejected_before)}"
 
 
-def proposal(one: Pending, view: View) -> str:
-    """One proposal as a reviewer needs it: who and when, doubts, the report, the whole text or how it differs."""
+def proposal(one: Pending, view: View, resembles: str = "") -> str:
+    """One proposal as a reviewer needs it: who and when, doubts, the report, the whole text or how it differs.
+
+    `resembles`: how it differs from what it is much like.
+    """
     what = WHAT.get(one.change, LACKING).format(line(one.kind))
     what += " in force" if one.kind == "rule" and one.change in {"edit", "removal"} else ""
     facts = [
@@ -101,31 +106,46 @@ def proposal(one: Pending, view: View) -> str:
         f"path: {view.place(one.path)}" if one.path else "",
         f"tags: {line(', '.join(one.tags))}" if one.tags else "",
         f"rationale: {line(one.rationale)}" if one.rationale else "",
-        _for_whom(one),
+        _for_whom(one, view),
         *(f"{view.paint('warning:', 'warn')} {text}" for text in _doubts(one)),
     ]
-    blocks = [block(_headline(one, view), facts)]
-    if one.evidence:
-        blocks.append(block("Evidence:", (_headline(entry, view) for entry in one.evidence)))
+    blocks = [block(_headline(one, view), facts), *filter(None, [resembles])]
+    evidence = [block("Evidence:", (_headline(entry, view) for entry in one.evidence))] if one.evidence else []
+    blocks += evidence if one.change != "edit" else []
     if one.report.strip():
         blocks += [f"Report of the proposer:\n{_indented(clean(one.report).strip())}", "What is proposed:"]
     whole = one.change == "new" and one.kind != "script"  # a script is two files, and its code is what matters
     texts = [clean(one.body.strip("\n")), clean("\n".join(_stated(one.diff)))] if whole else []
-    texts += [render.diff(one.diff, view)] if one.diff and not whole else []
+    header = 2 if one.kind == "rule" else 0  # it names the path, which is stated above
+    texts += [render.diff(one.diff.split("\n", header)[-1], view)] if one.diff and not whole else []
     blocks += [_indented(text) for text in texts if text.strip()]
     if one.kind == "rule" and one.change == "edit":
-        blocks.append(f"As it will read:\n{_indented(clean(one.body.strip(chr(10))))}")
+        blocks += [f"As it will read:\n{_indented(clean(one.body.strip(chr(10))))}", *evidence]
     return "\n\n".join(blocks)
 
 
-def _for_whom(one: Pending) -> str:
+def _for_whom(one: Pending, view: View) -> str:
     """What taking it changes for the agents who are told rules; empty for what is no rule."""
-    project = one.path.partition("/")[0]
-    whose = "every project" if project == GLOBAL_PROJECT else line(project)
     changes = {
-        "new": "are told this", "edit": "are told this in place of the old text", "removal": "are no longer told this"
+        "new": "are told this", "edit": "are told this instead", "removal": "are no longer told this"
     }  # fmt: skip
-    return f"changes: agents in {whose} {changes[one.change]}" if one.kind == "rule" and one.change in changes else ""
+    if one.kind != "rule" or one.change not in changes:
+        return ""
+    project = one.path.partition("/")[0]
+    whose = "every project" if project == GLOBAL_PROJECT else f"project {line(project)}"
+    files = f" that edit {line(' or '.join(one.applies_to))}" if one.applies_to else ""
+    tiers = [f" (tier {line(name)})" for name, root in view.roots.items() if root == view.root and len(view.roots) > 1]
+    return f"changes: agents in {whose}{files} {changes[one.change]}{''.join(tiers[:1])}"
+
+
+def in_words(name: str, diff: str, view: View) -> str:
+    """A diff against the entry of that name, of a word a line, as a paragraph."""
+    said = [
+        view.paint(WORDS[sign].format(line(" ".join(row[1:] for row in rows))), render.DIFF_COLOURS.get(sign, ""))
+        for sign, rows in groupby(diff.splitlines()[2:], key=lambda row: row[:1])
+        if sign in WORDS
+    ]
+    return block(f"Against {line(name)}:", [" ".join(said)])
 
 
 def _stated(diff: str) -> Iterator[str]:

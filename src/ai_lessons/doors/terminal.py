@@ -40,8 +40,8 @@ class View(NamedTuple):
     roots: Mapping[str, str] = MappingProxyType({})
 
     def paint(self, text: str, style: str) -> str:
-        """`text` in a style, where there is colour."""
-        return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if self.colour and text else text
+        """`text` in a style (none: as it is), where there is colour."""
+        return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if self.colour and style and text else text
 
     def named(self, handle: str, title: str) -> str:
         """`[HANDLE] title`."""

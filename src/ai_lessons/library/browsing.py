@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.history import FileRevision
 
+CHANGED = 0.5  # Share of the words of two texts, up to which it helps to see which they are
+
 
 def show(opened: Library, ref: str, *, section: int | None = None, heading: str | None = None) -> Shown:
     """One entry whole, or one section, by number (from 1) or words of its heading. Raises NotFound, AmbiguousName."""
@@ -53,12 +55,19 @@ def show(opened: Library, ref: str, *, section: int | None = None, heading: str 
     )
 
 
-def difference(opened: Library, ref: str, text: str) -> str:
-    """How a text differs from that of an entry, as a unified diff. Raises NotFound, AmbiguousName."""
+def difference(one: Shown, text: str) -> str:
+    """How a text differs from that of an entry, as a unified diff."""
     from ai_lessons.repository.history import unified  # a list shows no difference
 
-    one = show(opened, ref)
     return unified(one.entry.path, one.body.encode(), text.encode())
+
+
+def difference_in_words(one: Shown, title: str, text: str) -> str:
+    """How title and text differ from those of an entry, as a unified diff of a word a line; empty if in most."""
+    old, new = (said.split() for said in (f"{one.entry.title} {one.body}", f"{title} {text}"))
+    differs = difference(one._replace(body="\n".join(old)), "\n".join(new))
+    changed = sum(row.startswith(("+", "-")) for row in differs.splitlines()[2:])
+    return differs if changed <= (len(old) + len(new)) * CHANGED else ""
 
 
 def _told_of_script(opened: Library, light: Light) -> list[str]:

@@ -10,6 +10,7 @@ from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, Entry, Kind, id_end, shared_tail
 from ai_lessons.knowledge.frontmatter import read_entry
+from ai_lessons.knowledge.globs import stated
 from ai_lessons.knowledge.layout import place, side_of
 from ai_lessons.library.comparing import Said, said
 from ai_lessons.library.reports import Pending
@@ -271,6 +272,7 @@ def described(at: ProposalContext, entry: Entry | None, diff: str, **facts: Any)
         diff=diff,
         rationale=entry.rationale if entry else "",
         tags=entry.tags if entry else (),
+        applies_to=tuple(stated(entry.fields.get("applies_to"))) if entry else (),
         evidence=tuple(lights[target] for target in dict.fromkeys(links) if target in lights),
         **facts,
     )

@@ -255,7 +255,7 @@ class Pending(NamedTuple):
     lacks signatures; `commit` is its blob id). `added` and `removed` count lines of `diff`, against the text in force.
     `conflicts`: why it cannot be taken, or what it contradicts. `rejected_before`: when and why the same text was
     turned down. `evidence`: what it links. `report`: what the proposer says. `left_out` (on the last): not listed.
-    `batch`: names the import that proposed it together with others.
+    `batch`: names the import that proposed it together with others. `applies_to`: globs of files.
     """
 
     id: str
@@ -282,6 +282,7 @@ class Pending(NamedTuple):
     report: str = ""
     left_out: tuple[str, ...] = ()
     batch: str = ""
+    applies_to: tuple[str, ...] = ()
 
 
 class Decided(NamedTuple):

@@ -8,7 +8,7 @@ import re
 import select
 import sys
 import threading
-from collections import Counter
+from collections import Counter, deque
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -78,54 +78,55 @@ class Decision(NamedTuple):
 ALWAYS = {"s": "skip", "u": "undo", "q": "quit"}
 HELP = {
     "skip": "leave it as it is",
-    "undo": "go back to the one before, and take back what was chosen there: it is done with the next choice only",
+    "undo": "go back to the one before, and take back what was chosen there; again: to the one before that",
     "quit": "end here; what was chosen before is done",
 }
 LAST = {"\r": "quit", "\n": "quit", "u": "undo"}
+TAKEN_BACK = 10  # Decisions that can be; with one more the oldest is carried out, so that Ctrl-C loses no more
 
 
 def one_by_one(items: Sequence[T], decide: Callable[[T], Decision], told: Mapping[str, str]) -> str:
     """Have each decided about until none is left or the reviewer quits; what was done, in the words of `told`.
 
-    What was chosen is done with the next choice, so that it can be taken back until then. What fails is told of, and
-    asked about again.
+    What was chosen is done at the end, or `TAKEN_BACK` decisions later, so that it can be taken back until then. What
+    fails is told of, and asked about again.
     """
-    made: list[Decision] = []
+    left, made, done = deque(items), deque[tuple[T, Decision]](), Counter[str]()
     chosen = ""
-    while chosen != "quit" and (len(made) < len(items) or (made and made[-1].act)):
-        if len(made) < len(items):
-            click.echo(f"\n{len(made) + 1} of {len(items)}")
-            one = decide(items[len(made)])
-        else:
-            one = Decision(LAST[key("\nThat was the last one: [Enter] done, [u]ndo", LAST)])
-        chosen = one.chosen
-        if chosen == "undo":
-            if made and (made[-1].act or made[-1].chosen == "skip"):
-                made.pop()
+    while made or (left and chosen != "quit"):
+        if chosen == "quit" or len(made) > TAKEN_BACK:
+            one, decision = made.popleft()
+            if _done(decision):
+                done[decision.chosen] += 1
             else:
-                click.echo("There is nothing to take back.", err=True)
-        elif not _done(made):
-            chosen = ""
-        elif chosen != "quit":
-            made.append(one)
-    done = Counter(one.chosen for one in made)
-    left = len(items) - len(made)
-    return ", ".join(
-        [f"{done[word]} {past}" for word, past in told.items() if done[word]] + [f"{left} left"] * bool(left)
-    )
+                left.appendleft(one)
+                chosen = ""
+            continue
+        if left:
+            click.echo(f"\n{len(items) - len(left) + 1} of {len(items)}")
+            decision = decide(left[0])
+        elif any(decision.act for _, decision in made):
+            decision = Decision(LAST[key("\nThat was the last one: [Enter] done, [u]ndo", LAST)])
+        else:
+            decision = Decision("quit")
+        chosen = decision.chosen
+        if chosen != "undo":
+            made.extend([(left.popleft(), decision)] if chosen != "quit" else [])
+        elif made and (made[-1][1].act or made[-1][1].chosen == "skip"):
+            left.appendleft(made.pop()[0])
+        else:
+            click.echo("There is nothing to take back.", err=True)
+    said = [f"{done[word]} {past}" for word, past in told.items() if done[word]]
+    return ", ".join(said + [f"{len(left)} left"] * bool(left))
 
 
-def _done(made: list[Decision]) -> bool:
-    """Do what was chosen last; where that fails, it is told of and forgotten."""
-    if not made or made[-1].act is None:
-        return True
-    last = made.pop()
+def _done(decision: Decision) -> bool:
+    """Do what was chosen; where that fails, it is told of."""
     try:
-        last.act() if last.act else None
+        decision.act() if decision.act else None
     except AiLessonsError as error:
         show_error(error)
         return False
-    made.append(Decision(last.chosen))
     return True
 
 

@@ -25,11 +25,12 @@ from ai_lessons.knowledge.entries import Kind, id_end
 from ai_lessons.library.reports import LessonDraft
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from datetime import datetime
 
     from ai_lessons.doors.cli.command_context import Call
     from ai_lessons.knowledge.episodes import Candidate
+    from ai_lessons.library.answers import Shown
     from ai_lessons.library.reports import Outdated, Pending
     from ai_lessons.library.review import Batch
 
@@ -61,14 +62,20 @@ def run(call: Call, *, sign: bool) -> None:
         return
     if not (call.can_ask and is_terminal(sys.stdout)):
         raise UsageError("a review needs a terminal", hint=NO_TERMINAL)
-    done = asking.one_by_one(waiting, partial(_decide, call, {}, sign=sign), TOLD)
+    done = asking.one_by_one(waiting, partial(_decide, call, {}, set(), sign=sign), TOLD)
     click.echo("\n".join(["", done, *render_rules.left_out(waiting)]))
 
 
-def _decide(call: Call, now: dict[str, Pending | None], one: Pending, *, sign: bool) -> asking.Decision:
-    """Show a proposal and ask. `now` has what became of proposals since the review began, None: approved in a batch."""
+def _decide(
+    call: Call, now: dict[str, Pending | None], decided: set[str], one: Pending, *, sign: bool
+) -> asking.Decision:
+    """Show a proposal and ask. `now` has what became of proposals since the review began, None: approved in a batch.
+
+    `decided` are those that no batch takes, because something was chosen for each.
+    """
     start = one.branch
     one = now.get(start, one) or one
+    decided.discard(one.branch)
     if start in now and now[start] is None:
         return asking.Decision("approve")
 
@@ -96,7 +103,7 @@ def _decide(call: Call, now: dict[str, Pending | None], one: Pending, *, sign: b
             return None
         if chosen == "batch":
             batch = library.review.Batch(batch=one.batch)
-            shown = many_confirmed(call, batch, yes=False)
+            shown = many_confirmed(call, batch, yes=False, without=decided)
             title = f"rules of import {one.batch}"
             done = library.review.approve_rules(call.library, shown, title, sign=sign)
             call.say(render_rules.approved(done, call.view))
@@ -104,6 +111,7 @@ def _decide(call: Call, now: dict[str, Pending | None], one: Pending, *, sign: b
             return asking.Decision("approve")
         asked = "Reason (whoever suggests it again is told)"
         reason = click.prompt(asked, default="", show_default=False, err=True) if chosen == "reject" else ""
+        decided.add(one.branch)
         return asking.Decision(chosen, partial(act, chosen, reason))
 
     _show(call, one)
@@ -120,21 +128,35 @@ def _again(call: Call, one: Pending, name: str) -> Pending:
 
 
 def _show(call: Call, one: Pending) -> None:
-    """The card, cut to the height of the terminal: `view` has the rest."""
-    rows = render_rules.proposal(one, call.view).split("\n")
+    """The card, with how it differs from the nearest entry that it is much like."""
+    words = library.browsing.difference_in_words
+    near = ((name, words(other, one.title, one.body)) for name, other in _similar(call, one))
+    resembles = next((render_rules.in_words(name, differs, call.view) for name, differs in near if differs), "")
+    _card(call, render_rules.proposal(one, call.view, resembles))
+
+
+def _card(call: Call, text: str) -> None:
+    """A text, cut to the height of the terminal: `view` has the rest."""
+    rows = call.view.fit(text).split("\n")
     room = max(shutil.get_terminal_size().lines - 4, 10)
     if len(rows) > room:
         rows = [*rows[: room - 1], f"… {len(rows) - room + 1} more lines: v shows them"]
     click.echo("\n".join(["", *rows]), color=call.view.colour)
 
 
+def _similar(call: Call, one: Pending) -> Iterator[tuple[str, Shown]]:
+    """The entries that it is much like, most alike first, by their names."""
+    for name in (like.partition(" ")[0] for like in one.similar):
+        with suppress(AiLessonsError):  # another proposal, or gone meanwhile
+            yield name, library.browsing.show(call.library, name)
+
+
 def _whole(call: Call, one: Pending) -> str:
     """All of the card, and how the text differs from that of the entries it is much like."""
     blocks = [render_rules.proposal(one, call.view)]
-    for name in (like.partition(" ")[0] for like in one.similar):
-        with suppress(AiLessonsError):  # another proposal, or gone meanwhile
-            differs = library.browsing.difference(call.library, name, one.body)
-            blocks.append(f"Against {line(name)}:\n{render.diff(differs, call.view)}")
+    for name, other in _similar(call, one):
+        differs = library.browsing.difference(other, one.body)
+        blocks.append(f"Against {line(name)}:\n{render.diff(differs, call.view)}")
     return "\n\n".join(blocks)
 
 
@@ -171,14 +193,16 @@ def shown_and_confirmed(call: Call, refs: Sequence[str], *, sign: bool = False) 
     return tuple((one.id if one.change == UNSIGNED else one.branch, one.commit) for one in chosen)
 
 
-def many_confirmed(call: Call, batch: Batch, *, yes: bool) -> dict[str, str]:
+def many_confirmed(call: Call, batch: Batch, *, yes: bool, without: Collection[str] = ()) -> dict[str, str]:
     """The commits of a batch by branch; unless `yes`, a table and each of them was shown, and one question asked.
+
+    `without`: branches that are left out.
 
     Raises Refused: no terminal, or not approved. NotFound: nothing of the batch waits.
     """
     if not yes and not (call.can_ask and is_terminal(sys.stdout)):
         raise Refused("proposals are approved by a person, who is asked on a terminal", hint=NO_TERMINAL)
-    waiting = library.review.pending_rules(call.library, batch)
+    waiting = [one for one in library.review.pending_rules(call.library, batch) if one.branch not in without]
     if not waiting:
         asked = batch.project or batch.batch or " ".join(batch.globs)
         raise NotFound("open proposal of a rule", asked, hint="see what waits: ai-lessons admin pending-rules")
@@ -192,13 +216,14 @@ def many_confirmed(call: Call, batch: Batch, *, yes: bool) -> dict[str, str]:
 
 # --- content that may have gone stale ---
 
-STALE_CHOICES = {"k": "keep", "e": "edit", "n": "supersede", "w": "wrong", "r": "refresh"}
+STALE_CHOICES = {"k": "keep", "e": "edit", "n": "supersede", "w": "wrong", "r": "refresh", "v": "view"}
 STALE_MEANING = {
     "keep": "it holds: you are asked again in half a year",
     "edit": "open it in your editor",
     "supersede": "name what takes its place, or write it now",
     "wrong": "it does not hold: it leaves all results, and its file stays",
     "refresh": "read its source again",
+    "view": "show all of it",
 }
 STALE_TOLD = {
     "keep": "kept", "edit": "edited", "supersede": "superseded", "wrong": "marked wrong", "refresh": "refreshed",
@@ -241,20 +266,23 @@ def stale(call: Call, only_list: bool, kept: str | None, injections: int) -> Non
 def _decide_about(call: Call, several: Sequence[Outdated]) -> asking.Decision:
     """Show one entry and ask."""
     entry = several[0].entry
-    click.echo(render.shown(library.browsing.show(call.library, entry.id), call.view), color=call.view.colour)
-    for one in several:
-        click.echo(call.view.paint(f"! {line(one.detail)}", "warn"), color=call.view.colour)
+    why = [call.view.paint(f"! {line(one.detail)}", "warn") for one in several]
+    whole = render.shown(library.browsing.show(call.library, entry.id), call.view)
+    _card(call, "\n".join([*why, "", whole]))
     missing = set() if entry.kind is Kind.LESSON else {"wrong"}
     missing |= {"supersede"} if entry.kind is Kind.RULE else set()  # a rule gives way by a proposal alone
     if entry.kind is not Kind.DOC or not any(one.reason == "source" for one in several):
         missing.add("refresh")
     offered = {key: word for key, word in STALE_CHOICES.items() if word not in missing}
-    return asking.decided(offered, STALE_MEANING, partial(_settled, call, several[0]))
+    return asking.decided(offered, STALE_MEANING, partial(_settled, call, several[0], whole))
 
 
-def _settled(call: Call, one: Outdated, chosen: str) -> asking.Decision | None:
+def _settled(call: Call, one: Outdated, whole: str, chosen: str) -> asking.Decision | None:
     """What was chosen, with all that is to be asked about it; an edit is done at once."""
     entry = one.entry
+    if chosen == "view":
+        call.say(call.view.fit(whole), paged=True)
+        return None
     if chosen == "keep":
         return asking.Decision(chosen, lambda: call.note(library.editing.keep(call.library, entry.id).notes))
     if chosen == "edit":
