@@ -17,7 +17,7 @@ import click
 
 from ai_lessons.doors import encode
 from ai_lessons.doors.cli import root
-from ai_lessons.doors.cli.commands import Command, walk
+from ai_lessons.doors.cli.commands import walk
 from ai_lessons.doors.lesson_cli import lesson
 from ai_lessons.doors.mcp import http
 from ai_lessons.doors.mcp.framing import LONGEST, NOTICE
@@ -47,7 +47,7 @@ INTRODUCTION = f"""# Commands
 {BEGIN.strip()}
 
 `ID` is a handle (`L-8F3K2A`), a full id, any unique end of one, or a path. A list takes commas (`--tags git,merge`).
-`--help` tells what each option does, and has more examples. See also [JSON](json.md), [exit codes](errors.md),
+`--help` tells what each option does, with examples. See also [JSON](json.md), [exit codes](errors.md),
 [settings](settings.md).
 
 ## For every command
@@ -60,8 +60,6 @@ LESSON = """\
 A program of its own, for lessons of the form `WHEN … -> DO … -> BECAUSE …`, on the same files and with the same options
 for every command. [How to use it](../how-to/use-the-lesson-tool.md).
 """
-PLAIN = "( [LRDS]-[0-9A-Z]{6})*"
-"""What an example holds that says no more than its heading and what the command takes."""
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -84,16 +82,12 @@ def name_of(option: str) -> str:
     return " ".join([one for one in names if one.startswith("--")] or names[:1])
 
 
-def section(path: tuple[str, ...], command: click.Command, *program: str) -> str:
-    """One command: its first sentences, what it takes, an example. `program` if it is not of `ai-lessons`."""
+def section(path: tuple[str, ...], command: click.Command) -> str:
+    """One command: its first sentences, and what it takes."""
     arguments = " ".join(command.collect_usage_pieces(click.Context(command))).removeprefix("[OPTIONS]").strip()
     takes = " ".join(filter(None, (arguments, *map(name_of, options(command, NO_TEXT_FOR)))))
     said = cleandoc(command.help or "").partition("\n\n")[0] + (f" Takes `{takes}`." if takes else "")
-    parts = [f"### {' '.join((*program, *path))}", said]
-    plain = re.compile(" ".join((*(program or ("ai-lessons",)), *path)) + PLAIN)
-    if isinstance(command, Command) and command.examples and not plain.fullmatch(command.examples[0]):
-        parts.append(f"```sh\n{command.examples[0]}\n```")
-    return "\n\n".join(parts) + "\n"
+    return f"### {' '.join(path)}\n\n{said}\n"
 
 
 def commands() -> str:
@@ -109,7 +103,7 @@ def commands() -> str:
         text += f"\n## {name}\n\n{cleandoc(group.help or '')}\n"
         text += "".join("\n" + section((name, *path), command) for path, command in walk(group))
     text += f"\n## lesson\n\n{LESSON}"
-    text += "".join("\n" + section(path, command, "lesson") for path, command in walk(lesson))
+    text += "".join("\n" + section(("lesson", *path), command) for path, command in walk(lesson))
     return text
 
 

@@ -1,4 +1,4 @@
-"""docs/security.md lists every call of git, every program that is started, and every module that reads files itself.
+"""started_and_read.md lists every call of git, every program that is started, and every module that reads files itself.
 
 Held against the source with nothing but `ast`: a call or a reader that has no row there, and so no stated protection,
 fails, and so does a row without one.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SOURCE = Path(__file__).parents[1] / "src/ai_lessons"
-PAGE = Path(__file__).parents[1] / "docs/security.md"
+PAGE = Path(__file__).with_name("started_and_read.md")
 RUNNERS = {"run", "run_outside", "leave_running", "_run", "_git", "_demand"}
 READS = {"open", "os.open", "os.walk", "os.scandir", "os.readlink"}
 
@@ -112,7 +112,7 @@ def starters() -> set[str]:
 
 def rows(heading: str) -> list[list[str]]:
     """The cells of the table below a heading. A module is named, or its package with a slash behind it."""
-    part = PAGE.read_text(encoding="utf-8").partition(f"\n### {heading}\n")[2].partition("\n#")[0]
+    part = PAGE.read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n#")[0]
     lines = [line for line in part.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
 
