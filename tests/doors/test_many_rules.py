@@ -30,7 +30,7 @@ def batch(knowledge: Path, run: Run, tmp_path: Path) -> str:
     assert done.code == 0, done.err
     (pending, *_) = run("admin", "pending-rules", "--json").json
     name = str(pending["batch"])
-    assert f"All of them with one merge: ai-lessons admin approve-rule --batch {name}\n" in done.out
+    assert done.out.endswith(f"; all of them with one merge: ai-lessons admin approve-rule --batch {name}\n")
     assert f"all of one import: ai-lessons admin approve-rule --batch {name}\n" in run("admin", "pending-rules").out
     return name
 

@@ -59,8 +59,8 @@ def test_a_proposal_tells_its_branch(three: Path, run: Run) -> None:
     done = promote(run, "--reason", "three teams", to="enterprise:acme")
     assert done.code == 0, done.err
     assert "\n  branch: proposals/L-" in done.out
-    assert done.out.index("until a person approves it: ai-lessons --tier enterprise:acme admin review-rules\n") > 0
-    assert "\nSend it to them: ai-lessons --tier enterprise:acme admin sync\n" in done.out
+    assert "until a person approves it: ai-lessons --tier enterprise:acme admin sync sends it to them\n" in done.out
+    assert done.out.count("ai-lessons --tier") == 1
     (waiting,) = run("--tier", "enterprise:acme", "admin", "pending-rules", "--json").json
     assert waiting["report"].startswith("Reason: three teams\n\nEvaluation: approve")
 

@@ -132,7 +132,9 @@ def test_the_first_sync_fills_an_empty_hub_and_the_next_clone_begins_with_it(tea
 
 def test_what_is_new_here_goes_out_and_what_is_new_there_comes_in(team: Team) -> None:
     team.ann.write("p/lessons/1.md", "1\n")
-    sent = team.ann.sync()
+    begun: list[str] = []
+    sent = sync(team.ann.store, begins=begun.append)
+    assert begun == ["Fetching from origin", "Sending to origin (commits: 1, proposals: 0)"]
     assert (sent.sent, sent.received, sent.merged, sent.notes) == (1, 0, (), ())
     came = team.bob.sync()
     assert (came.sent, came.received, came.commit) == (0, 1, team.ann.head)

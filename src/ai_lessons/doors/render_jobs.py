@@ -132,7 +132,8 @@ def checks(values: Sequence[reports.Check], view: View) -> str:
     rows = []
     for one in values:
         state = view.paint(line(one.state), STYLES.get(one.state, "warn"))
-        rows.append((state, line(one.name), line(one.detail)))
+        detail = line(one.detail).replace(f"{view.home}/", "~/") if view.home else line(one.detail)
+        rows.append((state, line(one.name), detail))
         rows += [("", "", f"-> {line(one.remedy)}")] if one.remedy and one.state != "ok" else []
     return columns(rows, view)
 
@@ -288,13 +289,13 @@ def ported(value: Ported, view: View) -> str:
         view.named(one.handle, one.title) + (f" ({line(one.branch)})" if one.branch else "") for one in value.queued
     )
     rows = [block(head, [*waiting, *some(queued)])]
-    rows += [REVIEW_RULES] if value.queued else []
-    rows += [f"All of them with one merge: {BATCH} {value.batch}"] if value.batch and not value.dry_run else []
     for fate, words in (("skipped", ""), ("joined", "the same as "), ("not recognised", "")):
         seen = (one for one in value.seen if one.became == fate)
         said = (f"{fate} {line(one.where)}" + (f": {words}{line(one.about)}" if one.about else "") for one in seen)
         rows[-1] = block(rows[-1], some(said))
-    return "\n".join([*rows, *([DRY] if value.dry_run else [])])
+    batch = f"; all of them with one merge: {BATCH} {line(value.batch)}" if value.batch else ""
+    rows += [DRY] if value.dry_run else [REVIEW_RULES + batch] if value.queued else []
+    return "\n".join(rows)
 
 
 def exported(value: Exported, _view: View) -> str:

@@ -252,9 +252,9 @@ def promoted(value: Promoted, view: View) -> str:
     if value.suggested is not None:
         if value.outcome == "asked":
             rows += [f"{_headline(value.entry, view)}\n  goes to {line(value.target)} once this is taken:"]
-        command = f"ai-lessons --tier {line(value.decided_in)} admin"
-        rows += [suggested(value.suggested, view, f"{command} review-rules")]
-        rows += [f"Send it to them: {command} sync"] if value.decided_in.startswith("enterprise:") else []
+        there = value.decided_in.startswith("enterprise:")
+        job = "sync sends it to them" if there else "review-rules"
+        rows += [suggested(value.suggested, view, f"ai-lessons --tier {line(value.decided_in)} admin {job}")]
     return "\n".join([*rows, *_reasons(value, view)])
 
 

@@ -214,12 +214,14 @@ def columns(rows: Sequence[Sequence[str]], view: View) -> str:
         return ""
     widths = [max(map(cells, column)) for column in zip(*rows, strict=True)][:-1]
     indent = sum(widths) + 2 * len(widths)
+    room = None if view.width is None else max(view.width - indent, NARROWEST)
     lines = []
     for *before, last in rows:
         start = "".join(pad(cell, wide) + "  " for cell, wide in zip(before, widths, strict=True))
-        room = None if view.width is None else max(view.width - indent, NARROWEST)
-        broken = _broken(last, room) if room else [last]
-        lines.append((start + f"\n{' ' * indent}".join(broken)).rstrip())
+        broken, below = _broken(last, room) if room else [last], indent
+        if view.width and room and max(map(cells, broken)) > room:  # a path stays whole, on a line of its own
+            broken, below = ["", *_broken(last, view.width - 2)], 2
+        lines.append("\n".join([(start + broken[0]).rstrip(), *(" " * below + row for row in broken[1:])]))
     return "\n".join(lines)
 
 

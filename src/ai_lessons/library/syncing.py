@@ -80,9 +80,12 @@ def sync(library: Library, remote: str | None = None, *, ask: bool = False) -> S
     gate.refuse_waiting(parts)
     name = _remote(parts, remote)
     gate.refuse_sharing(parts, name)
-    parts.options.progress(f"Sharing with {name}", 0, 0)
     _, said = parts.usages.share(at_least=1)
-    done = syncing.sync(parts.store, remote=remote, ask=ask, proposals=lambda: _own_proposals(parts))
+
+    def begins(what: str) -> None:
+        parts.options.progress(what, 0, 0)
+
+    done = syncing.sync(parts.store, remote=remote, ask=ask, proposals=lambda: _own_proposals(parts), begins=begins)
     parts.current()
     more = len(done.arrived) - ARRIVED_NAMED
     arrived = (f"{more} more proposals arrived: ai-lessons admin pending-rules",) if more > 0 else ()

@@ -69,11 +69,13 @@ def sync(
     remote: str | None = None,
     ask: bool = False,
     proposals: Callable[[], Mapping[str, str]] = dict,
+    begins: Callable[[str], object] = str,
 ) -> Synced:
     """Fetch, merge and push, until both sides are the same or a file needs a person.
 
-    `ask`: a person is at the terminal. `proposals` gives the open proposal branches here, with their commits. Raises as
-    `where` and `bring`; Unreachable; Refused: by the remote. Conflict: others were faster too often.
+    `ask`: a person is at the terminal. `proposals` gives the open proposal branches here, with their commits. `begins`
+    is called with what begins, and how much that is. Raises as `where` and `bring`; Unreachable; Refused: by the
+    remote. Conflict: others were faster too often.
     """
     place = where(store, remote)
     network = Network(store.worktree, place.remote, ask=ask)
@@ -82,6 +84,7 @@ def sync(
     before = {branch_of(ref) for ref in proposal_refs(store.worktree)}
     received, merged = 0, dict[str, None]()
     for tries in range(1, TRIES + 1):
+        begins(f"Fetching from {place.remote}")
         network.fetch()
         brought = bring(store, place)
         received, merged = received + brought.received, merged | dict.fromkeys(brought.merged)
@@ -92,7 +95,7 @@ def sync(
         )
         if brought.torn:
             return _keep(store, network, so_far, brought, own)
-        done = _push(store, network, so_far, own)
+        done = _push(store, network, so_far, own, begins)
         if done is not None:
             status = git.run(store.worktree, "status", "--porcelain")
             many = len(status.out.splitlines())
@@ -103,12 +106,17 @@ def sync(
     raise Conflict(f"{place.name} moved {TRIES} times while we pushed", hint=f"try again: {AGAIN}")
 
 
-def _push(store: Store, network: Network, so_far: Synced, own: Sequence[Push]) -> Synced | None:
+def _push(
+    store: Store, network: Network, so_far: Synced, own: Sequence[Push], begins: Callable[[str], object]
+) -> Synced | None:
     """Send what the remote lacks; None if somebody was faster."""
     place, head = so_far.place, so_far.commit
     target = HEADS + place.branch
     there = read_ref(store.worktree, place.tracking)
     mine = [Push(head, target)] if head and head != there else []
+    commits = count(store, head, there) if mine and head else 0
+    if mine or own:
+        begins(f"Sending to {place.remote} (commits: {commits:,}, proposals: {len(own):,})")
     told = network.push([*mine, *own]) if mine or own else ()
     state = next((one for one in told if one.target == target), None)
     if state is not None and state.state == "late":
@@ -126,7 +134,7 @@ def _push(store: Store, network: Network, so_far: Synced, own: Sequence[Push]) -
     sent, failed = _names(own, told)
     over = _clear(store, network, place)
     return so_far._replace(
-        sent=count(store, head, there) if mine and head else 0,
+        sent=commits,
         proposals=sent,
         notes=(*so_far.notes, *failed, *over),
     )
