@@ -232,7 +232,7 @@ more than {LONGEST:,} characters is cut, and says so. Errors are tool errors of 
 line](errors.md).
 
 An id is a handle (`L-8F3K2A`), a full id, any unique end of one, or a path. What states no type is a string; a list
-holds strings, and a text with commas will do.
+holds strings, and a text with commas will do. A tool of which nothing else is said only reads.
 """
 
 RESOURCES = """## Resources
@@ -270,7 +270,7 @@ def tool_section(tool: Tool) -> str:
     """One tool: what it does, its arguments, what it may change."""
     hints = tool.annotations
     assert hints is not None
-    reads = "Reads only." if hints.read_only_hint else "Writes."
+    reads = "" if hints.read_only_hint else "Writes."
     if hints.destructive_hint:
         reads = "Destructive: a host should ask its user."
     again = " Idempotent." if hints.idempotent_hint else ""
@@ -280,7 +280,7 @@ def tool_section(tool: Tool) -> str:
         said = kind_of(one), "needed" if name in required else default(one), one.get("description")
         takes.append(" ".join(filter(None, (f"`{name}`", f"({', '.join(filter(None, said))})" if any(said) else ""))))
     what = f"Takes {', '.join(takes)}." if takes else ""
-    return "\n\n".join(filter(None, (f"### {tool.name}", f"{tool.description} {reads}{again}", what))) + "\n"
+    return "\n\n".join(filter(None, (f"### {tool.name}", f"{tool.description} {reads}{again}".strip(), what))) + "\n"
 
 
 def default(schema: Mapping[str, Any]) -> str:
