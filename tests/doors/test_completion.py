@@ -86,3 +86,18 @@ def test_the_shell_may_be_taken_from_the_environment(run: Run, monkeypatch: pyte
     assert "--no-files" in run("admin", "completion").out
     monkeypatch.setenv("SHELL", "/bin/tcsh")
     assert run("admin", "completion").code == 2
+
+
+@pytest.mark.parametrize(
+    ("shell", "file"), [("bash", ".bashrc"), ("zsh", ".zshrc"), ("fish", ".config/fish/completions/ai-lessons.fish")]
+)
+def test_set_up_twice_it_stands_there_once(run: Run, hermetic: Path, shell: str, file: str) -> None:
+    start = hermetic / file
+    start.parent.mkdir(parents=True, exist_ok=True)
+    start.write_text("alias ll='ls -l'\n")
+    assert run("admin", "completion", shell, "--install").out == f"{start}: added at the end\n"
+    once = start.read_text()
+    assert once.startswith("alias ll='ls -l'\n")
+    assert run("admin", "completion", shell).out.strip() in once
+    assert run("admin", "completion", shell, "--install").out == f"{start}: already there\n"
+    assert start.read_text() == once

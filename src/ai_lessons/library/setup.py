@@ -201,6 +201,13 @@ def instruct(job: HookJob, cwd: Path, files: Sequence[Path] = ()) -> tuple[str, 
     return tuple(f"{file.name}: {agent_files.carry_out(file, job, text)}" for file in chosen)
 
 
+def complete(file: Path, script: str) -> str:
+    """A script in the start file of a shell, in place of an older one; what was done. Raises StorageFailed."""
+    return (
+        f"{file}: {agent_files.carry_out(file, 'install', script, agent_files.marks('ai-lessons completion', '# {}'))}"
+    )
+
+
 def register(job: HookJob, cwd: Path) -> tuple[str, ...]:
     """Our hooks and our server in the settings of Claude Code in the code repository around `cwd`; a line for each.
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.warm import HelperState
 
 RESOURCES = frozenset(kind for kind in Kind if kind.is_resource)
-SHELLS = ("bash", "zsh", "fish")
+SHELLS = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/completions/ai-lessons.fish"}
 HOSTS = ("claude-code", "codex", "cursor", "gemini", "opencode", "windsurf", "copilot")
 """As the library has them, whose module takes longer to load than a hook."""
 
@@ -228,11 +228,14 @@ def model_pull(call: Call) -> None:
 
 @admin.command(
     "completion",
-    examples=["ai-lessons admin completion bash >> ~/.bashrc", "ai-lessons admin completion fish"],
+    examples=["ai-lessons admin completion --install", "ai-lessons admin completion fish"],
 )
-@click.argument("shell", type=click.Choice(SHELLS), required=False)
-def completion(call: Call, shell: str | None) -> None:
-    """Print the script that teaches your shell our commands, ids, projects and tags."""
+@click.argument("shell", type=click.Choice(list(SHELLS)), required=False)
+@click.option(
+    "--install", is_flag=True, help="Put it where the shell reads it when it starts, in place of an older one."
+)
+def completion(call: Call, shell: str | None, install: bool) -> None:
+    """Print the script that teaches your shell our commands, ids, projects and tags, or set it up."""
     from click.shell_completion import get_completion_class
 
     from ai_lessons.doors.cli import root
@@ -242,7 +245,8 @@ def completion(call: Call, shell: str | None) -> None:
     if kind is None:
         raise UsageError(f"no completion for the shell {name!r}", hint="name one of: " + ", ".join(SHELLS))
     script = kind(root, {}, "ai-lessons", "_AI_LESSONS_COMPLETE").source()
-    call.answer(script, lambda text, _view: text.rstrip("\n"), lambda text: {"shell": name, "script": text})
+    told = library.setup.complete(Path(SHELLS[name]).expanduser(), script) if install else script.rstrip("\n")
+    call.answer(script, lambda _, _view: told, lambda text: {"shell": name, "script": text})
 
 
 @admin.group("index")
