@@ -197,13 +197,12 @@ def changed(
 
 
 class Landing(NamedTuple):
-    """A commit that is on the disk, for the branch at `tip`; `files`: blobs before and after by path, None for none.
+    """A commit that is on the disk; `files`: blobs before and after by path, None for none.
 
     `log`: who, when and what, as git's reflog has it. `programs`: by path, whether it becomes executable; of others
     the bit stays.
     """
 
-    tip: str
     commit: str
     files: Mapping[str, tuple[str | None, str | None]]
     log: str

@@ -212,7 +212,7 @@ def approve(
         runs = {path for path, yes in programs.items() if yes}
         parents = (tip, *(one.commit for one in several))
         commit = by.commit(draft, parents, {path: new for path, (_, new) in files.items()}, message, runs)
-        return Landing(tip, commit, files, by.who.log(f"merge {several[0].branch}: {subject}"), programs)
+        return Landing(commit, files, by.who.log(f"merge {several[0].branch}: {subject}"), programs)
 
     landing, notes = land(store, repo, trunk.ref, build)
     return Made(trunk.name, landing.commit, (*by.notes, *notes, *_drop_branches(store, several)))
@@ -263,7 +263,7 @@ def _add(
         new = {path: draft.blob(data).decode() for path, data in records.items()}
         commit = by.commit(draft, (tip,), new, message_of(subject, trailers, Actor()))
         files = {path: (None, blob) for path, blob in new.items()}
-        return Landing(tip, commit, files, by.who.log(f"commit: {subject}"))
+        return Landing(commit, files, by.who.log(f"commit: {subject}"))
 
     landing, notes = land(store, repo, trunk.ref, build)
     return Made(trunk.name, landing.commit, (*by.notes, *notes))
