@@ -83,7 +83,8 @@ def config_set(library: Library, key: str, value: str) -> str | None:
     change a policy, or it would count for nothing here.
     """
     parts = library.primary
-    _refuse_agents(parts.options, key)
+    if key.partition(".")[0] in _POLICIES:
+        parts.options.refuse_agents(f"change {key}", f"ai-lessons admin config set {key} …")
     store = parts.store
     if key == "git.autocommit" and store.is_folder_of_bigger_repo:
         raise Refused(
@@ -108,12 +109,6 @@ def config_set(library: Library, key: str, value: str) -> str | None:
 
 _POLICIES = frozenset(("approval", "git", "events", "format", GROUP))
 """Groups of settings that an agent does not change; the others say how a search works."""
-
-
-def _refuse_agents(options: Options, key: str) -> None:
-    """Raises Refused: an agent would change the setting `key`, and it is for people to say."""
-    if key.partition(".")[0] in _POLICIES:
-        options.refuse_agents(f"change {key}", f"ai-lessons admin config set {key} …")
 
 
 def hooks(library: Library, job: HookJob) -> tuple[str, ...]:
@@ -217,12 +212,9 @@ def register(job: HookJob, cwd: Path) -> tuple[str, ...]:
     changes = host_settings.for_project(top, scaffold.hooks_dir() / PLUGIN, job)
     host_settings.carry_out(changes)
     lines = tuple(f"{one.file.relative_to(top)}: {one.done}" for one in changes)
-    return lines if job == "uninstall" else (*lines, f"for all your projects instead: {_by_plugin()}")
-
-
-def _by_plugin() -> str:
     plugin = shlex.quote(str(scaffold.hooks_dir() / PLUGIN))
-    return f"claude plugin marketplace add {plugin} && claude plugin install ai-lessons@ai-lessons"
+    for_all = f"claude plugin marketplace add {plugin} && claude plugin install ai-lessons@ai-lessons"
+    return lines if job == "uninstall" else (*lines, f"for all your projects instead: {for_all}")
 
 
 def _top(cwd: Path, hint: str) -> Path:

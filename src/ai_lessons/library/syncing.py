@@ -81,11 +81,13 @@ def sync(library: Library, remote: str | None = None, *, ask: bool = False) -> S
     name = _remote(parts, remote)
     gate.refuse_sharing(parts, name)
     _, said = parts.usages.share(at_least=1)
-
-    def begins(what: str) -> None:
-        parts.options.progress(what, 0, 0)
-
-    done = syncing.sync(parts.store, remote=remote, ask=ask, proposals=lambda: _own_proposals(parts), begins=begins)
+    done = syncing.sync(
+        parts.store,
+        remote=remote,
+        ask=ask,
+        proposals=lambda: _own_proposals(parts),
+        begins=lambda what: parts.options.progress(what, 0, 0),
+    )
     parts.current()
     more = len(done.arrived) - ARRIVED_NAMED
     arrived = (f"{more} more proposals arrived: ai-lessons admin pending-rules",) if more > 0 else ()

@@ -153,7 +153,10 @@ class _Look:
         if not found:
             return None
         tables = {file: table for name in kind.hooks for file, table in self._tables(name)}
-        hooks = {file: {event: on for event, on in table.items() if _list(on)} for file, table in tables.items()}
+        hooks = {
+            file: {event: on for event, on in table.items() if isinstance(on, list) and on}
+            for file, table in tables.items()
+        }
         targets = (*self._by_hooks(hooks), *self._instructions(), *self._servers())
         events = {self._shown(file): tuple(table) for file, table in hooks.items() if table}
         return Host(kind.id, kind.name, found, events, targets, tuple(dict.fromkeys(self._unreadable)))
@@ -246,10 +249,6 @@ def transcripts(where: Where) -> list[str]:
 
 def _table(value: Any) -> Json:
     return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def parsed(data: bytes | None, *, toml: bool = False, strict: bool = True) -> Json | None:

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections import Counter, deque
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import click
 
@@ -75,11 +75,11 @@ class Decision(NamedTuple):
     act: Callable[[], object] | None = None
 
 
-ALWAYS = {"s": "skip", "u": "undo", "q": "quit"}
-HELP = {
-    "skip": "leave it as it is",
-    "undo": "go back to the one before, and take back what was chosen there; again: to the one before that",
-    "quit": "end here; what was chosen before is done",
+Choices: TypeAlias = "Mapping[str, tuple[str, str]]"  # by key: the word for it, and what it does
+ALWAYS: Choices = {
+    "s": ("skip", "leave it as it is"),
+    "u": ("undo", "go back to the one before, and take back what was chosen there; again: to the one before that"),
+    "q": ("quit", "end here; what was chosen before is done"),
 }
 LAST = {"\r": "quit", "\n": "quit", "u": "undo"}
 TAKEN_BACK = 10  # Decisions that can be; with one more the oldest is carried out, so that Ctrl-C loses no more
@@ -130,21 +130,20 @@ def _done(decision: Decision) -> bool:
     return True
 
 
-def decided(words: Mapping[str, str], meaning: Mapping[str, str], choose: Callable[[str], Decision | None]) -> Decision:
-    """Ask for one key of `words` until it is decided; what goes wrong is told of, and the person chooses what then."""
-    offered = {**words, **ALWAYS}
-    named = [f"[{key}]{word[1:]}" if word.startswith(key) else f"[{key}] {word}" for key, word in offered.items()]
+def decided(choices: Choices, choose: Callable[[str], Decision | None]) -> Decision:
+    """Ask for one key until it is decided; what goes wrong is told of, and the person chooses what then."""
+    offered = {**choices, **ALWAYS}
+    named = [f"[{key}]{word[1:]}" if word.startswith(key) else f"[{key}] {word}" for key, (word, _) in offered.items()]
     question = "\n" + ", ".join([*named, "[?]"])
     while True:
         pressed = key(question, {*offered, "?"})
         if pressed == "?":
-            texts = {**meaning, **HELP}
-            click.echo("\n".join(f"  {key}  {word}: {texts[word]}" for key, word in offered.items()), err=True)
+            click.echo("\n".join(f"  {key}  {word}: {text}" for key, (word, text) in offered.items()), err=True)
         elif pressed in ALWAYS:
-            return Decision(ALWAYS[pressed])
+            return Decision(ALWAYS[pressed][0])
         else:
             try:
-                if found := choose(offered[pressed]):
+                if found := choose(offered[pressed][0]):
                     return found
             except AiLessonsError as error:
                 show_error(error)

@@ -34,14 +34,12 @@ if TYPE_CHECKING:
     from ai_lessons.library.reports import Outdated, Pending
     from ai_lessons.library.review import Batch
 
-CHOICES = {"a": "approve", "e": "edit", "r": "reject", "v": "view"}
-BATCH = {"b": "batch"}
-MEANING = {
-    "approve": "merge it as it was shown: it is in force",
-    "edit": "open it in your editor; you are asked about the result",
-    "reject": "turn it down with a reason, which is told to whoever suggests it again",
-    "view": "show all of it, and how it differs from what it resembles",
-    "batch": "approve this and all that wait of the same import, with one merge, after a question",
+CHOICES: asking.Choices = {
+    "a": ("approve", "merge it as it was shown: it is in force"),
+    "e": ("edit", "open it in your editor; you are asked about the result"),
+    "r": ("reject", "turn it down with a reason, which is told to whoever suggests it again"),
+    "v": ("view", "show all of it, and how it differs from what it resembles"),
+    "b": ("batch", "approve this and all that wait of the same import, with one merge, after a question"),
 }
 TOLD = {"approve": "approved", "reject": "rejected", "skip": "skipped"}
 UNSIGNED = "unsigned"
@@ -115,7 +113,7 @@ def _decide(
         return asking.Decision(chosen, partial(act, chosen, reason))
 
     _show(call, one)
-    return asking.decided({**CHOICES, **(BATCH if one.batch else {})}, MEANING, decision)
+    return asking.decided({key: choice for key, choice in CHOICES.items() if key != "b" or one.batch}, decision)
 
 
 def _again(call: Call, one: Pending, name: str) -> Pending:
@@ -186,10 +184,7 @@ def shown_and_confirmed(call: Call, refs: Sequence[str], *, sign: bool = False) 
             known = [one.branch for one in found or waiting]
             raise NotFound("single open proposal", ref, suggestions=known[:5])
         chosen += found
-    for one in chosen:
-        call.say("\n" + render_rules.proposal(one, call.view))
-    if not asking.confirm(f"\nApprove {', '.join(one.handle for one in chosen)}?"):
-        raise Refused("not approved; nothing was changed")
+    _agree(call, [], chosen, f"Approve {', '.join(one.handle for one in chosen)}?")
     return tuple((one.id if one.change == UNSIGNED else one.branch, one.commit) for one in chosen)
 
 
@@ -207,23 +202,26 @@ def many_confirmed(call: Call, batch: Batch, *, yes: bool, without: Collection[s
         asked = batch.project or batch.batch or " ".join(batch.globs)
         raise NotFound("open proposal of a rule", asked, hint="see what waits: ai-lessons admin pending-rules")
     if not yes:
-        cards = [render_rules.proposal(one, call.view) for one in waiting]
-        call.say("\n\n".join([render_rules.pending(waiting, call.view), *cards]), paged=True)
-        if not asking.confirm(f"\nApprove all {len(waiting)} with one merge?"):
-            raise Refused("not approved; nothing was changed")
+        _agree(call, [render_rules.pending(waiting, call.view)], waiting, f"Approve all {len(waiting)} with one merge?")
     return {one.branch: one.commit for one in waiting}
+
+
+def _agree(call: Call, first: list[str], chosen: Sequence[Pending], question: str) -> None:
+    """Show proposals whole, below what comes `first`, and ask once. Raises Refused."""
+    call.say("\n\n".join([*first, *(render_rules.proposal(one, call.view) for one in chosen)]), paged=True)
+    if not asking.confirm(f"\n{question}"):
+        raise Refused("not approved; nothing was changed")
 
 
 # --- content that may have gone stale ---
 
-STALE_CHOICES = {"k": "keep", "e": "edit", "n": "supersede", "w": "wrong", "r": "refresh", "v": "view"}
-STALE_MEANING = {
-    "keep": "it holds: you are asked again in half a year",
-    "edit": "open it in your editor",
-    "supersede": "name what takes its place, or write it now",
-    "wrong": "it does not hold: it leaves all results, and its file stays",
-    "refresh": "read its source again",
-    "view": "show all of it",
+STALE_CHOICES: asking.Choices = {
+    "k": ("keep", "it holds: you are asked again in half a year"),
+    "e": ("edit", "open it in your editor"),
+    "n": ("supersede", "name what takes its place, or write it now"),
+    "w": ("wrong", "it does not hold: it leaves all results, and its file stays"),
+    "r": ("refresh", "read its source again"),
+    "v": ("view", "show all of it"),
 }
 STALE_TOLD = {
     "keep": "kept", "edit": "edited", "supersede": "superseded", "wrong": "marked wrong", "refresh": "refreshed",
@@ -273,8 +271,8 @@ def _decide_about(call: Call, several: Sequence[Outdated]) -> asking.Decision:
     missing |= {"supersede"} if entry.kind is Kind.RULE else set()  # a rule gives way by a proposal alone
     if entry.kind is not Kind.DOC or not any(one.reason == "source" for one in several):
         missing.add("refresh")
-    offered = {key: word for key, word in STALE_CHOICES.items() if word not in missing}
-    return asking.decided(offered, STALE_MEANING, partial(_settled, call, several[0], whole))
+    offered = {key: choice for key, choice in STALE_CHOICES.items() if choice[0] not in missing}
+    return asking.decided(offered, partial(_settled, call, several[0], whole))
 
 
 def _settled(call: Call, one: Outdated, whole: str, chosen: str) -> asking.Decision | None:
@@ -327,10 +325,9 @@ def _supersede(call: Call, one: Outdated) -> asking.Decision:
 
 # --- lessons that transcripts of agents suggest ---
 
-KEYS = {"k": "keep", "n": "never"}
-KEYS_MEAN = {
-    "keep": "open the draft in your editor, and add what comes back",
-    "never": "do not propose it again",
+HARVEST_CHOICES: asking.Choices = {
+    "k": ("keep", "open the draft in your editor, and add what comes back"),
+    "n": ("never", "do not propose it again"),
 }
 HARVEST_TOLD = {"keep": "kept", "skip": "skipped", "never": "never again"}
 
@@ -372,7 +369,7 @@ def _decide_on(call: Call, one: Candidate) -> asking.Decision:
         return asking.Decision(chosen) if _keep(call, one) else None
 
     click.echo(render_lessons.candidate(one, call.view))
-    return asking.decided(KEYS, KEYS_MEAN, decision)
+    return asking.decided(HARVEST_CHOICES, decision)
 
 
 def _keep(call: Call, one: Candidate) -> bool:
