@@ -146,12 +146,14 @@ class Committer:
         def done() -> bool:
             return name is not None and not self._journal.waits(name)
 
+        mine = False
         try:
             with branch_update.committing(self._store, QUEUE if name else SAVE_QUEUE, done):
+                mine = True
                 self._drain(outcome)
         except AiLessonsError as error:
             outcome.waiting = error.message
-            if not done():
+            if mine:  # else whoever commits says so
                 outcome.notes += recover.told(self._journal.missing(self._store.root))
         if self._people.unsigned and outcome.commits:
             outcome.notes.append(self._people.unsigned)
