@@ -55,19 +55,19 @@ def show(opened: Library, ref: str, *, section: int | None = None, heading: str 
     )
 
 
-def difference(one: Shown, text: str) -> str:
-    """How a text differs from that of an entry, as a unified diff."""
+def difference(path: str, old: str, new: str) -> str:
+    """How two texts differ, as a unified diff."""
     from ai_lessons.repository.history import unified  # a list shows no difference
 
-    return unified(one.entry.path, one.body.encode(), text.encode())
+    return unified(path, old.encode(), new.encode())
 
 
-def difference_in_words(one: Shown, title: str, text: str) -> str:
-    """How title and text differ from those of an entry, as a unified diff of a word a line; empty if in most."""
-    old, new = (said.split() for said in (f"{one.entry.title} {one.body}", f"{title} {text}"))
-    differs = difference(one._replace(body="\n".join(old)), "\n".join(new))
+def difference_in_words(old: str, new: str) -> str:
+    """How two texts differ, as a unified diff of a word a line; empty if in most."""
+    before, after = old.split(), new.split()
+    differs = difference("", "\n".join(before), "\n".join(after))
     changed = sum(row.startswith(("+", "-")) for row in differs.splitlines()[2:])
-    return differs if changed <= (len(old) + len(new)) * CHANGED else ""
+    return differs if changed <= (len(before) + len(after)) * CHANGED else ""
 
 
 def _told_of_script(opened: Library, light: Light) -> list[str]:

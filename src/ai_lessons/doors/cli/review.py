@@ -8,10 +8,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from contextlib import suppress
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
     from ai_lessons.doors.cli.command_context import Call
     from ai_lessons.knowledge.episodes import Candidate
-    from ai_lessons.library.answers import Shown
     from ai_lessons.library.reports import Outdated, Pending
     from ai_lessons.library.review import Batch
 
@@ -60,18 +58,24 @@ def run(call: Call, *, sign: bool) -> None:
         return
     if not (call.can_ask and is_terminal(sys.stdout)):
         raise UsageError("a review needs a terminal", hint=NO_TERMINAL)
-    done = asking.one_by_one(waiting, partial(_decide, call, {}, set(), sign=sign), TOLD)
+    done = asking.one_by_one(waiting, partial(_decide, call, InReview(waiting, {}, set()), sign=sign), TOLD)
     click.echo("\n".join(["", done, *render_rules.left_out(waiting)]))
 
 
-def _decide(
-    call: Call, now: dict[str, Pending | None], decided: set[str], one: Pending, *, sign: bool
-) -> asking.Decision:
-    """Show a proposal and ask. `now` has what became of proposals since the review began, None: approved in a batch.
+class InReview(NamedTuple):
+    """What a review knows: all that was `waiting`, and by branch what became of it `now` (None: approved in a batch).
 
-    `decided` are those that no batch takes, because something was chosen for each.
+    `decided` are branches that no batch takes, because something was chosen for each.
     """
-    start = one.branch
+
+    waiting: Sequence[Pending]
+    now: dict[str, Pending | None]
+    decided: set[str]
+
+
+def _decide(call: Call, known: InReview, one: Pending, *, sign: bool) -> asking.Decision:
+    """Show a proposal and ask."""
+    start, now, decided = one.branch, known.now, known.decided
     one = now.get(start, one) or one
     decided.discard(one.branch)
     if start in now and now[start] is None:
@@ -87,7 +91,7 @@ def _decide(
     def decision(chosen: str) -> asking.Decision | None:
         nonlocal one
         if chosen == "view":
-            call.say(_whole(call, one), paged=True)
+            call.say(_whole(call, known.waiting, one), paged=True)
             return None
         if chosen != "approve" and one.change == UNSIGNED:
             raise UsageError(
@@ -97,7 +101,7 @@ def _decide(
         if chosen == "edit":
             changed = asking.until_valid(call, partial(library.review.edit_proposal, call.library, one.branch))
             one = now[start] = _again(call, one, changed.branch if changed else one.branch)
-            _show(call, one)
+            _show(call, known.waiting, one)
             return None
         if chosen == "batch":
             batch = library.review.Batch(batch=one.batch)
@@ -112,7 +116,7 @@ def _decide(
         decided.add(one.branch)
         return asking.Decision(chosen, partial(act, chosen, reason))
 
-    _show(call, one)
+    _show(call, known.waiting, one)
     return asking.decided({key: choice for key, choice in CHOICES.items() if key != "b" or one.batch}, decision)
 
 
@@ -125,10 +129,10 @@ def _again(call: Call, one: Pending, name: str) -> Pending:
     return now[0]
 
 
-def _show(call: Call, one: Pending) -> None:
-    """The card, with how it differs from the nearest entry that it is much like."""
-    words = library.browsing.difference_in_words
-    near = ((name, words(other, one.title, one.body)) for name, other in _similar(call, one))
+def _show(call: Call, waiting: Sequence[Pending], one: Pending) -> None:
+    """The card, with how it differs from the nearest that it is much like."""
+    words, mine = library.browsing.difference_in_words, f"{one.title} {one.body}"
+    near = ((name, words(f"{title} {body}", mine)) for name, title, body in _similar(call, waiting, one))
     resembles = next((render_rules.in_words(name, differs, call.view) for name, differs in near if differs), "")
     _card(call, render_rules.proposal(one, call.view, resembles))
 
@@ -142,18 +146,21 @@ def _card(call: Call, text: str) -> None:
     click.echo("\n".join(["", *rows]), color=call.view.colour)
 
 
-def _similar(call: Call, one: Pending) -> Iterator[tuple[str, Shown]]:
-    """The entries that it is much like, most alike first, by their names."""
+def _similar(call: Call, waiting: Sequence[Pending], one: Pending) -> Iterator[tuple[str, str, str]]:
+    """What it is much like, most alike first: how it is called, title and text."""
     for name in (like.partition(" ")[0] for like in one.similar):
-        with suppress(AiLessonsError):  # another proposal, or gone meanwhile
-            yield name, library.browsing.show(call.library, name)
+        try:
+            shown = library.browsing.show(call.library, name)
+            yield name, shown.entry.title, shown.body
+        except AiLessonsError:  # another proposal, or gone meanwhile
+            yield from ((name, other.title, other.body) for other in waiting if other.handle == name)
 
 
-def _whole(call: Call, one: Pending) -> str:
-    """All of the card, and how the text differs from that of the entries it is much like."""
+def _whole(call: Call, waiting: Sequence[Pending], one: Pending) -> str:
+    """All of the card, and how the text differs from what it is much like."""
     blocks = [render_rules.proposal(one, call.view)]
-    for name, other in _similar(call, one):
-        differs = library.browsing.difference(other, one.body)
+    for name, _, body in _similar(call, waiting, one):
+        differs = library.browsing.difference(one.path, body, one.body)
         blocks.append(f"Against {line(name)}:\n{render.diff(differs, call.view)}")
     return "\n\n".join(blocks)
 
