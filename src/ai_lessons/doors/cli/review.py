@@ -214,8 +214,8 @@ def many_confirmed(call: Call, batch: Batch, *, yes: bool, without: Collection[s
 
 
 def _agree(call: Call, first: list[str], chosen: Sequence[Pending], question: str) -> None:
-    """Show proposals whole, below what comes `first`, and ask once. Raises Refused."""
-    call.say("\n\n".join([*first, *(render_rules.proposal(one, call.view) for one in chosen)]), paged=True)
+    """Show proposals whole, many of them below a table that comes `first`, and ask once. Raises Refused."""
+    call.say("\n\n".join([*first, *(render_rules.proposal(one, call.view) for one in chosen)]), paged=bool(first))
     if not asking.confirm(f"\n{question}"):
         raise Refused("not approved; nothing was changed")
 
