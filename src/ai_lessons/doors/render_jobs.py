@@ -282,7 +282,7 @@ def ported(value: Ported, view: View) -> str:
     fates = Counter(one.became for one in value.seen)
     sums = [f"{count(len(value.written), 'entry')} added", f"{value.unchanged:,} here already"]
     sums += [f"{fates['skipped']:,} skipped", count(value.relations, "relation"), count(value.events, "event")]
-    sums += [f"{count(len(value.queued), 'rule')} queued as proposals"]
+    sums += [f"{count(len(value.queued), 'rule')} proposed"]
     sums += [f"{fates[fate]:,} {fate}" for fate in ("joined", "not recognised") if fates[fate]]
     head, waiting = _few(value, ", ".join(sums), view)
     queued = (
