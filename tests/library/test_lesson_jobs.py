@@ -260,8 +260,8 @@ def test_a_lesson_that_waits_for_a_commit_is_there_at_once(world: World) -> None
 
 def test_a_file_that_changes_meanwhile_is_not_overwritten(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     handle = lesson_writing.add(world.library, READ_FIRST).handle
-    parts = world.library.primary
-    load = parts.load
+    repo = world.library.primary
+    load = repo.load
 
     def edited_after(entry_id: str) -> object:
         found = load(entry_id)
@@ -269,7 +269,7 @@ def test_a_file_that_changes_meanwhile_is_not_overwritten(world: World, monkeypa
         file.write_text(file.read_text() + "By hand.\n")
         return found
 
-    monkeypatch.setattr(parts, "load", edited_after)
+    monkeypatch.setattr(repo, "load", edited_after)
     with pytest.raises(Conflict):
         lesson_writing.wrong(world.library, handle)
     assert "By hand." in world.read(lessons.show(world.library, handle).entry.path)

@@ -49,8 +49,8 @@ def propose(world: World, files: dict[str, str | None] | None = None, **more: ob
     wanted = {PATH: lesson()} if files is None else files
     data = {path: None if text is None else text.encode() for path, text in wanted.items()}
     said = more.pop("said", None) or entry(*next((p, t) for p, t in wanted.items() if t is not None))
-    parts = world.fresh().primary
-    with desk(parts) as at:
+    repo = world.fresh().primary
+    with desk(repo) as at:
         return make(at, said, data, "Propose lesson: PUT replaces the workflow", **more)  # type: ignore[arg-type]
 
 

@@ -91,8 +91,8 @@ def test_a_file_that_changes_while_it_is_shown_is_shown_as_it_is(world: World, m
     browsing.show(library, LESSON)
     resolve = RepositorySession.resolve
 
-    def resolved(parts: RepositorySession, ref: str) -> Light:
-        light = resolve(parts, ref)
+    def resolved(repo: RepositorySession, ref: str) -> Light:
+        light = resolve(repo, ref)
         world.write("p/lessons/a.md", lesson(body="Seen again.\n", colour="green"))
         return light
 

@@ -191,14 +191,14 @@ def test_a_broken_config_does_not_stop_a_search(world: World) -> None:
 def test_a_file_that_goes_while_it_is_indexed_only_leaves(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in "ab":
         world.write(f"notes/{name}.md", f"# File {name}\n\nAbout pomology.\n")
-    parts = world.library.primary
-    load = parts.load
+    repo = world.library.primary
+    load = repo.load
 
     def vanish(entry_id: str) -> object:
         (world.root / "notes/a.md").unlink(missing_ok=True)
         return load(entry_id)
 
-    monkeypatch.setattr(parts, "load", vanish)
+    monkeypatch.setattr(repo, "load", vanish)
     assert world.found("pomology") == ["File b"]
 
 

@@ -86,7 +86,7 @@ def shown(world: World, ref: str = RULE) -> Shown:
 def everything(world: World) -> dict[str, Any]:
     """All that a reader can get out of the library, the rows of the index included."""
     library = world.fresh()
-    parts = library.primary
+    repo = library.primary
     answers: dict[str, Any] = {}
     for name, text in QUESTIONS.items():
         answer = searching.search(library, question(text))
@@ -108,10 +108,10 @@ def everything(world: World) -> dict[str, Any]:
     answers["show"] = [rule_shown.body, rule_shown.raw, rule_shown.frontmatter, rule_shown.entry]
     answers["rows"] = sorted(
         (row.id, passage.text)
-        for row in parts.indexing._rows([light.id for light in answers["list"]])
+        for row in repo.indexing._rows([light.id for light in answers["list"]])
         for passage in row.passages
     )
-    answers["fingerprints"] = parts.catalog.fingerprints()
+    answers["fingerprints"] = repo.catalog.fingerprints()
     return answers
 
 

@@ -29,48 +29,48 @@ if TYPE_CHECKING:
 
 def audit(library: Library) -> Audit:
     """Who approved which rule, when, by which commit and evidence; and all that violates the policy."""
-    parts = library.primary
-    parts.current()
-    view = parts.rules.view()
+    repo = library.primary
+    repo.current()
+    view = repo.rules.view()
     if view is None:
         return Audit((), ("there is no approval branch, so no rule is in force",), ok=False)
     verdicts = [one for one in view.verdicts.values() if one.in_force or one.unapproved]
-    parts.rules.expect(blob for one in verdicts for blob in (one.blob, *(text.blob for text in one.unapproved)) if blob)
-    rows = sorted((_row(parts, view, one) for one in verdicts), key=lambda row: (row.path, row.id))
+    repo.rules.expect(blob for one in verdicts for blob in (one.blob, *(text.blob for text in one.unapproved)) if blob)
+    rows = sorted((_row(repo, view, one) for one in verdicts), key=lambda row: (row.path, row.id))
     alarms = tuple(f"{alarm.message} ({alarm.hint})" if alarm.hint else alarm.message for alarm in view.alarms)
-    odd = odd_commits(parts.store.worktree, view.ref)
+    odd = odd_commits(repo.store.worktree, view.ref)
     alarms += tuple(f"commit {commit[:10]} proves nothing: {what} (look: git fsck)" for commit, what in odd)
     ok = not alarms and not any(row.problem for row in rows)
-    return Audit(tuple(rows), alarms, ok, tuple(_named(parts, one) for one in taken(parts)))
+    return Audit(tuple(rows), alarms, ok, tuple(_named(repo, one) for one in taken(repo)))
 
 
-def taken(parts: RepositorySession, entry: str = "") -> list[TakenProposal]:
+def taken(repo: RepositorySession, entry: str = "") -> list[TakenProposal]:
     """The proposals of anything but rules that came to the approval branch, newest first; of one entry, if named."""
-    ref = parts.rules.ref()
-    tip = read_ref(parts.store.worktree, ref) if ref else None
+    ref = repo.rules.ref()
+    tip = read_ref(repo.store.worktree, ref) if ref else None
     if ref is None or tip is None:
         return []
-    found = proposal_records.taken(parts.store.worktree, tip, short_name(ref))
+    found = proposal_records.taken(repo.store.worktree, tip, short_name(ref))
     return [one for one in found if not entry or (one.id and entry.endswith(one.id))]
 
 
-def _named(parts: RepositorySession, one: TakenProposal) -> TakenProposal:
+def _named(repo: RepositorySession, one: TakenProposal) -> TakenProposal:
     """The same with what the entry is called now, if it is there."""
     light = None
     with suppress(NotFound, AmbiguousName):
-        light = parts.catalog.resolve(one.id) if one.id else None
+        light = repo.catalog.resolve(one.id) if one.id else None
     if light is None:
         return one._replace(title=one.title or one.proposal)
     return one._replace(id=light.id, handle=light.handle, title=one.title or light.title)
 
 
-def _row(parts: RepositorySession, view: BranchView, verdict: Verdict) -> AuditRow:
+def _row(repo: RepositorySession, view: BranchView, verdict: Verdict) -> AuditRow:
     evidence = verdict.evidence
     path = verdict.path or next((one.path for one in verdict.unapproved), "")
-    light = parts.catalog.many([verdict.rule]).get(verdict.rule)
+    light = repo.catalog.many([verdict.rule]).get(verdict.rule)
     blob = verdict.blob or next((one.blob for one in verdict.unapproved if one.blob), None)
     try:
-        title = light.title if light else read_entry(path, parts.rules.text(verdict.rule, blob)).title if blob else path
+        title = light.title if light else read_entry(path, repo.rules.text(verdict.rule, blob)).title if blob else path
     except AiLessonsError:
         title = path  # a text that cannot be read is no less on the branch
     problems = [
@@ -96,41 +96,41 @@ def _row(parts: RepositorySession, view: BranchView, verdict: Verdict) -> AuditR
 
 def trust_keys(library: Library, ask: Callable[[str, list[str]], bool] | None) -> TrustedKeys:
     """Trust exactly the keys of the list on the branch, if `ask` agrees. Raises NotFound, Refused, StorageFailed."""
-    parts = library.primary
-    parts.options.refuse_agents("say whom to trust", "ai-lessons admin trust-keys")
-    view = next(iter(parts.rules.looks()[::-1]), None)
+    repo = library.primary
+    repo.options.refuse_agents("say whom to trust", "ai-lessons admin trust-keys")
+    view = next(iter(repo.rules.looks()[::-1]), None)
     if view is None or view.tip is None:
-        raise NotFound("approval branch in", str(parts.store.root), hint="commit something on a branch called main")
-    text, keys = parts.rules.signatures.proposed(view)
+        raise NotFound("approval branch in", str(repo.store.root), hint="commit something on a branch called main")
+    text, keys = repo.rules.signatures.proposed(view)
     if not keys:
         raise NotFound("list of signers on the approval branch", SIGNERS, hint="write one, commit it, and try again")
-    known = parts.rules.signatures.trusted(view)
+    known = repo.rules.signatures.trusted(view)
     listed, before = told_of(keys), told_of(known.signers or ())
     gone = [one for one in before if one not in listed]
     if ask is None:
         raise Refused("whom to trust is a person's decision, and there is no terminal to ask on", hint="--yes")
     less = f" (and these no longer: {', '.join(gone)})" if gone else ""
-    if not ask(f"{parts.store.root.name}: trust these keys to approve rules{less}?", listed):
+    if not ask(f"{repo.store.root.name}: trust these keys to approve rules{less}?", listed):
         raise Refused("no key is trusted that was not before; nothing was changed")
-    file = parts.rules.signatures.pin(known.repository, text)
-    parts.current()
+    file = repo.rules.signatures.pin(known.repository, text)
+    repo.current()
     added = tuple(one for one in listed if one not in before)
-    return TrustedKeys(known.repository, file, tuple(listed), added, tuple(gone), tuple(parts.rules.notes))
+    return TrustedKeys(known.repository, file, tuple(listed), added, tuple(gone), tuple(repo.rules.notes))
 
 
 def acknowledge(library: Library, ask: Callable[[str], bool] | None) -> Audit:
     """Take the approval branch as it is now for what was seen last, if `ask` agrees. Raises Refused, StorageFailed."""
-    parts = library.primary
-    parts.options.refuse_agents("acknowledge alarms", "ai-lessons admin audit --acknowledge")
+    repo = library.primary
+    repo.options.refuse_agents("acknowledge alarms", "ai-lessons admin audit --acknowledge")
     found = audit(library)
     if not found.alarms:
         return found
     if ask is None:
         raise Refused("alarms are looked at by a person, and there is no terminal to ask on", hint="--yes")
-    looks = parts.rules.looks()
+    looks = repo.rules.looks()
     if not ask("\n".join(found.alarms)):
         raise Refused("the alarms stay; nothing was changed")
-    worktree = parts.store.worktree
+    worktree = repo.store.worktree
     memory = approval_memory.load(worktree.state_dir)
     # what is gone is forgotten; the next look remembers what is there
     approval_memory.save(worktree.state_dir, memory._replace(records={}))

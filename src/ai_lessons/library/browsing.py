@@ -32,8 +32,8 @@ CHANGED = 0.5  # Share of the words of two texts, up to which it helps to see wh
 
 def show(opened: Library, ref: str, *, section: int | None = None, heading: str | None = None) -> Shown:
     """One entry whole, or one section, by number (from 1) or words of its heading. Raises NotFound, AmbiguousName."""
-    parts, light = opened.holding(ref)
-    entry = contents_of(parts, light)
+    repo, light = opened.holding(ref)
+    entry = contents_of(repo, light)
     text = entry.body if light.kind is not Kind.SCRIPT else entry.body or entry.code
     found, lines = _sections(text)
     chosen = None
@@ -49,9 +49,9 @@ def show(opened: Library, ref: str, *, section: int | None = None, heading: str 
         related=_neighbours(opened.reading.catalog, light.id, 1),
         sections=found,
         section=chosen.number if chosen else None,
-        notes=parts.rules.notes if light.kind is Kind.RULE else tuple(_told_of_script(opened, light)),
-        approval=library.provenance.approval_of(parts, light) if light.kind is Kind.RULE else None,
-        usage=parts.usages.of(light) if light.kind is Kind.LESSON else None,
+        notes=repo.rules.notes if light.kind is Kind.RULE else tuple(_told_of_script(opened, light)),
+        approval=library.provenance.approval_of(repo, light) if light.kind is Kind.RULE else None,
+        usage=repo.usages.of(light) if light.kind is Kind.LESSON else None,
     )
 
 
@@ -145,33 +145,33 @@ def related(opened: Library, ref: str, depth: int = 1) -> tuple[Related, ...]:
 
 def log(opened: Library, ref: str) -> tuple[FileRevision, ...]:
     """The commits that touched the entry's file, newest first, followed through renames."""
-    parts, light = opened.holding(ref)
-    return parts.history.log(parts.file_of(light))
+    repo, light = opened.holding(ref)
+    return repo.history.log(repo.file_of(light))
 
 
 def diff(opened: Library, ref: str, rev: str | None = None) -> str:
     """Unified diff of the entry: the file on disk against its last commit, or against `rev`."""
-    parts, light = opened.holding(ref)
-    path, store = parts.file_of(light), parts.store
+    repo, light = opened.holding(ref)
+    path, store = repo.file_of(light), repo.store
     if rev is None and store.head().commit is None:
         from ai_lessons.repository.history import unified
 
         return unified(path, None, store.read(path))
-    return parts.history.diff(path, rev or "HEAD")
+    return repo.history.diff(path, rev or "HEAD")
 
 
 def change(opened: Library, ref: str, commit: str) -> str:
     """Unified diff of what one commit changed in the entry's file. Raises NotFound: no such commit, or not of it."""
-    parts, light = opened.holding(ref)
-    log = parts.history.log(parts.file_of(light))
+    repo, light = opened.holding(ref)
+    log = repo.history.log(repo.file_of(light))
     number = next((n for n, one in enumerate(log) if one.commit == commit), None)
     if number is None:
         raise NotFound(f"commit of {light.handle}", commit)
     from ai_lessons.repository.history import unified
 
     after, before = log[number], next(iter(log[number + 1 :]), None)
-    old = parts.history.text_at(before.commit, before.path) if before else None
-    return unified(after.path, old, parts.history.text_at(after.commit, after.path))
+    old = repo.history.text_at(before.commit, before.path) if before else None
+    return unified(after.path, old, repo.history.text_at(after.commit, after.path))
 
 
 def complete(opened: Library, prefix: str, what: str) -> Sequence[tuple[str, str]]:
@@ -221,17 +221,17 @@ class Contents(NamedTuple):
     raw: str
 
 
-def contents_of(parts: RepositorySession, light: Light) -> Contents:
+def contents_of(repo: RepositorySession, light: Light) -> Contents:
     """The entry as its files are on disk; a rule as it is in force. Raises NotFound: it is gone; InvalidEntry."""
-    place = parts.catalog.locate(light.id)
+    place = repo.catalog.locate(light.id)
     if place.approved and place.hash:
-        data, side = parts.rules.text(light.id, place.hash), None
+        data, side = repo.rules.text(light.id, place.hash), None
     else:
-        data = b"" if place.hash is None else parts.store.read(place.path)
-        side = parts.store.read(place.side_path) if place.side_path else None
+        data = b"" if place.hash is None else repo.store.read(place.path)
+        side = repo.store.read(place.side_path) if place.side_path else None
     texts = texts_of(place.path, data, side, script=light.kind is Kind.SCRIPT)
     own = data if side is None else side
     same = (place.hash is None or blob_id(data) == place.hash) and (side is None or blob_id(side) == place.side_hash)
     # parsed if a file was changed in the moment since the catalog looked
-    fields = parts.catalog.fields(place.id) if same else parts.parse(place.path, data, side).fields
+    fields = repo.catalog.fields(place.id) if same else repo.parse(place.path, data, side).fields
     return Contents(fields, texts.body, texts.code, own.decode("utf-8", "replace"))

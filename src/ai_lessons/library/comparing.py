@@ -108,10 +108,10 @@ def says_the_same(one: Entry, other: Entry) -> bool:
     return mine == theirs
 
 
-def contradicted(parts: RepositorySession, entry: Entry) -> list[str]:
+def contradicted(repo: RepositorySession, entry: Entry) -> list[str]:
     """The ids that an entry contradicts by a link of either side."""
     found = [link.target for link in entry.links if link.relation == Relation.CONTRADICTS]
-    edges = [edge for edge in parts.catalog.edges(entry.id) if edge.relation == Relation.CONTRADICTS]
+    edges = [edge for edge in repo.catalog.edges(entry.id) if edge.relation == Relation.CONTRADICTS]
     found += [edge.source if edge.target == entry.id else edge.target for edge in edges]
     return list(dict.fromkeys(found))
 
@@ -149,15 +149,15 @@ def _same(name: str) -> EvaluationFinding:
     return EvaluationFinding("duplicates", STOP, f"the same is there already: {name}")
 
 
-def _near(parts: RepositorySession, entry: Entry) -> list[EvaluationFinding]:
+def _near(repo: RepositorySession, entry: Entry) -> list[EvaluationFinding]:
     """Entries of the same kind that say much the same, most alike first, by their titles and then their texts."""
-    lights = {one.id: one for one in parts.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))}
+    lights = {one.id: one for one in repo.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))}
     titled = [one.id for one in lights.values() if relating.alike(one.title, entry.title)]
     mine = said(entry, "", "")
     found = []
-    for light in [lights[one] for one in dict.fromkeys([*copies(parts, entry), *titled[:COMPARED]]) if one in lights]:
+    for light in [lights[one] for one in dict.fromkeys([*copies(repo, entry), *titled[:COMPARED]]) if one in lights]:
         try:
-            there, _ = parts.load(light.id)
+            there, _ = repo.load(light.id)
         except AiLessonsError:
             continue  # removed or broken since the catalog looked
         other = said(there, light.handle, light.tier)
@@ -171,24 +171,24 @@ def _near(parts: RepositorySession, entry: Entry) -> list[EvaluationFinding]:
 
 def refuse_repetition(opened: Library, draft: LessonDraft) -> None:
     """Raises Conflict: an active lesson says nearly the same as this draft."""
-    parts = opened.primary
-    parts.current()
-    active = parts.catalog.select(Filter(kinds=frozenset({Kind.LESSON})))
+    repo = opened.primary
+    repo.current()
+    active = repo.catalog.select(Filter(kinds=frozenset({Kind.LESSON})))
     mine = "\n".join(filter(None, (draft.title, draft.content, draft.when, draft.do, draft.dont, draft.because)))
     for light in [one for one in active if relating.alike(one.title, draft.title)][:COMPARED]:
-        share = _share(mine, _text(parts, light.id))
+        share = _share(mine, _text(repo, light.id))
         if share >= REPEATED:
             hint = f"update it: `ai-lessons contribute update {light.handle}`; or add this one with --anyway"
             raise Conflict(_much_like(light, share), hint=hint)
 
 
-def repetitions(parts: RepositorySession) -> dict[str, str]:
+def repetitions(repo: RepositorySession) -> dict[str, str]:
     """Which active lessons and rules say nearly the same as an older one: by id, a sentence that names the older."""
-    wanted, gone = Filter(kinds=frozenset({Kind.LESSON, Kind.RULE}), sort="created"), relating.superseded(parts)
-    lights = [light for light in parts.catalog.select(wanted) if light.id not in gone]
+    wanted, gone = Filter(kinds=frozenset({Kind.LESSON, Kind.RULE}), sort="created"), relating.superseded(repo)
+    lights = [light for light in repo.catalog.select(wanted) if light.id not in gone]
     common = Counter(word for light in lights for word in words(light.title))
     holding: defaultdict[tuple[Kind, str], list[Light]] = defaultdict(list)
-    text, found = cache(partial(_text, parts)), {}
+    text, found = cache(partial(_text, repo)), {}
     for light in lights:
         title = sorted(words(light.title), key=lambda word: (common[word], word))
         # titles with half of their words in common have one of the rarer half in common
@@ -203,8 +203,8 @@ def repetitions(parts: RepositorySession) -> dict[str, str]:
     return found
 
 
-def _text(parts: RepositorySession, entry_id: str) -> str:
-    entry = parts.load(entry_id)[0]
+def _text(repo: RepositorySession, entry_id: str) -> str:
+    entry = repo.load(entry_id)[0]
     return f"{entry.title}\n{entry.opening}\n{entry.body}"
 
 
@@ -218,18 +218,18 @@ def _much_like(light: Light, share: float) -> str:
     return f"much like {light.handle} {light.title!r}, {share:.2f}: update it?"
 
 
-def copies(parts: RepositorySession, entry: Entry) -> list[str]:
+def copies(repo: RepositorySession, entry: Entry) -> list[str]:
     """The ids under which an entry may stand here: those promoted from it, what it was promoted from, its own."""
-    edges = parts.catalog.edges(entry.id)
+    edges = repo.catalog.edges(entry.id)
     made = [edge.source for edge in edges if edge.relation == Relation.DERIVED_FROM and edge.target == entry.id]
     original = origins.original_of(entry.fields.get("source"))
     return [*made, *([original] if original else []), entry.id]
 
 
-def _opposed(parts: RepositorySession, entry: Entry) -> Iterator[str]:
+def _opposed(repo: RepositorySession, entry: Entry) -> Iterator[str]:
     """Sentences about what here says the opposite: by a link of either, or for the same case in the same words."""
-    catalog, pattern = parts.catalog, entry.pattern
-    known = catalog.many(contradicted(parts, entry))
+    catalog, pattern = repo.catalog, entry.pattern
+    known = catalog.many(contradicted(repo, entry))
     for light in known.values():
         yield f"it contradicts {_name(light)}"
     if pattern is None:

@@ -48,17 +48,17 @@ def context(opened: Library, query: ContextQuery, ask: Callable[..., Context] | 
 
 def known(opened: Library, query: ContextQuery) -> Context:
     """The same, and nothing is written down."""
-    parts = opened.reading
-    parts.current()
+    repo = opened.reading
+    repo.current()
     if query.budget is not None and query.budget < 1:
         raise UsageError(f"a budget of {query.budget} leaves room for nothing", hint="--budget 10")
     if query.error.strip():
-        return helping(parts, query.error, query.budget)
-    injecting = Injecting(parts, query.budget)
-    asked = _Asked(parts, query, injecting.budget)
+        return helping(repo, query.error, query.budget)
+    injecting = Injecting(repo, query.budget)
+    asked = _Asked(repo, query, injecting.budget)
     rules = asked.rules()
     near = {one.id: one for one in asked.lessons()[: NEAREST + 3 * injecting.budget]}
-    similar = similarities(parts, query.query) if near and query.query.strip() else {}
+    similar = similarities(repo, query.query) if near and query.query.strip() else {}
     fits = [
         fit(one, "", None, level=one.score or 0.0)._replace(starter=False, similarity=similar.get(one.id))
         for one in near.values()
@@ -71,30 +71,30 @@ def known(opened: Library, query: ContextQuery) -> Context:
     return found._replace(
         entries=(*chosen, *found.entries),
         notes=(*notes, *(injecting.question() if found.entries else ())),
-        approvals=library.provenance.approvals_of(parts, chosen) if query.approvals else {},
+        approvals=library.provenance.approvals_of(repo, chosen) if query.approvals else {},
     )
 
 
 def helping(
-    parts: Reading, error: str, most: int | None = None, told: Collection[str] | None = None, *, words: bool = False
+    repo: Reading, error: str, most: int | None = None, told: Collection[str] | None = None, *, words: bool = False
 ) -> Context:
     """What helps with a failure, the surest first: entries that keep one like it. `words`: without the index.
 
     The score of an entry is the chance that it helps, see `failures.chance`. `told` None: somebody asked.
     """
     command, output = error.split("\n", 1) if error.startswith("$ ") and "\n" in error else ("", error)
-    kept, said = parts.catalog.failures(), failures.shape(output)
+    kept, said = repo.catalog.failures(), failures.shape(output)
     weights, alike = failures.rarity([words for _, words in kept]), dict[str, float]()
     for entry_id, one in kept:
         alike[entry_id] = max(alike.get(entry_id, 0.0), failures.alike(said, one, weights))
     similar: dict[str, float] = {}
     if alike and not words:
-        parts.indexing.refresh()
+        repo.indexing.refresh()
         telling = f"{command.removeprefix('$ ')}\n{failures.telling(output)}"
-        similar = similarities(parts, telling, frozenset({Kind.LESSON, Kind.RULE}))
+        similar = similarities(repo, telling, frozenset({Kind.LESSON, Kind.RULE}))
     chances = {one: failures.chance(much, similar.get(one)) for one, much in alike.items()}
     likeliest = sorted(chances, key=lambda one: -chances[one])[:_LIKELIEST]
-    known = parts.catalog.many(likeliest)
+    known = repo.catalog.many(likeliest)
     lights = {one: known[one]._replace(score=chances[one]) for one in likeliest if one in known}
     fits = [
         fit(one, f"keeps a failure like this one ({one.score:.2f})", None, chance=one.score or 0.0)
@@ -102,7 +102,7 @@ def helping(
     ]
     if told is None:
         fits = [one._replace(starter=False) for one in fits]
-    return Injecting(parts, None, most or FEW).tell(Moment.TOOL_FAILED, fits, lights, told or ())
+    return Injecting(repo, None, most or FEW).tell(Moment.TOOL_FAILED, fits, lights, told or ())
 
 
 def fit(light: Light, why: str, project: str | None, *, level: float = EXACT, chance: float = 1.0) -> Fit:
@@ -113,22 +113,22 @@ def fit(light: Light, why: str, project: str | None, *, level: float = EXACT, ch
     return Fit(light.id, why, rule, firm, level=level, chance=chance, own=own, everywhere=everywhere, starter=starter)
 
 
-def holding(parts: Reading, project: str | None) -> list[Light]:
+def holding(repo: Reading, project: str | None) -> list[Light]:
     """The rules and lessons that hold in a project and everywhere, nearest first; the score says how near.
 
     Nothing is left out yet. The catalog is up to date.
     """
-    asked = _Asked(parts, ContextQuery(project=project), 0)
+    asked = _Asked(repo, ContextQuery(project=project), 0)
     return [*asked.rules(), *asked.lessons()[:NEAREST]]
 
 
-def naming(parts: Reading, paths: Sequence[str]) -> list[tuple[Light, int]]:
+def naming(repo: Reading, paths: Sequence[str]) -> list[tuple[Light, int]]:
     """The rules and lessons whose `applies_to` names one of these files, and how closely: see `globs.specificity`.
 
     Nothing is left out yet. The catalog is up to date.
     """
-    files = [_in_project(path, parts.options.cwd) for path in paths]
-    known = parts.catalog.with_globs(frozenset({Kind.RULE, Kind.LESSON}))
+    files = [_in_project(path, repo.options.cwd) for path in paths]
+    known = repo.catalog.with_globs(frozenset({Kind.RULE, Kind.LESSON}))
     globs = ((one, stated(one.details.get("applies_to"))) for one in known)
     return [(one, specificity(said, files)) for one, said in globs if any_match(said, files)]
 
@@ -136,11 +136,11 @@ def naming(parts: Reading, paths: Sequence[str]) -> list[tuple[Light, int]]:
 class _Asked:
     """One question, and what there is for it."""
 
-    def __init__(self, parts: Reading, query: ContextQuery, budget: int) -> None:
-        self._parts, self._query, self._budget = parts, query, budget
-        self._paths = [_in_project(path, parts.options.cwd) for path in query.paths]
+    def __init__(self, repo: Reading, query: ContextQuery, budget: int) -> None:
+        self._repo, self._query, self._budget = repo, query, budget
+        self._paths = [_in_project(path, repo.options.cwd) for path in query.paths]
         # the settings are worth loading YAML only where there are tags that may have other names
-        self._aliases = parts.reading_config.tag_aliases if query.context_tags else {}
+        self._aliases = repo.reading_config.tag_aliases if query.context_tags else {}
         self._weights = context_weights(query.context_tags, self._aliases)
         anything = query.paths or query.context_tags or query.query.strip()
         self._project = query.project or (None if anything else GLOBAL_PROJECT)
@@ -148,9 +148,9 @@ class _Asked:
 
     def rules(self) -> list[Light]:
         """The rules that apply, nearest first."""
-        if not any(one.rules.count for one in self._parts.every):
+        if not any(one.rules.count for one in self._repo.every):
             return []
-        catalog, kinds = self._parts.catalog, frozenset({Kind.RULE})
+        catalog, kinds = self._repo.catalog, frozenset({Kind.RULE})
         known = catalog.with_globs(kinds) if self._only_paths else catalog.select(Filter(kinds=kinds))
         found = self._nearest(known)
         if self._query.query.strip():
@@ -161,7 +161,7 @@ class _Asked:
 
     def lessons(self) -> list[Light]:
         """The lessons, nearest first, then the surest, then the newest."""
-        catalog, kinds = self._parts.catalog, frozenset({Kind.LESSON})
+        catalog, kinds = self._repo.catalog, frozenset({Kind.LESSON})
         found = {light.id: light for light in catalog.with_globs(kinds)} if self._paths else {}
         if self._query.query.strip():
             named = self._nearest(light for light in found.values() if self._names_a_path(light))
@@ -209,7 +209,7 @@ class _Asked:
     def _searched(self, kinds: frozenset[Kind]) -> list[Light]:
         query = self._query
         asked = Query(query.query, kinds, project=query.project, limit=self._budget, plain=True)
-        found = library.searching.find(self._parts, asked._replace(context_tags=query.context_tags))
+        found = library.searching.find(self._repo, asked._replace(context_tags=query.context_tags))
         return [] if found.weak else [hit.entry for hit in found.hits]
 
 
@@ -229,10 +229,10 @@ DEPTH = 100
 class Injecting:
     """One context being put together. In a session the same question is answered the same way."""
 
-    def __init__(self, parts: Reading, budget: int | None, most: int | None = None) -> None:
+    def __init__(self, repo: Reading, budget: int | None, most: int | None = None) -> None:
         """`budget` None: as many entries as has proved best, and not more than `most`."""
-        self._parts, self._parameters = parts, parts.usages.parameters()
-        self._session = parts.options.session or ""
+        self._repo, self._parameters = repo, repo.usages.parameters()
+        self._session = repo.options.session or ""
         draw, names = self._chance("bars").betavariate, (BUDGET, CONFIDENCE, SIMILARITY)
         positions = {name: self._parameters[name].sample(draw) for name in names}
         self.budget = int(self._at(BUDGET, positions)) if budget is None else budget
@@ -262,11 +262,11 @@ class Injecting:
 
         `rules`: so many come beside them, and take at most half of the budget while lessons are left.
         """
-        usages = self._parts.usages.several([lights[one.id] for one in fits])
+        usages = self._repo.usages.several([lights[one.id] for one in fits])
         every = [one._replace(usage=usages[one.id]) for one in fits]
         could = tell(moment, every, told, self._bars._replace(budget=len(every) + 1)).chosen
         lessons = [lights[one] for one in could if lights[one].kind is Kind.LESSON]
-        away = giving_way(self._parts, lessons, project)
+        away = giving_way(self._repo, lessons, project)
         every = [one._replace(against=away.get(one.id)) for one in every]
         beside = min(rules, max((self.budget + 1) // 2, self.budget - (len(lessons) - len(away))))
         bars = self._bars._replace(budget=self.budget - beside)
@@ -276,11 +276,11 @@ class Injecting:
         return Context(
             chosen,
             {one.id: one.why for one in fits if one.id in choice.chosen},
-            self._parts.catalog.openings(choice.chosen),
-            library.provenance.approvals_of(self._parts, approved) if approved else {},
+            self._repo.catalog.openings(choice.chosen),
+            library.provenance.approvals_of(self._repo, approved) if approved else {},
             tuple(Left(lights[one.id], one.reason, one.detail) for one in choice.left_out),
             {one: edge for one, edge in choice.chosen.items() if edge},
-            tuple(self._parts.notes()),
+            tuple(self._repo.notes()),
         )
 
     def _ablation(self, lessons: Sequence[Light]) -> frozenset[str]:
@@ -296,10 +296,10 @@ class Injecting:
         return [ASKING] if self._session and self._chance("question").random() < rate else []
 
 
-def similarities(parts: Reading, words: str, kinds: frozenset[Kind] = frozenset({Kind.LESSON})) -> dict[str, float]:
+def similarities(repo: Reading, words: str, kinds: frozenset[Kind] = frozenset({Kind.LESSON})) -> dict[str, float]:
     """Cosine similarity of the best passage of each entry that the vectors found."""
     wanted = PassageFilter(kinds=frozenset(kind.value for kind in kinds))
     best: dict[str, float] = {}
-    for hit in parts.indexing.begin(words, wanted, DEPTH)().vectors:
+    for hit in repo.indexing.begin(words, wanted, DEPTH)().vectors:
         best[hit.entry_id] = max(hit.score, best.get(hit.entry_id, -1.0))
     return best

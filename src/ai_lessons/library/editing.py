@@ -31,10 +31,10 @@ _NOT_FIELDS = {"links", "content", "project", "allow_secrets"}
 
 def add_lesson(opened: Library, draft: LessonDraft) -> Written:
     """A new lesson. Raises InvalidEntry: it breaks the format; NotFound: a linked entry does not exist."""
-    parts = opened.primary
+    repo = opened.primary
     if not draft.title.strip():
         raise UsageError("the lesson has no title", hint="say in one line what was observed: --title …")
-    created = parts.options.now()
+    created = repo.options.now()
     entry_id = frontmatter.new_id(created)
     links: list[tuple[str, str]] = []
     if draft.links:
@@ -42,7 +42,7 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
         links = frontmatter.resolved(draft.links, opened.reading.resolve)
         refuse_wrong_kinds(opened.reading, Kind.LESSON, links)
     said = {name: value for name, value in draft._asdict().items() if name not in _NOT_FIELDS}
-    if parts.options.agent:
+    if repo.options.agent:
         said["origin"] = statements.AI  # whoever it says that it speaks for
     fields = frontmatter.lesson_fields(entry_id, frontmatter.stamp(created), links=links, **said)
     fields |= secret_scan.fields(draft.allow_secrets)
@@ -50,17 +50,17 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
     path = layout.new_path(Kind.LESSON, project, draft.title, entry_id, frontmatter.stamp(created))
     data = markdown.render(fields, frontmatter.body_of(draft.content)).encode()
     entry = checked(path, data)
-    applied = parts.write(f"Add lesson: {draft.title}", [Change(path, data, expect=None)], [("Entry", entry.id)])
+    applied = repo.write(f"Add lesson: {draft.title}", [Change(path, data, expect=None)], [("Entry", entry.id)])
     if entry.fields.get("from") == statements.USER:
-        statements.remember(parts, statements.USER, entry)
-    done = parts.written_one(entry, applied)
+        statements.remember(repo, statements.USER, entry)
+    done = repo.written_one(entry, applied)
     # as the last look found them: a write does not pay for another one
-    notes = [*done.notes, *namesakes(parts, done.id, entry.title)]
+    notes = [*done.notes, *namesakes(repo, done.id, entry.title)]
     action = draft.do or draft.dont
     if draft.when and action and draft.because:
-        parts.current()
+        repo.current()
         pattern = Pattern(draft.when, action, draft.because, negative=draft.dont is not None)
-        notes += opposites(parts, done.id, pattern)
+        notes += opposites(repo, done.id, pattern)
     return done._replace(notes=tuple(notes))
 
 
@@ -88,7 +88,7 @@ def update(
 
     Raises UsageError: nothing is given, or with `only_resources` it is a lesson or a rule.
     """
-    parts, light = opened.writing(ref)
+    repo, light = opened.writing(ref)
     if only_resources:
         _refuse_others(light, "update")
     new_tags = None
@@ -102,12 +102,12 @@ def update(
     lists = {"tags": new_tags, "versions": plain, "contexts": contexts, "applies_to": applies_to}
     changes: dict[str, Any] = {key: value for key, value in scalars.items() if value is not None}
     changes |= {k: list(v) if v else REMOVE for k, v in lists.items() if v is not None}
-    changes |= secret_scan.fields(allow_secrets, there=parts.catalog.fields(light.id))
+    changes |= secret_scan.fields(allow_secrets, there=repo.catalog.fields(light.id))
     if not changes and project is None and content is None:
         raise UsageError("nothing to change", hint="give at least one of --title, --tags, --version, …")
     subject = f"Update {light.kind}: {title or light.title}"
-    done = change(parts, light, changes, subject, content=content, project=project, versions=plain)
-    parts.usages.note_status(light, status)
+    done = change(repo, light, changes, subject, content=content, project=project, versions=plain)
+    repo.usages.note_status(light, status)
     return done
 
 
@@ -116,20 +116,20 @@ def edit(opened: Library, ref: str, editor: Callable[[str, str], str | None]) ->
 
     Raises InvalidEntry: what came back breaks the format; Conflict: the file changed meanwhile; nothing is written.
     """
-    parts, light = opened.writing(ref)
-    entry, text = parts.load(light.id)
+    repo, light = opened.writing(ref)
+    entry, text = repo.load(light.id)
     start = text or markdown.render(frontmatter.identity(entry), "")
     new_text = editor(start, ".md")
     if new_text is None or new_text == start:
         return None
-    return rewrite(parts, entry, text, new_text, entry.path, f"Edit {light.kind}: {light.title}")
+    return rewrite(repo, entry, text, new_text, entry.path, f"Edit {light.kind}: {light.title}")
 
 
 def keep(opened: Library, ref: str) -> Written:
     """Write down that an entry was looked at today and holds, so that `review` leaves it alone for half a year."""
-    parts, light = opened.writing(ref)
-    today = frontmatter.stamp(parts.options.now())[:10]
-    return change(parts, light, {"reviewed": today}, f"Keep {light.kind}: {light.title}")
+    repo, light = opened.writing(ref)
+    today = frontmatter.stamp(repo.options.now())[:10]
+    return change(repo, light, {"reviewed": today}, f"Keep {light.kind}: {light.title}")
 
 
 def delete(opened: Library, refs: Sequence[str], *, only_resources: bool = False) -> tuple[Written, ...]:
@@ -145,9 +145,9 @@ def delete(opened: Library, refs: Sequence[str], *, only_resources: bool = False
             _refuse_others(opened.reading.resolve(ref), "delete")
     places: dict[RepositorySession, dict[str, Light]] = {}
     for ref in refs:  # all are resolved before the first is deleted
-        parts, light = opened.writing(ref)
-        places.setdefault(parts, {})[light.id] = light
-    return tuple(one for parts, own in places.items() for one in remove(parts, list(own.values())))
+        repo, light = opened.writing(ref)
+        places.setdefault(repo, {})[light.id] = light
+    return tuple(one for repo, own in places.items() for one in remove(repo, list(own.values())))
 
 
 def link(opened: Library, a: str, b: str, relation: str, weight: float | None = None) -> Written:
@@ -167,10 +167,10 @@ def link(opened: Library, a: str, b: str, relation: str, weight: float | None = 
     kept = [x for x in entry.links if (x.relation, x.target) != (relation, end.id)]
     links = frontmatter.link_items(kept, add=(relation, end.id, weight))
     subject = f"Link: {start.title} {relation} {end.title}"
-    parts, _ = opened.writing(start.id)
-    done = change(parts, start, {"links": links}, subject)
+    repo, _ = opened.writing(start.id)
+    done = change(repo, start, {"links": links}, subject)
     if relation in statements.SILENCING:
-        statements.remember_link(parts, start.id, end.id)
+        statements.remember_link(repo, start.id, end.id)
     return done
 
 
@@ -205,7 +205,7 @@ def _refuse_others(light: Light, job: str) -> None:
 
 
 def change(
-    parts: RepositorySession,
+    repo: RepositorySession,
     light: Light,
     changes: Mapping[str, Any],
     subject: str,
@@ -215,30 +215,30 @@ def change(
     versions: Sequence[str] | None = None,
 ) -> Written:
     """Change keys of the frontmatter, the body (None: as it is), project or versions, which move the file."""
-    entry, text = parts.load(light.id)
+    entry, text = repo.load(light.id)
     identity: dict[str, Any] = frontmatter.identity(entry) if entry.derived else {}
     if "source" in changes:
         changes = {**changes, "source": origins.with_word(entry.fields.get("source"), changes["source"])}
     body = None if content is None else frontmatter.body_of(content)
     if body is not None and text:
-        parts.keep_edits([entry.file])
+        repo.keep_edits([entry.file])
     new_text = markdown.edit(text, {**identity, **changes}, body)
     moved = layout.relocated(entry.path, project_name(project) if project else None, versions)
-    return rewrite(parts, entry, text, new_text, moved, subject)
+    return rewrite(repo, entry, text, new_text, moved, subject)
 
 
-def rewrite(parts: RepositorySession, entry: Entry, text: str, new_text: str, path: str, subject: str) -> Written:
+def rewrite(repo: RepositorySession, entry: Entry, text: str, new_text: str, path: str, subject: str) -> Written:
     """Put the new text of an entry's frontmatter file in place, under another path if it moves; a rule is proposed."""
     if entry.kind is Kind.RULE:
         if new_text == text and path == entry.path:
-            return parts.written_one(entry, Applied(), (UNCHANGED,))
-        return library.proposing.propose_text(parts, entry, path, new_text)
+            return repo.written_one(entry, Applied(), (UNCHANGED,))
+        return library.proposing.propose_text(repo, entry, path, new_text)
     is_script = entry.kind is Kind.SCRIPT
     old_file, new_file = entry.file, layout.side_of(path) if is_script else path
-    code = parts.store.read(entry.path) if is_script and entry.code else b""
+    code = repo.store.read(entry.path) if is_script and entry.code else b""
     data = new_text.encode()
     written = checked(path, code if is_script else data, data if is_script else None, was=entry)
-    refuse_wrong_kinds(parts, written.kind, (link[:2] for link in written.links if link not in entry.links))
+    refuse_wrong_kinds(repo, written.kind, (link[:2] for link in written.links if link not in entry.links))
     has_file = bool(text) or not is_script
     expect = blob_id(text.encode()) if has_file else None  # of what was read, not of what is there by now
     changes = []
@@ -247,20 +247,20 @@ def rewrite(parts: RepositorySession, entry: Entry, text: str, new_text: str, pa
         if has_file:
             changes.append(Change(old_file, None, expect=expect))
         if is_script and entry.code:
-            changes.append(Change(path, code, executable=parts.executable(entry.path), expect=None))
+            changes.append(Change(path, code, executable=repo.executable(entry.path), expect=None))
             changes.append(Change(entry.path, None, expect=blob_id(code)))
     elif new_text != text:
         changes.append(Change(new_file, data, expect=expect))
-    applied = parts.write(subject, changes, [("Entry", written.id)])
-    return parts.written_one(written, applied, () if changes else (UNCHANGED,))
+    applied = repo.write(subject, changes, [("Entry", written.id)])
+    return repo.written_one(written, applied, () if changes else (UNCHANGED,))
 
 
-def remove(parts: RepositorySession, every: Sequence[Light]) -> tuple[Written, ...]:
+def remove(repo: RepositorySession, every: Sequence[Light]) -> tuple[Written, ...]:
     """Remove entries in one commit; the removal of a rule is a proposal."""
-    catalog = parts.current()
+    catalog = repo.current()
     lights = [light for light in every if light.kind is not Kind.RULE]
     rules = [light for light in every if light.kind is Kind.RULE]
-    proposed = tuple(library.proposing.told(library.proposing.removal(parts, light.id)) for light in rules)
+    proposed = tuple(library.proposing.told(library.proposing.removal(repo, light.id)) for light in rules)
     if not lights:
         return proposed
     files = [
@@ -272,27 +272,27 @@ def remove(parts: RepositorySession, every: Sequence[Light]) -> tuple[Written, .
     what = f"{lights[0].kind}: {lights[0].title}" if len(lights) == 1 else f"{len(lights)} entries"
     trailers = [("Entry", light.id) for light in lights]
     files = list(dict.fromkeys(files))
-    parts.keep_edits(files)
-    applied = parts.write(f"Delete {what}", [Change(path, None) for path in files], trailers)
-    return (*proposed, *parts.told(lights, applied))
+    repo.keep_edits(files)
+    applied = repo.write(f"Delete {what}", [Change(path, None) for path in files], trailers)
+    return (*proposed, *repo.told(lights, applied))
 
 
 def feedback(opened: Library, ref: str, outcome: str, note: str = "") -> Feedback:
     """Say that an entry was helpful, ignored or contradicted: one event. Raises UsageError: another word; Refused."""
     if outcome not in OUTCOMES:
         raise UsageError(f"no outcome {outcome!r}", hint="one of: " + ", ".join(OUTCOMES))
-    parts, light = opened.holding(ref)
-    parts.refuse_other_formats()
-    usages = parts.usages
+    repo, light = opened.holding(ref)
+    repo.refuse_other_formats()
+    usages = repo.usages
     if not usages.recording:
         raise Refused("this repository records no events", hint="record them: ai-lessons admin config set events true")
-    if outcome == CONTRADICTED and parts.options.agent and light.details.get("firm"):
-        statements.ask(parts, light, f"says that it is contradicted{f': {note}' if note else ''}")
+    if outcome == CONTRADICTED and repo.options.agent and light.details.get("firm"):
+        statements.ask(repo, light, f"says that it is contradicted{f': {note}' if note else ''}")
         kept = f"{light.handle} is firm: a person stated it, so this is kept as a question: ai-lessons admin review"
         return Feedback(light, outcome, usages.of(light), (kept,))
     before = usages.tallies([light.id]).get(light.id, NOTHING)
     said = [Event("", "", outcome, light.id, note=note), *learned(outcome, usages.edge_of(light.id))]
-    if parts.options.session and light.kind is Kind.LESSON:
+    if repo.options.session and light.kind is Kind.LESSON:
         # where there are sessions, how much is left to learn says how often to ask, and how often to leave out
         said += [
             Event("", "", OBSERVED, ASSESSMENT, value=round(curiosity(before.outcomes), 6), weight=1.0),

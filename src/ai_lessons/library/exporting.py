@@ -67,7 +67,7 @@ def export_file(
     the most specific and best proven first. Raises UsageError: no such form. StorageFailed: the place cannot be
     written, or is no plain file or folder.
     """
-    parts = library.primary
+    repo = library.primary
     if project:
         project_name(project)
     if form not in FORMS:
@@ -75,10 +75,10 @@ def export_file(
     if form == GROOVE:
         if globs:
             raise UsageError("groove is everything of a project", hint="leave the globs out, or name a form with --to")
-        return _export_all(parts, file, project)
+        return _export_all(repo, file, project)
     if file is None:
         raise UsageError(f"{form} is written into files of yours", hint="name the file or folder in place of -")
-    told, left_out = _chosen(parts, project, globs, most)
+    told, left_out = _chosen(repo, project, globs, most)
     with translated(str(file), writing=True):
         if form == AGENTS or (form != SKILLS and not file.is_dir() and file.name.endswith(_ONE_FILE)):
             job, text = ("install", agent_rules.whole(told)) if told else ("uninstall", "")
@@ -88,7 +88,7 @@ def export_file(
         else:
             done = _folder(file, form, told)
     rules = sum(entry.kind is Kind.RULE for _, entry in told)
-    return Exported(form, done, len(told) - rules, rules, skipped=tuple(left_out), notes=tuple(parts.notes()))
+    return Exported(form, done, len(told) - rules, rules, skipped=tuple(left_out), notes=tuple(repo.notes()))
 
 
 # --- a site of files ---
@@ -104,15 +104,15 @@ def export_site(
 
     Lessons of one person are left out. Raises Refused: the folder has files, and none of ours. StorageFailed.
     """
-    parts = library.primary
+    repo = library.primary
     ours = folder / SITE_FILES
     with translated(str(folder), writing=True):
         if folder.exists() and any(folder.iterdir()) and not ours.exists():
             raise Refused(f"{folder} has files that are not ours", hint="name a new folder, or an empty one")
         before = ours.read_text(encoding="utf-8").splitlines() if ours.exists() else []
-    wanted = parts.current().select(Filter(project=project, without=superseded(parts)))
+    wanted = repo.current().select(Filter(project=project, without=superseded(repo)))
     wanted = [one for one in wanted if not str(one.details.get("scope", "")).startswith(f"{USER}:")]
-    shown = [show(library, one.id) for one in parts.options.each("reading", wanted)]
+    shown = [show(library, one.id) for one in repo.options.each("reading", wanted)]
     done = []
     with translated(str(folder), writing=True):
         for name, data in draw(shown):
@@ -124,7 +124,7 @@ def export_site(
     found = Counter(one.entry.kind for one in shown)
     return Exported(
         SITE, ((str(folder), f"{len(done)} files"),), found[Kind.LESSON], found[Kind.RULE], found[Kind.DOC],
-        found[Kind.SCRIPT], notes=tuple(parts.notes()),
+        found[Kind.SCRIPT], notes=tuple(repo.notes()),
     )  # fmt: skip
 
 
@@ -132,18 +132,18 @@ def export_site(
 
 
 def _chosen(
-    parts: RepositorySession, project: str | None, globs: Sequence[str], most: int
+    repo: RepositorySession, project: str | None, globs: Sequence[str], most: int
 ) -> tuple[list[Told], list[tuple[str, str]]]:
     """What is told, the global first and each project by its titles, and what there was no room for."""
     kinds = frozenset({Kind.RULE, Kind.LESSON})
     wanted = [
         one
-        for one in parts.current().select(Filter(kinds=kinds, status=None))
+        for one in repo.current().select(Filter(kinds=kinds, status=None))
         if (one.kind is Kind.RULE or _is_for_others(one))
         and (project is None or one.project in {project, GLOBAL_PROJECT})
         and (not globs or any(fnmatchcase(name, glob) for glob in globs for name in (one.path, one.title)))
     ]
-    usages = parts.usages.several([one for one in wanted if one.kind is Kind.LESSON])
+    usages = repo.usages.several([one for one in wanted if one.kind is Kind.LESSON])
 
     def worth(one: Light) -> tuple[bool, bool, bool, float]:
         proven = usages[one.id].confidence if one.id in usages else 1.0
@@ -151,10 +151,10 @@ def _chosen(
 
     wanted.sort(key=lambda one: one.id)
     wanted.sort(key=worth, reverse=True)
-    parts.expect([one.id for one in wanted])
+    repo.expect([one.id for one in wanted])
     room, told, left_out = max(most - agent_rules.FRAME, 0), [], []
     for one in wanted:
-        entry = parts.load(one.id)[0]
+        entry = repo.load(one.id)[0]
         size = len(agent_rules.section(one.handle, entry, 3)) + 2
         if size > room:
             left_out.append((one.path, f"{size:,} characters, and {room:,} of {most:,} are left (--max-chars)"))
@@ -209,9 +209,9 @@ def _file(file: Path, text: str | None) -> tuple[str, str]:
 # --- everything ---
 
 
-def _export_all(parts: RepositorySession, file: Path | None, project: str | None) -> Exported:
-    found, skipped = _entries(parts, project)
-    document = _document(parts, found)
+def _export_all(repo: RepositorySession, file: Path | None, project: str | None) -> Exported:
+    found, skipped = _entries(repo, project)
+    document = _document(repo, found)
     counts = {f"{kind.value}s": sum(entry.kind is kind for entry, _ in found) for kind in Kind}
     done: tuple[tuple[str, str], ...] = ()
     if file is not None:
@@ -223,42 +223,42 @@ def _export_all(parts: RepositorySession, file: Path | None, project: str | None
         done = ((str(file), "replaced" if there else "written"),)
     return Exported(
         GROOVE, done, **counts, events=len(document["events"]), skipped=tuple(skipped),
-        document=document if file is None else None, notes=tuple(parts.notes()),
+        document=document if file is None else None, notes=tuple(repo.notes()),
     )  # fmt: skip
 
 
-def _entries(parts: RepositorySession, project: str | None) -> tuple[list[tuple[Entry, Item]], list[tuple[str, str]]]:
+def _entries(repo: RepositorySession, project: str | None) -> tuple[list[tuple[Entry, Item]], list[tuple[str, str]]]:
     """Every entry with its file by their ids, and those that cannot be read with the reason."""
-    lights = sorted(parts.current().select(Filter(project=project, status=None)), key=lambda light: light.id)
-    parts.expect([light.id for light in lights])
+    lights = sorted(repo.current().select(Filter(project=project, status=None)), key=lambda light: light.id)
+    repo.expect([light.id for light in lights])
     found, skipped = [], []
-    for light in parts.options.each("reading", lights):
+    for light in repo.options.each("reading", lights):
         try:
-            entry, text = parts.load(light.id)
-            place = parts.catalog.locate(light.id)
+            entry, text = repo.load(light.id)
+            place = repo.catalog.locate(light.id)
             if entry.kind is Kind.RULE:  # as it is in force
                 file = Item("", entry.path, text.encode())
             elif place.hash is None and place.side_path:  # the script itself lies elsewhere
-                file = Item("", place.side_path, parts.store.read(place.side_path))
+                file = Item("", place.side_path, repo.store.read(place.side_path))
             else:
-                side, data = text.encode() if place.side_path else None, parts.store.read(entry.path)
-                file = Item("", entry.path, data, side, parts.executable(entry.path))
+                side, data = text.encode() if place.side_path else None, repo.store.read(entry.path)
+                file = Item("", entry.path, data, side, repo.executable(entry.path))
             found.append((entry, file))
         except AiLessonsError as error:
             skipped.append((light.path, error.message))
     return found, skipped
 
 
-def _document(parts: RepositorySession, found: Sequence[tuple[Entry, Item]]) -> dict[str, Any]:
+def _document(repo: RepositorySession, found: Sequence[tuple[Entry, Item]]) -> dict[str, Any]:
     lessons = [(entry, file) for entry, file in found if entry.kind is Kind.LESSON]
-    usages = parts.usages.several(list(parts.catalog.many([entry.id for entry, _ in lessons]).values()))
+    usages = repo.usages.several(list(repo.catalog.many([entry.id for entry, _ in lessons]).values()))
     others = ((entry, file) for entry, file in found if entry.kind is not Kind.LESSON)
     return {
         "version": bundle.VERSION,
-        "exported_at": frontmatter.stamp(parts.options.now()),
+        "exported_at": frontmatter.stamp(repo.options.now()),
         "learnings": [bundle.learning(entry, file, usages[entry.id]) for entry, file in lessons],
         "params": [],  # the events say how they were moved
         "relations": bundle.relations([entry for entry, _ in found], [entry.id for entry, _ in lessons]),
         "files": [{"kind": entry.kind.value, **bundle.kept(file)} for entry, file in others],
-        "events": all_events(parts, {entry.id for entry, _ in found}),
+        "events": all_events(repo, {entry.id for entry, _ in found}),
     }

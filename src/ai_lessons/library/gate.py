@@ -82,7 +82,7 @@ def _same_entry(old: Entry, new: Entry) -> None:
 ALLOWED = "Allowed-secret"  # The trailer that tells who allowed a secret to stay, by its mark
 
 
-def refuse(parts: RepositorySession, files: Mapping[str, bytes | None], known: str = "") -> list[tuple[str, str]]:
+def refuse(repo: RepositorySession, files: Mapping[str, bytes | None], known: str = "") -> list[tuple[str, str]]:
     """Called before anything is written. `files` are what shall be at their paths, None where nothing shall be.
 
     What HEAD holds at one of these paths, or `known`, is no news. Trailers that tell who allows what is news.
@@ -90,22 +90,22 @@ def refuse(parts: RepositorySession, files: Mapping[str, bytes | None], known: s
     one that HEAD does not allow.
     """
     texts = {path: data.decode("utf-8", "replace") for path, data in files.items() if data is not None}
-    problems = [found for path, text in texts.items() for found in _news(parts, path, text, files, known)]
+    problems = [found for path, text in texts.items() for found in _news(repo, path, text, files, known)]
     if problems:
         raise InvalidEntry(problems, hint="nothing was written")
-    marks = [mark for mark in _newly_allowed(parts, files) if mark not in known]
+    marks = [mark for mark in _newly_allowed(repo, files) if mark not in known]
     if marks:
-        parts.options.refuse_agents(
+        repo.options.refuse_agents(
             f"allow what looks like a secret ({', '.join(marks)})", "the same command with --allow-secret"
         )
-    by = author_here(parts.store.worktree) if marks else ""
+    by = author_here(repo.store.worktree) if marks else ""
     return [(ALLOWED, f"{mark} by {by or 'a person whom git does not know'}") for mark in marks]
 
 
-def _newly_allowed(parts: RepositorySession, files: Mapping[str, bytes | None]) -> list[str]:
+def _newly_allowed(repo: RepositorySession, files: Mapping[str, bytes | None]) -> list[str]:
     """Marks of secrets that these files allow, and that no file did at these paths."""
     new = {mark for path, data in files.items() if data and layout.is_markdown(path) for mark in _allowed_in(data)}
-    old = {mark for path in files if new for mark in _allowed_in(_committed(parts, path).encode())}
+    old = {mark for path in files if new for mark in _allowed_in(_committed(repo, path).encode())}
     return sorted(new - old)
 
 
@@ -118,29 +118,29 @@ def _allowed_in(data: bytes) -> frozenset[str]:
         return frozenset()
 
 
-def actor(parts: RepositorySession) -> Actor:
+def actor(repo: RepositorySession) -> Actor:
     """Who is working here, for the trailers."""
-    agent, session = (name and secret_scan.masked(name) for name in (parts.options.agent, parts.options.session))
+    agent, session = (name and secret_scan.masked(name) for name in (repo.options.agent, repo.options.session))
     return Actor(agent=agent, session=session)
 
 
-def refuse_waiting(parts: RepositorySession) -> None:
+def refuse_waiting(repo: RepositorySession) -> None:
     """The same look at files that were written and wait for their commit: somebody may have edited them since.
 
     Raises InvalidEntry: see `refuse`.
     """
-    paths = {noted.path for intent in parts.store.journal.pending() for noted in intent.paths if not noted.gone}
-    refuse(parts, {path: data for path in sorted(paths) if (data := on_disk(parts.store.root, path)) is not None})
+    paths = {noted.path for intent in repo.store.journal.pending() for noted in intent.paths if not noted.gone}
+    refuse(repo, {path: data for path in sorted(paths) if (data := on_disk(repo.store.root, path)) is not None})
 
 
-def refuse_sharing(parts: RepositorySession, remote: str) -> None:
+def refuse_sharing(repo: RepositorySession, remote: str) -> None:
     """Called before a push: what is shared once can only be revoked. Looks at commits that the remote has not seen.
 
     Raises InvalidEntry: a version of a file of ours holds a secret that neither it nor the file as it is now allows.
     """
-    read = partial(on_disk, parts.store.root)
+    read = partial(on_disk, repo.store.root)
     problems: dict[str, Problem] = {}
-    for path, data in parts.history.unshared(remote, _is_ours):
+    for path, data in repo.history.unshared(remote, _is_ours):
         for one in unallowed(path, data.decode("utf-8", "replace"), read):
             now = (read(path) or b"").decode("utf-8", "replace")
             if one.fingerprint not in secret_scan.allowed(_frontmatter(path, now, read)):
@@ -178,16 +178,16 @@ def unallowed(path: str, text: str, read: Read) -> list[Secret]:
 
 
 def _news(
-    parts: RepositorySession, path: str, text: str, files: Mapping[str, bytes | None], known: str
+    repo: RepositorySession, path: str, text: str, files: Mapping[str, bytes | None], known: str
 ) -> list[Problem]:
     """The secrets in a text that git does not have yet and no frontmatter allows."""
 
     def read(beside: str) -> bytes | None:
-        return files[beside] if beside in files else on_disk(parts.store.root, beside)
+        return files[beside] if beside in files else on_disk(repo.store.root, beside)
 
     rest = [one for one in unallowed(path, text, read) if one.value not in known]
     gone = [one for one, data in files.items() if data is None]  # from where it may have been moved
-    before = "\n".join(f"{one}\n{text}" for one in (path, *gone) if rest and (text := _committed(parts, one)))
+    before = "\n".join(f"{one}\n{text}" for one in (path, *gone) if rest and (text := _committed(repo, one)))
     return [secret_scan.problem(path, one) for one in rest if one.value not in before]
 
 
@@ -204,8 +204,8 @@ def _frontmatter(path: str, text: str, read: Read) -> Mapping[str, Any]:
         return {}
 
 
-def _committed(parts: RepositorySession, path: str) -> str:
+def _committed(repo: RepositorySession, path: str) -> str:
     try:
-        return parts.history.text_at("HEAD", path).decode("utf-8", "replace")
+        return repo.history.text_at("HEAD", path).decode("utf-8", "replace")
     except NotFound:
         return ""

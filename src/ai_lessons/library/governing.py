@@ -57,9 +57,9 @@ if TYPE_CHECKING:
 
 
 class Governed(NamedTuple):
-    """What the branches of one enterprise state; `parts` is None where its repository is not on this machine."""
+    """What the branches of one enterprise state; `repo` is None where its repository is not on this machine."""
 
-    parts: RepositorySession | None
+    repo: RepositorySession | None
     statements: tuple[Stated, ...]
 
     @property
@@ -81,19 +81,19 @@ class Governed(NamedTuple):
         why = [note for note in at.notes if not note.startswith(others)]
         if not why and value == getattr(Policies(), policy):
             why = ["the default"]
-        if at.commit and self.parts:
+        if at.commit and self.repo:
             stated = f"{CONFIG_PATH} on {at.branch} at {at.commit[:10]}"
-            why.append(stated + (f" in {self.parts.store.root}" if place else ""))
+            why.append(stated + (f" in {self.repo.store.root}" if place else ""))
         return f"{GROUP}.{policy} is {value} ({', '.join(why)})"
 
 
 def governed(tiers: Library, tier: str) -> Governed:
     """The policies of the enterprise whose tier is called so; the safe defaults where nothing here knows it."""
     try:
-        parts = tiers.open(tier)
-        found = tuple(_stated(parts, ref, commit) for ref, commit in counting(parts))
-        note = f"{parts.store.root} has no approval branch yet, so the defaults hold"
-        return Governed(parts, found or (Stated(notes=(note,)),))
+        repo = tiers.open(tier)
+        found = tuple(_stated(repo, ref, commit) for ref, commit in counting(repo))
+        note = f"{repo.store.root} has no approval branch yet, so the defaults hold"
+        return Governed(repo, found or (Stated(notes=(note,)),))
     except (NotFound, NoRepository):
         note = f"the repository of {tier} is not on this machine, so the defaults hold"
         return Governed(None, (Stated(notes=(note,)),))
@@ -102,22 +102,22 @@ def governed(tiers: Library, tier: str) -> Governed:
         return Governed(None, (Stated(STRICTEST, (note,)),))
 
 
-def counting(parts: RepositorySession) -> list[tuple[str, str]]:
+def counting(repo: RepositorySession) -> list[tuple[str, str]]:
     """The approval branch here and the one of `origin`, as full refs with their commits, as far as they are there."""
-    ref = parts.rules.ref()
+    ref = repo.rules.ref()
     if ref is None:
         return []
     refs = (ref, f"refs/remotes/origin/{short_name(ref)}")
-    return [(one, commit) for one in refs if (commit := read_ref(parts.store.worktree, one))]
+    return [(one, commit) for one in refs if (commit := read_ref(repo.store.worktree, one))]
 
 
-def _stated(parts: RepositorySession, ref: str, commit: str) -> Stated:
+def _stated(repo: RepositorySession, ref: str, commit: str) -> Stated:
     """What the settings in a commit say. Raises UnsupportedRepository: an object is missing, also for git."""
     try:
-        data = file_at(parts.store.worktree, commit, CONFIG_PATH)
+        data = file_at(repo.store.worktree, commit, CONFIG_PATH)
     except UnsupportedRepository as error:
         try:
-            data = parts.history.text_at(commit, CONFIG_PATH)  # a partial clone: git fetches what is missing
+            data = repo.history.text_at(commit, CONFIG_PATH)  # a partial clone: git fetches what is missing
         except NotFound:
             raise error from None
     try:
@@ -165,20 +165,20 @@ def releases(entry: Entry) -> dict[str, str]:
     return {str(tier): str(name) for row in rows for tier, name in row.items()}
 
 
-def released(parts: RepositorySession, move: Move) -> bool:
+def released(repo: RepositorySession, move: Move) -> bool:
     """Whether the approval branch (and `origin`'s, if known) has exactly this text with the word that it may go there.
 
     Raises UnsupportedRepository: the history cannot be read.
     """
-    branches = counting(parts)
-    parts.current()
+    branches = counting(repo)
+    repo.current()
 
     def there(commit: str, path: str) -> bool:
-        found = ((one, file_at(parts.store.worktree, commit, one)) for one in (path, layout.side_of(path)))
+        found = ((one, file_at(repo.store.worktree, commit, one)) for one in (path, layout.side_of(path)))
         entry = entry_of(path, {one: data for one, data in found if data is not None})
         return entry is not None and move.let_go_by(entry)
 
-    paths = [light.path for light in parts.catalog.many(copies(parts, move.entry)).values()]
+    paths = [light.path for light in repo.catalog.many(copies(repo, move.entry)).values()]
     return bool(branches) and any(all(there(commit, path) for _, commit in branches) for path in paths)
 
 
@@ -242,7 +242,7 @@ def ruling(tiers: Library, move: Move) -> Ruling:
     for enterprise, policy in questions(move.source, move.target, tiers.belongs_to):
         at, code = governed(tiers, enterprise), has_code(move.entry.kind, move.text)
         verdict = answer(getattr(at.policies, policy), code=code, tied=bool(move.ties))
-        let_go = verdict in _RELEASABLE and at.parts is not None and released(at.parts, move)
+        let_go = verdict in _RELEASABLE and at.repo is not None and released(at.repo, move)
         says.append(Say(enterprise, policy, at, PolicyVerdict.AS_IS if let_go else verdict, let_go))
     return Ruling(strictest(say.verdict for say in says), tuple(says))
 

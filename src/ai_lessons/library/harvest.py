@@ -67,9 +67,9 @@ def harvest(
     Left out: what a stored lesson is about, and what was kept or turned down for ever. A transcript that did not
     change is not read again. Raises NotFound: no such folder.
     """
-    parts = opened.reading
-    memory, show = _Memory(parts.options.state_dir / FOLDER), parts.options.progress
-    files = outside.transcripts(_globs(where, parts.options.cwd, folder))
+    repo = opened.reading
+    memory, show = _Memory(repo.options.state_dir / FOLDER), repo.options.progress
+    files = outside.transcripts(_globs(where, repo.options.cwd, folder))
     if since:
         files = [(file, status) for file, status in files if status.st_mtime >= since.timestamp()]
     total, done = sum(status.st_size for _, status in files), 0
@@ -87,7 +87,7 @@ def harvest(
         show("reading transcripts (MB)", total // _MEGABYTE, total // _MEGABYTE)
     found = [one for seen in every for one in seen.episodes if not since or one.at >= f"{since:%Y-%m-%d}"]
     projects = {cwd: _project(cwd) for cwd in {one.cwd for one in found}}
-    catalog = parts.current()
+    catalog = repo.current()
     lessons = catalog.select(Filter(kinds=frozenset({Kind.LESSON})))
     texts = [
         *(str(one.details.get("pattern") or "") for one in lessons),
@@ -97,11 +97,11 @@ def harvest(
     proposed = [one for one in candidates(found, stored, texts, projects) if one.id not in memory.decided]
     if not folder and not since:
         worked = (one for one in proposed if one.sort == "fixed" and one.content)
-        _save_next(parts.options.state_dir / FOLDER, map(_next_of, worked))
+        _save_next(repo.options.state_dir / FOLDER, map(_next_of, worked))
     chosen = tuple(one for one in proposed if not project or outside.same_name(one.project, project))
     sessions, records = sum(seen.sessions for seen in every), sum(seen.records for seen in every)
     unknown = sum(seen.unknown for seen in every)
-    return Harvest(chosen, len(every), sessions, records, unknown, (*notes, *parts.notes()))
+    return Harvest(chosen, len(every), sessions, records, unknown, (*notes, *repo.notes()))
 
 
 def keep(opened: Library, one: Candidate, edit: Callable[[str, str], str | None], origin: str) -> Written | None:

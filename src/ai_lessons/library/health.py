@@ -36,61 +36,61 @@ LOW_SPACE = 200 * 1024 * 1024  # Bytes free below which the doctor warns: the in
 
 def doctor(library: Library) -> tuple[Check, ...]:
     """The state of everything the tool stands on, each with what to do; a check that fails is a line of it."""
-    parts, found = library.primary, []
+    repo, found = library.primary, []
     for name, look in CHECKS.items():
         try:
-            found.append(Check(name, *look(parts)))
+            found.append(Check(name, *look(repo)))
         except AiLessonsError as error:
             found.append(Check(name, "error", error.message, error.hint))
     return tuple(found)
 
 
-def _repository(parts: RepositorySession) -> Finding:
-    head, where = parts.store.head(), str(parts.store.root)
+def _repository(repo: RepositorySession) -> Finding:
+    head, where = repo.store.head(), str(repo.store.root)
     if head.ref is None:
         return "warning", f"{where}, detached HEAD: writes wait", "git switch main"
     commit = head.commit[:10] if head.commit else "no commit yet"
     return "ok", f"{where}, {head.ref.removeprefix('refs/heads/')} at {commit}", ""
 
 
-def _identity(parts: RepositorySession) -> Finding:
-    if who := git.identity(parts.store.worktree, "COMMITTER"):
+def _identity(repo: RepositorySession) -> Finding:
+    if who := git.identity(repo.store.worktree, "COMMITTER"):
         return "ok", str(who), ""
     remedy = "git config --global user.name NAME; git config --global user.email ADDRESS"
     return "error", "git does not know who you are: writes wait for a commit", remedy
 
 
-def _pending(parts: RepositorySession) -> Finding:
-    if damaged := parts.store.journal.damaged():
+def _pending(repo: RepositorySession) -> Finding:
+    if damaged := repo.store.journal.damaged():
         found = f"notes of writes that cannot be read: {', '.join(damaged)}"
-        remedy = f"commit what `git status` lists, rm {parts.store.state_dir}/journal/*.damaged"
+        remedy = f"commit what `git status` lists, rm {repo.store.state_dir}/journal/*.damaged"
         return "warning", found, f"the files are in place: {remedy}"
-    if swept := _taken_away(parts):
+    if swept := _taken_away(repo):
         return "warning", f"writes that were taken away before their commit: {swept}", "ai-lessons admin recover --list"
-    if waiting := parts.store.pending():
+    if waiting := repo.store.pending():
         return "warning", f"writes that wait for a commit: {len(waiting)}", "ai-lessons admin save"
-    stated = parts.reading_config.autocommit
-    if parts.store.commits(stated):
+    stated = repo.reading_config.autocommit
+    if repo.store.commits(stated):
         return "ok", "every write is committed", ""
     ignored = "; git.autocommit counts for nothing in a folder of a bigger repository" if stated else ""
     return "ok", f"commits are yours to make{ignored}", f"git config {AUTOCOMMIT} true" if stated else ""
 
 
-def _taken_away(parts: RepositorySession) -> int:
-    journal = parts.store.journal
-    return len(journal.swept()) + len(journal.missing(parts.store.root))
+def _taken_away(repo: RepositorySession) -> int:
+    journal = repo.store.journal
+    return len(journal.swept()) + len(journal.missing(repo.store.root))
 
 
-def _entries(parts: RepositorySession) -> Finding:
-    sizes = parts.current().sizes()
+def _entries(repo: RepositorySession) -> Finding:
+    sizes = repo.current().sizes()
     total = sum(sizes.entries.values())
-    if left_out := sizes.unreadable + len(parts.skipped):
+    if left_out := sizes.unreadable + len(repo.skipped):
         return "error", f"{total} readable, {left_out} left out", "ai-lessons admin validate"
     return "ok", f"{total} readable", ""
 
 
-def _approval(parts: RepositorySession) -> Finding:
-    view = parts.rules.view()
+def _approval(repo: RepositorySession) -> Finding:
+    view = repo.rules.view()
     if view is None or view.tip is None:
         return "ok", "no approval branch yet, so no rule is in force", ""
     if view.alarms:
@@ -99,52 +99,52 @@ def _approval(parts: RepositorySession) -> Finding:
     return "ok", f"{count} rule{'' if count == 1 else 's'} in force by {view.policy.require}", ""
 
 
-def _hooks(parts: RepositorySession) -> Finding:
-    lines = git_hooks.carry_out(parts.store.root, scaffold.hooks_dir(), "status")
-    if parts.store.is_folder_of_bigger_repo:
+def _hooks(repo: RepositorySession) -> Finding:
+    lines = git_hooks.carry_out(repo.store.root, scaffold.hooks_dir(), "status")
+    if repo.store.is_folder_of_bigger_repo:
         return "ok", "the hooks of this git repository are its own business", ""
     missing = any("installed" not in line or "not installed" in line for line in lines)
     return ("warning" if missing else "ok"), "; ".join(lines), "ai-lessons admin hooks install" if missing else ""
 
 
-def _catalog(parts: RepositorySession) -> Finding:
-    catalog, state_dir = parts.current(), parts.store.state_dir
+def _catalog(repo: RepositorySession) -> Finding:
+    catalog, state_dir = repo.current(), repo.store.state_dir
     if catalog.in_memory:
         remedy = f"make it writable: chmod -R u+w {state_dir}"
         return "warning", f"{state_dir} cannot be written: rebuilt by every command", remedy
     return "ok", f"generation {catalog.generation}", ""
 
 
-def _index(parts: RepositorySession) -> Finding:
-    parts.current()
-    status = parts.index.status()
+def _index(repo: RepositorySession) -> Finding:
+    repo.current()
+    status = repo.index.status()
     detail = f"{status.entries} entries, {status.passages} passages, {status.vectors} vectors"
-    if parts.index.current(parts.indexing.generation) is None or status.vectors < status.passages:
+    if repo.index.current(repo.indexing.generation) is None or status.vectors < status.passages:
         return "warning", f"{detail}; the next search adds what is missing", "ai-lessons admin reindex"
     return "ok", detail, ""
 
 
-def _model(parts: RepositorySession) -> Finding:
+def _model(repo: RepositorySession) -> Finding:
     from ai_lessons.index import model_files
 
-    found = model_files.find(parts.options.cache_dir, parts.options.model_dir)
+    found = model_files.find(repo.options.cache_dir, repo.options.model_dir)
     if found is None:
         return "warning", "not on this machine: search works on text alone", "ai-lessons admin model pull"
     return "ok", f"{found.path} ({found.source})", ""
 
 
-def _disk(parts: RepositorySession) -> Finding:
-    free = shutil.disk_usage(parts.store.root).free
+def _disk(repo: RepositorySession) -> Finding:
+    free = shutil.disk_usage(repo.store.root).free
     if free < LOW_SPACE:
         return "warning", f"{free / 1e9:.1f} GB free", "make room: writes, index and model need space"
-    if not os.access(parts.store.root, os.W_OK):
-        return "error", f"{parts.store.root} is read-only", ""
+    if not os.access(repo.store.root, os.W_OK):
+        return "error", f"{repo.store.root} is read-only", ""
     return "ok", f"{free / 1e9:.1f} GB free", ""
 
 
 # The doctor's checks by the name of their line, in their order
-def _files(parts: RepositorySession) -> Finding:
-    if found := loose(parts.store):
+def _files(repo: RepositorySession) -> Finding:
+    if found := loose(repo.store):
         return "warning", "; ".join(found), "git add and git commit what is to stay; move or remove the rest"
     return "ok", "every file is an entry, and in a commit", ""
 
@@ -153,21 +153,21 @@ CHECKS: Mapping[str, Callable[[RepositorySession], Finding]] = {
     "repository": _repository, "git": lambda _: ("ok", git.run_outside("--version").text.strip(), ""),
     "identity": _identity, "pending": _pending, "files": _files, "entries": _entries, "approval": _approval,
     "hooks": _hooks, "catalog": _catalog, "index": _index, "model": _model,
-    "config": lambda parts: ("ok", f"format {parts.config.format}", ""), "disk": _disk,
+    "config": lambda repo: ("ok", f"format {repo.config.format}", ""), "disk": _disk,
 }  # fmt: skip
 
 
 def stats(library: Library) -> Stats:
     """Counts and sizes."""
-    parts = library.primary
-    sizes = parts.current().sizes()
-    state = parts.store.state_dir
-    status = parts.index.status()
-    most, least = usage.judged(parts)
-    pairs = [(one.source, one.target) for one in parts.catalog.edges() if one.relation == Relation.RELATED_TO]
-    known = parts.catalog.many({end for pair in pairs for end in pair})
+    repo = library.primary
+    sizes = repo.current().sizes()
+    state = repo.store.state_dir
+    status = repo.index.status()
+    most, least = usage.judged(repo)
+    pairs = [(one.source, one.target) for one in repo.catalog.edges() if one.relation == Relation.RELATED_TO]
+    known = repo.catalog.many({end for pair in pairs for end in pair})
     recent = git.run(
-        parts.store.worktree, "rev-list", "--count", "--since=30.days", "HEAD", "--", ".", cwd=parts.store.root
+        repo.store.worktree, "rev-list", "--count", "--since=30.days", "HEAD", "--", ".", cwd=repo.store.root
     )
     return Stats(
         **sizes._asdict(),
@@ -175,13 +175,13 @@ def stats(library: Library) -> Stats:
         index_bytes=status.bytes,
         passages=status.passages,
         vectors=status.vectors,
-        pending=len(parts.store.pending()),
-        taken_away=_taken_away(parts),
+        pending=len(repo.store.pending()),
+        taken_away=_taken_away(repo),
         commits_30_days=0 if recent.code else int(recent.text),
         most_useful=most,
         least_useful=least,
-        damaged_events=usage.damaged(parts),
-        ablation=usage.ablation(parts),
+        damaged_events=usage.damaged(repo),
+        ablation=usage.ablation(repo),
         clusters=tuple(len(one) for one in clusters(pair for pair in pairs if {*pair} <= known.keys())),
     )
 
@@ -189,24 +189,24 @@ def stats(library: Library) -> Stats:
 GONE = "gone"
 
 
-def stale(parts: RepositorySession) -> Iterator[Stale]:
+def stale(repo: RepositorySession) -> Iterator[Stale]:
     """Docs and scripts whose file outside the repository changed since it was read, or is gone."""
-    known = known_sources(parts)
-    for light in parts.current().select(Filter(kinds=frozenset({Kind.DOC, Kind.SCRIPT}), status=None)):
-        if reason := _moved_on(parts, light, known):
-            yield Stale(light.handle, light.title, str(source_of(parts, light)), reason)
+    known = known_sources(repo)
+    for light in repo.current().select(Filter(kinds=frozenset({Kind.DOC, Kind.SCRIPT}), status=None)):
+        if reason := _moved_on(repo, light, known):
+            yield Stale(light.handle, light.title, str(source_of(repo, light)), reason)
 
 
 def told_of_scripts(library: Library, lights: Iterable[Light]) -> list[str]:
     """A sentence about each of these scripts whose file outside the repository is no longer the one that was read."""
     held = (library.holding(one.id) for one in lights if one.kind is Kind.SCRIPT and one.details.get("path"))
-    found = ((one, _moved_on(parts, one, known_sources(parts))) for parts, one in held)
+    found = ((one, _moved_on(repo, one, known_sources(repo))) for repo, one in held)
     return [f"[{one.handle}] {reason}" for one, reason in found if reason]
 
 
-def _moved_on(parts: RepositorySession, light: Light, known: frozenset[str]) -> str:
+def _moved_on(repo: RepositorySession, light: Light, known: frozenset[str]) -> str:
     """What became of the file that an entry was read from; empty where it is as it was, a page, or not known here."""
-    where, hashed = source_of(parts, light), light.details.get("content_hash")
+    where, hashed = source_of(repo, light), light.details.get("content_hash")
     if not where or is_url(where):
         return ""
     file, was_read = outside.expanded(where), bool(hashed) and is_known_source(known, light.id, where)
@@ -222,7 +222,7 @@ def _moved_on(parts: RepositorySession, light: Light, known: frozenset[str]) -> 
         refresh = f"changed since it was read: ai-lessons contribute refresh-resource {light.handle}"
         return "" if same else refresh
     changed = file.stat().st_mtime
-    late = changed > (parts.store.root / f"{light.path}.md").stat().st_mtime
+    late = changed > (repo.store.root / f"{light.path}.md").stat().st_mtime
     return f"changed {datetime.fromtimestamp(changed, UTC):%Y-%m-%d %H:%M} UTC, after its description" if late else ""
 
 
@@ -236,9 +236,9 @@ def params(library: Library, name: str | None = None) -> tuple[ParameterState, .
 def params_reset(library: Library, name: str | None = None) -> tuple[ParameterState, ...]:
     """Forget what one parameter, or all, learned, and their bounds. Raises NotFound, Refused: no events here."""
     params(library, name)
-    parts = library.primary
-    parts.refuse_other_formats()
-    if not parts.usages.recording:
+    repo = library.primary
+    repo.refuse_other_formats()
+    if not repo.usages.recording:
         raise Refused("this repository records no events", hint="record them: ai-lessons admin config set events true")
-    parts.usages.record([Event("", "", RESET, one) for one in ([name] if name else DEFINITIONS)])
+    repo.usages.record([Event("", "", RESET, one) for one in ([name] if name else DEFINITIONS)])
     return params(library, name)

@@ -57,16 +57,16 @@ def add_resources(library: Library, draft: ResourceDraft) -> Imported:
     A doc from the same place as one before brings that up to date. What cannot become an entry is skipped with the
     reason; of one file alone it is raised.
     """
-    parts = library.primary
+    repo = library.primary
     if draft.urls:
-        return _add_pages(parts, draft)
-    files = _files(parts, draft)
-    each = ((str(file.path), file) for file in parts.options.each("reading", files))
-    return _taken(parts, draft, each, Planner.plan, alone=len(files) == 1)
+        return _add_pages(repo, draft)
+    files = _files(repo, draft)
+    each = ((str(file.path), file) for file in repo.options.each("reading", files))
+    return _taken(repo, draft, each, Planner.plan, alone=len(files) == 1)
 
 
 def _taken(
-    parts: RepositorySession,
+    repo: RepositorySession,
     draft: ResourceDraft,
     wanted: Iterable[tuple[str, T]],
     plan: Callable[[Planner, T], Planned],
@@ -77,7 +77,7 @@ def _taken(
     planned: dict[str, Planned] = {}
     skipped: list[tuple[str, str]] = []
     with Sources() as sources:
-        planner = Planner(parts, draft, sources)
+        planner = Planner(repo, draft, sources)
         for name, what in wanted:
             try:
                 one = plan(planner, what)
@@ -87,17 +87,17 @@ def _taken(
                 skipped.append((name, error.message))
             else:
                 planned[one.entry.id] = one
-    return _import(parts, draft, planned, skipped, planner.parsed)
+    return _import(repo, draft, planned, skipped, planner.parsed)
 
 
-def _add_pages(parts: RepositorySession, draft: ResourceDraft) -> Imported:
+def _add_pages(repo: RepositorySession, draft: ResourceDraft) -> Imported:
     """Pages of the web, some in each commit: what is there stays there if the next does not come, and is asked no more.
 
     A page that is named itself is asked again, unless it is as it was. Raises as `Web.page` where it is one alone.
     """
     if draft.paths or draft.kind is not Kind.DOC:
         raise UsageError("a page is a doc, and is added without files", hint="--type doc --url U")
-    asked = web(parts.options, allow_private=draft.allow_private)
+    asked = web(repo.options, allow_private=draft.allow_private)
     maps = [url for url in draft.urls if url.endswith(".xml")]
     if maps and not draft.recursive:
         raise UsageError(f"{maps[0]} is a sitemap", hint="add --recursive to take every page in it")
@@ -107,11 +107,11 @@ def _add_pages(parts: RepositorySession, draft: ResourceDraft) -> Imported:
     if draft.title and len(urls) > 1:
         raise UsageError(f"one title for {len(urls)} pages", hint="leave --title out: each page has its own")
     done = Imported((), 0, (), None)
-    waiting = iter(parts.options.each("reading", urls))
+    waiting = iter(repo.options.each("reading", urls))
     while some := list(islice(waiting, _PAGES_A_COMMIT)):
         each = ((url, url) for url in some)
         plan = partial(Planner.page, asked=asked, named=named)
-        more = _taken(parts, draft, each, plan, alone=len(urls) == 1)
+        more = _taken(repo, draft, each, plan, alone=len(urls) == 1)
         done = Imported(
             done.written + more.written, done.unchanged + more.unchanged, done.skipped + more.skipped,
             more.commit or done.commit, (*done.notes, *more.notes),
@@ -119,7 +119,7 @@ def _add_pages(parts: RepositorySession, draft: ResourceDraft) -> Imported:
     return done
 
 
-def _files(parts: RepositorySession, draft: ResourceDraft) -> list[Outside]:
+def _files(repo: RepositorySession, draft: ResourceDraft) -> list[Outside]:
     if not draft.kind.is_resource:
         raise UsageError(f"a {draft.kind} cannot be imported from a file", hint="--type doc or --type script")
     if draft.in_place and draft.kind is not Kind.SCRIPT:
@@ -127,8 +127,8 @@ def _files(parts: RepositorySession, draft: ResourceDraft) -> list[Outside]:
     if draft.project:
         project_name(draft.project)
     for pattern in draft.paths:  # before any look at it: whether a file is there is nothing to tell either
-        parts.options.limits.refuse_place(parts.options.cwd / outside.expanded(re.split(r"[*?\[]", pattern)[0]))
-    files = outside.expand(draft.paths, parts.options.cwd, recursive=draft.recursive)
+        repo.options.limits.refuse_place(repo.options.cwd / outside.expanded(re.split(r"[*?\[]", pattern)[0]))
+    files = outside.expand(draft.paths, repo.options.cwd, recursive=draft.recursive)
     if not files:
         raise UsageError(f"no files in {', '.join(draft.paths)}", hint="hidden files and links are not taken")
     if draft.title and len(files) > 1:
@@ -137,7 +137,7 @@ def _files(parts: RepositorySession, draft: ResourceDraft) -> list[Outside]:
 
 
 def _import(
-    parts: RepositorySession,
+    repo: RepositorySession,
     draft: ResourceDraft,
     planned: Mapping[str, Planned],
     skipped: Sequence[tuple[str, str]],
@@ -147,38 +147,38 @@ def _import(
     sources = [(one.id, str(one.fields[key])) for one in entries for key in _SOURCES[one.kind] if one.fields.get(key)]
     fresh = [one for one in planned.values() if one.changes]
     if not fresh:
-        remember_sources(parts, sources)
+        remember_sources(repo, sources)
         return Imported((), len(planned), tuple(skipped), None)
     first, alone = fresh[0].entry, len(fresh) == 1
     what = f"{draft.kind}: {first.title}" if alone else f"{len(fresh)} {draft.kind}s"
     trailers = [("Entry", first.id)] if alone else []
     changes = [change for one in fresh for change in one.changes]
-    parts.options.progress("writing", 0, len(fresh))
-    parts.keep_edits([change.path for change in changes if isinstance(change.expect, str)])
-    applied = parts.write(f"Add {what}", changes, trailers)
-    parts.options.progress("writing", len(fresh), len(fresh))
-    remember_sources(parts, sources)
+    repo.options.progress("writing", 0, len(fresh))
+    repo.keep_edits([change.path for change in changes if isinstance(change.expect, str)])
+    applied = repo.write(f"Add {what}", changes, trailers)
+    repo.options.progress("writing", len(fresh), len(fresh))
+    remember_sources(repo, sources)
     marks = []
     for entry in (one.entry for one in fresh if one.entry.kind is Kind.SCRIPT):
-        _, code = content(parts, entry)
+        _, code = content(repo, entry)
         marks.append((entry.path, fingerprint(code, interpreter_of(entry))))
     if marks:
-        Trust(parts.options.state_dir).add_all(marks)
-    written = parts.written([one.entry.id for one in fresh], applied, parsed=parsed)
+        Trust(repo.options.state_dir).add_all(marks)
+    written = repo.written([one.entry.id for one in fresh], applied, parsed=parsed)
     return Imported(written, len(planned) - len(fresh), tuple(skipped), applied.commit, applied.told)
 
 
 class Planner:
     """Decides for one import what each file becomes. Asks each source repository once."""
 
-    def __init__(self, parts: RepositorySession, draft: ResourceDraft, sources: Sources) -> None:
-        self._parts, self._draft, self._sources = parts, draft, sources
+    def __init__(self, repo: RepositorySession, draft: ResourceDraft, sources: Sources) -> None:
+        self._repo, self._draft, self._sources = repo, draft, sources
         self._versions = tuple(sorted({v for v in draft.versions if v != UNVERSIONED}))
-        self._now = parts.options.now()
+        self._now = repo.options.now()
         self._taken: set[str] = set()
         self._inside: dict[Path, bool] = {}
         self.parsed: dict[str, tuple[bytes, Entry]] = {}
-        docs = parts.current().select(Filter(kinds=frozenset({Kind.DOC}), status=None))
+        docs = repo.current().select(Filter(kinds=frozenset({Kind.DOC}), status=None))
         self._known = {
             (str(light.details[key]), frozenset(light.versions)): light
             for light in docs
@@ -188,19 +188,19 @@ class Planner:
 
     def plan(self, file: Outside) -> Planned:
         """What the file becomes. Raises AiLessonsError: it cannot become an entry, or cannot be read."""
-        folder, root = file.path.parent, self._parts.store.root
+        folder, root = file.path.parent, self._repo.store.root
         if folder not in self._inside:
             self._inside[folder] = any(path.is_relative_to(root) for path in (folder, folder.resolve()))
-        inside = self._parts.inside(str(file.path)) if self._inside[folder] else None
+        inside = self._repo.inside(str(file.path)) if self._inside[folder] else None
         if inside is not None:
             return self._describe(inside)
-        came = take(file, self._sources, self._parts.options.limits)
+        came = take(file, self._sources, self._repo.options.limits)
         return self._script(came) if self._draft.kind is Kind.SCRIPT else self._doc(came)
 
     def page(self, url: str, *, asked: Web, named: Sequence[str]) -> Planned:
         """What the page becomes; one that is here already is asked for only if it is `named`. Raises as `take_page`."""
         known = self._known.get((url, frozenset(self._versions)))
-        there = self._parts.load(known.id)[0] if known else None
+        there = self._repo.load(known.id)[0] if known else None
         if there and url not in named:
             return Planned(there, ())
         came = take_page(asked, url, there.fields if there else {}, self._now)
@@ -218,7 +218,7 @@ class Planner:
     def _doc(self, came: Incoming) -> Planned:
         known = self._known.get((came.source, frozenset(self._versions)))
         if known is not None:  # it is brought up to date, its identity stays
-            entry, old = self._parts.load(known.id)
+            entry, old = self._repo.load(known.id)
             new = refreshed_text(old, entry, came, self._new_words(entry, came.data))
             changes = (Change(entry.path, new.encode(), expect=blob_id(old.encode())),) if new != old else ()
             return Planned(entry, changes)
@@ -279,10 +279,10 @@ class Planner:
         if path in self._taken or layout.place(path) is None:
             return None
         where, side = (layout.side_of(path), None) if self._draft.in_place else (path, layout.side_of(path))
-        if not self._parts.store.exists(where) or (side and not self._parts.store.exists(side)):
+        if not self._repo.store.exists(where) or (side and not self._repo.store.exists(side)):
             return None
-        data = self._parts.store.read(where)
-        entry = read_entry(where, data, self._parts.store.read(side) if side else None)
+        data = self._repo.store.read(where)
+        entry = read_entry(where, data, self._repo.store.read(side) if side else None)
         same = entry.fields.get("path") == came.source_path if self._draft.in_place else data == came.data
         return Planned(entry, ()) if same else None
 
@@ -292,7 +292,7 @@ class Planner:
         mine = {path, layout.side_of(path)} if self._draft.kind is Kind.SCRIPT else {path}
         if mine & self._taken:
             raise Conflict(f"{path} is taken by another file of this import", hint="import them one folder at a time")
-        if any(map(self._parts.store.exists, mine)):
+        if any(map(self._repo.store.exists, mine)):
             raise Conflict(
                 f"{path} is there already, with another content or from another source",
                 hint="update it with `ai-lessons contribute edit`, or choose another --project or --version",
@@ -304,7 +304,7 @@ class Planner:
         """A file that lies in the repository: its frontmatter is written down where it is, its text stays."""
         if layout.place(path) is None:
             raise UsageError(f"{path} is no place for an entry", hint="docs/reference/file-format.md names the folders")
-        store, is_script = self._parts.store, self._draft.kind is Kind.SCRIPT
+        store, is_script = self._repo.store, self._draft.kind is Kind.SCRIPT
         data = store.read(path)
         side_path = layout.side_of(path) if is_script else None
         side = store.read(side_path) if side_path and store.exists(side_path) else None
@@ -327,17 +327,17 @@ class Planner:
     def _new_identity(self, entry: Entry, data: bytes, path: str) -> dict[str, Any]:
         """What is stated about a plain file: as everywhere, but for the id of one that others link to already."""
         said: dict[str, Any] = frontmatter.identity(entry)
-        if not self._parts.catalog.edges(entry.id):
+        if not self._repo.catalog.edges(entry.id):
             said["id"] = frontmatter.new_id(self._now)
-        source = self._sources.ref(self._parts.store.root / path, data)
+        source = self._sources.ref(self._repo.store.root / path, data)
         return said | {"created": frontmatter.stamp(self._now)} | ({"source_ref": source} if source else {})
 
 
 def preview(library: Library, draft: ResourceDraft) -> tuple[PassagePreview, ...]:
     """How `add_resources` would cut the files into passages. Writes nothing."""
-    parts = library.primary
+    repo = library.primary
     found = []
-    for file in _files(parts, draft):
+    for file in _files(repo, draft):
         data, _ = outside.read(file.path)
         if draft.kind is Kind.SCRIPT:
             path = layout.resource_path(Kind.SCRIPT, GLOBAL_PROJECT, (), file.path.name)
@@ -347,6 +347,6 @@ def preview(library: Library, draft: ResourceDraft) -> tuple[PassagePreview, ...
             entry = as_doc(file.path, data)
         found += [
             PassagePreview(file.name, passage.heading, estimate_tokens(passage.text), passage.text)
-            for passage in split(entry, parts.reading_config.chunking)
+            for passage in split(entry, repo.reading_config.chunking)
         ]
     return tuple(found)

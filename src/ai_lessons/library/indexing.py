@@ -32,27 +32,27 @@ _PLACE = "search.index"  # What kind of thing is agreed to, in the list of what 
 SEARCH_SECONDS = 1.5  # Embedding time that one search may spend on what is missing; the rest waits for the next one
 
 
-def agreed(parts: RepositorySession, place: str) -> bool:
+def agreed(repo: RepositorySession, place: str) -> bool:
     """Whether this user said on this machine that the index may live there."""
-    return Trust(parts.options.state_dir).knows(place.encode(), _PLACE)
+    return Trust(repo.options.state_dir).knows(place.encode(), _PLACE)
 
 
-def agree(parts: RepositorySession, place: str) -> None:
+def agree(repo: RepositorySession, place: str) -> None:
     """From now on the index may live there."""
-    Trust(parts.options.state_dir).add(place, place.encode(), _PLACE)
+    Trust(repo.options.state_dir).add(place, place.encode(), _PLACE)
 
 
 class Indexing:
     """Index and embedding cache, opened together. Vectors are shared by all repositories of this user."""
 
-    def __init__(self, parts: RepositorySession) -> None:
-        self._parts = parts
+    def __init__(self, repo: RepositorySession) -> None:
+        self._repo = repo
         self._notes: list[str] = []
         self.missing = 0  # Passages without a vector at the last refresh
-        options, config = parts.options, parts.reading_config
+        options, config = repo.options, repo.reading_config
         model, dimensions = self._chosen(config.model)
         self.vectors = VectorCache(options.cache_dir / "vectors.sqlite")
-        place, state = options.index_dir or self._agreed(config.index_uri) or "", parts.store.state_dir
+        place, state = options.index_dir or self._agreed(config.index_uri) or "", repo.store.state_dir
         self._shared = "://" in place
         self.index = Index(
             place or state / "index",
@@ -60,7 +60,7 @@ class Indexing:
             self.vectors,
             model=model,
             dimensions=dimensions,
-            embedder=parts.embedders.embedder,
+            embedder=repo.embedders.embedder,
         )
 
     def close(self) -> None:
@@ -70,7 +70,7 @@ class Indexing:
 
     def _agreed(self, named: str | None) -> str | None:
         """The place that the configuration names, if this user agreed to it: whoever holds it reads all there is."""
-        if named is None or agreed(self._parts, named):
+        if named is None or agreed(self._repo, named):
             return named
         self._notes.append(
             f"the settings name an index at {named}, which nobody agreed to on this machine, so the one here is used;"
@@ -103,7 +103,7 @@ class Indexing:
         `seconds` of embedding at most (None: until complete, 0: text only); `full` builds it anew; `again` names
         entries to write anew. An index that machines share is only written if `shared`.
         """
-        known, show = (self.generation, self._fingerprints), self._parts.options.progress
+        known, show = (self.generation, self._fingerprints), self._repo.options.progress
         if self._shared and not shared:
             done = self.index.as_it_lies(*known)
         else:
@@ -147,10 +147,10 @@ class Indexing:
     @property
     def generation(self) -> str:
         """Names what the index must hold: the catalog's state and the way texts are cut."""
-        return f"{self._parts.catalog.generation} {self._parts.reading_config.chunking}"
+        return f"{self._repo.catalog.generation} {self._repo.reading_config.chunking}"
 
     def _fingerprints(self) -> Mapping[str, str]:
-        cut, catalog = str(self._parts.reading_config.chunking), self._parts.catalog
+        cut, catalog = str(self._repo.reading_config.chunking), self._repo.catalog
         # what must not be found is not indexed: else it would take the places of what should be
         hidden = {light.id for light in catalog.select(Filter(status=Status.WRONG))}
         prints = catalog.fingerprints()
@@ -159,12 +159,12 @@ class Indexing:
     def _rows(self, ids: Sequence[str]) -> Iterator[EntryRows]:
         from ai_lessons.knowledge.passages import split  # a search that finds nothing changed needs no parser
 
-        prints, cut = self._fingerprints(), self._parts.reading_config.chunking
-        lights = self._parts.catalog.many(ids)
-        self._parts.expect(ids)
+        prints, cut = self._fingerprints(), self._repo.reading_config.chunking
+        lights = self._repo.catalog.many(ids)
+        self._repo.expect(ids)
         for entry_id, light in lights.items():
             try:
-                entry, _ = self._parts.load(entry_id)
+                entry, _ = self._repo.load(entry_id)
             except AiLessonsError:
                 continue  # removed or broken since the catalog looked: the next look at it says which
             yield EntryRows(
@@ -189,15 +189,15 @@ def reindex(
     seconds: float | None = None,
 ) -> IndexRefresh:
     """Bring the index up to date now; `refs`, `kinds`: write those entries anew, `full`: all (vectors are cached)."""
-    parts = library.primary
-    catalog = parts.current()
-    lights = [parts.resolve(ref) for ref in refs]
+    repo = library.primary
+    catalog = repo.current()
+    lights = [repo.resolve(ref) for ref in refs]
     if kinds:
         lights += catalog.select(Filter(kinds=frozenset(kinds), status=None))
     told = _read_in_place(library, lights, named=bool(refs))
     again = [light.id for light in lights]
-    parts.current()
-    done = parts.indexing.refresh(seconds=seconds, full=full, again=again, shared=True)
+    repo.current()
+    done = repo.indexing.refresh(seconds=seconds, full=full, again=again, shared=True)
     return done._replace(notes=(*done.notes, *told))
 
 
@@ -205,10 +205,10 @@ def _read_in_place(library: Library, lights: Sequence[Light], *, named: bool) ->
     """Read scripts that are kept elsewhere again; why one could not be. Raises it, where they are `named`."""
     from ai_lessons.library.refreshing import is_known_source, known_sources, refresh, source_of
 
-    parts, told = library.primary, []
+    repo, told = library.primary, []
     for light in (one for one in lights if one.details.get("path")):
-        place = source_of(parts, light)
-        if place and (named or is_known_source(known_sources(parts), light.id, place)):
+        place = source_of(repo, light)
+        if place and (named or is_known_source(known_sources(repo), light.id, place)):
             try:
                 refresh(library, [light.handle])
             except AiLessonsError as error:
@@ -241,12 +241,12 @@ def index_status(library: Library, uri: str | None = None) -> IndexStatus:
 
     Raises Unreachable: the shared index does not answer.
     """
-    parts = library.primary
-    parts.current()
-    status = parts.index.status()
+    repo = library.primary
+    repo.current()
+    status = repo.index.status()
     if uri is None:
         return status
-    return status._replace(shared=_place(parts, uri).state())
+    return status._replace(shared=_place(repo, uri).state())
 
 
 def index_push(library: Library, uri: str) -> Pushed:
@@ -254,14 +254,14 @@ def index_push(library: Library, uri: str) -> Pushed:
 
     Raises Unreachable: it cannot be written. Conflict: another process is pushing.
     """
-    parts = library.primary
-    place = _place(parts, uri)
-    parts.current()
-    done = parts.indexing.refresh(seconds=None)
-    table = parts.index.query.newest()
+    repo = library.primary
+    place = _place(repo, uri)
+    repo.current()
+    done = repo.indexing.refresh(seconds=None)
+    table = repo.index.query.newest()
     if table is None:
-        raise NotFound("index of", str(parts.store.root), hint="add an entry first")
-    place.push(table, parts.options.progress)
+        raise NotFound("index of", str(repo.store.root), hint="add an entry first")
+    place.push(table, repo.options.progress)
     return Pushed(place.state(), done.notes)
 
 
@@ -270,27 +270,27 @@ def index_pull(library: Library, uri: str) -> Pulled:
 
     Raises NotFound: nothing is there. UsageError: it is of another model. Unreachable: it does not answer.
     """
-    parts = library.primary
-    place = _place(parts, uri)
+    repo = library.primary
+    place = _place(repo, uri)
     there = place.state()
     if not there.model:
         raise NotFound("shared index", place.uri, hint=f"make it: ai-lessons admin index push {place.uri}")
-    if there.model != parts.index.model:
+    if there.model != repo.index.model:
         raise UsageError(
-            f"the shared index holds vectors of {there.model}, and this repository uses {parts.index.model}",
+            f"the shared index holds vectors of {there.model}, and this repository uses {repo.index.model}",
             hint=f"ai-lessons admin config set search.model {there.model}",
         )
-    came = place.pull(there.model, parts.indexing.vectors, parts.options.progress)
-    parts.current()
-    done = parts.indexing.refresh(seconds=None)
-    return Pulled(place.uri, came, done.embedded, parts.indexing.passages(), done.missing, done.notes)
+    came = place.pull(there.model, repo.indexing.vectors, repo.options.progress)
+    repo.current()
+    done = repo.indexing.refresh(seconds=None)
+    return Pulled(place.uri, came, done.embedded, repo.indexing.passages(), done.missing, done.notes)
 
 
-def _place(parts: RepositorySession, uri: str) -> SharedIndex:
+def _place(repo: RepositorySession, uri: str) -> SharedIndex:
     if not uri.strip():
         raise UsageError("no address is given", hint="a folder, or what LanceDB takes: s3://bucket/path")
     if "://" not in uri:
-        return SharedIndex(str(parts.options.cwd / uri))
-    if parts.options.offline:
+        return SharedIndex(str(repo.options.cwd / uri))
+    if repo.options.offline:
         raise Unreachable(f"{uri} is on the network, and offline was asked for", hint="unset AI_LESSONS_OFFLINE")
     return SharedIndex(uri)

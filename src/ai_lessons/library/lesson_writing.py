@@ -37,29 +37,29 @@ def add(library: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") 
 
     Raises UsageError: the scope cannot be a folder. InvalidEntry: the pattern breaks the format.
     """
-    parts = library.primary
-    by = "ai" if parts.options.agent else by
+    repo = library.primary
+    by = "ai" if repo.options.agent else by
     at = place_of(scope)
     wanted = Filter(frozenset({Kind.LESSON}), project_name(at.project), status=None, scopes=frozenset((at.stated,)))
-    same = [one for one in parts.current().select(wanted) if one.details.get("pattern") == str(pattern)]
+    same = [one for one in repo.current().select(wanted) if one.details.get("pattern") == str(pattern)]
     active = [one for one in same if one.details.get("status") == Status.ACTIVE]
     if active and (by != "user" or any(map(is_firm, active))):
         return _unchanged(active[0], by)
     if active:  # a person states what is written already, whoever wrote it: it is firm here from now on
-        light, entry = active[0], parts.load(active[0].id)[0]
+        light, entry = active[0], repo.load(active[0].id)[0]
         changes = {"from": statements.USER, "confidence": CONFIDENCE["user"]}
-        statements.confirm(parts, entry._replace(fields={**entry.fields, **changes}))
-        done = change(parts, light, changes, "confirmed", f"Confirm lesson: {light.title}")
+        statements.confirm(repo, entry._replace(fields={**entry.fields, **changes}))
+        done = change(repo, light, changes, "confirmed", f"Confirm lesson: {light.title}")
         return done._replace(change="confirmed")
     draft = LessonDraft(title_of(pattern), project=at.project, scope=at.stated, confidence=CONFIDENCE[by], origin=by)
     written = editing.add_lesson(library, draft._replace(**pattern.parts))
-    notes = (*written.notes, *(_history(parts, one) for one in same))
+    notes = (*written.notes, *(_history(repo, one) for one in same))
     return written._replace(notes=notes, change="added", origin=by)
 
 
-def _history(parts: RepositorySession, light: Light) -> str:
+def _history(repo: RepositorySession, light: Light) -> str:
     """What an author should know of the same lesson that is not active any more."""
-    fields = parts.catalog.fields(light.id)
+    fields = repo.catalog.fields(light.id)
     if light.details.get("status") == Status.WRONG:
         reason = f": {fields['reason']}" if fields.get("reason") else ""
         return f"{light.handle} says the same and was marked wrong{reason}"
@@ -71,17 +71,17 @@ def wrong(library: Library, ref: str, reason: str = "", *, by: str = "ai") -> Wr
 
     Raises Refused: an agent calls, and a person stated it. NotFound; UsageError: it is not a lesson.
     """
-    parts, light = lesson(library.writing, ref)
+    repo, light = lesson(library.writing, ref)
     reason = " ".join(reason.split())
     settled = light.details.get("status") == Status.WRONG and not reason
-    if is_firm(light) and (by != "user" or parts.options.agent) and not settled:
+    if is_firm(light) and (by != "user" or repo.options.agent) and not settled:
         why = f" ({reason})" if reason else ""
-        statements.refuse(parts, light, f"mark it wrong{why}", f"lesson wrong {light.handle} --from user")
+        statements.refuse(repo, light, f"mark it wrong{why}", f"lesson wrong {light.handle} --from user")
     changes: dict[str, Any] = {"status": Status.WRONG.value} | ({"reason": reason} if reason else {})
-    left = promoted_to(parts.catalog.fields(light.id))
+    left = promoted_to(repo.catalog.fields(light.id))
     notes = [f"it still stands in {name}: take it out there by hand" for name in left]
-    done = change(parts, light, changes, "wrong", f"Mark lesson wrong: {light.title}", notes=notes)
-    parts.usages.note_status(light, Status.WRONG.value)
+    done = change(repo, light, changes, "wrong", f"Mark lesson wrong: {light.title}", notes=notes)
+    repo.usages.note_status(light, Status.WRONG.value)
     return done
 
 
@@ -92,7 +92,7 @@ def promoted_to(fields: Mapping[str, Any]) -> list[str]:
 
 
 def change(
-    parts: RepositorySession,
+    repo: RepositorySession,
     light: Light,
     changes: Mapping[str, Any],
     what: str,
@@ -101,7 +101,7 @@ def change(
     notes: Sequence[str] = (),
 ) -> Written:
     """Change keys of a lesson's frontmatter. Raises InvalidEntry: it breaks the format; Conflict: it was changed."""
-    done = editing.change(parts, light, changes, subject)
+    done = editing.change(repo, light, changes, subject)
     origin = str(changes.get("from") or light.details.get("from") or "")
     if editing.UNCHANGED in done.notes:
         return _unchanged(light, origin, notes)
@@ -150,19 +150,19 @@ def promote_lesson(library: Library, ref: str, to: str, targets: Targets) -> Wri
     """
     target = target_of(to, targets)
     file = target.root / target.path
-    parts, light = lesson(library.writing, ref)
+    repo, light = lesson(library.writing, ref)
     refuse_wrong(light)
-    with held(parts.options.state_dir / "promote.lock", patience=PATIENCE) as mine:
+    with held(repo.options.state_dir / "promote.lock", patience=PATIENCE) as mine:
         if not mine:
             raise Conflict(f"{file} is being written by another process", hint="try again in a moment")
-        problems = secret_scan.problems(parts.catalog.fields(light.id), [(light.path, addition("", light))])
+        problems = secret_scan.problems(repo.catalog.fields(light.id), [(light.path, addition("", light))])
         if problems:  # the lesson may have been written by hand
             raise InvalidEntry(problems, hint="nothing was promoted")
         appended = _append(target, light)
-    stated = promoted_to(parts.catalog.fields(light.id))
+    stated = promoted_to(repo.catalog.fields(light.id))
     names = [*stated, *([] if to in stated else [to])]
     changes = {"status": Status.PROMOTED.value, "promoted_to": names[0] if len(names) == 1 else names}
-    done = change(parts, light, changes, "promoted", f"Promote lesson: {light.title}")
+    done = change(repo, light, changes, "promoted", f"Promote lesson: {light.title}")
     return done._replace(change="promoted" if appended else done.change, target=str(file))
 
 

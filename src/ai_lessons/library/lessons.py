@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 def lesson(place: Callable[[str], tuple[RepositorySession, Light]], ref: str) -> tuple[RepositorySession, Light]:
     """The lesson that is meant, and its repository, by `place`. Raises as that; UsageError: it is no lesson."""
     try:
-        parts, light = place(ref)
+        repo, light = place(ref)
     except NotFound as error:
         error.hint = error.hint or "`lesson list` names them, with --all also the wrong and the promoted"
         raise
     if light.kind is not Kind.LESSON:
         hint = f"ai-lessons recall show {light.handle}"
         raise UsageError(f"{light.handle} is a {light.kind}, not a lesson", hint=hint)
-    return parts, light
+    return repo, light
 
 
 def is_firm(light: Light) -> bool:
@@ -125,7 +125,7 @@ def load(library: Library, scope: str | None = None, *, limit: int | None = None
 
 def show(library: Library, ref: str) -> LessonShown:
     """One lesson in full. Raises as `lesson`."""
-    parts, light = lesson(library.holding, ref)
-    found = contents_of(parts, light)
+    repo, light = lesson(library.holding, ref)
+    found = contents_of(repo, light)
     entry = Entry(light.id, light.kind, light.title, light.path, light.project, fields=found.fields)
     return LessonShown(light, entry.pattern, found.fields, found.body)

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 class MultiRepository:
     """Opened repositories, `every` of them. `notes` are about tiers that could not be opened."""
 
-    def __init__(self, parts: Sequence[RepositorySession], notes: Sequence[str] = ()) -> None:
-        self.every, self._notes = tuple(parts), tuple(notes)
-        self.options = parts[0].options
-        self.catalog = Catalogs([one.catalog for one in parts])
-        self.usages = SeveralUsages(parts, self.of)
-        self.indexing = SeveralIndexes(parts)
-        self._place = {one.options.tier: place for place, one in enumerate(parts)}
+    def __init__(self, repos: Sequence[RepositorySession], notes: Sequence[str] = ()) -> None:
+        self.every, self._notes = tuple(repos), tuple(notes)
+        self.options = repos[0].options
+        self.catalog = Catalogs([one.catalog for one in repos])
+        self.usages = SeveralUsages(repos, self.of)
+        self.indexing = SeveralIndexes(repos)
+        self._place = {one.options.tier: place for place, one in enumerate(repos)}
 
     def current(self) -> Catalogs:
         """The catalogs, brought up to date with the files on disk and the rules in force."""
@@ -100,12 +100,12 @@ class MultiRepository:
 class SeveralIndexes:
     """The search indexes of all, asked at the same time."""
 
-    def __init__(self, parts: Sequence[RepositorySession]) -> None:
-        self._parts = parts
+    def __init__(self, repos: Sequence[RepositorySession]) -> None:
+        self._repos = repos
 
     def refresh(self) -> IndexRefresh:
         """Bring them up to date with their catalogs (refresh those first), as far as one search has time for it."""
-        done = [one.indexing.refresh() for one in self._parts]
+        done = [one.indexing.refresh() for one in self._repos]
         return IndexRefresh(
             missing=sum(one.missing for one in done),
             rebuilt=next((one.rebuilt for one in done if one.rebuilt), ""),
@@ -114,25 +114,25 @@ class SeveralIndexes:
 
     def begin(self, text: str, wanted: PassageFilter, depth: int) -> Callable[[], Candidates]:
         """As `Indexing.begin`, in one list of each sort. Where models differ, that of the nearest decides."""
-        begun = [one.indexing.begin(text, wanted, depth) for one in self._parts]
+        begun = [one.indexing.begin(text, wanted, depth) for one in self._repos]
         return lambda: self._together([finish() for finish in begun], depth)
 
     def _together(self, found: Sequence[Candidates], depth: int) -> Candidates:
         model = next((one.model for one in found if one.model), "")
         said = [one.note for one in found if one.note]
-        pairs = zip(self._parts, found, strict=True)
+        pairs = zip(self._repos, found, strict=True)
         others = [part.options.tier for part, one in pairs if one.vectors and one.model != model]
         if others:
             said.append(f"the vectors of {' and '.join(others)} are of another model: only their texts are searched")
         taken: list[set[str]] = []  # the entries of each that a nearer repository has, too
         for place, one in enumerate(found):
             ids = {hit.entry_id for hits in (one.text, one.vectors) for hit in hits}
-            taken.append({known for part in self._parts[:place] for known in part.catalog.many(ids)} if ids else set())
+            taken.append({known for part in self._repos[:place] for known in part.catalog.many(ids)} if ids else set())
         texts, vectors = (
             [[hit for hit in hits if hit.entry_id not in ids] for hits, ids in zip(several, taken, strict=True)]
             for several in ([one.text for one in found], [one.vectors for one in found])
         )
-        sizes = [part.indexing.passages() for part in self._parts] if sum(map(bool, texts)) > 1 else [0] * len(texts)
+        sizes = [part.indexing.passages() for part in self._repos] if sum(map(bool, texts)) > 1 else [0] * len(texts)
         return Candidates(
             ranking.blend(list(map(ranking.Found, texts, sizes)), depth),
             ranking.nearest([hits for hits, one in zip(vectors, found, strict=True) if one.model == model], depth),
@@ -143,31 +143,31 @@ class SeveralIndexes:
 
     def passages(self) -> int:
         """How many passages there are."""
-        return sum(one.indexing.passages() for one in self._parts)
+        return sum(one.indexing.passages() for one in self._repos)
 
 
 class SeveralUsages:
     """What jobs that read ask of one `Usages`; the methods are those of it. `of_id(id)` is whose entry it is."""
 
-    def __init__(self, parts: Sequence[RepositorySession], of_id: Callable[[str], RepositorySession]) -> None:
-        self._parts, self._of_id = tuple(parts), of_id
+    def __init__(self, repos: Sequence[RepositorySession], of_id: Callable[[str], RepositorySession]) -> None:
+        self._repos, self._of_id = tuple(repos), of_id
 
     def tallies(self, entries: Iterable[str] | None = None) -> dict[str, fold.Tallies]:
         """What happened to each of these entries, or to all, where each lies."""
         wanted = None if entries is None else set(entries)
         found: dict[str, fold.Tallies] = {}
-        for one in self._parts:
+        for one in self._repos:
             found = one.usages.tallies(wanted) | found
         return found
 
     def parameters(self) -> dict[str, ParameterState]:
         """The parameters of the nearest repository: they belong to where one works."""
-        return self._parts[0].usages.parameters()
+        return self._repos[0].usages.parameters()
 
     def several(self, lights: Sequence[Light]) -> dict[str, UsageTally]:
         """How entries have done, by id."""
         found: dict[str, UsageTally] = {}
-        for one in self._parts:
+        for one in self._repos:
             own = [light for light in lights if light.tier == one.options.tier]
             found |= one.usages.several(own) if own else {}
         return found
@@ -176,7 +176,7 @@ class SeveralUsages:
         """By how much what was learned moves each lesson in a search; lessons that it does not move are left out."""
         every = list(lights)
         found: dict[str, float] = {}
-        for one in self._parts:
+        for one in self._repos:
             found |= one.usages.standings([light for light in every if light.tier == one.options.tier])
         return found
 
@@ -184,8 +184,8 @@ class SeveralUsages:
         """Write each event down where its entry lies; notes where that could not be."""
         by_place: dict[int, list[Event]] = {}
         for event in happened:
-            by_place.setdefault(self._parts.index(self._of_id(event.entry)), []).append(event)
-        done = (self._parts[place].usages.record_if_possible(several) for place, several in by_place.items())
+            by_place.setdefault(self._repos.index(self._of_id(event.entry)), []).append(event)
+        done = (self._repos[place].usages.record_if_possible(several) for place, several in by_place.items())
         return [note for notes in done for note in notes]
 
 

@@ -51,12 +51,12 @@ def add(library: Library, names: Sequence[str], *, lock: str | None = None) -> I
 
     Raises UsageError: nothing is asked for. NotFound: no lock file. Of one package alone, what is in its way.
     """
-    parts = library.primary
+    repo = library.primary
     wanted = [_wanted(name) for name in names]
-    wanted += _locked(parts, lock) if lock is not None else []
+    wanted += _locked(repo, lock) if lock is not None else []
     if not wanted:
         raise UsageError("no package is named", hint="contribute add-package click, or --locked in a project")
-    return _add(parts, list(dict.fromkeys(wanted)))
+    return _add(repo, list(dict.fromkeys(wanted)))
 
 
 def _wanted(said: str) -> PackageRequest:
@@ -66,9 +66,9 @@ def _wanted(said: str) -> PackageRequest:
     return PackageRequest(found[2], found[3] or "", found[1] or "")
 
 
-def _locked(parts: RepositorySession, lock: str) -> Iterator[PackageRequest]:
+def _locked(repo: RepositorySession, lock: str) -> Iterator[PackageRequest]:
     """What a lock file pins of the packages that the project beside it asks for; of all, where nothing says which."""
-    cwd = parts.options.cwd
+    cwd = repo.options.cwd
     if lock:
         path = cwd / outside.expanded(lock)
         locks = [Manifest(str(path), outside.read(path, manifests.LARGEST)[0].decode("utf-8", "replace"))]
@@ -96,24 +96,24 @@ def _locked(parts: RepositorySession, lock: str) -> Iterator[PackageRequest]:
     yield from pins
 
 
-def _add(parts: RepositorySession, wanted: Sequence[PackageRequest]) -> Imported:
-    places = packages.places(parts.options.cwd, parts.options.virtual_env)
+def _add(repo: RepositorySession, wanted: Sequence[PackageRequest]) -> Imported:
+    places = packages.places(repo.options.cwd, repo.options.virtual_env)
     planned: dict[str, PageChange] = {}
     skipped: list[tuple[str, str]] = []
     taken: list[Package] = []
     unchanged = 0
-    parts.current()
+    repo.current()
     with tempfile.TemporaryDirectory(prefix="ai-lessons-package-") as temporary:
-        for number, one in enumerate(parts.options.each("reading packages", wanted)):
+        for number, one in enumerate(repo.options.each("reading packages", wanted)):
             try:
-                package = _obtain(parts, one, places, Path(temporary, str(number)))
+                package = _obtain(repo, one, places, Path(temporary, str(number)))
                 taken.append(package)
                 for page_number, page in enumerate(package.pages()):
                     if page_number == MOST_PAGES:
                         skipped.append((f"{package.name} {package.version}", f"only {MOST_PAGES} pages are taken"))
                         break
                     try:
-                        made = _planned(parts, package, page)
+                        made = _planned(repo, package, page)
                     except AiLessonsError as error:
                         skipped.append((f"{package.name} {package.version}: {page.path}", error.message))
                         continue
@@ -127,13 +127,13 @@ def _add(parts: RepositorySession, wanted: Sequence[PackageRequest]) -> Imported
         return Imported((), unchanged, tuple(skipped), None)
     names = [f"{one.name} {one.version}" for one in taken]
     subject = f"Add docs of {names[0] if len(names) == 1 else f'{len(names)} packages'}"
-    applied = parts.write(subject, [Change(path, one.data, expect=one.expect) for path, one in planned.items()])
+    applied = repo.write(subject, [Change(path, one.data, expect=one.expect) for path, one in planned.items()])
     parsed = {path: (one.data, one.entry) for path, one in planned.items()}
-    written = parts.written([one.entry.id for one in planned.values()], applied, parsed=parsed)
+    written = repo.written([one.entry.id for one in planned.values()], applied, parsed=parsed)
     return Imported(written, unchanged, tuple(skipped), applied.commit, applied.told)
 
 
-def _obtain(parts: RepositorySession, wanted: PackageRequest, places: Sequence[Path], folder: Path) -> Package:
+def _obtain(repo: RepositorySession, wanted: PackageRequest, places: Sequence[Path], folder: Path) -> Package:
     """The package as it is installed; another version of Python's from the package index. Raises as `packages`."""
     try:
         found = packages.find(wanted.name, places, wanted.language)
@@ -144,7 +144,7 @@ def _obtain(parts: RepositorySession, wanted: PackageRequest, places: Sequence[P
         if not wanted.version or wanted.language == packages.NPM:
             raise
         reason = error.message
-    if parts.options.offline or wanted.language == packages.NPM:
+    if repo.options.offline or wanted.language == packages.NPM:
         raise Refused(reason, hint="install it first")
     folder.mkdir()
     return packages.fetch(wanted.name, wanted.version, download_commands(), folder)
@@ -163,19 +163,19 @@ class PageChange(NamedTuple):
     expect: str | None = None
 
 
-def _planned(parts: RepositorySession, package: Package, page: Page) -> PageChange | None:
+def _planned(repo: RepositorySession, package: Package, page: Page) -> PageChange | None:
     """What becomes of a page; None: it is there. Raises InvalidEntry: it holds a secret, or breaks the format."""
     path = layout.resource_path(Kind.DOC, project_of(package), (package.version,), page.path)
     layout.check_path(path)
     body = frontmatter.body_of(page.text)
     digest = f"sha256:{sha256(body.encode()).hexdigest()}"
-    if parts.store.exists(path):
-        old = parts.store.read(path)
+    if repo.store.exists(path):
+        old = repo.store.read(path)
         if f"content_hash: {digest}\n".encode() in old:
             return None
         data = markdown.edit(old.decode("utf-8", "replace"), {"content_hash": digest}, body).encode()
         return PageChange(checked(path, data), data, blob_id(old))
-    now = parts.options.now()
+    now = repo.options.now()
     source = {"package": package.name, "licence": package.licence, "origin": package.origin}
     fields = frontmatter.doc_fields(
         frontmatter.new_id(now), frontmatter.stamp(now), title=page.title, source_ref=package.ref, content_hash=digest,
@@ -188,14 +188,14 @@ def _planned(parts: RepositorySession, package: Package, page: Page) -> PageChan
 # --- what moved on ---
 
 
-def moved_on(parts: RepositorySession) -> Iterator[tuple[Package, Light]]:
+def moved_on(repo: RepositorySession) -> Iterator[tuple[Package, Light]]:
     """Packages whose installed version has no docs here while another one has, with a doc of the newest of those."""
     stored: dict[tuple[str, str], dict[str, Light]] = defaultdict(dict)
-    for light in parts.current().select(Filter(kinds=frozenset({Kind.DOC}), status=None)):
+    for light in repo.current().select(Filter(kinds=frozenset({Kind.DOC}), status=None)):
         if found := _REF.fullmatch(str(light.details.get("source_ref") or "")):
             versions = stored[found[1], found[2]]
             versions[found[3]] = min(versions.get(found[3], light), light, key=lambda one: (len(one.path), one.path))
-    places = packages.places(parts.options.cwd, parts.options.virtual_env, beside=False) if stored else ()
+    places = packages.places(repo.options.cwd, repo.options.virtual_env, beside=False) if stored else ()
     for (language, name), versions in sorted(stored.items()):
         try:
             package = packages.find(name, places, language)
@@ -205,19 +205,19 @@ def moved_on(parts: RepositorySession) -> Iterator[tuple[Package, Light]]:
             yield package, versions[newest_first(versions)[0]]
 
 
-def stale(parts: RepositorySession) -> Iterator[Stale]:
+def stale(repo: RepositorySession) -> Iterator[Stale]:
     """What moved on, for `list-stale`."""
-    for package, light in moved_on(parts):
+    for package, light in moved_on(repo):
         reason = f"{package.version} is installed: ai-lessons contribute refresh-resource --all"
         yield Stale(light.handle, light.title, light.path, reason)
 
 
-def refresh(parts: RepositorySession) -> list[Refreshed]:
+def refresh(repo: RepositorySession) -> list[Refreshed]:
     """Take docs of the installed version beside the old, of every package that moved on."""
-    moved = list(moved_on(parts))
+    moved = list(moved_on(repo))
     if not moved:
         return []
-    done = _add(parts, [PackageRequest(one.name, one.version, one.language) for one, _ in moved])
+    done = _add(repo, [PackageRequest(one.name, one.version, one.language) for one, _ in moved])
     new = {f"{project_of(one)}/": (one, light) for one, light in moved}
     answers = []
     for written in done.written:

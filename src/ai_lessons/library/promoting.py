@@ -79,18 +79,18 @@ class Placed(NamedTuple):
         return texts
 
 
-def carried(parts: RepositorySession, light: Light) -> Carried:
+def carried(repo: RepositorySession, light: Light) -> Carried:
     """An entry with its files, also the code outside. Raises NotFound, StorageFailed; Refused: that is not trusted."""
-    entry, text = parts.load(light.id)
+    entry, text = repo.load(light.id)
     identity = frontmatter.identity(entry) if entry.derived or not text else {}
     text = markdown.edit(text, identity)
     if entry.kind is not Kind.SCRIPT:
         return Carried(entry, text)
-    if parts.store.exists(entry.path):
-        return Carried(entry, text, parts.store.read(entry.path), parts.executable(entry.path))
+    if repo.store.exists(entry.path):
+        return Carried(entry, text, repo.store.read(entry.path), repo.executable(entry.path))
     where = outside.expanded(str(entry.fields.get("path") or entry.path))
     code, runs = outside.read(where)
-    if not Trust(parts.options.state_dir).knows(code, interpreter_of(entry)):  # a pulled file may name any path
+    if not Trust(repo.options.state_dir).knows(code, interpreter_of(entry)):  # a pulled file may name any path
         raise Refused(
             f"{light.handle} names a file outside its repository that this machine does not trust: {where}",
             hint=f"read it, then allow it: ai-lessons admin trust-script {light.handle}",
@@ -165,20 +165,20 @@ def _links(entry: Entry, source: RepositorySession, target: RepositorySession) -
     return list(dict.fromkeys(kept)), tuple(dropped)
 
 
-def scope_of(parts: RepositorySession, entry: Entry) -> str:
+def scope_of(repo: RepositorySession, entry: Entry) -> str:
     """The scope that the original has, as groove writes one."""
-    stated, tier = entry.fields.get("scope"), parts.options.tier
+    stated, tier = entry.fields.get("scope"), repo.options.tier
     if isinstance(stated, str) and origins.is_scope(stated):
         return stated
     if tier == PROJECT:
-        return f"{origins.PROJECT}:{place_of(parts)}"
-    person = author_here(parts.store.worktree).partition(" <")[0]
+        return f"{origins.PROJECT}:{place_of(repo)}"
+    person = author_here(repo.store.worktree).partition(" <")[0]
     return f"{origins.USER}:{person or 'unknown'}" if tier == USER else origins.GLOBAL
 
 
-def place_of(parts: RepositorySession) -> str:
+def place_of(repo: RepositorySession) -> str:
     """What the code project around a project's repository, or the enterprise of a tier, is called; else empty."""
-    root, tier = parts.store.root, parts.options.tier
+    root, tier = repo.store.root, repo.options.tier
     if tier == PROJECT:
         return (root.parent.parent if root.parent.name == ".ai" else root).name
     return tier.removeprefix(ENTERPRISE) if tier.startswith(ENTERPRISE) else ""

@@ -39,8 +39,8 @@ SHORTEST_END = 4  # An end of an id has so many characters at least
 class ProposalContext:
     """One look at the proposals of a repository; nothing is asked twice. The catalog is up to date."""
 
-    def __init__(self, parts: RepositorySession, repo: Repository, trunk: Trunk) -> None:
-        self.parts, self.repo, self.trunk = parts, repo, trunk
+    def __init__(self, repo: RepositorySession, git: Repository, trunk: Trunk) -> None:
+        self.repo, self.git, self.trunk = repo, git, trunk
         self._titles: dict[Kind, list[Light]] = {}
         self._entries: dict[Waiting, Entry | None] = {}
 
@@ -56,7 +56,7 @@ class ProposalContext:
     @cached_property
     def some(self) -> Some:
         """Open proposals, oldest first: all, or `SHOWN` of them, and how many more there are of whom."""
-        return proposals.some(self.repo, self.trunk, self._refs, SHOWN)
+        return proposals.some(self.git, self.trunk, self._refs, SHOWN)
 
     @property
     def waiting(self) -> list[Waiting]:
@@ -66,7 +66,7 @@ class ProposalContext:
     @cached_property
     def every(self) -> Some:
         """All open proposals that can be looked at, oldest first, and how many branches more there are of whom."""
-        return proposals.some(self.repo, self.trunk, self._refs, len(self._refs))
+        return proposals.some(self.git, self.trunk, self._refs, len(self._refs))
 
     def count(self) -> int:
         """How many proposals wait; branches beyond those that can be looked at are taken for open ones."""
@@ -75,7 +75,7 @@ class ProposalContext:
     def own(self) -> list[Waiting]:
         """Every open proposal that has a branch here."""
         here = {ref: commit for ref, commit in self._refs.items() if ref.startswith("refs/heads/")}
-        return proposals.waiting(self.repo, self.trunk, here)
+        return proposals.waiting(self.git, self.trunk, here)
 
     def about(self, entry: str) -> list[Waiting]:
         """Open proposals about the entry with this id."""
@@ -91,7 +91,7 @@ class ProposalContext:
             return bool(own) and any(own.endswith(one) or one.endswith(own) for one in wanted)
 
         meant = {ref: commit for ref, commit in self._refs.items() if ref in exact or fits(ends[ref])}
-        near = proposals.some(self.repo, self.trunk, meant, max(SHOWN, len(exact)), exact).found
+        near = proposals.some(self.git, self.trunk, meant, max(SHOWN, len(exact)), exact).found
         known = {one.ref for one in near}
         return [*near, *(one for one in self.waiting if one.ref not in known)]
 
@@ -99,7 +99,7 @@ class ProposalContext:
         """The open proposal that a branch, handle, id, end of an id or path names. Raises NotFound, AmbiguousName."""
         wanted = ref.strip()
         near = self._near(id_end(wanted), {wanted})
-        path, end = self.parts.inside(wanted) or wanted, id_end(wanted)
+        path, end = self.repo.inside(wanted) or wanted, id_end(wanted)
         found = (
             [one for one in near if wanted == one.branch]
             or [one for one in near if wanted == one.name]
@@ -131,7 +131,7 @@ class ProposalContext:
         length = max([HANDLE_LENGTH, *(shared_tail(entry, other) + 1 for other in others)])
         while length < len(entry):
             try:
-                if self.parts.catalog.resolve(entry[-length:]).id == entry:
+                if self.repo.catalog.resolve(entry[-length:]).id == entry:
                     break
             except NotFound:
                 break
@@ -143,27 +143,27 @@ class ProposalContext:
     def text(self, one: Waiting) -> bytes:
         """The text that a proposal ends with; of a removal the one that goes."""
         blob = one.piece.new or one.piece.old
-        return data_of(self.repo, blob) if blob else b""
+        return data_of(self.git, blob) if blob else b""
 
     def _blobs(self, one: Waiting) -> dict[str, str | None]:
         gone = one.sort == "removal"
         blobs = {piece.path: piece.old if gone else piece.new for piece in one.pieces}
         where = place(one.path)
         if where and where.kind is Kind.SCRIPT:  # a proposal may change one of its two files only
-            both, prefix = (one.path, side_of(one.path)), self.parts.store.prefix
-            blobs = {path: blob_at(self.repo, self.trunk.tip, prefix + path) for path in both} | blobs
+            both, prefix = (one.path, side_of(one.path)), self.repo.store.prefix
+            blobs = {path: blob_at(self.git, self.trunk.tip, prefix + path) for path in both} | blobs
         return blobs
 
     def files(self, one: Waiting) -> dict[str, bytes]:
         """The files of what is proposed as they shall be, by path; of a removal as they were, and are to go."""
-        return {path: data_of(self.repo, blob) for path, blob in self._blobs(one).items() if blob}
+        return {path: data_of(self.git, blob) for path, blob in self._blobs(one).items() if blob}
 
     def entry(self, one: Waiting) -> Entry | None:
         """The entry as proposed; None where its text cannot be read."""
         if one not in self._entries:
             blobs = self._blobs(one)  # of a thousand files that claim to be one entry only two are read
             own = {path: blob for path in (one.path, side_of(one.path)) if (blob := blobs.get(path))}
-            self._entries[one] = entry_of(one.path, {path: data_of(self.repo, blob) for path, blob in own.items()})
+            self._entries[one] = entry_of(one.path, {path: data_of(self.git, blob) for path, blob in own.items()})
         return self._entries[one]
 
     def faults(self, one: Waiting) -> Iterator[str]:
@@ -175,11 +175,11 @@ class ProposalContext:
         if entry is not None and entry.kind is Kind.RULE:
             yield f"{one.path} says that it is a rule, and rules are proposed on branches below {PROPOSALS}"
         try:
-            path = self.parts.catalog.locate(one.entry).path
+            path = self.repo.catalog.locate(one.entry).path
         except NotFound:
             return
         moved = {piece.path for piece in one.pieces} | {one.path}
-        if path not in moved and blob_at(self.repo, self.trunk.tip, self.parts.store.prefix + path):
+        if path not in moved and blob_at(self.git, self.trunk.tip, self.repo.store.prefix + path):
             yield f"the entry stands at {path} on {self.trunk.name} already"
 
     def title(self, one: Waiting) -> str:
@@ -190,10 +190,10 @@ class ProposalContext:
     @cached_property
     def _rules(self) -> list[Said]:
         """Every rule in force or proposed, for comparison; a rule in force with proposals stands there once."""
-        catalog = self.parts.catalog
+        catalog = self.repo.catalog
         lights = catalog.select(Filter(kinds=frozenset({Kind.RULE}), status=None))
-        self.parts.expect([light.id for light in lights])
-        rules = {one.id: said(self.parts.load(one.id)[0], one.handle, IN_FORCE) for one in lights}
+        self.repo.expect([light.id for light in lights])
+        rules = {one.id: said(self.repo.load(one.id)[0], one.handle, IN_FORCE) for one in lights}
         for one in self.waiting:
             entry = self.entry(one) if one.is_rule else None
             if entry and one.sort != "removal":
@@ -205,43 +205,43 @@ class ProposalContext:
         if entry.kind is Kind.RULE:
             return self._rules
         if entry.kind not in self._titles:
-            self._titles[entry.kind] = list(self.parts.catalog.select(Filter(kinds=frozenset({entry.kind}))))
-        linked = self.parts.catalog.many(link.target for link in entry.links).values()
+            self._titles[entry.kind] = list(self.repo.catalog.select(Filter(kinds=frozenset({entry.kind}))))
+        linked = self.repo.catalog.many(link.target for link in entry.links).values()
         lights = [*self._titles[entry.kind], *(light for light in linked if light.kind is not entry.kind)]
         return [Said(light.id, light.handle, light.title, "", "", str(light.kind)) for light in lights]
 
     def text_in_force(self, rule: str) -> tuple[str, str]:
         """Path and text of a rule in force; two empty texts if it is not."""
         try:
-            place = self.parts.catalog.locate(rule)
+            place = self.repo.catalog.locate(rule)
         except NotFound:
             return "", ""
-        return (place.path, self.parts.load(rule)[1]) if place.approved else ("", "")
+        return (place.path, self.repo.load(rule)[1]) if place.approved else ("", "")
 
 
 @contextmanager
-def desk(parts: RepositorySession) -> Iterator[ProposalContext]:
+def desk(repo: RepositorySession) -> Iterator[ProposalContext]:
     """Open everything that jobs about proposals need. Raises NotFound, UnsupportedRepository."""
-    parts.current()
-    ref = parts.rules.ref()
+    repo.current()
+    ref = repo.rules.ref()
     if ref is None:
-        raise NotFound("approval branch in", str(parts.store.root), hint="commit something on a branch called main")
-    with opened(parts.store.worktree) as repo:
-        yield ProposalContext(parts, repo, trunks.look(parts.store.worktree, ref))
+        raise NotFound("approval branch in", str(repo.store.root), hint="commit something on a branch called main")
+    with opened(repo.store.worktree) as git:
+        yield ProposalContext(repo, git, trunks.look(repo.store.worktree, ref))
 
 
 @contextmanager
-def deciding(parts: RepositorySession, what: str) -> Iterator[ProposalContext]:
+def deciding(repo: RepositorySession, what: str) -> Iterator[ProposalContext]:
     """`desk`, for a person who decides. Raises Refused (an agent), UnsupportedRepository, NotFound."""
-    refuse_agents(parts, what)
-    parts.refuse_other_formats()
-    with desk(parts) as at:
+    refuse_agents(repo, what)
+    repo.refuse_other_formats()
+    with desk(repo) as at:
         yield at
 
 
-def refuse_agents(parts: RepositorySession, what: str) -> None:
+def refuse_agents(repo: RepositorySession, what: str) -> None:
     """Deciding about proposals is for people. Raises Refused."""
-    parts.options.refuse_agents(f"{what} a proposal", "ai-lessons admin review-rules")
+    repo.options.refuse_agents(f"{what} a proposal", "ai-lessons admin review-rules")
 
 
 def entry_of(path: str, files: Mapping[str, bytes]) -> Entry | None:
@@ -265,7 +265,7 @@ def described(at: ProposalContext, entry: Entry | None, diff: str, **facts: Any)
     """What waits, with what the entry itself and the diff say."""
     lines = [line for line in diff.splitlines() if not line.startswith(("+++", "---"))]
     links = [link.target for link in entry.links] if entry else []
-    lights = at.parts.catalog.many(links)
+    lights = at.repo.catalog.many(links)
     return Pending(
         added=sum(line.startswith("+") for line in lines),
         removed=sum(line.startswith("-") for line in lines),

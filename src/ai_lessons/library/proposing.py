@@ -51,15 +51,15 @@ def make(
     """
     handle = at.handle(entry.id, entry.kind.letter)
     for one in at.about(entry.id):
-        if {piece.path: data_of(at.repo, piece.new) if piece.new else None for piece in one.pieces} == dict(files):
+        if {piece.path: data_of(at.git, piece.new) if piece.new else None for piece in one.pieces} == dict(files):
             known = ("proposed already",)
             return Suggested(entry.id, handle, entry.title, entry.path, one.branch, one.commit, known)
     if dry_run:
         return Suggested(entry.id, handle, entry.title, entry.path, "", "")
-    at.parts.refuse_other_formats()
-    at.parts.guard([Change(path, data) for path, data in files.items()])
-    allowed = gate.refuse(at.parts, files)
-    gate.refuse(at.parts, {entry.path: report.encode()})
+    at.repo.refuse_other_formats()
+    at.repo.guard([Change(path, data) for path, data in files.items()])
+    allowed = gate.refuse(at.repo, files)
+    gate.refuse(at.repo, {entry.path: report.encode()})
     warnings = objections(at, entry, handle).warnings if any(files.values()) else ()
     wish = ProposalRequest(
         entry=entry.id,
@@ -67,12 +67,12 @@ def make(
         subject=subject,
         files=files,
         trailers=[*trailers, *allowed],
-        actor=gate.actor(at.parts),
+        actor=gate.actor(at.repo),
         family=PROPOSALS if entry.kind is Kind.RULE else OTHERS,
         report=report,
         executable=executable,
     )
-    made = proposal_commits.propose(at.parts.store, at.repo, at.trunk, wish)
+    made = proposal_commits.propose(at.repo.store, at.git, at.trunk, wish)
     return Suggested(entry.id, handle, entry.title, entry.path, made.branch, made.commit, (*warnings, *made.notes))
 
 
@@ -94,7 +94,7 @@ def objections(at: ProposalContext, entry: Entry, handle: str) -> Objections:
     """What speaks against an entry that is or would be proposed."""
     mine, others = said(entry, handle, ""), at.compared(entry)
     known = {one.id: one.name for one in others if one.id != entry.id}
-    against = (f"it contradicts {known[one]}" for one in contradicted(at.parts, entry) if one in known)
+    against = (f"it contradicts {known[one]}" for one in contradicted(at.repo, entry) if one in known)
     return Objections(tuple(against), alike(mine, others)[:ALIKE_TOLD], rejected_before(at, mine))
 
 
@@ -112,16 +112,16 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
 
     Raises UsageError, InvalidEntry, NotFound (a linked entry), Refused.
     """
-    parts = library.primary
+    repo = library.primary
     if not draft.title.strip():
         raise UsageError("the rule has no title", hint="say in one line what to do: --title …")
     if not draft.rationale.strip():
         raise UsageError("the rule has no rationale", hint="say why, or nobody can judge it: --rationale …")
-    with desk(parts) as at:
-        created = parts.options.now()
+    with desk(repo) as at:
+        created = repo.options.now()
         entry_id = frontmatter.new_id(created)
-        links = frontmatter.resolved(draft.links, parts.resolve)
-        refuse_wrong_kinds(parts, Kind.RULE, links)
+        links = frontmatter.resolved(draft.links, repo.resolve)
+        refuse_wrong_kinds(repo, Kind.RULE, links)
         fields = frontmatter.rule_fields(
             entry_id,
             frontmatter.stamp(created),
@@ -138,27 +138,27 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
         return make(at, checked(path, data), {path: data}, f"Propose rule: {draft.title}")
 
 
-def removal(parts: RepositorySession, ref: str) -> Suggested:
+def removal(repo: RepositorySession, ref: str) -> Suggested:
     """The removal of a rule in force as a proposal. Raises NotFound, UsageError."""
-    with desk(parts) as at:
-        light = parts.resolve(ref)
+    with desk(repo) as at:
+        light = repo.resolve(ref)
         if light.kind is not Kind.RULE:
             hint = f"ai-lessons contribute delete {ref}"
             raise UsageError(f"{light.handle} is a {light.kind}, not a rule", hint=hint)
-        entry, _ = parts.load(light.id)
+        entry, _ = repo.load(light.id)
         places = at.trunk.places(light.id)
         if not places:
             raise NotFound("file of the rule on the approval branch", light.handle)
         return make(at, entry, dict.fromkeys(sorted(places)), f"Propose removal: {entry.title}")
 
 
-def propose_text(parts: RepositorySession, entry: Entry, path: str, text: str) -> Written:
+def propose_text(repo: RepositorySession, entry: Entry, path: str, text: str) -> Written:
     """A proposal of another text (or place) of a rule in force; the library's answer to an edit of one."""
     data = text.encode()
-    with desk(parts) as at:
+    with desk(repo) as at:
         old = {one: None for one in at.trunk.places(entry.id) if one != path}
         new = checked(path, data, was=entry)
-        refuse_wrong_kinds(parts, Kind.RULE, (link[:2] for link in new.links if link not in entry.links))
+        refuse_wrong_kinds(repo, Kind.RULE, (link[:2] for link in new.links if link not in entry.links))
         made = make(at, new, {**old, path: data}, f"Propose edit: {new.title}")
     return told(made)
 
@@ -174,21 +174,21 @@ def propose(library: Library, paths: Sequence[str] = ()) -> tuple[Suggested, ...
 
     Raises InvalidEntry where a text breaks the format or took another rule's id; then nothing was proposed.
     """
-    parts = library.primary
+    repo = library.primary
 
     def inside(path: str) -> str:
-        place = parts.inside(path)
-        if place is None and (parts.options.cwd / path).resolve() == parts.store.root:
+        place = repo.inside(path)
+        if place is None and (repo.options.cwd / path).resolve() == repo.store.root:
             return ""
         return path.rstrip("/") if place is None else place
 
-    with desk(parts) as at:
-        found = rule_edits.edited(parts.store, at.repo, [inside(path) for path in paths])
+    with desk(repo) as at:
+        found = rule_edits.edited(repo.store, at.git, [inside(path) for path in paths])
         made = []
         for entry, files in [_text_of(at, one) for one in found]:  # all are checked before the first is made
             what = "removal" if not any(files.values()) else "edit" if at.trunk.places(entry.id) else "rule"
             made.append(make(at, entry, files, f"Propose {what}: {entry.title}"))
-        notes = rule_edits.put_back(parts.store, at.repo, found) if found else ()
+        notes = rule_edits.put_back(repo.store, at.git, found) if found else ()
     if made and notes:
         made[-1] = made[-1]._replace(warnings=(*made[-1].warnings, *notes))
     return tuple(made)
@@ -200,12 +200,12 @@ def _text_of(at: ProposalContext, one: Edited) -> tuple[Entry, Mapping[str, byte
     if not texts:
         path = next(iter(one.files))
         blob = one.blobs[path][1]
-        old = data_of(at.repo, blob) if blob else b""
+        old = data_of(at.git, blob) if blob else b""
         return read_entry(path, old), one.files
     path, data = next(iter(texts.items()))
     entry = read_entry(path, data)
     if entry.derived:
         data = markdown.edit(data.decode(), frontmatter.identity(entry)).encode()
     said = checked(path, data)
-    refuse_wrong_kinds(at.parts, Kind.RULE, (link[:2] for link in said.links))
+    refuse_wrong_kinds(at.repo, Kind.RULE, (link[:2] for link in said.links))
     return said, {**one.files, path: data}

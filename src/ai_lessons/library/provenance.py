@@ -38,19 +38,19 @@ _WAYS = {
 }
 
 
-def approval_of(parts: RepositorySession, rule: Light) -> Approval | None:
+def approval_of(repo: RepositorySession, rule: Light) -> Approval | None:
     """Who approved this rule; None if it is no more in force. Call `current` first. Raises NotFound: no text in git."""
-    view = parts.rules.view()
+    view = repo.rules.view()
     verdict = view.verdicts.get(rule.id) if view else None
     if view is None or verdict is None or not verdict.in_force or verdict.blob is None or verdict.path is None:
         return None
-    return _approval(verdict.evidence, _unapproved_change(parts, view, verdict, verdict.path, verdict.blob))
+    return _approval(verdict.evidence, _unapproved_change(repo, view, verdict, verdict.path, verdict.blob))
 
 
-def approvals_of(parts: Reading, rules: Iterable[Light]) -> dict[str, Approval]:
+def approvals_of(repo: Reading, rules: Iterable[Light]) -> dict[str, Approval]:
     """Who approved these rules, by id, without a look for unapproved changes. Call `current` first."""
     wanted, found = list(rules), dict[str, Approval]()
-    for place in parts.every:
+    for place in repo.every:
         ids = [rule.id for rule in wanted if rule.tier == place.options.tier]
         view = place.rules.view() if ids else None
         verdicts = view.verdicts if view else {}
@@ -79,18 +79,18 @@ def _name(person: Person | None) -> str:
     return f"{person.name} <{person.email}>" if person.email and person.email != person.name else person.name
 
 
-def _unapproved_change(parts: RepositorySession, view: BranchView, verdict: Verdict, path: str, blob: str) -> str:
+def _unapproved_change(repo: RepositorySession, view: BranchView, verdict: Verdict, path: str, blob: str) -> str:
     """The diff to the working tree if somebody edited the rule there, else to the branch."""
-    approved = _unix(parts.rules.text(verdict.rule, blob))
-    there = _text(lambda: parts.store.read(path))
+    approved = _unix(repo.rules.text(verdict.rule, blob))
+    there = _text(lambda: repo.store.read(path))
     if there != approved:
         # a tree at another commit may simply have another text
-        head = parts.store.head().commit
-        if head and (head == view.tip or there != _text(lambda: parts.history.text_at("HEAD", path))):
+        head = repo.store.head().commit
+        if head and (head == view.tip or there != _text(lambda: repo.history.text_at("HEAD", path))):
             return _diff(path, approved, there, "working tree")
     for arrival in verdict.unapproved:
         if arrival.blob != blob:  # else another copy of the same text
-            text = _unix(parts.rules.text(verdict.rule, arrival.blob)) if arrival.blob else None
+            text = _unix(repo.rules.text(verdict.rule, arrival.blob)) if arrival.blob else None
             return _diff(path, approved, text, "approval branch")
     return ""
 
@@ -119,10 +119,10 @@ def _diff(path: str, approved: str, other: str | None, where: str) -> str:
 
 def why(library: Library, ref: str) -> Why:
     """Who said it, from what, who approved it. Raises NotFound, AmbiguousName: not one entry answers to `ref`."""
-    parts, light = library.holding(ref)
-    entry, _ = parts.load(light.id)
-    revisions = parts.history.log(parts.file_of(light))
-    approval = approval_of(parts, light) if light.kind is Kind.RULE else None
+    repo, light = library.holding(ref)
+    entry, _ = repo.load(light.id)
+    revisions = repo.history.log(repo.file_of(light))
+    approval = approval_of(repo, light) if light.kind is Kind.RULE else None
     source = tuple((key, origins.told(entry.fields[key])) for key in _STATED if entry.fields.get(key) not in (None, ""))
     chain, others = _linked(library.reading.catalog, light)
     first = revisions[-1] if revisions else None
@@ -146,8 +146,8 @@ def why(library: Library, ref: str) -> Why:
                 f"{one.relation.replace('_', ' ')}{'' if one.outgoing else ' (said there):'} {_title(one)}"
                 for one in others
             ),
-            *(_approved(approval) if approval else () if light.kind is Kind.RULE else _taken(parts, light)),
-            *_done(parts.usages.of(light)),
+            *(_approved(approval) if approval else () if light.kind is Kind.RULE else _taken(repo, light)),
+            *_done(repo.usages.of(light)),
         ),
     )
 
@@ -200,11 +200,11 @@ def _done(used: UsageTally) -> Iterator[str]:
         yield f"learned confidence {used.confidence:.2f}"
 
 
-def _taken(parts: RepositorySession, light: Light) -> Iterator[str]:
+def _taken(repo: RepositorySession, light: Light) -> Iterator[str]:
     """Who took the proposals of it, newest first; nothing where it was simply written."""
     from ai_lessons.library.audit import taken  # what is no rule need not pay for what rules are judged with
 
-    for one in taken(parts, light.id):
+    for one in taken(repo, light.id):
         way = f"by a merge of {one.proposal}" if one.how == "merge" else f"by a commit of {one.proposal}"
         by = f" by {one.approved_by}" if one.approved_by else ""
         who = one.suggested_by

@@ -161,33 +161,33 @@ def refresh(
     Raises UsageError: neither names nor `every`. Unless `every`, where each is a warning: NotFound: no source, or it is
     gone. InvalidEntry: what came is no text of an entry, or holds a secret. Refused: see `allow_source`.
     """
-    parts = library.primary
-    catalog = parts.current()
+    repo = library.primary
+    catalog = repo.current()
     if every == bool(refs):
         raise UsageError("say which docs to refresh", hint="name them, or give --all alone")
     if every:
         known = catalog.select(Filter(kinds=frozenset({Kind.DOC, Kind.SCRIPT}), status=None))
-        lights = [light for light in known if source_of(parts, light)]
+        lights = [light for light in known if source_of(repo, light)]
     else:
-        lights = list({light.id: light for light in map(parts.resolve, refs)}.values())
+        lights = list({light.id: light for light in map(repo.resolve, refs)}.values())
     looked: list[tuple[Refreshed, Change | None]] = []
     with Sources() as sources:
-        pages = any(is_url(source_of(parts, one) or "") for one in lights)
-        asked = web(parts.options, allow_private=allow_private) if pages else None
-        for light in parts.options.each("refreshing", lights):
+        pages = any(is_url(source_of(repo, one) or "") for one in lights)
+        asked = web(repo.options, allow_private=allow_private) if pages else None
+        for light in repo.options.each("refreshing", lights):
             try:
-                looked.append(_look_at(parts, sources, asked, light, allow_secrets))
+                looked.append(_look_at(repo, sources, asked, light, allow_secrets))
             except AiLessonsError as error:
                 if not every:
                     raise
                 looked.append((Refreshed(light.handle, light.title, light.path, warning=error.message), None))
-    moved_on = packages.refresh(parts) if every else []
+    moved_on = packages.refresh(repo) if every else []
     changes = [change for _, change in looked if change]
     if not changes:
         return (*(answer for answer, _ in looked), *moved_on)
     title = next(answer.title for answer, change in looked if change)
-    parts.keep_edits([change.path for change in changes])
-    applied = parts.write(f"Refresh {f'doc: {title}' if len(changes) == 1 else f'{len(changes)} docs'}", changes)
+    repo.keep_edits([change.path for change in changes])
+    applied = repo.write(f"Refresh {f'doc: {title}' if len(changes) == 1 else f'{len(changes)} docs'}", changes)
     late = [f"waiting: {applied.waiting}"] if applied.waiting else []
     told = (
         answer._replace(warning="; ".join(filter(None, (answer.warning, *late)))) if answer.changed else answer
@@ -197,22 +197,22 @@ def refresh(
 
 
 def _look_at(
-    parts: RepositorySession, sources: Sources, asked: Web | None, light: Light, allow: Sequence[tuple[str, str]]
+    repo: RepositorySession, sources: Sources, asked: Web | None, light: Light, allow: Sequence[tuple[str, str]]
 ) -> tuple[Refreshed, Change | None]:
-    entry, old = parts.load(light.id)
-    source = source_of(parts, light)
+    entry, old = repo.load(light.id)
+    source = source_of(repo, light)
     if not source:
         raise NotFound("source of", light.handle, hint="only docs from a file, and scripts in place, can be refreshed")
-    real = allow_source(parts, light, source)
+    real = allow_source(repo, light, source)
     answer = Refreshed(light.handle, light.title, light.path)
     if asked is not None and is_url(source):
-        page = take_page(asked, source, entry.fields, parts.options.now())
+        page = take_page(asked, source, entry.fields, repo.options.now())
         if page is None:
             return answer, None
         came, path = page, page.file.path
     else:
         path = expanded(source)
-        came = take(Outside(real, path.name), sources, parts.options.limits, source)
+        came = take(Outside(real, path.name), sources, repo.options.limits, source)
     old_ref = entry.fields.get("source_ref")
     # uncommitted changes there (`-dirty`) are no move
     heads = [str(ref).partition("-")[0] for ref in (old_ref, came.source_ref) if ref]
@@ -229,12 +229,12 @@ def _look_at(
     return answer, Change(_file_of(entry), new.encode(), expect=blob_id(old.encode()))
 
 
-def source_of(parts: RepositorySession, light: Light) -> str | None:
+def source_of(repo: RepositorySession, light: Light) -> str | None:
     """The file or page that a doc is a snapshot of, or where a script is kept in place; None for anything else."""
     if light.kind is Kind.DOC:
         found = light.details.get("source_path") or light.details.get("source_url")
     else:
-        found = light.details.get("path") if light.kind is Kind.SCRIPT and not parts.store.exists(light.path) else None
+        found = light.details.get("path") if light.kind is Kind.SCRIPT and not repo.store.exists(light.path) else None
     return str(found) if found else None
 
 
@@ -249,27 +249,27 @@ def _text_of(entry: Entry, path: Path, data: bytes) -> str:
     return as_doc(path, data).body
 
 
-def allow_source(parts: RepositorySession, light: Light, source: str) -> Path:
+def allow_source(repo: RepositorySession, light: Light, source: str) -> Path:
     """The file behind the source of an entry, without links, once it may be read here: a pull may bring any path.
 
     Raises:
         Refused: the entry was not added here from that file, and there is no terminal to ask on, or the answer is no.
     """
     real = _real(source)
-    if not is_known_source(known_sources(parts), light.id, source):
-        ask = parts.options.ask_source
+    if not is_known_source(known_sources(repo), light.id, source):
+        ask = repo.options.ask_source
         if ask is None or not ask(f"{light.handle} {light.title}", source, real):
             raise Refused(
                 f"{light.handle} was not added on this machine from {source}, so that file is not read",
                 hint=f"look at the path; then, at a terminal: ai-lessons contribute refresh-resource {light.handle}",
             )
-        remember_sources(parts, [(light.id, source)])
+        remember_sources(repo, [(light.id, source)])
     return Path(real)
 
 
-def known_sources(parts: RepositorySession) -> frozenset[str]:
+def known_sources(repo: RepositorySession) -> frozenset[str]:
     """What was added, or was let be read again, in this clone, for `is_known_source`."""
-    return Trust(parts.store.state_dir, SOURCE).marks()
+    return Trust(repo.store.state_dir, SOURCE).marks()
 
 
 def is_known_source(known: frozenset[str], entry_id: str, source: str) -> bool:
@@ -277,9 +277,9 @@ def is_known_source(known: frozenset[str], entry_id: str, source: str) -> bool:
     return _source_mark(entry_id, source) in known
 
 
-def remember_sources(parts: RepositorySession, sources: Sequence[tuple[str, str]]) -> None:
+def remember_sources(repo: RepositorySession, sources: Sequence[tuple[str, str]]) -> None:
     """Let docs and scripts that were added here be read again from where they came, each as (id, path)."""
-    Trust(parts.store.state_dir, SOURCE).add_all((source, _source_mark(one, source)) for one, source in sources)
+    Trust(repo.store.state_dir, SOURCE).add_all((source, _source_mark(one, source)) for one, source in sources)
 
 
 def _source_mark(entry_id: str, source: str) -> str:

@@ -39,15 +39,15 @@ def with_room(query: Query) -> Query:
     return query._replace(limit=query.limit + SPARE)
 
 
-def settled(parts: Reading, query: Query, hits: Sequence[Hit]) -> list[Hit]:
+def settled(repo: Reading, query: Query, hits: Sequence[Hit]) -> list[Hit]:
     """The best hits, as many as asked for: no superseded (`query.every`: with less score); never of rules."""
     kept: list[Hit] = []
-    for hit in nearer_first(parts, hits):
+    for hit in nearer_first(repo, hits):
         if not query.every and len(kept) == query.limit:
             break
-        if copied(parts, hit.entry, [one.entry for one in kept]):
+        if copied(repo, hit.entry, [one.entry for one in kept]):
             continue
-        old = hit.entry.kind is not Kind.RULE and superseded_by(parts, hit.entry.id) is not None
+        old = hit.entry.kind is not Kind.RULE and superseded_by(repo, hit.entry.id) is not None
         if not old:
             kept.append(hit)
         elif query.every:
@@ -59,41 +59,41 @@ def settled(parts: Reading, query: Query, hits: Sequence[Hit]) -> list[Hit]:
     return kept[: query.limit]
 
 
-def nearer_first(parts: Reading, hits: Sequence[Hit]) -> list[Hit]:
+def nearer_first(repo: Reading, hits: Sequence[Hit]) -> list[Hit]:
     """The same hits; of two that contradict each other over tiers, or are the same, the nearer stands first."""
     found = list(hits)
-    if len(parts.every) == 1:
+    if len(repo.every) == 1:
         return found
     lights = [hit.entry for hit in hits]
-    for a, b in (*contradictions(parts, lights), *copies(parts, lights)):
-        first, second = sorted((a, b), key=lambda light: parts.nearness(light.tier))
+    for a, b in (*contradictions(repo, lights), *copies(repo, lights)):
+        first, second = sorted((a, b), key=lambda light: repo.nearness(light.tier))
         places = {hit.entry.id: place for place, hit in enumerate(found)}
         if places[first.id] > places[second.id]:
             found.insert(places[second.id], found.pop(places[first.id]))
     return found
 
 
-def copied(parts: Reading, light: Light, shown: Sequence[Light]) -> bool:
+def copied(repo: Reading, light: Light, shown: Sequence[Light]) -> bool:
     """Whether one of those that are shown is the same in another tier."""
-    return any(light in pair for pair in copies(parts, [one for one in shown if one.title == light.title] + [light]))
+    return any(light in pair for pair in copies(repo, [one for one in shown if one.title == light.title] + [light]))
 
 
-def copies(parts: Reading, lights: Iterable[Light]) -> list[tuple[Light, Light]]:
+def copies(repo: Reading, lights: Iterable[Light]) -> list[tuple[Light, Light]]:
     """Pairs of these entries that are the same in two tiers: one was promoted from the other, or both from a third."""
     titled: dict[str, list[Light]] = {}
     for light in lights:
         titled.setdefault(light.title, []).append(light)
     pairs = (pair for same in titled.values() for pair in combinations(same, 2))
-    return [(a, b) for a, b in pairs if a.tier != b.tier and _origins(parts, a) & _origins(parts, b)]
+    return [(a, b) for a, b in pairs if a.tier != b.tier and _origins(repo, a) & _origins(repo, b)]
 
 
-def _origins(parts: Reading, light: Light) -> set[str]:
+def _origins(repo: Reading, light: Light) -> set[str]:
     """The entry, and what it is derived from."""
-    edges = parts.catalog.edges(light.id)
+    edges = repo.catalog.edges(light.id)
     return {light.id} | {e.target for e in edges if e.relation == Relation.DERIVED_FROM and e.source == light.id}
 
 
-def superseded_by(parts: Reading, entry_id: str, light: Light | None = None) -> Light | None:
+def superseded_by(repo: Reading, entry_id: str, light: Light | None = None) -> Light | None:
     """The newest active entry that takes the place of this one (`light`, if known); None if it stands.
 
     Follows up to `CHAIN` links; of a firm lesson only those count that may silence one.
@@ -105,13 +105,13 @@ def superseded_by(parts: Reading, entry_id: str, light: Light | None = None) -> 
         steps = [
             (edge.source, one)
             for one in border
-            for edge in parts.catalog.edges(one)
+            for edge in repo.catalog.edges(one)
             if edge.relation == Relation.SUPERSEDES and edge.target == one and edge.source not in seen
         ]
         if not steps:
             break
-        known |= parts.catalog.many({one for step in steps for one in step if one not in known})
-        newer = [source for source, one in steps if may_silence(parts, source, one, known)]
+        known |= repo.catalog.many({one for step in steps for one in step if one not in known})
+        newer = [source for source, one in steps if may_silence(repo, source, one, known)]
         seen.update(newer)
         active = [known[one] for one in newer if one in known and _is_active(known[one])]
         found = active[0] if active else found
@@ -119,59 +119,59 @@ def superseded_by(parts: Reading, entry_id: str, light: Light | None = None) -> 
     return found
 
 
-def superseded(parts: Reading) -> frozenset[str]:
+def superseded(repo: Reading) -> frozenset[str]:
     """The ids of all entries that something active takes the place of; of rules none, see `settled`."""
-    old = {edge.target for edge in parts.catalog.edges() if edge.relation == Relation.SUPERSEDES}
-    known = parts.catalog.many(old) if old else {}
+    old = {edge.target for edge in repo.catalog.edges() if edge.relation == Relation.SUPERSEDES}
+    known = repo.catalog.many(old) if old else {}
     lessons = {one: light for one, light in known.items() if light.kind is not Kind.RULE}
-    return frozenset(one for one, light in lessons.items() if superseded_by(parts, one, light))
+    return frozenset(one for one, light in lessons.items() if superseded_by(repo, one, light))
 
 
 def _is_active(light: Light) -> bool:
     return light.details.get("status") != Status.WRONG
 
 
-def contradictions(parts: Reading, lights: Iterable[Light]) -> list[tuple[Light, Light]]:
+def contradictions(repo: Reading, lights: Iterable[Light]) -> list[tuple[Light, Light]]:
     """Pairs of these entries that contradict each other, in their order."""
     shown = {light.id: light for light in lights}
     pairs = {
         frozenset((edge.source, edge.target))
         for one in shown
-        for edge in parts.catalog.edges(one)
+        for edge in repo.catalog.edges(one)
         if edge.relation == Relation.CONTRADICTS
     }
     return [(a, b) for a, b in combinations(shown.values(), 2) if frozenset((a.id, b.id)) in pairs]
 
 
-def warnings(parts: Reading, lights: Iterable[Light]) -> list[str]:
+def warnings(repo: Reading, lights: Iterable[Light]) -> list[str]:
     """A sentence for each pair of results that contradict each other: both are never shown without saying so."""
     told = []
-    for a, b in contradictions(parts, lights):
-        near = min(a, b, key=lambda light: parts.nearness(light.tier))
+    for a, b in contradictions(repo, lights):
+        near = min(a, b, key=lambda light: repo.nearness(light.tier))
         why = "" if a.tier == b.tier else f": [{near.handle}] of the {near.tier} tier is nearer, so it counts"
         told.append(f"[{a.handle}] and [{b.handle}] contradict each other{why}")
     return told
 
 
-def see_also(parts: Reading, lights: Sequence[Light]) -> list[str]:
+def see_also(repo: Reading, lights: Sequence[Light]) -> list[str]:
     """A sentence that names what is related to the best results and is not among them; none without such a link."""
     shown = {light.id for light in lights}
     others: dict[str, str] = {}
     for light in lights[:SEE_ALSO]:
-        for edge in parts.catalog.edges(light.id):
+        for edge in repo.catalog.edges(light.id):
             other = edge.target if edge.source == light.id else edge.source
             if edge.relation == Relation.RELATED_TO and other not in shown:
                 others.setdefault(other, light.handle)
-    known = parts.catalog.many(others) if others else {}
+    known = repo.catalog.many(others) if others else {}
     found = [
         f"{known[one].handle} {known[one].title} (related to {handle})"
         for one, handle in others.items()
-        if one in known and _is_active(known[one]) and superseded_by(parts, one) is None
+        if one in known and _is_active(known[one]) and superseded_by(repo, one) is None
     ]
     return [f"see also: {'; '.join(found[:SEE_ALSO])}"] if found else []
 
 
-def giving_way(parts: Reading, lights: Sequence[Light], project: str | None) -> dict[str, tuple[str, str]]:
+def giving_way(repo: Reading, lights: Sequence[Light], project: str | None) -> dict[str, tuple[str, str]]:
     """Of lessons that would come together, the surest of the nearest first, those that do not: (word, sentence) by id.
 
     Of two that contradict each other the nearer one comes, by tier, then project, else the first; no general one comes
@@ -180,28 +180,28 @@ def giving_way(parts: Reading, lights: Sequence[Light], project: str | None) -> 
     away: dict[str, tuple[str, str]] = {}
     by_id = {light.id: light for light in lights}
     for light in lights:
-        if newer := superseded_by(parts, light.id):
+        if newer := superseded_by(repo, light.id):
             away[light.id] = "superseded", f"superseded by [{newer.handle}]"
     for light in lights:
-        for edge in parts.catalog.edges(light.id):
+        for edge in repo.catalog.edges(light.id):
             special = edge.relation == Relation.SPECIALIZES and edge.source == light.id
             special = special and edge.target in by_id and light.id not in away and edge.target not in away
-            if special and may_silence(parts, light.id, edge.target, by_id):
+            if special and may_silence(repo, light.id, edge.target, by_id):
                 away[edge.target] = "specialized", f"[{light.handle}] says it for this case"
-    for one, other in contradictions(parts, lights):
+    for one, other in contradictions(repo, lights):
         if one.id in away or other.id in away:
             continue
         # its own project is nearer than what holds everywhere, that than another project
         steps = {GLOBAL_PROJECT: 1} | {project: 0}
-        far, near = ((parts.nearness(x.tier), steps.get(x.project, 2)) for x in (one, other))
+        far, near = ((repo.nearness(x.tier), steps.get(x.project, 2)) for x in (one, other))
         wins, loses = (other, one) if far > near else (one, other)
-        if not may_silence(parts, wins.id, loses.id, by_id):
+        if not may_silence(repo, wins.id, loses.id, by_id):
             wins, loses = loses, wins
         away[loses.id] = "contradicts", f"contradicts [{wins.handle}], which is nearer or surer"
     return away
 
 
-def refuse_circle(parts: Reading, start: Light, relation: str, end: Light) -> None:
+def refuse_circle(repo: Reading, start: Light, relation: str, end: Light) -> None:
     """Raises Conflict: the edge would close a circle of a relation that makes no sense in one."""
     if relation not in ACYCLIC:
         return
@@ -210,7 +210,7 @@ def refuse_circle(parts: Reading, start: Light, relation: str, end: Light) -> No
         border = [
             edge.target
             for one in border
-            for edge in parts.catalog.edges(one)
+            for edge in repo.catalog.edges(one)
             if edge.relation == relation and edge.source == one and edge.target not in seen
         ]
         seen.update(border)
@@ -221,10 +221,10 @@ def refuse_circle(parts: Reading, start: Light, relation: str, end: Light) -> No
         )
 
 
-def refuse_wrong_kinds(parts: Reading, source: Kind, links: Iterable[tuple[str, str]]) -> None:
+def refuse_wrong_kinds(repo: Reading, source: Kind, links: Iterable[tuple[str, str]]) -> None:
     """Look at links (relation, id) to what is in the catalog. Raises UsageError: a relation does not join the kinds."""
     wanted = list(links)
-    known = parts.catalog.many({target for _, target in wanted}) if wanted else {}
+    known = repo.catalog.many({target for _, target in wanted}) if wanted else {}
     for relation, target in wanted:
         end = known.get(target)
         if end and (wrong := wrong_kinds(relation, source, end.kind)):
@@ -232,12 +232,12 @@ def refuse_wrong_kinds(parts: Reading, source: Kind, links: Iterable[tuple[str, 
             raise UsageError(f"{said} ({end.handle})", hint=fitting)
 
 
-def opposites(parts: Reading, written: str, pattern: Pattern) -> list[str]:
+def opposites(repo: Reading, written: str, pattern: Pattern) -> list[str]:
     """A suggestion for each active lesson of its project and `global` that says the opposite for the same case."""
-    new = parts.catalog.many([written]).get(written)
+    new = repo.catalog.many([written]).get(written)
     projects = dict.fromkeys((new.project, GLOBAL_PROJECT)) if new else ()
     asked = [Filter(kinds=frozenset({Kind.LESSON}), project=project) for project in projects]
-    known = [light for wanted in asked for light in parts.catalog.select(wanted)]
+    known = [light for wanted in asked for light in repo.catalog.select(wanted)]
     return [
         f"[{light.handle}] says the opposite for the same case; if so, say it: "
         f"ai-lessons contribute link {new.handle} {light.handle} --relation contradicts"
@@ -246,9 +246,9 @@ def opposites(parts: Reading, written: str, pattern: Pattern) -> list[str]:
     ]
 
 
-def namesakes(parts: Reading, written: str, title: str) -> list[str]:
+def namesakes(repo: Reading, written: str, title: str) -> list[str]:
     """A suggestion for each active lesson of the same title."""
-    found = parts.catalog.select(Filter(kinds=frozenset({Kind.LESSON}), title=title))
+    found = repo.catalog.select(Filter(kinds=frozenset({Kind.LESSON}), title=title))
     return [
         f"[{light.handle}] has the same title; to change that one: ai-lessons contribute update {light.handle}"
         for light in found
@@ -301,16 +301,16 @@ def graph(
 
     `confidence` is by lesson, as it was learned. Raises NotFound, AmbiguousName.
     """
-    parts = library.reading
-    catalog = parts.current()
-    starts = [parts.resolve(ref).id for ref in refs]
+    repo = library.reading
+    catalog = repo.current()
+    starts = [repo.resolve(ref).id for ref in refs]
     edges = catalog.edges()
     if project:
         inside = {light.id for light in catalog.select(Filter(project=project, status=None))}
         edges = [edge for edge in edges if {edge.source, edge.target} & inside]
     drawn = drawing(edges, starts, depth=depth, most=most)
     lights = catalog.many(drawn.ids)
-    notes = parts.notes()
+    notes = repo.notes()
     if drawn.left_out:
         every = len(drawn.ids) + drawn.left_out
         notes.append(f"{drawn.left_out} of {every} left out: --limit {every} shows all")
@@ -319,5 +319,5 @@ def graph(
     entries = tuple(lights[name] for name in drawn.ids if name in lights)
     groups = clusters(pair for pair in joined if {*pair} <= lights.keys())
     lessons = [light for light in entries if light.kind is Kind.LESSON]
-    confidence = {one: used.confidence for one, used in parts.usages.several(lessons).items()}
+    confidence = {one: used.confidence for one, used in repo.usages.several(lessons).items()}
     return Graph(entries, missing, drawn.lines, tuple(notes), groups, confidence)

@@ -103,7 +103,7 @@ def _diff(at: ProposalContext, one: Waiting) -> str:
     diffs = []
     for piece in (piece for piece in one.pieces if not piece.done):
         blobs = (piece.here, piece.new if piece.is_plain else None)
-        old, new = (data_of(at.repo, blob) if blob else None for blob in blobs)
+        old, new = (data_of(at.git, blob) if blob else None for blob in blobs)
         binary = b"\0" in (old or b"") + (new or b"")
         diffs.append(f"Binary file {piece.path} differs\n" if binary else unified(piece.path, old, new))
     return "".join(diffs)
@@ -140,15 +140,15 @@ def approve_rule(opened: Library, ref: str, *, sign: bool = False, expect: str |
     key; a rule on the branch that only lacks signatures can be named, too. `expect` is the `Pending.commit` shown.
     Raises NotFound, AmbiguousName, Refused, Conflict, InvalidEntry.
     """
-    parts = opened.primary
-    with deciding(parts, "approve") as at:
+    repo = opened.primary
+    with deciding(repo, "approve") as at:
         try:
             one = at.find(ref)
         except AmbiguousName:
             raise
         except NotFound:
             if sign and at.trunk.view.policy.require == "signed":
-                return library.signing.approve_standing(parts, ref, expect)
+                return library.signing.approve_standing(repo, ref, expect)
             raise
         refuse_changed(one.commit, expect)
         (done,) = _approve(at, [one], at.title(one), sign=sign)
@@ -160,11 +160,11 @@ def approve_rules(opened: Library, chosen: Mapping[str, str], title: str, *, sig
 
     Raises as `approve_rule`; what was merged before that stays.
     """
-    parts = opened.primary
+    repo = opened.primary
     done: list[Decided] = []
     left = iter(chosen.items())
     while some := list(islice(left, AT_ONCE)):
-        with deciding(parts, "approve") as at:
+        with deciding(repo, "approve") as at:
             open_now = {one.branch: one for one in at.every.found}
             if gone := next((branch for branch, _ in some if branch not in open_now), None):
                 raise NotFound("open proposal", gone, hint="it was decided or taken back meanwhile: look again")
@@ -176,18 +176,18 @@ def approve_rules(opened: Library, chosen: Mapping[str, str], title: str, *, sig
 
 def _approve(at: ProposalContext, several: Sequence[Waiting], title: str, *, sign: bool) -> tuple[Decided, ...]:
     """Merge them in one commit."""
-    parts, first, require = at.parts, several[0], at.trunk.view.policy.require
+    repo, first, require = at.repo, several[0], at.trunk.view.policy.require
     named = [(at.title(one), at.called(one)) for one in several]
     for one in several:
         _refuse_unfit(at, one)
     signed = [library.signing.signed(at, one) for one in several if sign and one.is_rule]
     records = {path: data for files in signed for path, data in files.items()}
-    done = proposal_commits.approve(parts.store, at.repo, at.trunk, several, title, records, what=at.what(first))
-    parts.current()
+    done = proposal_commits.approve(repo.store, at.git, at.trunk, several, title, records, what=at.what(first))
+    repo.current()
     notes = list(done.notes)
     if not first.is_rule and sign:
         notes.append("only approvals of rules are signed; this one is the merge")
-    if not first.is_rule and parts.store.head().ref != at.trunk.ref:
+    if not first.is_rule and repo.store.head().ref != at.trunk.ref:
         notes.append(f"it is on {at.trunk.name}; here it is found once that is checked out")
     if first.is_rule and require == "signed" and not sign:
         command = f"ai-lessons admin approve-rule {' '.join(handle for _, handle in named[:SHOWN])} --sign"
@@ -196,7 +196,7 @@ def _approve(at: ProposalContext, several: Sequence[Waiting], title: str, *, sig
         notes.append(f"it is in force once it is on the forge: git push origin {at.trunk.name}")
     for one in several if sign and require == "signed" else ():
         if one.is_rule and one.sort != "removal":
-            notes += library.signing.what_is_missing(parts, one.entry)
+            notes += library.signing.what_is_missing(repo, one.entry)
     notes = list(dict.fromkeys(notes))
     return tuple(
         Decided(
@@ -231,7 +231,7 @@ def _checked(at: ProposalContext, one: Waiting, changed: Mapping[str, bytes], wa
 
 
 def _refuse_wrong_kinds(at: ProposalContext, entry: Entry) -> None:
-    refuse_wrong_kinds(at.parts, entry.kind, (link[:2] for link in entry.links))
+    refuse_wrong_kinds(at.repo, entry.kind, (link[:2] for link in entry.links))
 
 
 def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | None = None) -> Decided:
@@ -239,11 +239,11 @@ def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | No
 
     `expect` is the `Pending.commit` shown. Raises NotFound, AmbiguousName, Refused, Conflict.
     """
-    parts = opened.primary
-    with deciding(parts, "reject") as at:
+    repo = opened.primary
+    with deciding(repo, "reject") as at:
         one = at.find(ref)
         refuse_changed(one.commit, expect)
-        title, handle, now = at.title(one), at.called(one), parts.options.now()
+        title, handle, now = at.title(one), at.called(one), repo.options.now()
         said = {path: data.decode("utf-8", "replace") for path, data in at.files(one).items()}
         # a text that would bring a secret to the approval branch is not kept
         texts = {path: "" if secret_scan.secrets_in(text) else text for path, text in said.items()}
@@ -261,18 +261,18 @@ def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | No
             what=at.what(one),
             files=paths,
         )
-        gate.refuse(parts, {record.path: reason.encode()})
+        gate.refuse(repo, {record.path: reason.encode()})
         record_name = frontmatter.new_id(now)
-        done = proposal_commits.reject(parts.store, at.repo, at.trunk, one, record, record_name)
+        done = proposal_commits.reject(repo.store, at.git, at.trunk, one, record, record_name)
         path = proposal_records.record_path(REJECTED, record_name, title, record.at)
     return Decided(one.entry, handle, title, path, one.branch, done.commit, done.notes)
 
 
 def edit_proposal(opened: Library, ref: str, editor: Callable[[str, str], str | None]) -> Suggested | None:
     """One more commit with what `editor(text, suffix)` gave; None if nothing was changed. Raises InvalidEntry."""
-    parts = opened.primary
-    parts.refuse_other_formats()
-    with desk(parts) as at:
+    repo = opened.primary
+    repo.refuse_other_formats()
+    with desk(repo) as at:
         one = at.find(ref)
         path = one.piece.path
         if one.sort == "removal":
@@ -284,8 +284,8 @@ def edit_proposal(opened: Library, ref: str, editor: Callable[[str, str], str | 
         data, handle = new.encode(), at.called(one)
         entry = _checked(at, one, {path: data}, at.entry(one))
         _refuse_wrong_kinds(at, entry)
-        parts.guard([Change(path, data)])
-        allowed = gate.refuse(parts, {path: data}, old)
+        repo.guard([Change(path, data)])
+        allowed = gate.refuse(repo, {path: data}, old)
         warnings = objections(at, entry, handle).warnings
         wish = ProposalRequest(
             entry=one.entry,
@@ -293,7 +293,7 @@ def edit_proposal(opened: Library, ref: str, editor: Callable[[str, str], str | 
             subject=f"Edit proposal: {entry.title}",
             files={path: data},
             trailers=allowed,
-            actor=gate.actor(parts),
+            actor=gate.actor(repo),
         )
-        made = proposal_commits.amend(parts.store, at.repo, one, wish)
+        made = proposal_commits.amend(repo.store, at.git, one, wish)
     return Suggested(one.entry, handle, entry.title, path, made.branch, made.commit, (*warnings, *made.notes))

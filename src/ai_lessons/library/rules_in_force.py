@@ -224,9 +224,9 @@ def pending_count(opened: Library) -> int:
     return number_pending(opened.primary)
 
 
-def number_pending(parts: RepositorySession) -> int:
+def number_pending(repo: RepositorySession) -> int:
     """As `pending_count`, of this repository."""
-    worktree, ref = parts.store.worktree, parts.rules.ref()
+    worktree, ref = repo.store.worktree, repo.rules.ref()
 
     def key() -> str:
         """Everything that the number depends on."""
@@ -238,12 +238,12 @@ def number_pending(parts: RepositorySession) -> int:
         return 0
     from ai_lessons.repository.approval import approval_memory
 
-    place = approval_branch.folder(parts.store.state_dir) / _PENDING
+    place = approval_branch.folder(repo.store.state_dir) / _PENDING
     noted = approval_memory.kept(place, key())
     if isinstance(noted, int):
         return noted
     try:
-        with library.proposal_context.desk(parts) as at:
+        with library.proposal_context.desk(repo) as at:
             found = at.count()
     except NotFound:
         return 0

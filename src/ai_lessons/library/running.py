@@ -43,10 +43,10 @@ def run(
     Raises Refused: its content was never added or run on this machine and nobody could be asked. NotFound: not a
     script, or its file or interpreter is gone.
     """
-    parts, light = library.holding(ref)
-    with _allowed(parts, light, args, cwd) as (argv, where, env):
+    repo, light = library.holding(ref)
+    with _allowed(repo, light, args, cwd) as (argv, where, env):
         code = scripts.run(argv, cwd=where, env=env, timeout=timeout)
-    _note(parts, light, code)
+    _note(repo, light, code)
     return code
 
 
@@ -64,53 +64,53 @@ def run_captured(
     `interrupted` is called again and again while it runs; what it raises ends the script and goes on.
     Raises as `run` does.
     """
-    parts, light = library.holding(ref)
-    with _allowed(parts, light, args, cwd) as (argv, where, env):
+    repo, light = library.holding(ref)
+    with _allowed(repo, light, args, cwd) as (argv, where, env):
         done = programs.run_captured(argv, cwd=where, env=env, timeout=timeout, interrupted=interrupted)
-    _note(parts, light, done.code)
+    _note(repo, light, done.code)
     return Ran(light, done.code, done.timed_out, done.stdout, done.stderr, done.stdout_omitted + done.stderr_omitted)
 
 
-def _note(parts: RepositorySession, light: Light, code: int) -> None:
+def _note(repo: RepositorySession, light: Light, code: int) -> None:
     """Write down how the run ended; one that somebody broke off says nothing about the script."""
     if code != EXIT_INTERRUPTED:
-        parts.usages.record_if_possible([Event("", "", SCRIPT_FAILED if code else SCRIPT_OK, light.id)])
+        repo.usages.record_if_possible([Event("", "", SCRIPT_FAILED if code else SCRIPT_OK, light.id)])
 
 
 @contextmanager
 def _allowed(
-    parts: RepositorySession, light: Light, args: Sequence[str], cwd: Path | None
+    repo: RepositorySession, light: Light, args: Sequence[str], cwd: Path | None
 ) -> Iterator[tuple[list[str], Path, dict[str, str]]]:
     """What runs the script, once it may run on this machine. Raises Refused: it may not. UsageError: not a script."""
     if light.kind is not Kind.SCRIPT:
         raise UsageError(
             f"{light.handle} is a {light.kind}: only scripts can be run", hint="ai-lessons list --type script"
         )
-    entry, _ = parts.load(light.id)
-    by, where, root = interpreter_of(entry), cwd or parts.options.cwd, parts.store.root
-    file, data = content(parts, entry)
-    beside = _beside(parts, entry, file, data, where)
-    _demand_trust(parts, light, file, beside | {file.name: data}, by)
+    entry, _ = repo.load(light.id)
+    by, where, root = interpreter_of(entry), cwd or repo.options.cwd, repo.store.root
+    file, data = content(repo, entry)
+    beside = _beside(repo, entry, file, data, where)
+    _demand_trust(repo, light, file, beside | {file.name: data}, by)
     env = scripts.environment(root)
     if not file.is_relative_to(root):
         yield scripts.command(file, args, interpreter=by, root=root, env=env), where, env
         return
-    with scripts.copied(file, beside | {file.name: data}, parts.options.state_dir / "running") as copy:
+    with scripts.copied(file, beside | {file.name: data}, repo.options.state_dir / "running") as copy:
         yield scripts.command(file, args, interpreter=by, copy=copy, root=root, env=env), where, env
 
 
-def _demand_trust(parts: RepositorySession, light: Light, file: Path, files: Mapping[str, bytes], by: str) -> None:
+def _demand_trust(repo: RepositorySession, light: Light, file: Path, files: Mapping[str, bytes], by: str) -> None:
     """Ask, where somebody can be asked, whether all these texts may run. Raises Refused: one of them may not."""
-    known = Trust(parts.options.state_dir)
+    known = Trust(repo.options.state_dir)
     new = [name for name, data in files.items() if not known.knows(data, by if name == file.name else "")]
     if not new:
         return
-    ask = parts.options.ask_trust
+    ask = repo.options.ask_trust
     beside = [name for name in sorted(new) if name != file.name]
     if ask is not None and ask(*_question(file, files, beside, changed=file.name in new)):
         known.add_all((name, fingerprint(files[name], by if name == file.name else "")) for name in new)
         return
-    named = light.path if parts.store.exists(light.path) else str(file)
+    named = light.path if repo.store.exists(light.path) else str(file)
     if file.name in new:
         raise Refused(
             f"{named} has never been run on this machine with this content",
@@ -132,14 +132,14 @@ def _question(file: Path, files: Mapping[str, bytes], beside: Sequence[str], *, 
     return f"{file}, with {', '.join(beside)} beside it,", "\n".join(f"--- {name}\n{texts[name]}" for name in shown)
 
 
-def _beside(parts: RepositorySession, entry: Entry, file: Path, data: bytes, where: Path) -> dict[str, bytes]:
+def _beside(repo: RepositorySession, entry: Entry, file: Path, data: bytes, where: Path) -> dict[str, bytes]:
     """What the script may load or read of its folder: what its text names, and all of it where it is run there."""
     text = f"{data.decode('utf-8', 'replace')}\n{interpreter_of(entry)}"
-    root = parts.store.root
+    root = repo.store.root
     if file.is_relative_to(root):
         there = Path(os.path.realpath(where)).is_relative_to(os.path.realpath(file.parent))
         whole = there and HERE.search(text) is not None
-        return neighbours(file, text, lambda one: parts.store.read(one.relative_to(root).as_posix()), whole=whole)
+        return neighbours(file, text, lambda one: repo.store.read(one.relative_to(root).as_posix()), whole=whole)
 
     def code(one: Path) -> bytes:
         return outside.read(one)[0] if one.suffix in CODE and one.is_file() else b""
@@ -158,24 +158,24 @@ def trust_script(library: Library, ref: str) -> tuple[str, ...]:
 
     Raises UsageError: not a script. Refused: an agent is calling.
     """
-    parts = library.primary
-    parts.options.refuse_agents("trust a script", f"ai-lessons admin trust-script {ref}")
-    parts.current()
-    light = parts.resolve(ref)
+    repo = library.primary
+    repo.options.refuse_agents("trust a script", f"ai-lessons admin trust-script {ref}")
+    repo.current()
+    light = repo.resolve(ref)
     if light.kind is not Kind.SCRIPT:
         raise UsageError(f"{light.handle} is a {light.kind}, not a script")
-    entry, _ = parts.load(light.id)
-    file, data = content(parts, entry)
-    beside = _beside(parts, entry, file, data, file.parent)
+    entry, _ = repo.load(light.id)
+    file, data = content(repo, entry)
+    beside = _beside(repo, entry, file, data, file.parent)
     marks = [(entry.path, fingerprint(data, interpreter_of(entry)))]
-    Trust(parts.options.state_dir).add_all([*marks, *((name, fingerprint(beside[name])) for name in beside)])
+    Trust(repo.options.state_dir).add_all([*marks, *((name, fingerprint(beside[name])) for name in beside)])
     return (str(file), *(str(file.parent / name) for name in sorted(beside)))
 
 
-def content(parts: RepositorySession, entry: Entry) -> tuple[Path, bytes]:
+def content(repo: RepositorySession, entry: Entry) -> tuple[Path, bytes]:
     """Where the runnable file is, and its bytes. Raises NotFound: it is gone."""
-    if parts.store.exists(entry.path):
-        return parts.store.root / entry.path, parts.store.read(entry.path)
+    if repo.store.exists(entry.path):
+        return repo.store.root / entry.path, repo.store.read(entry.path)
     where = entry.fields.get("path")
     if not where:
         back = "bring it back with git, or delete what is left: ai-lessons contribute delete ID"

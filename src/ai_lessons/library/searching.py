@@ -48,14 +48,14 @@ def search(library: Library, query: Query) -> Answer:
 
     With no embedding model, or while vectors are still missing, full text answers and `notes` says so.
     """
-    parts = library.reading
-    if not query.typing or any(monotonic() - one.looked > TYPED for one in parts.every):
-        parts.current()
-    answer = find(parts, query)
+    repo = library.reading
+    if not query.typing or any(monotonic() - one.looked > TYPED for one in repo.every):
+        repo.current()
+    answer = find(repo, query)
     asked = understood(query)[0]
     # what to contribute is what is not there, not what was not asked for
     more = asked.kinds and asked.text and not query.typing
-    known = find(parts, asked._replace(kinds=frozenset(), plain=True)).known if more else answer.known
+    known = find(repo, asked._replace(kinds=frozenset(), plain=True)).known if more else answer.known
     if any(hit.entry.details.get("path") for hit in answer.hits):
         from ai_lessons.library.health import told_of_scripts
 
@@ -64,7 +64,7 @@ def search(library: Library, query: Query) -> Answer:
     return answer._replace(
         hits=tuple(_within_one(hit) for hit in answer.hits),
         prompt=gap_prompt({kind.folder: kind in known for kind in KINDS}),
-        approvals=approvals_of(parts, (hit.entry for hit in answer.rules)) if query.approvals else {},
+        approvals=approvals_of(repo, (hit.entry for hit in answer.rules)) if query.approvals else {},
     )
 
 
@@ -81,7 +81,7 @@ def search_lessons(library: Library, text: str, *, scope: str | None = None, lim
     return find(library.reading, Query(text, lessons, project=at.project or None, limit=limit, scopes=at.scopes))
 
 
-def find(parts: Reading, query: Query) -> Answer:
+def find(repo: Reading, query: Query) -> Answer:
     """Hits, best first, and notes on how the answer came about, from the catalog as it was last brought up to date.
 
     With no kind asked for, the rules that surface come first and beside the limit. With some, only those are found:
@@ -92,23 +92,23 @@ def find(parts: Reading, query: Query) -> Answer:
     """
     asked = query.text
     query, phrases = understood(query)
-    versions = asked_versions(parts, query)
+    versions = asked_versions(repo, query)
     if not query.text:
-        return _by_filters(parts, query, versions)._replace(query=asked)
-    done = parts.indexing.refresh()
-    surfacing = not query.kinds and any(one.rules.count for one in parts.every)
+        return _by_filters(repo, query, versions)._replace(query=asked)
+    done = repo.indexing.refresh()
+    surfacing = not query.kinds and any(one.rules.count for one in repo.every)
     depth = max(DEPTH, query.limit)
-    wanted = _wanted(parts, query, phrases, versions, without_rules=surfacing)
-    begun = parts.indexing.begin(query.text, ALL_RULES, RULES_DEPTH) if surfacing else None
-    found = parts.indexing.begin(query.text, wanted, depth)()
+    wanted = _wanted(repo, query, phrases, versions, without_rules=surfacing)
+    begun = repo.indexing.begin(query.text, ALL_RULES, RULES_DEPTH) if surfacing else None
+    found = repo.indexing.begin(query.text, wanted, depth)()
     found_rules = begun() if begun else NOTHING_FOUND
     unheld = ""
     if phrases and not (found.text or found.vectors) and _words(phrases) < _words([query.text]):
         unheld = f"nothing holds {_or(repr(phrase) for phrase in phrases)} word by word: the words are looked for"
         phrases, wanted = (), wanted._replace(phrases=())
-        found = parts.indexing.begin(query.text, wanted, depth)()
-    coverage = _coverage(parts, done.missing)
-    likely, lead, lights_of = _near(parts, query.text, found, complete=not done.missing)
+        found = repo.indexing.begin(query.text, wanted, depth)()
+    coverage = _coverage(repo, done.missing)
+    likely, lead, lights_of = _near(repo, query.text, found, complete=not done.missing)
     # the best of a few vectors must not outrank the best of all texts
     weight = VECTOR_WEIGHT * (coverage if found.text and found.vectors else 1.0)
     matches = fuse(found.text, found.vectors, found.depth, weight, lead)
@@ -116,53 +116,53 @@ def find(parts: Reading, query: Query) -> Answer:
     weak = likely < BAR and not phrases
     room = query._replace(limit=min(query.limit, NEAREST)) if weak and found.vectors else query
     shown = (*phrases, *names(query.text))
-    hits = settled(parts, room, _hits(parts, with_room(room), shown, matches, versions, lights_of))
-    told = [unheld, nothing_near(parts, hits) if weak or not hits else "", "" if hits else _what_there_is(parts, query)]
+    hits = settled(repo, room, _hits(repo, with_room(room), shown, matches, versions, lights_of))
+    told = [unheld, nothing_near(repo, hits) if weak or not hits else "", "" if hits else _what_there_is(repo, query)]
     if surfacing:
-        hits = rules_for(parts, query, found_rules, [hit.entry for hit in hits], complete=not done.missing) + hits
+        hits = rules_for(repo, query, found_rules, [hit.entry for hit in hits], complete=not done.missing) + hits
     lights = [hit.entry for hit in hits]
-    notes = [*_notes(parts, versions, done, found, coverage), *filter(None, told), *versions.told(lights)]
-    notes += [*warnings(parts, lights), *see_also(parts, lights)]
+    notes = [*_notes(repo, versions, done, found, coverage), *filter(None, told), *versions.told(lights)]
+    notes += [*warnings(repo, lights), *see_also(repo, lights)]
     near_enough = (one.entry_id for one in matches if len(matches) <= FEW or one.score >= BAR)
     known = {lights_of[entry_id].kind for entry_id in near_enough if entry_id in lights_of}
     kinds = frozenset() if weak else frozenset(known | {light.kind for light in lights})
     return Answer(asked, tuple(hits), notes=tuple(notes), coverage=coverage, weak=weak, known=kinds)
 
 
-def _by_filters(parts: Reading, query: Query, versions: Versions) -> Answer:
-    hits = settled(parts, query, _filtered(parts, with_room(query), versions))
+def _by_filters(repo: Reading, query: Query, versions: Versions) -> Answer:
+    hits = settled(repo, query, _filtered(repo, with_room(query), versions))
     lights = [hit.entry for hit in hits]
-    nothing = "" if hits else _what_there_is(parts, query)
-    notes = [*_notes(parts, versions), *filter(None, [nothing]), *versions.told(lights), *warnings(parts, lights)]
+    nothing = "" if hits else _what_there_is(repo, query)
+    notes = [*_notes(repo, versions), *filter(None, [nothing]), *versions.told(lights), *warnings(repo, lights)]
     return Answer(query.text, tuple(hits), notes=tuple(notes), known=frozenset(light.kind for light in lights))
 
 
 def _near(
-    parts: Reading, question: str, found: Candidates, *, complete: bool
+    repo: Reading, question: str, found: Candidates, *, complete: bool
 ) -> tuple[float, frozenset[tuple[str, int]], dict[str, Light]]:
     """The chance that the best answers the question, the passages that hold what it is about, the entries by id."""
-    lights = parts.catalog.many({hit.entry_id for hit in (*found.text, *found.vectors)})
+    lights = repo.catalog.many({hit.entry_id for hit in (*found.text, *found.vectors)})
 
     def text_of(hit: Match) -> str:
         title = lights[hit.entry_id].title if hit.entry_id in lights else ""
         return f"{title} {hit.heading} {hit.text}"
 
     holding, lead = holders(question, found.text, text_of)
-    likely = chance(question, found, parts.indexing.passages(), text_of, complete=complete)
+    likely = chance(question, found, repo.indexing.passages(), text_of, complete=complete)
     return max(likely, NAMED) if holding else likely, lead, lights
 
 
-def nothing_near(parts: Reading, hits: Sequence[Hit]) -> str:
+def nothing_near(repo: Reading, hits: Sequence[Hit]) -> str:
     """One line where there is nothing to show, or only what is far from the question."""
     if hits:
         nearest = hits[0].entry
         return f"nothing near; the nearest is {nearest.handle} ({nearest.title!r}, {nearest.score or 0:.2f} of 1)"
-    stored = sum(parts.catalog.sizes().entries.values())
+    stored = sum(repo.catalog.sizes().entries.values())
     return f"none of the {stored} entries stored here matches" if stored else "nothing is stored here yet"
 
 
-def _what_there_is(parts: Reading, query: Query) -> str:
-    catalog = parts.catalog
+def _what_there_is(repo: Reading, query: Query) -> str:
+    catalog = repo.catalog
     told = what_there_is(query, catalog.versions_of_projects(), [tally.name for tally in catalog.projects()])
     return "; ".join(filter(None, [told, *not_here(catalog, {"tag": query.tags})]))
 
@@ -211,10 +211,10 @@ def _or(names: Iterable[str]) -> str:
 
 
 def _wanted(
-    parts: Reading, query: Query, phrases: Sequence[str], versions: Versions, *, without_rules: bool
+    repo: Reading, query: Query, phrases: Sequence[str], versions: Versions, *, without_rules: bool
 ) -> rows.PassageFilter:
     kinds = query.kinds or frozenset(kind for kind in Kind if without_rules and kind is not Kind.RULE)
-    known = parts.catalog.versions() if versions.others or versions.of_project else ()
+    known = repo.catalog.versions() if versions.others or versions.of_project else ()
     others, of_project = versions.spellings(tally.name for tally in known)
     return rows.PassageFilter(
         kinds=frozenset(kind.value for kind in kinds),
@@ -226,25 +226,25 @@ def _wanted(
     )
 
 
-def _filtered(parts: Reading, query: Query, versions: Versions) -> list[Hit]:
+def _filtered(repo: Reading, query: Query, versions: Versions) -> list[Hit]:
     """What passes the filters, from the catalog alone; where a version is asked for, only what can carry one."""
     kinds = query.kinds or frozenset(kind for kind in Kind if query.versions and kind.is_resource)
     wanted = Filter(kinds=kinds, project=query.project, tags=query.tags)
-    lights = {light.id: light for light in parts.catalog.select(wanted)}
+    lights = {light.id: light for light in repo.catalog.select(wanted)}
     matches = [Match(entry_id, 0, 1.0) for entry_id in lights]
     place = {match.entry_id: number for number, match in enumerate(matches)}
-    hits = _hits(parts, query._replace(limit=len(matches)), (), matches, versions, lights)
+    hits = _hits(repo, query._replace(limit=len(matches)), (), matches, versions, lights)
     return sorted(hits, key=lambda hit: (-(hit.entry.score or 0.0), place[hit.entry.id]))[: query.limit]
 
 
 def _notes(
-    parts: Reading,
+    repo: Reading,
     versions: Versions,
     done: IndexRefresh = NOTHING_DONE,
     found: Candidates = NOTHING_FOUND,
     coverage: float = 1.0,
 ) -> list[str]:
-    notes = [*parts.notes(), *parts.config_notes(), *versions.notes, done.rebuilt, *done.notes, found.note]
+    notes = [*repo.notes(), *repo.config_notes(), *versions.notes, done.rebuilt, *done.notes, found.note]
     if done.missing and not found.note:
         notes.append(
             f"{100 * coverage:.0f} % of the passages have a vector; {done.missing:,} are found by their words alone: "
@@ -254,15 +254,15 @@ def _notes(
 
 
 def _hits(
-    parts: Reading,
+    repo: Reading,
     query: Query,
     phrases: Sequence[str],
     matches: Sequence[Match],
     versions: Versions,
     lights: Mapping[str, Light],
 ) -> list[Hit]:
-    standings = parts.usages.standings(lights.values())
-    aliases = parts.reading_config.tag_aliases
+    standings = repo.usages.standings(lights.values())
+    aliases = repo.reading_config.tag_aliases
     ranked = rank(
         matches,
         {
@@ -273,7 +273,7 @@ def _hits(
                 standings.get(light.id, 1.0),
                 versioned=light.kind.is_resource,
                 asked=versions.of(light.project),
-                distance=parts.nearness(light.tier),
+                distance=repo.nearness(light.tier),
             )
             for entry_id, light in lights.items()
             if _passes(light, query, aliases)
@@ -329,7 +329,7 @@ def _page(light: Light) -> tuple[object, ...]:
     return (light.tier, light.project, light.kind, *below) if below else (light.id,)
 
 
-def _coverage(parts: Reading, missing: int) -> float:
+def _coverage(repo: Reading, missing: int) -> float:
     """The share of passages that have a vector; below 1 as long as one is missing."""
-    passages = parts.indexing.passages() if missing else 0
+    passages = repo.indexing.passages() if missing else 0
     return min(max(round(1 - missing / passages, 4), 0.0), 0.9999) if passages else float(not missing)

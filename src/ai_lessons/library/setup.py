@@ -55,14 +55,14 @@ def init_repository(
         made = scaffold.clone(from_url, path)
     else:
         made = scaffold.init(path, team=team, with_starters=starters, unwanted=gate.why_not)
-    parts = RepositorySession(made.root, options)
+    repo = RepositorySession(made.root, options)
     try:
-        bigger = parts.store.is_folder_of_bigger_repo
+        bigger = repo.store.is_folder_of_bigger_repo
         lines = git_hooks.carry_out(made.root, scaffold.hooks_dir(), "install") if hooks and not bigger else ()
-        parts.current()
-        notes = (*made.notes, *parts.notes())
+        repo.current()
+        notes = (*made.notes, *repo.notes())
     finally:
-        parts.close()
+        repo.close()
     return Initialised(str(made.root), made.created, made.adopted, lines, made.commit, notes)
 
 
@@ -82,10 +82,10 @@ def config_set(library: Library, key: str, value: str) -> str | None:
     Raises UsageError: no such key, or not a value for it. NotFound: no such embedding model. Refused: an agent would
     change a policy, or it would count for nothing here.
     """
-    parts = library.primary
+    repo = library.primary
     if key.partition(".")[0] in _POLICIES:
-        parts.options.refuse_agents(f"change {key}", f"ai-lessons admin config set {key} …")
-    store = parts.store
+        repo.options.refuse_agents(f"change {key}", f"ai-lessons admin config set {key} …")
+    store = repo.store
     if key == "git.autocommit" and store.is_folder_of_bigger_repo:
         raise Refused(
             f"{key} counts for nothing in a folder of a bigger repository, because it comes with a pull",
@@ -100,11 +100,11 @@ def config_set(library: Library, key: str, value: str) -> str | None:
     if key == "search.index" and value:
         from ai_lessons.library.indexing import agree
 
-        agree(parts, value)
+        agree(repo, value)
     if new == data:
         return None
     expect = blob_id(data) if store.exists(CONFIG_PATH) else None
-    return parts.write(f"Set {key}", [Change(CONFIG_PATH, new, expect=expect)]).commit
+    return repo.write(f"Set {key}", [Change(CONFIG_PATH, new, expect=expect)]).commit
 
 
 _POLICIES = frozenset(("approval", "git", "events", "format", GROUP))
@@ -247,18 +247,18 @@ def migrate(library: Library, *, dry_run: bool = False, steps: Mapping[int, Migr
     Raises UnsupportedRepository: it is of a newer program. UnsavedEdits: a file that changes has edits in no commit.
     Refused: an earlier write waits for its commit. StorageFailed: git makes no tag.
     """
-    parts = library.primary
-    old, new = parts.config.format, config.FORMAT
+    repo = library.primary
+    old, new = repo.config.format, config.FORMAT
     if old == new:
         return Migrated(old, new, dry_run=dry_run)
-    parts.save_first()
-    now = _files(parts)
+    repo.save_first()
+    now = _files(repo)
     changes = [
         Change(path, data, expect=blob_id(now[path]) if path in now else None)
         for path, data in sorted(config.migrated_files(now, old, new, steps).items())
     ]
     paths = (*(one.path for one in changes), CONFIG_PATH)
-    edited = [path for path in paths if parts.store.exists(path) and parts.history.dirty(path)]
+    edited = [path for path in paths if repo.store.exists(path) and repo.history.dirty(path)]
     if edited:
         raise UnsavedEdits(
             f"{', '.join(edited[:3])} has edits that are in no commit", hint="commit them first: git commit"
@@ -266,36 +266,36 @@ def migrate(library: Library, *, dry_run: bool = False, steps: Mapping[int, Migr
     done = Migrated(old, new, tuple(steps[version].says for version in range(old, new)), None, paths, None, dry_run)
     if dry_run:
         return done
-    tag = f"before-format-{new}-{parts.options.now().astimezone():%Y-%m-%dT%H%M%S}"
-    head, message = parts.store.head().commit or "", f"Before format {new}"
+    tag = f"before-format-{new}-{repo.options.now().astimezone():%Y-%m-%dT%H%M%S}"
+    head, message = repo.store.head().commit or "", f"Before format {new}"
     # a signature would ask for a passphrase, and the tag proves nothing
-    made = git.run(parts.store.worktree, "tag", "--annotate", "--no-sign", "--message", message, "--", tag, head)
+    made = git.run(repo.store.worktree, "tag", "--annotate", "--no-sign", "--message", message, "--", tag, head)
     if made.code:
         raise StorageFailed(f"git made no tag: {made.err}")
-    changes.append(_stated(parts, new))
-    parts.refuse_secrets(changes)
-    parts.store.autocommit = parts.store.commits(parts.config.autocommit)
-    job = Job(f"Migrate from format {old} to {new}", changes, [("Snapshot", tag)], gate.actor(parts))
-    applied = parts.store.apply(job)
-    parts.current()
+    changes.append(_stated(repo, new))
+    repo.refuse_secrets(changes)
+    repo.store.autocommit = repo.store.commits(repo.config.autocommit)
+    job = Job(f"Migrate from format {old} to {new}", changes, [("Snapshot", tag)], gate.actor(repo))
+    applied = repo.store.apply(job)
+    repo.current()
     return replace(done, snapshot=tag, commit=applied.commit, notes=applied.told)
 
 
-def _files(parts: RepositorySession) -> dict[str, bytes]:
+def _files(repo: RepositorySession) -> dict[str, bytes]:
     """The files of entries but for rules."""
     found: dict[str, bytes] = {}
-    for folder, rows in walk(parts.store.root):
+    for folder, rows in walk(repo.store.root):
         for row in rows:
             path = f"{folder}/{row[0]}" if folder else row[0]
             if layout.place(path) is not None and not is_rule(path):
                 with suppress(AiLessonsError):  # `validate` names it; what cannot be read cannot be changed
-                    found[path] = parts.store.read(path)
+                    found[path] = repo.store.read(path)
     return found
 
 
-def _stated(parts: RepositorySession, version: int) -> Change:
+def _stated(repo: RepositorySession, version: int) -> Change:
     """The settings with the new version in them, everything else as it was."""
-    there = parts.store.exists(CONFIG_PATH)
-    data = parts.store.read(CONFIG_PATH) if there else b""
+    there = repo.store.exists(CONFIG_PATH)
+    data = repo.store.read(CONFIG_PATH) if there else b""
     text = config.set_value(decode(data, CONFIG_PATH), "format", version)
     return Change(CONFIG_PATH, text.encode(), expect=blob_id(data) if there else None)

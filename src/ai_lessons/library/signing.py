@@ -147,8 +147,8 @@ def signed(at: ProposalContext, one: Waiting) -> Mapping[str, bytes]:
 
 
 def _record(at: ProposalContext, rule: str, path: str, data: bytes, decision: Decision) -> Mapping[str, bytes]:
-    now = at.parts.options.now()
-    trusted = at.parts.rules.signatures.trusted(at.trunk.view)
+    now = at.repo.options.now()
+    trusted = at.repo.rules.signatures.trusted(at.trunk.view)
     wanted = Wanted(rule, path, data, decision, frontmatter.stamp(now), frontmatter.new_id(now))
     return decide(
         at.trunk, wanted, repository=trusted.repository, signers=trusted.signers or (), interactive=os.isatty(0)
@@ -160,10 +160,10 @@ def unsigned_rules(at: ProposalContext) -> list[Pending]:
     return [_pending(at, verdict, one) for verdict, one in _unsigned(at)]
 
 
-def approve_standing(parts: RepositorySession, ref: str, expect: str | None) -> Decided:
+def approve_standing(repo: RepositorySession, ref: str, expect: str | None) -> Decided:
     """Sign a text that is on the approval branch already, merged or signed by others."""
-    with deciding(parts, "approve") as at:
-        path, end = at.parts.inside(ref) or ref, ref.strip().upper().removeprefix(f"{Kind.RULE.letter}-")
+    with deciding(repo, "approve") as at:
+        path, end = at.repo.inside(ref) or ref, ref.strip().upper().removeprefix(f"{Kind.RULE.letter}-")
         every = _unsigned(at)
         named = [pair for pair in every if path == pair[1].path]
         named = named or [pair for pair in every if len(end) >= 4 and pair[0].rule.endswith(end)]
@@ -174,14 +174,14 @@ def approve_standing(parts: RepositorySession, ref: str, expect: str | None) -> 
             raise NotFound("open proposal or unsigned rule", ref, suggestions=known)
         verdict, one = named[0]
         refuse_changed(one.blob or "", expect)
-        data = parts.rules.text(verdict.rule, one.blob or "")
+        data = repo.rules.text(verdict.rule, one.blob or "")
         entry = checked(one.path, data)
         records = _record(at, verdict.rule, one.path, data, "approve")
         subject = f"Sign approval of rule: {entry.title}"
-        done = proposal_commits.put(parts.store, at.repo, at.trunk, verdict.rule, subject, records)
+        done = proposal_commits.put(repo.store, at.git, at.trunk, verdict.rule, subject, records)
         handle = at.handle(verdict.rule)
-    parts.current()
-    notes = (*done.notes, *what_is_missing(parts, verdict.rule))
+    repo.current()
+    notes = (*done.notes, *what_is_missing(repo, verdict.rule))
     return Decided(verdict.rule, handle, entry.title, one.path, at.trunk.name, done.commit, notes)
 
 
@@ -190,21 +190,21 @@ def revoke_rule(library: Library, ref: str) -> Decided:
 
     Raises NotFound, AmbiguousName, Refused (an agent, nothing is signed here, no key), Conflict.
     """
-    parts = library.primary
-    with deciding(parts, "revoke") as at:
+    repo = library.primary
+    with deciding(repo, "revoke") as at:
         if at.trunk.view.policy.require != "signed":
             hint = f"propose that it goes: ai-lessons contribute delete {ref}"
             raise Refused(f"approvals are not signed on {at.trunk.name}, so there is nothing to revoke", hint=hint)
-        light = parts.resolve(ref)
-        verdict = _judged(parts).verdicts.get(light.id)
+        light = repo.resolve(ref)
+        verdict = _judged(repo).verdicts.get(light.id)
         if light.kind is not Kind.RULE or verdict is None or not verdict.path or not verdict.blob:
             raise NotFound("rule in force", ref)
-        data = parts.rules.text(light.id, verdict.blob)
+        data = repo.rules.text(light.id, verdict.blob)
         records = _record(at, light.id, verdict.path, data, "revoke")
-        done = proposal_commits.put(parts.store, at.repo, at.trunk, light.id, f"Revoke rule: {light.title}", records)
-    parts.current()
+        done = proposal_commits.put(repo.store, at.git, at.trunk, light.id, f"Revoke rule: {light.title}", records)
+    repo.current()
     notes = list(done.notes)
-    still = _judged(parts).verdicts.get(light.id)
+    still = _judged(repo).verdicts.get(light.id)
     if still and still.in_force:
         people = at.trunk.view.policy.threshold
         command = f"ai-lessons admin revoke-rule {light.handle}"
@@ -212,32 +212,32 @@ def revoke_rule(library: Library, ref: str) -> Decided:
     return Decided(light.id, light.handle, light.title, verdict.path, at.trunk.name, done.commit, tuple(notes))
 
 
-def what_is_missing(parts: RepositorySession, rule: str) -> Iterator[str]:
+def what_is_missing(repo: RepositorySession, rule: str) -> Iterator[str]:
     """Why a rule that was signed is not in force yet, if so. Call `current` first."""
-    verdict = _judged(parts).verdicts.get(rule)
+    verdict = _judged(repo).verdicts.get(rule)
     if verdict is None or (verdict.in_force and not verdict.unapproved):
         return
     reason = verdict.evidence.reason or "what was approved before is in force"
-    yield f"it is not in force yet: {next(iter(parts.rules.signatures.notes), reason)}"
+    yield f"it is not in force yet: {next(iter(repo.rules.signatures.notes), reason)}"
 
 
-def _judged(parts: RepositorySession) -> BranchView:
-    view = parts.rules.view()
+def _judged(repo: RepositorySession) -> BranchView:
+    view = repo.rules.view()
     if view is None:
-        raise NotFound("approval branch in", str(parts.store.root))
+        raise NotFound("approval branch in", str(repo.store.root))
     return view
 
 
 def _unsigned(at: ProposalContext) -> list[tuple[Verdict, UnapprovedChange]]:
     """Texts on the branch that only signatures are missing for."""
-    view = _judged(at.parts)
+    view = _judged(at.repo)
     verdicts = [one for _, one in sorted(view.verdicts.items())] if view.policy.require == "signed" else []
     texts = ((verdict, one) for verdict in verdicts for one in verdict.unapproved)
     return [(verdict, one) for verdict, one in texts if one.blob and view.files.get(one.path) == one.blob]
 
 
 def _pending(at: ProposalContext, verdict: Verdict, one: UnapprovedChange) -> Pending:
-    data = at.parts.rules.text(verdict.rule, one.blob or "")
+    data = at.repo.rules.text(verdict.rule, one.blob or "")
     path, before = at.text_in_force(verdict.rule)
     entry = entry_of(one.path, {one.path: data})
     return described(

@@ -50,43 +50,43 @@ def digest(entry: Entry) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def remember(parts: RepositorySession, who: str, entry: Entry) -> None:
+def remember(repo: RepositorySession, who: str, entry: Entry) -> None:
     """Note on this machine that the user in person, or an agent, has just stated a lesson."""
-    _marks(parts).add_all([(entry.path, f"{who} {digest(entry)}")])
+    _marks(repo).add_all([(entry.path, f"{who} {digest(entry)}")])
 
 
-def confirm(parts: RepositorySession, entry: Entry) -> None:
+def confirm(repo: RepositorySession, entry: Entry) -> None:
     """Note that the user in person states what is written already, whoever wrote it."""
-    remember(parts, USER, entry)
-    parts.catalog.attest({entry.id: Attested(_me(parts).who, firm=True, start=True)})
+    remember(repo, USER, entry)
+    repo.catalog.attest({entry.id: Attested(_me(repo).who, firm=True, start=True)})
 
 
-def _marks(parts: RepositorySession) -> Trust:
-    return Trust(parts.store.state_dir, "statement")
+def _marks(repo: RepositorySession) -> Trust:
+    return Trust(repo.store.state_dir, "statement")
 
 
-def attest(parts: RepositorySession) -> None:
+def attest(repo: RepositorySession) -> None:
     """Look after claims that the catalog has met since the last look. Stops no reader: without evidence none holds."""
-    wanted = parts.catalog.unattested()
+    wanted = repo.catalog.unattested()
     if wanted:
-        entries = {light.id: entry for light in parts.catalog.many(wanted).values() if (entry := _read(parts, light))}
+        entries = {light.id: entry for light in repo.catalog.many(wanted).values() if (entry := _read(repo, light))}
         try:
-            found = _attested(parts, entries)
+            found = _attested(repo, entries)
         except AiLessonsError:
             found = {}
-        parts.catalog.attest({one: found.get(one, Attested("", firm=False, start=False)) for one in wanted})
-        parts.catalog.unattested()  # that nothing is left is written down
+        repo.catalog.attest({one: found.get(one, Attested("", firm=False, start=False)) for one in wanted})
+        repo.catalog.unattested()  # that nothing is left is written down
 
 
-def _read(parts: RepositorySession, light: Light) -> Entry | None:
+def _read(repo: RepositorySession, light: Light) -> Entry | None:
     try:
-        return parts.load(light.id)[0]
+        return repo.load(light.id)[0]
     except AiLessonsError:
         return None
 
 
-def _attested(parts: RepositorySession, entries: Mapping[str, Entry]) -> dict[str, Attested]:
-    me, marks = _me(parts), _marks(parts).marks()
+def _attested(repo: RepositorySession, entries: Mapping[str, Entry]) -> dict[str, Attested]:
+    me, marks = _me(repo), _marks(repo).marks()
     found: dict[str, Attested] = {}
     for entry_id, entry in entries.items():
         said = digest(entry)
@@ -95,19 +95,19 @@ def _attested(parts: RepositorySession, entries: Mapping[str, Entry]) -> dict[st
         elif f"{AGENT} {said}" in marks:
             found[entry_id] = Attested(f"an agent for {me.who}", firm=False, start=True)
     rest = {entry_id: entry for entry_id, entry in entries.items() if entry_id not in found}
-    return found | (_by_history(parts, rest, me) if rest else {})
+    return found | (_by_history(repo, rest, me) if rest else {})
 
 
-def _me(parts: RepositorySession) -> _Me:
+def _me(repo: RepositorySession) -> _Me:
     from ai_lessons.repository import git  # starts programs, which a load that has nothing to look at need not pay
 
-    author, committer = (git.identity(parts.store.worktree, role) or "" for role in ("AUTHOR", "COMMITTER"))
+    author, committer = (git.identity(repo.store.worktree, role) or "" for role in ("AUTHOR", "COMMITTER"))
     return _Me(author, *(ident.rpartition("<")[2].rstrip(">") for ident in (author, committer)))
 
 
-def _by_history(parts: RepositorySession, entries: Mapping[str, Entry], me: _Me) -> dict[str, Attested]:
-    origins = _Origins(parts, entries)
-    committed = parts.history.in_head({one.path for one in entries.values() if digest(one) not in origins.found})
+def _by_history(repo: RepositorySession, entries: Mapping[str, Entry], me: _Me) -> dict[str, Attested]:
+    origins = _Origins(repo, entries)
+    committed = repo.history.in_head({one.path for one in entries.values() if digest(one) not in origins.found})
     found = {}
     for entry_id, entry in entries.items():
         by, there = origins.found.get(digest(entry), []), committed.get(entry.path)
@@ -129,14 +129,14 @@ def _is_users(entry: Entry) -> bool:
 class _Origins:
     """The commits that first said what these lessons say, by digest; a file that only moved says nothing new."""
 
-    def __init__(self, parts: RepositorySession, entries: Mapping[str, Entry]) -> None:
-        self._parts = parts
+    def __init__(self, repo: RepositorySession, entries: Mapping[str, Entry]) -> None:
+        self._repo = repo
         self._wanted: dict[str, set[str]] = {}
         self._digests: dict[tuple[str, str], str] = {}
         self.found: dict[str, list[Introduced]] = {}
         for entry in entries.values():
             self._wanted.setdefault(entry.path, set()).add(digest(entry))
-        for one in parts.catalog.locations(entries):
+        for one in repo.catalog.locations(entries):
             if one.hash:
                 self._digests[one.path, one.hash] = digest(entries[one.id])
         asked: set[str] = set()
@@ -144,7 +144,7 @@ class _Origins:
             new = set(self._wanted) - asked
             asked |= new
             few = len(new) <= MOST_PATHS
-            for commit in parts.history.introduced(sorted(new) if few else ()):
+            for commit in repo.history.introduced(sorted(new) if few else ()):
                 for path, before, after in commit.files:
                     if after and path in self._wanted and (path in new or not few):
                         self._weigh(commit, path, before, after)
@@ -164,8 +164,8 @@ class _Origins:
     def digest_of(self, path: str, blob: str) -> str:
         """What a file said in a commit; empty for what is no lesson."""
         if (path, blob) not in self._digests:
-            data = self._parts.history.blobs([blob]).get(blob, b"") if _is_lesson(path) else b""
-            entry = _parsed(self._parts, path, data)
+            data = self._repo.history.blobs([blob]).get(blob, b"") if _is_lesson(path) else b""
+            entry = _parsed(self._repo, path, data)
             self._digests[path, blob] = digest(entry) if entry else ""
         return self._digests[path, blob]
 
@@ -175,88 +175,88 @@ def _is_lesson(path: str) -> bool:
     return where is not None and where.kind is Kind.LESSON
 
 
-def _parsed(parts: RepositorySession, path: str, data: bytes | None) -> Entry | None:
+def _parsed(repo: RepositorySession, path: str, data: bytes | None) -> Entry | None:
     if not data or not _is_lesson(path):
         return None
     try:
-        return parts.parse(path, data)
+        return repo.parse(path, data)
     except AiLessonsError:
         return None
 
 
-def guard(parts: RepositorySession, changes: Sequence[Change]) -> None:
+def guard(repo: RepositorySession, changes: Sequence[Change]) -> None:
     """Called before an agent's job is written. Raises Refused: it would silence a firm lesson; the question is kept."""
-    if not parts.options.agent:
+    if not repo.options.agent:
         return
-    new = [entry for one in changes if isinstance(one.data, bytes) and (entry := _parsed(parts, one.path, one.data))]
+    new = [entry for one in changes if isinstance(one.data, bytes) and (entry := _parsed(repo, one.path, one.data))]
     kept = {(entry.id, digest(entry)) for entry in new if entry.status is Status.ACTIVE}
-    for light, old in _firm(parts, {one.path for one in changes}):
+    for light, old in _firm(repo, {one.path for one in changes}):
         if (light.id, digest(old)) not in kept and old.status is Status.ACTIVE:
-            refuse(parts, light, "change it, take it away or mark it wrong")
+            refuse(repo, light, "change it, take it away or mark it wrong")
     for entry in new:
-        there = parts.catalog.many([entry.id]).get(entry.id)
-        before = _read(parts, there) if there else None
+        there = repo.catalog.many([entry.id]).get(entry.id)
+        before = _read(repo, there) if there else None
         if entry.fields.get(RELEASED) != (before.fields.get(RELEASED) if before else None):
-            parts.options.refuse_agents(f"say in {RELEASED} where a text may go", "contribute promote proposes it")
+            repo.options.refuse_agents(f"say in {RELEASED} where a text may go", "contribute promote proposes it")
         if _is_users(entry) and (before is None or digest(before) != digest(entry)):
-            remember(parts, AGENT, entry)
+            remember(repo, AGENT, entry)
         ends = {link.target for link in entry.links if link.relation in SILENCING}
-        ends -= {edge.target for edge in parts.catalog.edges(entry.id) if edge.relation in SILENCING} if ends else set()
-        for end in parts.catalog.many(ends).values():
+        ends -= {edge.target for edge in repo.catalog.edges(entry.id) if edge.relation in SILENCING} if ends else set()
+        for end in repo.catalog.many(ends).values():
             if end.details.get("firm"):
-                refuse(parts, end, f"let {entry.title!r} take its place")
+                refuse(repo, end, f"let {entry.title!r} take its place")
 
 
-def _firm(parts: RepositorySession, paths: Iterable[str]) -> Iterator[tuple[Light, Entry]]:
+def _firm(repo: RepositorySession, paths: Iterable[str]) -> Iterator[tuple[Light, Entry]]:
     """The firm lessons at these paths."""
     for path in paths:
-        if not _is_lesson(path) or not parts.store.exists(path):
+        if not _is_lesson(path) or not repo.store.exists(path):
             continue
         try:
-            light = parts.catalog.resolve(path)
+            light = repo.catalog.resolve(path)
         except AiLessonsError:
             continue
-        old = _read(parts, light) if light.details.get("firm") else None
+        old = _read(repo, light) if light.details.get("firm") else None
         if old:
             yield light, old
 
 
-def refuse(parts: RepositorySession, light: Light, what: str, person: str = "repeats the command") -> None:
+def refuse(repo: RepositorySession, light: Light, what: str, person: str = "repeats the command") -> None:
     """Keep what an agent would do to a firm lesson as a question, and raise Refused; `person` is what a person does."""
-    ask(parts, light, f"would {what}")
+    ask(repo, light, f"would {what}")
     raise Refused(
         f"{light.handle} is firm: a person stated it, and an agent cannot {what}",
         hint=f"it is kept as a question for a person, who runs ai-lessons admin review, or {person}",
     )
 
 
-def remember_link(parts: RepositorySession, source: str, target: str) -> None:
+def remember_link(repo: RepositorySession, source: str, target: str) -> None:
     """Note that the user in person lets one lesson silence another."""
-    if not parts.options.agent:
-        _marks(parts).add_all([(source, f"link {source} {target}")])
+    if not repo.options.agent:
+        _marks(repo).add_all([(source, f"link {source} {target}")])
 
 
-def may_silence(parts: Reading, source: str, target: str, known: Mapping[str, Light]) -> bool:
+def may_silence(repo: Reading, source: str, target: str, known: Mapping[str, Light]) -> bool:
     """Whether a link may keep its target away: a firm lesson only for another one, or by a link of the user's own."""
     firm = [bool(one in known and known[one].details.get("firm")) for one in (source, target)]
     if firm[0] or not firm[1]:
         return True
-    return any(f"link {source} {target}" in _marks(one).marks() for one in parts.every)
+    return any(f"link {source} {target}" in _marks(one).marks() for one in repo.every)
 
 
-def ask(parts: RepositorySession, light: Light, what: str) -> None:
+def ask(repo: RepositorySession, light: Light, what: str) -> None:
     """Keep a question about a firm lesson for `admin review`, on this machine; the same one of a day once."""
-    day = parts.options.now().date().isoformat()
-    _questions(parts).add_all([(light.path, f"{light.id} {day} {parts.options.agent or 'an agent'} {what}")])
+    day = repo.options.now().date().isoformat()
+    _questions(repo).add_all([(light.path, f"{light.id} {day} {repo.options.agent or 'an agent'} {what}")])
 
 
-def questions(parts: RepositorySession) -> dict[str, list[tuple[str, str]]]:
+def questions(repo: RepositorySession) -> dict[str, list[tuple[str, str]]]:
     """What agents asked about firm lessons, by id: (day, who and what)."""
     found: dict[str, list[tuple[str, str]]] = {}
-    for entry_id, day, said in sorted(one.split(" ", 2) for one in _questions(parts).marks() if one.count(" ") > 1):
+    for entry_id, day, said in sorted(one.split(" ", 2) for one in _questions(repo).marks() if one.count(" ") > 1):
         found.setdefault(entry_id, []).append((day, said))
     return found
 
 
-def _questions(parts: RepositorySession) -> Trust:
-    return Trust(parts.store.state_dir, "question")
+def _questions(repo: RepositorySession) -> Trust:
+    return Trust(repo.store.state_dir, "question")

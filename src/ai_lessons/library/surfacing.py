@@ -122,17 +122,15 @@ ALL_RULES = PassageFilter(kinds=frozenset({Kind.RULE.value}))
 DEPTH = 50  # Passages of rules asked of each half: far more than can surface
 
 
-def rules_for(
-    parts: Reading, query: Query, found: Candidates, results: Sequence[Light], *, complete: bool
-) -> list[Hit]:
+def rules_for(repo: Reading, query: Query, found: Candidates, results: Sequence[Light], *, complete: bool) -> list[Hit]:
     """Of the rules `found`, those that surface beside these results, best first; `complete`: no vector is missing."""
-    joined = linked(parts.catalog, (light.id for light in results))
-    known = parts.catalog.many({hit.entry_id for hit in (*found.text, *found.vectors)} | joined)
+    joined = linked(repo.catalog, (light.id for light in results))
+    known = repo.catalog.many({hit.entry_id for hit in (*found.text, *found.vectors)} | joined)
     rules = {light.id: light for light in known.values() if light.kind is Kind.RULE}
     titles = {entry_id: light.title for entry_id, light in rules.items()}
     close = near(query.text, found.text, found.vectors, titles, complete=complete and bool(found.vectors))
     hits = []
-    for one in surfaced(close, rules.values(), joined, query, parts.reading_config.tag_aliases):
+    for one in surfaced(close, rules.values(), joined, query, repo.reading_config.tag_aliases):
         light = rules[one.match.entry_id]
         text = snippet(one.match.text, query.text) or light.snippet
         light = light._replace(score=one.score, snippet=text)

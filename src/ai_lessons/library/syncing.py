@@ -75,40 +75,40 @@ def sync(library: Library, remote: str | None = None, *, ask: bool = False) -> S
     were faster too often. UnsavedEdits: an edit that is in no commit is in the way. Refused: the remote does not take
     pushes, or the histories have nothing in common. Unreachable: no answer.
     """
-    parts = library.primary
-    parts.refuse_other_formats()
-    gate.refuse_waiting(parts)
-    name = _remote(parts, remote)
-    gate.refuse_sharing(parts, name)
-    _, said = parts.usages.share(at_least=1)
+    repo = library.primary
+    repo.refuse_other_formats()
+    gate.refuse_waiting(repo)
+    name = _remote(repo, remote)
+    gate.refuse_sharing(repo, name)
+    _, said = repo.usages.share(at_least=1)
     done = syncing.sync(
-        parts.store,
+        repo.store,
         remote=remote,
         ask=ask,
-        proposals=lambda: _own_proposals(parts),
-        begins=lambda what: parts.options.progress(what, 0, 0),
+        proposals=lambda: _own_proposals(repo),
+        begins=lambda what: repo.options.progress(what, 0, 0),
     )
-    parts.current()
+    repo.current()
     more = len(done.arrived) - ARRIVED_NAMED
     arrived = (f"{more} more proposals arrived: ai-lessons admin pending-rules",) if more > 0 else ()
-    return done._replace(arrived=done.arrived[:ARRIVED_NAMED], notes=(*said, *arrived, *done.notes, *parts.notes()))
+    return done._replace(arrived=done.arrived[:ARRIVED_NAMED], notes=(*said, *arrived, *done.notes, *repo.notes()))
 
 
-def _remote(parts: RepositorySession, named: str | None) -> str:
+def _remote(repo: RepositorySession, named: str | None) -> str:
     """The remote to share with; where there is none, the error tells the address that the user's settings know."""
     try:
-        return sync_bring.where(parts.store, named).remote
+        return sync_bring.where(repo.store, named).remote
     except NotFound as error:
-        root = parts.store.root
-        url = next((place.url for place in parts.options.places.known if place.root == root and place.url), None)
+        root = repo.store.root
+        url = next((place.url for place in repo.options.places.known if place.root == root and place.url), None)
         if url and named is None:
             error.hint = f"git -C {root} remote add origin {url}"
         raise
 
 
-def _own_proposals(parts: RepositorySession) -> dict[str, str]:
+def _own_proposals(repo: RepositorySession) -> dict[str, str]:
     try:
-        with desk(parts) as at:
+        with desk(repo) as at:
             return {one.name: one.commit for one in at.own()}
     except NotFound:
         return {}  # no approval branch yet, so nothing is proposed
@@ -119,10 +119,10 @@ def conflicts(library: Library, ref: str | None = None, *, remote: str | None = 
 
     Raises NotFound, Conflict, Refused: as `sync`, and NotFound: no such conflict.
     """
-    parts = library.primary
-    here = sync_bring.where(parts.store, remote)
-    torn = sync_bring.torn_now(parts.store, here)
-    return Conflicts(here.name, torn if ref is None else (_find(parts, torn, ref),))
+    repo = library.primary
+    here = sync_bring.where(repo.store, remote)
+    torn = sync_bring.torn_now(repo.store, here)
+    return Conflicts(here.name, torn if ref is None else (_find(repo, torn, ref),))
 
 
 def resolve(
@@ -139,27 +139,27 @@ def resolve(
     Raises as `conflicts`; NotFound: no such conflict. UsageError: that cannot be chosen here. InvalidEntry: the edited
     text breaks the format. Refused: an agent would choose between two versions of a rule.
     """
-    parts = library.primary
-    parts.refuse_other_formats()
+    repo = library.primary
+    repo.refuse_other_formats()
     if take not in TAKES:
         raise UsageError(f"{take!r} is no way to settle a conflict", hint="--take ours, --take theirs or --take edit")
-    here = sync_bring.where(parts.store, remote)
-    entry = _find(parts, sync_bring.torn_now(parts.store, here), ref)
+    here = sync_bring.where(repo.store, remote)
+    entry = _find(repo, sync_bring.torn_now(repo.store, here), ref)
     if IN_THE_WAY in entry.reasons and take != "ours":
         raise UsageError(
             f"{entry.path} cannot be both a file and a folder", hint="rename yours and commit it, or --take ours"
         )
     if RULE in entry.reasons:
-        refuse_agents(parts, "choose between two versions of")
-    choice = ConflictChoice(take, _edited(parts, entry, editor) if take == "edit" else None)
-    brought = sync_bring.decide(parts.store, here, entry.path, choice)
-    left = sync_bring.torn_now(parts.store, here) if brought.torn else ()
-    parts.current()
+        refuse_agents(repo, "choose between two versions of")
+    choice = ConflictChoice(take, _edited(repo, entry, editor) if take == "edit" else None)
+    brought = sync_bring.decide(repo.store, here, entry.path, choice)
+    left = sync_bring.torn_now(repo.store, here) if brought.torn else ()
+    repo.current()
     return Resolved(entry.id, entry.path, take, left, None if brought.torn else brought.head)
 
 
-def _find(parts: RepositorySession, torn: Sequence[TornEntry], ref: str) -> TornEntry:
-    wanted = {ref.strip(), parts.inside(ref) or ref}
+def _find(repo: RepositorySession, torn: Sequence[TornEntry], ref: str) -> TornEntry:
+    wanted = {ref.strip(), repo.inside(ref) or ref}
     for entry in torn:
         if {entry.id, entry.path} & wanted or entry.id.casefold() == ref.strip().casefold():
             return entry
@@ -167,7 +167,7 @@ def _find(parts: RepositorySession, torn: Sequence[TornEntry], ref: str) -> Torn
     raise NotFound("conflict", ref, suggestions=known[:5], hint="" if known else "see: ai-lessons admin conflicts")
 
 
-def _edited(parts: RepositorySession, entry: TornEntry, editor: Callable[[str, str], str | None] | None) -> bytes:
+def _edited(repo: RepositorySession, entry: TornEntry, editor: Callable[[str, str], str | None] | None) -> bytes:
     """The text that a person makes of both, valid as an entry if it is one."""
     if RULE in entry.reasons:
         raise UsageError(
@@ -181,7 +181,7 @@ def _edited(parts: RepositorySession, entry: TornEntry, editor: Callable[[str, s
     if made is None:
         raise UsageError("nothing was edited, so nothing is decided", hint="--take ours or --take theirs")
     data = made.partition(CUT)[0].encode()
-    gate.refuse(parts, {entry.path: data}, entry.ours + entry.theirs)
+    gate.refuse(repo, {entry.path: data}, entry.ours + entry.theirs)
     if place(entry.path) is not None and sync_bring.entry_of(entry.path, entry.ours) is not None:
         checked(entry.path, data)
     return data
@@ -193,17 +193,17 @@ def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
     Raises NotFound: there are not so many. Conflict: a file was changed again since. UnsavedEdits: a file has edits in
     no commit. Refused: the last thing was a decision about a rule, or changed a rule, or waits for its commit.
     """
-    parts = library.primary
-    parts.refuse_other_formats()
+    repo = library.primary
+    repo.refuse_other_formats()
     if count < 1:
         raise UsageError("there is nothing to take back in less than one job")
-    parts.save_first()
+    repo.save_first()
     done = []
-    for step in reverts.plan(parts.store, count):
-        applied = parts.write(f"Undo: {step.subject}", step.files, [(reverts.TRAILER, step.commit)])
+    for step in reverts.plan(repo.store, count):
+        applied = repo.write(f"Undo: {step.subject}", step.files, [(reverts.TRAILER, step.commit)])
         paths = tuple(file.path for file in step.files)
         done.append(Undone(step.commit, step.subject, paths, applied.commit, applied.told))
-    parts.current()
+    repo.current()
     return tuple(done)
 
 
@@ -236,12 +236,12 @@ def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = Fal
     Their bytes are kept for 30 days. `only_list`: bring back nothing. Raises NotFound: nothing like that is kept.
     Conflict: another text is at its place now. StorageFailed: the disk said no.
     """
-    parts = library.primary
+    repo = library.primary
     if not only_list:
-        parts.refuse_other_formats()
-    store = parts.store
+        repo.refuse_other_formats()
+    store = repo.store
     jobs = (*store.journal.swept(), *store.journal.missing(store.root))
-    found = [(job, tuple(_kept(parts, job))) for job in reversed(jobs)]
+    found = [(job, tuple(_kept(repo, job))) for job in reversed(jobs)]
     for ref in refs:
         if not any(_is_meant(ref, one) for _, every in found for one in every):
             raise NotFound("kept file", ref, hint="see what is kept: ai-lessons admin recover --list")
@@ -255,14 +255,14 @@ def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = Fal
             brought += every
     saved = store.save()
     jobs = (*store.journal.swept(), *store.journal.missing(store.root))
-    left = tuple(one for job in jobs for one in _kept(parts, job))
+    left = tuple(one for job in jobs for one in _kept(repo, job))
     return Recovered(left, tuple(brought), saved.commits, saved.told)
 
 
-def _kept(parts: RepositorySession, job: Intent) -> Iterator[KeptFile]:
+def _kept(repo: RepositorySession, job: Intent) -> Iterator[KeptFile]:
     when = datetime.fromtimestamp(job.when, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     for one in job.paths:
-        data = parts.store.journal.content(job, one.path) or b""
+        data = repo.store.journal.content(job, one.path) or b""
         text = data.decode("utf-8", "replace")
         try:
             entry = read_entry(one.path, data)
@@ -284,11 +284,11 @@ def save(library: Library) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
     The commits made, and notes on what still waits and why.
     """
-    parts = library.primary
-    parts.refuse_other_formats()
-    gate.refuse_waiting(parts)
-    store = parts.store
-    events, said = parts.usages.share(at_least=1)
+    repo = library.primary
+    repo.refuse_other_formats()
+    gate.refuse_waiting(repo)
+    store = repo.store
+    events, said = repo.usages.share(at_least=1)
     saved = store.save()
     left, damaged = store.pending(), store.journal.damaged()
     notes = [*said, *saved.told]

@@ -35,14 +35,14 @@ _NAMES = {
 
 def at_the_start(opened: Library, cwd: Path, project: str | None) -> Context:
     """What to know in this folder. `project` overrules its name."""
-    parts = opened.reading
-    parts.current()
-    project = project or _project(parts, cwd)
-    lights = {one.id: one for one in library.contexts.holding(parts, project)}
+    repo = opened.reading
+    repo.current()
+    project = project or _project(repo, cwd)
+    lights = {one.id: one for one in library.contexts.holding(repo, project)}
     fits = [fit(one, _holds(one), project, level=one.score or 0.0) for one in lights.values()]
-    offered = Injecting(parts, AT_THE_START).tell(Moment.BEGIN, fits, lights, (), project)
+    offered = Injecting(repo, AT_THE_START).tell(Moment.BEGIN, fits, lights, (), project)
     try:
-        pending, notes = sum(map(library.rules_in_force.number_pending, parts.every)), offered.notes
+        pending, notes = sum(map(library.rules_in_force.number_pending, repo.every)), offered.notes
     except AiLessonsError as error:
         pending, notes = 0, (*offered.notes, f"the proposals cannot be counted: {error.message}")
     return offered._replace(project=project, pending=pending, notes=notes)
@@ -50,15 +50,15 @@ def at_the_start(opened: Library, cwd: Path, project: str | None) -> Context:
 
 def at_a_prompt(opened: Library, text: str, project: str | None, told: Collection[str]) -> Context:
     """Lessons and rules that are about what a person asks for."""
-    parts = opened.reading
-    parts.current()
-    project = project or _project(parts, parts.options.cwd)
+    repo = opened.reading
+    repo.current()
+    project = project or _project(repo, repo.options.cwd)
     here = {project, GLOBAL_PROJECT}
-    lights = {one.id: one for one in _found(parts, text) if one.kind is not Kind.RULE or one.project in here}
+    lights = {one.id: one for one in _found(repo, text) if one.kind is not Kind.RULE or one.project in here}
     fits = [
         fit(one, f"about the prompt ({one.score:.2f})", project, chance=one.score or 0.0) for one in lights.values()
     ]
-    return Injecting(parts, None, FEW).tell(Moment.PROMPT, fits, lights, told, project)
+    return Injecting(repo, None, FEW).tell(Moment.PROMPT, fits, lights, told, project)
 
 
 def before_a_tool(opened: Library, touch: Touch, told: Collection[str]) -> Context:
@@ -66,13 +66,13 @@ def before_a_tool(opened: Library, touch: Touch, told: Collection[str]) -> Conte
 
     What names every file, or every one of its kind, may come if it is about the text that is written.
     """
-    parts = opened.reading
-    catalog = parts.current()
-    named = library.contexts.naming(parts, touch.paths) if touch.paths else []
+    repo = opened.reading
+    catalog = repo.current()
+    named = library.contexts.naming(repo, touch.paths) if touch.paths else []
     level = {one.id: near for one, near in named}
     lights = {one.id: one for one, _ in named}
     vague = any(near <= BY_KIND for near in level.values())
-    likely = {one.id: one.score or 0.0 for one in _found(parts, touch.text)} if vague else {}
+    likely = {one.id: one.score or 0.0 for one in _found(repo, touch.text)} if vague else {}
     why = {one: _NAMES[near] for one, near in level.items()}
     known = {tally.name for tally in catalog.projects()} if touch.scopes else set()
     for scope in known.intersection(touch.scopes):
@@ -81,26 +81,26 @@ def before_a_tool(opened: Library, touch: Touch, told: Collection[str]) -> Conte
             if near is not None and one.id not in lights:
                 lights[one.id], level[one.id] = one, near
                 why[one.id] = f"about {scope}" if near < EXACT else "about this command"
-    project = _project(parts, parts.options.cwd) if lights else None
+    project = _project(repo, repo.options.cwd) if lights else None
     fits = [
         fit(one, why[one.id], project, level=level[one.id], chance=likely.get(one.id, 0.0)) for one in lights.values()
     ]
-    return Injecting(parts, None, FEW).tell(Moment.BEFORE_TOOL, fits, lights, told, project)
+    return Injecting(repo, None, FEW).tell(Moment.BEFORE_TOOL, fits, lights, told, project)
 
 
 def at_a_failure(opened: Library, error: str, told: Collection[str] = (), *, words: bool = False) -> Context:
     """Entries that keep a failure like this one, else what ran next in transcripts; `words`: without the index."""
-    parts = opened.reading
-    parts.current()
-    offered = library.contexts.helping(parts, error, told=told, words=words)
+    repo = opened.reading
+    repo.current()
+    offered = library.contexts.helping(repo, error, told=told, words=words)
     known = offered.entries or any(one.reason == "told" for one in offered.left_out)
-    ran_next = "" if known else library.harvest.ran_next(parts.options.state_dir, error)
+    ran_next = "" if known else library.harvest.ran_next(repo.options.state_dir, error)
     return offered._replace(ran_next=ran_next)
 
 
-def _project(parts: Reading, cwd: Path) -> str | None:
+def _project(repo: Reading, cwd: Path) -> str | None:
     """The known project that the folder is: as its remote, its package or itself is called, in this order."""
-    known = [tally.name for tally in parts.catalog.projects()]
+    known = [tally.name for tally in repo.catalog.projects()]
     names = outside.names_of(cwd)
     same = (one for name in names for one in known if outside.same_name(one, name))
     return next((name for name in names if name in known), None) or next(same, None)
@@ -122,9 +122,9 @@ def _about(light: Light, program: str, attempts: Collection[str]) -> int | None:
     return None if named and mine else BY_NAME
 
 
-def _found(parts: Reading, text: str) -> list[Light]:
+def _found(repo: Reading, text: str) -> list[Light]:
     """Lessons and rules that may be about the text, likeliest first; the score says how probably."""
     if not text.strip():
         return []
     asked = Query(text, kinds=_TOLD, plain=True)
-    return [hit.entry for hit in library.searching.find(parts, asked).hits]
+    return [hit.entry for hit in library.searching.find(repo, asked).hits]

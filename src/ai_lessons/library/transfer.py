@@ -77,12 +77,12 @@ def import_files(
     is; damaged parts are left out and named. Raises: as `import_sources.read_source`. InvalidEntry: also where nothing
     of it can be read.
     """
-    parts = library.primary
-    parts.refuse_other_formats()
-    bundle = read_source(files, form, project, parts.options, split_up=split_up)
+    repo = library.primary
+    repo.refuse_other_formats()
+    bundle = read_source(files, form, project, repo.options, split_up=split_up)
     name = files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more"
-    sorting = _Sorting(parts)
-    for item in parts.options.each("reading", bundle.items):
+    sorting = _Sorting(repo)
+    for item in repo.options.each("reading", bundle.items):
         sorting.take(item)
     sorting.skip_wrong_links()
     skipped = [*bundle.damaged, *sorting.skipped]
@@ -90,11 +90,11 @@ def import_files(
         raise InvalidEntry([Problem(name, f"{where}: {reason}") for where, reason in skipped[:20]])
     fresh = sorting.fresh
     arrived = {entry.id for _, entry in (*fresh, *sorting.rules)}
-    came, turned, notes = take_over(parts, bundle.events, arrived, dry_run=dry_run)
-    written, applied = _write(parts, fresh, name, dry_run=dry_run)
-    batch = frontmatter.new_id(parts.options.now())[-HANDLE_LENGTH:]
+    came, turned, notes = take_over(repo, bundle.events, arrived, dry_run=dry_run)
+    written, applied = _write(repo, fresh, name, dry_run=dry_run)
+    batch = frontmatter.new_id(repo.options.now())[-HANDLE_LENGTH:]
     origin = [("Imported-from", secret_scan.masked(name)), (BATCH, batch)]
-    queued, unproposed = _propose_rules(parts, sorting.rules, origin, dry_run=dry_run)
+    queued, unproposed = _propose_rules(repo, sorting.rules, origin, dry_run=dry_run)
     skipped += unproposed
     seen = _seen(sorting, bundle, skipped, [*written, *queued])
     return Ported(
@@ -132,9 +132,9 @@ def _seen(
 class _Sorting:
     """Says of each item what becomes of it. Rules never reach the working tree from here."""
 
-    def __init__(self, parts: RepositorySession) -> None:
-        self._parts = parts
-        self._here = {place.id for place in parts.current().locations()}
+    def __init__(self, repo: RepositorySession) -> None:
+        self._repo = repo
+        self._here = {place.id for place in repo.current().locations()}
         self._taken: set[str] = set()
         self._seen: set[str] = set()
         self.fresh: list[Arrival] = []
@@ -146,7 +146,7 @@ class _Sorting:
         """Skip every entry with a link between kinds that its relation does not join, once all kinds are known."""
         arrived = [*self.fresh, *self.rules]
         targets = {link.target for one in arrived for link in one.entry.links}
-        kinds = {light.id: light.kind for light in self._parts.catalog.many(targets).values()}
+        kinds = {light.id: light.kind for light in self._repo.catalog.many(targets).values()}
         kinds |= {one.entry.id: one.entry.kind for one in arrived}
         for one in arrived:
             links = [link for link in one.entry.links if link.target in kinds]
@@ -182,7 +182,7 @@ class _Sorting:
     def _free(self, item: Item) -> bool:
         wanted = {item.path, layout.side_of(item.path)} if item.side is not None else {item.path}
         folded = {path.casefold() for path in wanted}
-        if folded & self._taken or any(map(self._parts.store.exists, wanted)):
+        if folded & self._taken or any(map(self._repo.store.exists, wanted)):
             return False
         self._taken |= folded
         return True
@@ -197,36 +197,36 @@ def _stated(item: Item, entry: Entry) -> Arrival:
 
 
 def _write(
-    parts: RepositorySession, fresh: Sequence[Arrival], name: str, *, dry_run: bool
+    repo: RepositorySession, fresh: Sequence[Arrival], name: str, *, dry_run: bool
 ) -> tuple[tuple[Written, ...], Applied]:
     if dry_run or not fresh:
         would_be = (Written(e.id, handle(e.kind, e.id), e.kind, e.title, item.path, None) for item, e in fresh)
         return tuple(would_be), Applied()
     first, one = fresh[0].entry, len(fresh) == 1
     subject = f"Add {first.kind}: {first.title}" if one else f"Import {len(fresh)} entries from {name}"
-    parts.options.progress("writing", 0, len(fresh))
+    repo.options.progress("writing", 0, len(fresh))
     changes: list[Change] = []
     for item, _ in fresh:
         changes.append(Change(item.path, item.data, executable=item.executable or None, expect=None))
         changes += [Change(layout.side_of(item.path), item.side, expect=None)] if item.side is not None else []
-    applied = parts.write(subject, changes, [("Entry", first.id)] if one else [])
-    parts.options.progress("writing", len(fresh), len(fresh))
+    applied = repo.write(subject, changes, [("Entry", first.id)] if one else [])
+    repo.options.progress("writing", len(fresh), len(fresh))
     parsed = {one.item.path: (one.item.data, one.entry) for one in fresh if one.item.side is None}
-    return parts.written([one.entry.id for one in fresh], applied, parsed=parsed), applied
+    return repo.written([one.entry.id for one in fresh], applied, parsed=parsed), applied
 
 
 # --- rules ---
 
 
 def _propose_rules(
-    parts: RepositorySession, rules: Sequence[Arrival], origin: Sequence[tuple[str, str]], *, dry_run: bool
+    repo: RepositorySession, rules: Sequence[Arrival], origin: Sequence[tuple[str, str]], *, dry_run: bool
 ) -> tuple[list[Suggested], list[tuple[str, str]]]:
     """Proposals for rules that are neither approved, proposed nor turned down; what failed, and why."""
     if not rules:
         return [], []
     # by what tells their branches apart, as they are listed where their commits are of the same second
     rules = sorted(rules, key=lambda one: one.entry.id[-HANDLE_LENGTH:])
-    if parts.rules.ref() is None:
+    if repo.rules.ref() is None:
         if dry_run:
             would_be = (Suggested(e.id, handle(Kind.RULE, e.id), e.title, e.path, "", "") for _, e in rules)
             return list(would_be), []
@@ -234,11 +234,11 @@ def _propose_rules(
         return [], [(one.item.where, reason) for one in rules]
     made: list[Suggested] = []
     skipped = []
-    with desk(parts) as at:
+    with desk(repo) as at:
         rejected = {one.entry for one in at.rejections}
         unknown = [one for one in rules if one.entry.id not in rejected and not at.trunk.places(one.entry.id)]
         new = [one for one in unknown if not at.about(one.entry.id)]
-        for one in parts.options.each("proposing", new):
+        for one in repo.options.each("proposing", new):
             subject, files = f"Propose rule: {one.entry.title}", {one.item.path: one.item.data}
             try:
                 made.append(make(at, one.entry, files, subject, trailers=origin, dry_run=dry_run))

@@ -43,9 +43,9 @@ _ON = frozenset((b"true", b"auto", b"local", b"shared"))
 class Usages:
     """The events of one repository. Nothing is opened before it is asked for."""
 
-    def __init__(self, parts: RepositorySession) -> None:
-        self._parts = parts
-        self._log = EventLog(parts.store.root, parts.store.state_dir)
+    def __init__(self, repo: RepositorySession) -> None:
+        self._repo = repo
+        self._log = EventLog(repo.store.root, repo.store.state_dir)
         self._cache: UsageCache | None = None
 
     def close(self) -> None:
@@ -58,10 +58,10 @@ class Usages:
     def recording(self) -> bool:
         """Whether events are recorded at all. YAML is loaded only where the settings could say no."""
         try:
-            said = _SAID.findall(self._parts.store.read(CONFIG_PATH))
+            said = _SAID.findall(self._repo.store.read(CONFIG_PATH))
         except NotFound:
             return True
-        return set(said) <= _ON or self._parts.reading_config.events
+        return set(said) <= _ON or self._repo.reading_config.events
 
     @property
     def cache(self) -> UsageCache | None:
@@ -70,7 +70,7 @@ class Usages:
         if not files:
             return None
         if self._cache is None:
-            self._cache = UsageCache(self._parts.store.state_dir / CACHE_FILE, events.USES)
+            self._cache = UsageCache(self._repo.store.state_dir / CACHE_FILE, events.USES)
         self._cache.refresh(files, events.read_lines)
         return self._cache
 
@@ -90,7 +90,7 @@ class Usages:
 
         Only of this session, if the session has a name.
         """
-        wanted = self._parts.options.session
+        wanted = self._repo.options.session
         session = events.clean_session(wanted) if wanted else None
         for line in reversed(self._log.recent().split(b"\n")):
             one = events.read_line(line.decode("utf-8", "replace")) if entry_id.encode() in line else None
@@ -111,7 +111,7 @@ class Usages:
             return
         if any(one.note and secret_scan.secrets_in(one.note) for one in new):
             raise UsageError("the note holds what looks like a secret, and notes are shared", hint="say it without")
-        now, session = self._parts.options.now(), secret_scan.masked(self._parts.options.session or "")
+        now, session = self._repo.options.now(), secret_scan.masked(self._repo.options.session or "")
         masked = (one._replace(session=secret_scan.masked(one.session) or session) for one in stamped(new, now))
         self._log.append([events.line_of(one) for one in masked], f"{now.astimezone(UTC):%Y-%m}")
 
@@ -138,7 +138,7 @@ class Usages:
         """
         try:
             changes = self._log.unshared(at_least=at_least) if self._shared else []
-            commit = self._parts.commit_events(changes) if changes else None
+            commit = self._repo.commit_events(changes) if changes else None
         except AiLessonsError as error:
             return [], [f"events are not shared: {error.message}"]
         return [commit] if commit else [], []
@@ -146,9 +146,9 @@ class Usages:
     @property
     def _shared(self) -> bool:
         """Where commits are the user's to make, files that change by themselves would be in the way."""
-        config = self._parts.reading_config
+        config = self._repo.reading_config
         if config.events_shared is None:
-            return self._parts.store.commits(config.autocommit)
+            return self._repo.store.commits(config.autocommit)
         return config.events_shared
 
     def of(self, light: Light) -> UsageTally:
@@ -160,9 +160,7 @@ class Usages:
         wanted = {light.id: light for light in lights}
         parents = self._parents(wanted)
         told = self.tallies({*wanted, *(one for several in parents.values() for one in several)})
-        known = wanted | self._parts.catalog.many(
-            {one for several in parents.values() for one in several} - set(wanted)
-        )
+        known = wanted | self._repo.catalog.many({one for several in parents.values() for one in several} - set(wanted))
         return {
             entry_id: _usage(light, told, [known[one] for one in parents.get(entry_id, ()) if one in known])
             for entry_id, light in wanted.items()
@@ -181,7 +179,7 @@ class Usages:
         found = {}
         for entry_id, light in lights.items():
             if light.kind is Kind.LESSON:
-                edges = self._parts.catalog.edges(entry_id)
+                edges = self._repo.catalog.edges(entry_id)
                 found[entry_id] = [e.target for e in edges if e.relation == derived and e.source == entry_id]
         return found
 
@@ -194,8 +192,8 @@ def stamped(happened: Iterable[Event], now: datetime) -> list[Event]:
 
 def history(opened: Library, ref: str) -> list[tuple[str, str]]:
     """(time, word) of every event of an entry, the oldest first. Raises NotFound, AmbiguousName."""
-    parts, light = opened.holding(ref)
-    cache = parts.usages.cache
+    repo, light = opened.holding(ref)
+    cache = repo.usages.cache
     return cache.history(light.id) if cache else []
 
 
@@ -223,30 +221,30 @@ def _usage(light: Light, told: Mapping[str, fold.Tallies], parents: Sequence[Lig
 FEW = 5  # Entries named at either end
 
 
-def judged(parts: RepositorySession) -> tuple[tuple[Judged, ...], tuple[Judged, ...]]:
+def judged(repo: RepositorySession) -> tuple[tuple[Judged, ...], tuple[Judged, ...]]:
     """The entries with the best feedback, best first, and those with the worst, worst first. None is in both."""
-    tallies = parts.usages.tallies()
-    known = parts.catalog.many(entry for entry, had in tallies.items() if had.outcomes)
+    tallies = repo.usages.tallies()
+    known = repo.catalog.many(entry for entry, had in tallies.items() if had.outcomes)
     worth = {one: fold.worth(tallies[one]) for one in fold.by_worth(tallies) if one in known}
     good = [one for one, much in worth.items() if much > 0][:FEW]
     bad = [one for one, much in reversed(worth.items()) if much < 0][:FEW]
     told = {}
-    for one, used in parts.usages.several([known[one] for one in (*good, *bad)]).items():
+    for one, used in repo.usages.several([known[one] for one in (*good, *bad)]).items():
         had, light = used.tallies, known[one]
         counts = (had.helpful, had.ignored, had.contradicted, round(used.confidence, 6))
         told[one] = Judged(light.handle, light.title, *counts)
     return tuple(told[one] for one in good), tuple(told[one] for one in bad)
 
 
-def ablation(parts: RepositorySession) -> Effect | None:
+def ablation(repo: RepositorySession) -> Effect | None:
     """What showing lessons changed, as far as leaving some out on purpose can tell."""
-    cache = parts.usages.cache
+    cache = repo.usages.cache
     return measured(cache.in_sessions()) if cache else None
 
 
-def damaged(parts: RepositorySession) -> int:
+def damaged(repo: RepositorySession) -> int:
     """Lines of event logs that say nothing that can be used."""
-    cache = parts.usages.cache
+    cache = repo.usages.cache
     return cache.damaged() if cache else 0
 
 
@@ -256,22 +254,22 @@ _EVENT_ID = re.compile(rb'"id": ?"([0-7][0-9A-HJKMNP-TV-Z]{25})"')
 
 
 def take_over(
-    parts: RepositorySession, told: Iterable[Mapping[str, Any]], arrived: AbstractSet[str], *, dry_run: bool
+    repo: RepositorySession, told: Iterable[Mapping[str, Any]], arrived: AbstractSet[str], *, dry_run: bool
 ) -> tuple[int, int, tuple[str, ...]]:
     """Write down those events of another repository that are not here yet: how many, about how many parameters, notes.
 
     `told` are JSON objects; `arrived` are the ids of entries that come along with them.
     """
-    known = arrived | {place.id for place in parts.catalog.locations()}
+    known = arrived | {place.id for place in repo.catalog.locations()}
     wanted = []
     for said in told:
         one = events.read_line(json.dumps(said))
         if one and one.event in {*events.USES, *events.TURNS} and (one.entry in known or one.entry in fold.DEFINITIONS):
             wanted.append(one._replace(note="") if secret_scan.secrets_in(one.note) else one)
-    log = EventLog(parts.store.root, parts.store.state_dir)
+    log = EventLog(repo.store.root, repo.store.state_dir)
     there = {name.decode() for file in log.files() for name in _EVENT_ID.findall(file.read())} if wanted else set()
     new = {one.id: one for one in wanted if one.id not in there}
-    if new and not parts.usages.recording and not dry_run:
+    if new and not repo.usages.recording and not dry_run:
         return 0, 0, ("this repository records no events, so none were taken over",)
     if not dry_run:
         _append(log, sorted(new.values()))
@@ -292,11 +290,11 @@ def _append(log: EventLog, new: Sequence[Event]) -> None:
         log.append(piece, month)
 
 
-def all_events(parts: RepositorySession, entries: set[str]) -> list[dict[str, Any]]:
+def all_events(repo: RepositorySession, entries: set[str]) -> list[dict[str, Any]]:
     """Every event about these entries and parameters, by id; ids that say different things are left out."""
     found: dict[str, Event] = {}
     void: set[str] = set()
-    for file in EventLog(parts.store.root, parts.store.state_dir).files():
+    for file in EventLog(repo.store.root, repo.store.state_dir).files():
         for line in file.read().decode("utf-8", "replace").split("\n"):
             one = events.read_line(line) if line else None
             wanted = one and (one.entry in entries or one.event in events.TURNS)

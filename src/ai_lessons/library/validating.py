@@ -46,38 +46,38 @@ def validate(library: Library, paths: Sequence[str] = (), *, fix: bool = False, 
 
     `content`: what `review` finds is a problem, too. Raises NotFound: a path that does not exist.
     """
-    parts = library.primary
-    wanted = [_inside(parts, path) for path in paths]
-    report = _look(parts, wanted)
-    ref = parts.rules.ref()
+    repo = library.primary
+    wanted = [_inside(repo, path) for path in paths]
+    report = _look(repo, wanted)
+    ref = repo.rules.ref()
     if not wanted and ref:  # commits that are not as git writes them prove nothing
-        odd = [Problem(f"commit {name[:10]}", what) for name, what in odd_commits(parts.store.worktree, ref)]
+        odd = [Problem(f"commit {name[:10]}", what) for name, what in odd_commits(repo.store.worktree, ref)]
         report = report._replace(problems=(*report.problems, *odd))
     if not wanted:
-        report = report._replace(notes=tuple(loose(parts.store)))
-    changes, fixed = _mends(parts, wanted) if fix else ([], [])
+        report = report._replace(notes=tuple(loose(repo.store)))
+    changes, fixed = _mends(repo, wanted) if fix else ([], [])
     if changes:
-        parts.write(f"Mend {fixed[0]}" if len(fixed) == 1 else f"Mend {len(fixed)} files", changes)
-        report = _look(parts, wanted)._replace(fixed=tuple(fixed), notes=report.notes)
+        repo.write(f"Mend {fixed[0]}" if len(fixed) == 1 else f"Mend {len(fixed)} files", changes)
+        report = _look(repo, wanted)._replace(fixed=tuple(fixed), notes=report.notes)
     if content:
-        stale = (one for one in _review_problems(parts) if _concerns(one.path, wanted))
+        stale = (one for one in _review_problems(repo) if _concerns(one.path, wanted))
         return report._replace(problems=(*report.problems, *stale))
     return report
 
 
-def _inside(parts: RepositorySession, path: str) -> str:
+def _inside(repo: RepositorySession, path: str) -> str:
     """A path of the caller's, or one relative to the repository, as the latter; empty for the repository itself."""
-    root = parts.store.root
-    if (parts.options.cwd / path).resolve() == root or path == ".":
+    root = repo.store.root
+    if (repo.options.cwd / path).resolve() == root or path == ".":
         return ""
-    for inside in (parts.inside(path), path.rstrip("/")):
-        if inside and not inside.startswith("/") and ".." not in inside.split("/") and parts.store.exists(inside):
+    for inside in (repo.inside(path), path.rstrip("/")):
+        if inside and not inside.startswith("/") and ".." not in inside.split("/") and repo.store.exists(inside):
             return inside
     raise NotFound("file in the repository", path, hint=f"name a file or folder below {root}")
 
 
-def _look(parts: RepositorySession, wanted: Sequence[str]) -> Report:
-    store = parts.store
+def _look(repo: RepositorySession, wanted: Sequence[str]) -> Report:
+    store = repo.store
     entries, problems, files = _read_all(store)
     for entry in entries:
         found, file = checks.check_entry(entry), entry.side_path or entry.path
@@ -148,8 +148,8 @@ def _files(store: Store, skipped: list[str]) -> Iterator[tuple[str, str | None]]
                 yield path, join(folder, unit.side) if unit.side else None
 
 
-def _mends(parts: RepositorySession, wanted: Sequence[str]) -> tuple[list[Change], list[str]]:
-    entries, _, _ = _read_all(parts.store)
+def _mends(repo: RepositorySession, wanted: Sequence[str]) -> tuple[list[Change], list[str]]:
+    entries, _, _ = _read_all(repo.store)
     changes: list[Change] = []
     said: list[str] = []
     taken: set[str] = set()
@@ -157,18 +157,18 @@ def _mends(parts: RepositorySession, wanted: Sequence[str]) -> tuple[list[Change
         if not _concerns(entry.path, wanted) or entry.kind is Kind.RULE:
             continue
         for fix in checks.fixes(entry):
-            moved = [] if fix.path in taken else _move(parts, entry, fix.path)
+            moved = [] if fix.path in taken else _move(repo, entry, fix.path)
             with suppress(InvalidEntry):  # it would bring a secret into git, which the report names
-                parts.refuse_secrets(moved)
+                repo.refuse_secrets(moved)
                 changes += moved
                 taken.update([fix.path] if moved else [])
                 said += [f"{entry.path} -> {fix.path}"] if moved else []
     return changes, said
 
 
-def _move(parts: RepositorySession, entry: Entry, target: str) -> list[Change]:
+def _move(repo: RepositorySession, entry: Entry, target: str) -> list[Change]:
     """The changes that move an entry's files; none if the place is taken."""
-    store = parts.store
+    store = repo.store
     pairs = [(entry.path, target)] if store.exists(entry.path) else []
     if entry.side_path:
         pairs.append((entry.side_path, layout.side_of(target)))
@@ -177,7 +177,7 @@ def _move(parts: RepositorySession, entry: Entry, target: str) -> list[Change]:
     moves: list[Change] = []
     for old, new in pairs:
         data = store.read(old)
-        moves.append(Change(new, data, executable=parts.executable(old), expect=None))
+        moves.append(Change(new, data, executable=repo.executable(old), expect=None))
         moves.append(Change(old, None, expect=blob_id(data)))
     return moves
 
@@ -187,18 +187,18 @@ def adopt(library: Library, paths: Sequence[str]) -> tuple[Written, ...]:
 
     Raises NotFound: nothing there to adopt.
     """
-    parts = library.primary
-    wanted = [_inside(parts, path) for path in paths]
-    entries, _, _ = _read_all(parts.store)
+    repo = library.primary
+    wanted = [_inside(repo, path) for path in paths]
+    entries, _, _ = _read_all(repo.store)
     plain = [e for e in entries if e.derived and e.kind is not Kind.RULE and _concerns(e.path, wanted)]
-    changes = [change for entry in plain for change in _identity(parts, entry)]
+    changes = [change for entry in plain for change in _identity(repo, entry)]
     if not changes:
         raise NotFound("plain file to adopt at", ", ".join(paths) or ".", hint="everything there states its id already")
     what = plain[0].path if len(plain) == 1 else f"{len(plain)} files"
-    return parts.written([e.id for e in plain], parts.write(f"Adopt {what}", changes))
+    return repo.written([e.id for e in plain], repo.write(f"Adopt {what}", changes))
 
 
-def _identity(parts: RepositorySession, entry: Entry) -> list[Change]:
+def _identity(repo: RepositorySession, entry: Entry) -> list[Change]:
     fields: dict[str, Any] = frontmatter.identity(entry)
     is_script = entry.kind is Kind.SCRIPT
     if is_script and entry.side_path is None:
@@ -207,7 +207,7 @@ def _identity(parts: RepositorySession, entry: Entry) -> list[Change]:
     if not is_script and not layout.is_markdown(entry.path):
         return []
     target = entry.side_path or entry.path
-    old = parts.store.read(target)
+    old = repo.store.read(target)
     return [Change(target, markdown.edit(decode(old, target), fields).encode(), expect=blob_id(old))]
 
 
@@ -221,13 +221,13 @@ def review(library: Library, injections: int = 10) -> tuple[Outdated, ...]:
     return tuple(_Review(library.primary, injections).everything())
 
 
-def _review_problems(parts: RepositorySession) -> list[Problem]:
+def _review_problems(repo: RepositorySession) -> list[Problem]:
     """The same as problems of files, each with its line."""
     found = []
-    for one in _Review(parts, INJECTIONS).everything():
+    for one in _Review(repo, INJECTIONS).everything():
         side = side_of(one.entry.path)
-        file = side if one.entry.kind is Kind.SCRIPT and parts.store.exists(side) else one.entry.path
-        text = parts.load(one.entry.id)[1] if one.key else ""
+        file = side if one.entry.kind is Kind.SCRIPT and repo.store.exists(side) else one.entry.path
+        text = repo.load(one.entry.id)[1] if one.key else ""
         found.append(Problem(file, f"to be reviewed: {one.detail}", key_lines(text).get(one.key, 0) if text else 0))
     return found
 
@@ -235,24 +235,24 @@ def _review_problems(parts: RepositorySession) -> list[Problem]:
 class _Review:
     """One look at everything. The folders and logs it asks are asked once."""
 
-    def __init__(self, parts: RepositorySession, injections: int) -> None:
-        self._parts, self._injections = parts, injections
-        self._today: date = parts.options.now().astimezone(UTC).date()
+    def __init__(self, repo: RepositorySession, injections: int) -> None:
+        self._repo, self._injections = repo, injections
+        self._today: date = repo.options.now().astimezone(UTC).date()
 
     def everything(self) -> Iterator[Outdated]:
         """Entries with what there is to say of them, the oldest first."""
-        catalog = self._parts.current()
-        self._tallies = self._parts.usages.tallies()
-        self._cache = self._parts.usages.cache
-        self._asked = statements.questions(self._parts)
-        self._repeated = comparing.repetitions(self._parts)
-        self._gone = {one.handle: one for one in stale(self._parts)}
+        catalog = self._repo.current()
+        self._tallies = self._repo.usages.tallies()
+        self._cache = self._repo.usages.cache
+        self._asked = statements.questions(self._repo)
+        self._repeated = comparing.repetitions(self._repo)
+        self._gone = {one.handle: one for one in stale(self._repo)}
         self._code = code_repository.around(
-            self._parts.options.cwd, self._parts.store.worktree.top, self._parts.store.root
+            self._repo.options.cwd, self._repo.store.worktree.top, self._repo.store.root
         )
         for light in catalog.select(Filter(sort="created")):
             found = list(self._findings(light))
-            if found and (light.kind is Kind.RULE or superseded_by(self._parts, light.id) is None):
+            if found and (light.kind is Kind.RULE or superseded_by(self._repo, light.id) is None):
                 yield from found
 
     def _findings(self, light: Light) -> Iterator[Outdated]:

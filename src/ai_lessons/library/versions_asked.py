@@ -56,20 +56,20 @@ class Versions(NamedTuple):
         return [self.instead[project] for project in projects if project in self.instead]
 
 
-def asked_versions(parts: Reading, query: Query) -> Versions:
+def asked_versions(repo: Reading, query: Query) -> Versions:
     """What the query asks for. The catalog is up to date already.
 
     With nothing asked for, a version that the words name counts, else what the lock files of the code around pin.
     """
     asked = frozenset(version for version in query.versions if version.strip().casefold() != AUTO)
-    stored = parts.catalog.versions_of_projects()
+    stored = repo.catalog.versions_of_projects()
     of_project: dict[str, frozenset[str]] = {}
     notes: list[str] = []
     if not query.versions:
         of_project |= _in_words(query, stored)
     if len(asked) < len(set(query.versions)) or (not query.versions and stored):
         projects = stored.keys() - of_project if not query.versions else None
-        used, said = _in_use(parts, query, asked, projects)
+        used, said = _in_use(repo, query, asked, projects)
         # what nobody asked for must not empty the answer
         of_project |= used if query.versions else {one: had for one, had in used.items() if _fitting(had, stored[one])}
         notes += said if query.versions else ()
@@ -148,16 +148,16 @@ def _in_words(query: Query, stored: Stored) -> dict[str, frozenset[str]]:
 
 
 def _in_use(
-    parts: Reading, query: Query, named: frozenset[str], projects: Iterable[str] | None
+    repo: Reading, query: Query, named: frozenset[str], projects: Iterable[str] | None
 ) -> tuple[dict[str, frozenset[str]], list[str]]:
     """What lock and manifest files around pin for these projects (None: those asked for, or all), and notes on it."""
     from ai_lessons.knowledge.manifests import in_use
     from ai_lessons.repository.code_repository import manifests
 
     if projects is None:
-        projects = [query.project] if query.project else [tally.name for tally in parts.catalog.projects()]
-    files, left_out = manifests(parts.options.cwd, below_too=bool(query.versions))
-    uses = in_use(files, list(projects), parts.reading_config.tag_aliases)
+        projects = [query.project] if query.project else [tally.name for tally in repo.catalog.projects()]
+    files, left_out = manifests(repo.options.cwd, below_too=bool(query.versions))
+    uses = in_use(files, list(projects), repo.reading_config.tag_aliases)
     notes = [_note(uses, query.project), *(f"left out for the versions in use: {one}" for one in left_out)]
     return {project: named | {use.version for use in found} for project, found in uses.items()}, notes
 
