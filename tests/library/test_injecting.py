@@ -140,6 +140,8 @@ def test_leaving_out_on_purpose_is_recorded_and_only_happens_in_a_session(world:
     assert left
     assert {reason for found in every for reason in reasons(found).values()} == {"ablation"}
     assert len([row for row in logged(world) if row["event"] == "left_out"]) == sum(len(one.left_out) for one in every)
+    world.write(".ai-lessons/config.yaml", "format: 1\nevents: false\n")
+    assert not any(context(world, f"session {n}").left_out for n in range(20)), "nothing is measured"
 
 
 def test_some_sessions_are_asked_how_lessons_did(world: World) -> None:

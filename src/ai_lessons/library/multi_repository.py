@@ -160,6 +160,11 @@ class SeveralUsages:
             found = one.usages.tallies(wanted) | found
         return found
 
+    @property
+    def recording(self) -> bool:
+        """Whether events are recorded in all of them."""
+        return all(one.usages.recording for one in self._repos)
+
     def parameters(self) -> dict[str, ParameterState]:
         """The parameters of the nearest repository: they belong to where one works."""
         return self._repos[0].usages.parameters()
