@@ -136,6 +136,7 @@ def test_leaving_out_on_purpose_is_recorded_and_only_happens_in_a_session(world:
     set_parameter(world, "ablation_frequency", 0.2)
     assert not context(world).left_out
     every = [context(world, f"session {n}") for n in range(20)]
+    assert not any(found.left_out for found in every[:9]), "what was hardly told yet is not left out"
     left = {one.entry.id for found in every for one in found.left_out}
     assert left
     assert {reason for found in every for reason in reasons(found).values()} == {"ablation"}

@@ -224,6 +224,7 @@ NEAREST = 60  # Nearest lessons among which are chosen, beside three times the b
 
 ASKING = "say afterwards how these did: ai-lessons contribute feedback ID helpful|ignored|contradicted"
 DEPTH = 100
+OFTEN = 10  # Times that a lesson was told before it is left out on purpose: one that is hardly known measures nothing
 
 
 class Injecting:
@@ -266,11 +267,12 @@ class Injecting:
         every = [one._replace(usage=usages[one.id]) for one in fits]
         could = tell(moment, every, told, self._bars._replace(budget=len(every) + 1)).chosen
         lessons = [lights[one] for one in could if lights[one].kind is Kind.LESSON]
+        often = [one for one in lessons if usages[one.id].tallies.injected >= OFTEN]
         away = giving_way(self._repo, lessons, project)
         every = [one._replace(against=away.get(one.id)) for one in every]
         beside = min(rules, max((self.budget + 1) // 2, self.budget - (len(lessons) - len(away))))
         bars = self._bars._replace(budget=self.budget - beside)
-        choice = tell(moment, every, told, bars, self._ablation(lessons).__contains__)
+        choice = tell(moment, every, told, bars, self._ablation(often).__contains__)
         chosen = tuple(lights[one] for one in choice.chosen)
         approved = [one for one in chosen if one.kind is Kind.RULE]
         return Context(
