@@ -343,7 +343,8 @@ def test_what_was_chosen_ten_decisions_ago_is_done(spawn: Spawn, run: Run, knowl
         child.send(key)
     child.expect("Approved ")
     child.expect(QUESTION)
-    assert interrupt(child)[0] == 130
+    code, text = interrupt(child)
+    assert (code, "Not carried out: 10 decisions. To keep them, end with q." in text) == (130, True), text
     assert waiting(run) == 11
 
 

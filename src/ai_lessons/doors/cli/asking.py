@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import click
 
-from ai_lessons.doors.terminal import clean, is_terminal, line
+from ai_lessons.doors.terminal import clean, count, is_terminal, line
 from ai_lessons.errors import AiLessonsError, StorageFailed, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from ai_lessons.doors.cli.command_context import Call
 
@@ -104,9 +104,11 @@ def one_by_one(items: Sequence[T], decide: Callable[[T], Decision], told: Mappin
             continue
         if left:
             click.echo(f"\n{len(items) - len(left) + 1} of {len(items)}")
-            decision = decide(left[0])
+            with _lost(made):
+                decision = decide(left[0])
         elif any(decision.act for _, decision in made):
-            decision = Decision(LAST[key("\nThat was the last one: [Enter] done, [u]ndo", LAST)])
+            with _lost(made):
+                decision = Decision(LAST[key("\nThat was the last one: [Enter] done, [u]ndo", LAST)])
         else:
             decision = Decision("quit")
         chosen = decision.chosen
@@ -118,6 +120,17 @@ def one_by_one(items: Sequence[T], decide: Callable[[T], Decision], told: Mappin
             click.echo("There is nothing to take back.", err=True)
     said = [f"{done[word]} {past}" for word, past in told.items() if done[word]]
     return ", ".join(said + [f"{len(left)} left"] * bool(left))
+
+
+@contextlib.contextmanager
+def _lost(made: Collection[tuple[object, Decision]]) -> Iterator[None]:
+    """Say what Ctrl-C undoes: the decisions that were not carried out yet."""
+    try:
+        yield
+    except (click.Abort, KeyboardInterrupt):
+        if waiting := sum(decision.act is not None for _, decision in made):
+            click.echo(f"\nNot carried out: {count(waiting, 'decision')}. To keep them, end with q.", err=True)
+        raise
 
 
 def _done(decision: Decision) -> bool:
