@@ -80,7 +80,7 @@ def test_a_table_lines_up_whatever_is_in_it() -> None:
         ("ID", "TITLE", "TAGS"),
         [("L-1", "日本語", "x"), ("L-22", "plain", ""), ("L-3", "e\u0301t\x1b[0m", "y")],
         View(),
-    )
+    ).split("\n")
     assert lines == [
         "ID    TITLE      TAGS",
         "L-1   日本語     x",
@@ -91,7 +91,7 @@ def test_a_table_lines_up_whatever_is_in_it() -> None:
 
 def test_a_table_is_cut_to_the_terminal_but_never_in_its_first_column() -> None:
     rows = [("L-ABCDEF", "a very long title that will not fit at all", "alpha, beta, gamma, delta")]
-    lines = table(("ID", "TITLE", "TAGS"), rows, View(width=50), flexible=(2, 1))
+    lines = table(("ID", "TITLE", "TAGS"), rows, View(width=50), flexible=(2, 1)).split("\n")
     assert all(cells(text) <= 50 for text in lines)
     assert lines[1].startswith("L-ABCDEF  a very long title that")
     assert "…" in lines[1]
@@ -99,7 +99,7 @@ def test_a_table_is_cut_to_the_terminal_but_never_in_its_first_column() -> None:
 
 def test_a_table_in_a_pipe_is_not_cut() -> None:
     rows = [("L-ABCDEF", "x" * 300, "y" * 300)]
-    assert "x" * 300 in table(("ID", "TITLE", "TAGS"), rows, View(), flexible=(1, 2))[1]
+    assert "x" * 300 in table(("ID", "TITLE", "TAGS"), rows, View(), flexible=(1, 2))
 
 
 def test_other_columns_give_way_before_the_one_that_a_row_is_about() -> None:

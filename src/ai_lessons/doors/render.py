@@ -195,27 +195,22 @@ def _navigation(value: Shown, view: View, call: str) -> str:
 
 def listing(value: answers.Listing, view: View) -> str:
     """Entries as a table, and how many there are beyond a limit."""
-    if not value.entries:
-        return "No entries."
     header = ("ID", "KIND", "PROJECT", "VERSIONS", "TITLE", "TAGS")
     found = value.entries
     rows = [(e.handle, e.kind.value, e.project, _versions(e)[1], e.title, ", ".join(e.tags)) for e in found]
-    lines = table(header, rows, view, flexible=(5, 3, 2, 4))
-    hidden = value.total - len(found)
-    return "\n".join([*lines, f"… and {hidden:,} more (--limit 0 shows all)"] if hidden > 0 else lines)
+    drawn, hidden = table(header, rows, view, "No entries.", flexible=(5, 3, 2, 4)), value.total - len(found)
+    return f"{drawn}\n… and {hidden:,} more (--limit 0 shows all)" if rows and hidden > 0 else drawn
 
 
 def counts(values: Sequence[answers.Count], view: View, *, what: str) -> str:
     """Tags, versions or projects with the number of entries of each kind."""
-    if not values:
-        return f"No {what}s."
     header = (what.upper(), "ENTRIES", *(kind.folder.upper() for kind in Kind))
     names = [f"{one.name} (newest)" if n == 0 and what == "version" else one.name for n, one in enumerate(values)]
     rows = [
         (name, str(one.total), *(str(one.by_kind.get(kind, 0)) for kind in Kind))
         for name, one in zip(names, values, strict=True)
     ]
-    return "\n".join(table(header, rows, view, flexible=(0,)))
+    return table(header, rows, view, f"No {what}s.", flexible=(0,))
 
 
 def related(values: Iterable[answers.Related], view: View) -> str:
@@ -291,7 +286,7 @@ def params(values: Sequence[answers.Parameter], view: View) -> str:
         )
         for one in values
     ]  # fmt: skip
-    return "\n".join(table(header, rows, view, flexible=(5,)))
+    return table(header, rows, view, flexible=(5,))
 
 
 def learned(value: Stats, view: View) -> list[str]:

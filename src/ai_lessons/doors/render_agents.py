@@ -141,14 +141,12 @@ NO_HOST = "No agent host was found: no program on the path, no folder of one, no
 
 def hosts(found: Sequence[Host], view: View) -> str:
     """A line for each host, then for each the ways to its agent."""
-    if not found:
-        return NO_HOST
     rows = []
     for host in found:
         events = dict.fromkeys(event for events in host.hooks.values() for event in events)
         ours = dict.fromkeys(target.way for target in host.targets if target.ours)
         rows.append((host.name, ", ".join(host.found), ", ".join(events), ", ".join(ours)))
-    lines = table(("HOST", "FOUND", "HOOKS", "OURS"), rows, view, flexible=(1, 2))
+    lines = [table(("HOST", "FOUND", "HOOKS", "OURS"), rows, view, NO_HOST, flexible=(1, 2))]
     for host in found:
         ways = (
             f"{WAYS[target.way]}: {line(target.place)} "

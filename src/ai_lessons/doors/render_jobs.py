@@ -86,7 +86,7 @@ def previews(values: Sequence[reports.PassagePreview], view: View) -> str:
         passages = [one for one in values if one.path == path]
         rows = [(str(n), str(one.tokens), one.heading, one.text[:100]) for n, one in enumerate(passages, 1)]
         title = f"{line(path)}: {count(len(rows), 'passage')}, about {sum(one.tokens for one in passages):,} tokens"
-        blocks.append("\n".join([view.paint(title, "heading"), *table(header, rows, view, flexible=(2, 3))]))
+        blocks.append(f"{view.paint(title, 'heading')}\n{table(header, rows, view, flexible=(2, 3))}")
     return "\n\n".join(blocks) or "Nothing to split."
 
 
@@ -171,18 +171,14 @@ def indexed(value: reports.Indexed, _view: View) -> str:
 
 def stale(values: Sequence[reports.Stale], view: View) -> str:
     """Scripts whose file outside the repository moved on."""
-    if not values:
-        return "Nothing is stale."
     rows = [(one.handle, one.title, one.path, one.reason) for one in values]
-    return "\n".join(table(("ID", "TITLE", "PATH", "REASON"), rows, view, flexible=(2, 1)))
+    return table(("ID", "TITLE", "PATH", "REASON"), rows, view, "Nothing is stale.", flexible=(2, 1))
 
 
 def outdated(values: Sequence[reports.Outdated], view: View) -> str:
     """What a person should look at again, a line for each reason."""
-    if not values:
-        return "Nothing is to be reviewed."
     rows = [(one.entry.handle, one.entry.title, one.detail) for one in values]
-    return "\n".join(table(("ID", "TITLE", "WHY"), rows, view, flexible=(1,)))
+    return table(("ID", "TITLE", "WHY"), rows, view, "Nothing is to be reviewed.", flexible=(1,))
 
 
 def config(value: Mapping[str, object], view: View) -> str:

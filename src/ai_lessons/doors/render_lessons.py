@@ -38,11 +38,9 @@ def _scope(entry: Light) -> str:
 
 def rows(entries: Sequence[Light], view: View, *, every: bool = False) -> str:
     """One line a lesson; with `every` its status, too."""
-    if not entries:
-        return "No lessons."
     keys = ("from", "status") if every else ("from",)
     cells = [(one.handle, _scope(one), *(str(one.details.get(k) or "") for k in keys), says(one)) for one in entries]
-    return "\n".join(table(("ID", "SCOPE", *map(str.upper, keys), "PATTERN"), cells, view))
+    return table(("ID", "SCOPE", *map(str.upper, keys), "PATTERN"), cells, view, "No lessons.")
 
 
 def found(answer: Answer, view: View) -> str:

@@ -75,7 +75,7 @@ def pending(values: Sequence[Pending], view: View) -> str:
         doubts.append(f"… and {len(rest)} more of import {line(name)}, {doubtful} with something to look at")
     batches = [f"{render_jobs.BATCH} {line(name)}" for name in numbers if name]
     decide = f"Decide: {REVIEW}" + (f"; all of one import: {', '.join(batches)}" if batches else "")
-    return "\n".join([*table(header, rows, view, flexible=(5, 4, 2, 3, 6)), *doubts, *left_out(values), decide])
+    return "\n".join([table(header, rows, view, flexible=(5, 4, 2, 3, 6)), *doubts, *left_out(values), decide])
 
 
 def left_out(values: Sequence[Pending]) -> list[str]:
@@ -196,7 +196,7 @@ def audit(value: Audit, view: View) -> str:
         )
         for one in value.rows
     ]  # fmt: skip
-    lines = table(header, rows, view, flexible=(5, 2, 3, 4, 6)) if rows else ["No rules."]
+    lines = [table(header, rows, view, "No rules.", flexible=(5, 2, 3, 4, 6))]
     wrong = [f"{line(one.handle)} {line(one.problem)}" for one in value.rows if one.problem]
     wrong += map(line, value.alarms)
     lines += [f"{view.paint('violation:', 'bad')} {text}" for text in wrong]
@@ -209,7 +209,7 @@ def audit(value: Audit, view: View) -> str:
         for one in value.taken
     ]  # fmt: skip
     if others:
-        lines += ["", "Other proposals that were taken:", *table(header, others, view, flexible=(5, 3, 2, 4, 6)), ""]
+        lines += ["", "Other proposals that were taken:", table(header, others, view, flexible=(5, 3, 2, 4, 6)), ""]
     kept = "kept" if value.ok else "violated"
     return "\n".join([*lines, f"{count(len(rows), 'rule')}, {count(len(wrong), 'problem')}: the policy is {kept}"])
 

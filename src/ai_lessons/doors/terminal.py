@@ -187,14 +187,15 @@ def squeeze(widths: Sequence[int], flexible: Sequence[int], room: int) -> list[i
 
 
 def table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], view: View, *, flexible: Sequence[int] = ()
-) -> list[str]:
-    """Aligned lines, two spaces between columns, the header first. Cells are made harmless here.
+    header: Sequence[str], rows: Sequence[Sequence[str]], view: View, empty: str = "", *, flexible: Sequence[int] = ()
+) -> str:
+    """Aligned lines, two spaces between columns, the header first; without rows `empty`. Cells are made harmless here.
 
     On a terminal the `flexible` columns are cut or left out so that a line fits: see `squeeze`.
     """
-    found = zip(*rows, strict=True) if rows else ((),) * len(header)
-    columns = [[name, *_harmless(column)] for name, column in zip(header, found, strict=True)]
+    if not rows:
+        return empty
+    columns = [[name, *_harmless(column)] for name, column in zip(header, zip(*rows, strict=True), strict=True)]
     widths = [max(map(cells, column)) for column in columns]
     if view.width is not None and flexible:
         widths = squeeze(widths, flexible, view.width)
@@ -205,7 +206,7 @@ def table(
     first, *others = [*padded, last]
     handles = [first[0], *(view.paint(cell, "handle") for cell in first[1:])]
     top, *lines = map("  ".join, zip(handles, *others, strict=True))
-    return [view.paint(top, "heading"), *lines]
+    return "\n".join([view.paint(top, "heading"), *lines])
 
 
 def columns(rows: Sequence[Sequence[str]], view: View) -> str:
