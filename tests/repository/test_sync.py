@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import Conflict, NotFound, Refused, Unreachable, UnsavedEdits, UnsupportedRepository
-from ai_lessons.repository import sync_network
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Change, Job, Store
 from ai_lessons.repository.sync import Synced, kept, sync
@@ -574,7 +573,7 @@ def test_a_connection_that_never_answers_is_given_up_and_all_its_processes_ended
     silent.chmod(0o755)
     team.ann.run("config", "core.sshCommand", str(silent))
     team.ann.run("remote", "set-url", "origin", "ssh://nowhere.example/hub.git")
-    monkeypatch.setattr(sync_network, "SECONDS", 3.0)
+    monkeypatch.setattr("ai_lessons.repository.sync.SECONDS", 3.0)
     with pytest.raises(Unreachable, match="no answer within 3 seconds"):
         team.ann.sync()
     # on a machine that is busy enough it was ended before it could say its number

@@ -1,15 +1,20 @@
-"""Sharing: fetch, merge (a rebase would flatten approvals), push, and again if another clone was faster."""
+"""Sharing: fetch, merge (a rebase would flatten approvals), push, and again if another clone was faster.
+
+The network is git's own, with its credentials, proxies and hooks; nothing waits for ever.
+"""
 
 from __future__ import annotations
 
+import os
 import random
+import re
+import shlex
 import time
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ai_lessons.errors import Conflict, Refused
+from ai_lessons.errors import Conflict, Refused, StorageFailed, Unreachable
 from ai_lessons.knowledge.layout import slug
 from ai_lessons.repository import branch_update, git
 from ai_lessons.repository.approval.approval_branch import branch_of, proposal_refs
@@ -18,6 +23,7 @@ from ai_lessons.repository.proposal_commits import HEADS, signature
 from ai_lessons.repository.sync_bring import (
     AGAIN,
     Brought,
+    RemoteBranch,
     TornEntry,
     branch,
     bring,
@@ -25,12 +31,12 @@ from ai_lessons.repository.sync_bring import (
     torn_now,
     where,
 )
-from ai_lessons.repository.sync_network import Network, Push, PushResult, RemoteBranch
 from ai_lessons.repository.worktree import checked_out_at, read_ref
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from ai_lessons.repository.git import Done
     from ai_lessons.repository.proposal_commits import CommitSignature
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.sync_merge import Torn
@@ -40,6 +46,28 @@ CONFLICTS: Final = "conflict/"  # Our side of a conflict is a branch below this
 _KEEP: Final = "sync: keep our side"
 
 TRIES: Final = 50  # How often somebody may be faster with a push
+SECONDS: Final = 300.0  # Longest time for one answer of a remote, typing a password included
+_SSH_PATIENCE: Final = ("-oConnectTimeout=20", "-oServerAliveInterval=15", "-oServerAliveCountMax=3")
+_HTTP_PATIENCE: Final = ("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=30")
+_ROW: Final = re.compile(r"([ +\-*!=])\t(\S*):(\S+)\t(.*)")
+_RACE: Final = re.compile(
+    r"cannot lock ref|failed to (?:update|lock)|incorrect old value|but expected|already exists|remote ref updated"
+)
+
+
+class Push(NamedTuple):
+    """What shall be where on the remote: `source` is a commit, empty to remove the branch `target` (a full ref)."""
+
+    source: str
+    target: str
+
+
+class PushResult(NamedTuple):
+    """How a push ended for one branch: `state` is `done`, `late` (somebody was faster) or `refused`, with the words."""
+
+    target: str
+    state: str
+    reason: str = ""
 
 
 class Synced(NamedTuple):
@@ -132,12 +160,8 @@ def _push(
         git.run(store.worktree, "config", f"branch.{name}.remote", place.remote)
         git.run(store.worktree, "config", f"branch.{name}.merge", target)
     sent, failed = _names(own, told)
-    over = _clear(store, network, place)
-    return so_far._replace(
-        sent=commits,
-        proposals=sent,
-        notes=(*so_far.notes, *failed, *over),
-    )
+    notes = (*so_far.notes, *failed, *_clear(store, network, place))
+    return so_far._replace(sent=commits, proposals=sent, notes=notes)
 
 
 def _keep(store: Store, network: Network, so_far: Synced, brought: Brought, own: Sequence[Push]) -> Synced:
@@ -191,7 +215,8 @@ def _clear(store: Store, network: Network, place: RemoteBranch) -> tuple[str, ..
     wishes = [Push("", HEADS + name) for name, commit in mine.items() if there.get(name) == commit]
     told = network.push(wishes) if wishes else ()
     for name, commit in mine.items():
-        drop(store.worktree, name, commit)
+        if not checked_out_at(store.worktree, HEADS + name):  # git looks whether it is still at that commit
+            git.run(store.worktree, "update-ref", "-d", HEADS + name, commit)
     return _names(wishes, told)[1]
 
 
@@ -217,8 +242,77 @@ def kept(worktree: Worktree, remote: str | None = None) -> dict[str, str]:
     return {ref.removeprefix(start): commit for ref, commit in rows}
 
 
-def drop(worktree: Worktree, name: str, commit: str) -> None:
-    """Delete a branch that kept a side of a conflict, if it is still at `commit` and nobody stands on it."""
-    if not checked_out_at(worktree, HEADS + name) and read_ref(worktree, HEADS + name) == commit:
-        with suppress(Conflict):
-            git.run(worktree, "update-ref", "-d", HEADS + name, commit)
+class Network:
+    """One remote. `ask`: somebody is at the terminal, so git and ssh may ask for a password there."""
+
+    def __init__(self, worktree: Worktree, remote: str, *, ask: bool) -> None:
+        self._worktree, self._remote, self._ask = worktree, remote, ask
+
+    def fetch(self) -> None:
+        """Bring what this clone remembers of the remote's branches up to date, gone ones too. Raises Unreachable."""
+        # a pulled tree is untrusted: git refuses names and objects that no honest client writes. FETCH_HEAD is what
+        # a user's `git pull` leaves while it is at work, so a fetch of ours must not look like one
+        flags = ("--quiet", "--prune", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
+        refs = f"+refs/heads/*:refs/remotes/{self._remote}/*"
+        # no log is begun for a branch that is new here: of thousands it is half the time; one that is there goes on
+        settings = ("-c", "fetch.fsckObjects=true", "-c", "core.logAllRefUpdates=false")
+        done = self._run(*settings, "fetch", *flags, self._remote, refs)
+        if done.code:
+            raise self._silent("fetched from", done.err, f"git fetch {self._remote}")
+
+    def push(self, wishes: Sequence[Push]) -> tuple[PushResult, ...]:
+        """Push several branches; each succeeds or fails by itself, none is ever forced. Raises Unreachable."""
+        refs = [f"{wish.source}:{wish.target}" for wish in wishes]
+        done = self._run("push", "--quiet", "--porcelain", "--recurse-submodules=no", self._remote, *refs)
+        rows = [row for line in done.text.splitlines() if (row := _ROW.fullmatch(line))]
+        if not rows:
+            if done.code:
+                raise self._silent("pushed to", done.err, f"git push {self._remote}")
+            return tuple(PushResult(wish.target, "done") for wish in wishes)
+        told = {row[3]: _state(row[1], row[4], done.err) for row in rows}
+        # `--quiet` leaves out what succeeded
+        return tuple(PushResult(wish.target, *told.get(wish.target, ("done", ""))) for wish in wishes)
+
+    def _run(self, *arguments: str) -> Done:
+        extra = {"GIT_TERMINAL_PROMPT": "1" if self._ask else "0", **self._ssh()}
+        try:
+            return git.run(
+                self._worktree, *_HTTP_PATIENCE, *arguments, extra=extra, timeout=SECONDS, terminal=self._ask
+            )
+        except StorageFailed as error:
+            raise Unreachable(
+                f"{self._remote} gave no answer within {SECONDS:.0f} seconds",
+                hint=f"what you wrote is kept; see whether this works: git fetch {self._remote}",
+            ) from error
+
+    def _ssh(self) -> dict[str, str]:
+        """The ssh command with a limit to its patience, and without questions where nobody could answer."""
+        configured = git.setting(self._worktree, "core.sshCommand")
+        if os.environ.get("GIT_SSH_COMMAND") or os.environ.get("GIT_SSH"):
+            return {}  # whoever says that knows what it does
+        command = configured or "ssh"
+        if os.path.basename((shlex.split(command) or [""])[0]) != "ssh":
+            return {}
+        quiet = () if self._ask else ("-oBatchMode=yes",)
+        return {"GIT_SSH_COMMAND": " ".join((command, *quiet, *_SSH_PATIENCE))}
+
+    def _silent(self, what: str, err: str, by_hand: str) -> Unreachable:
+        fatal = [line for line in err.splitlines() if line.startswith(("fatal: ", "error: ", "remote: ", "ssh: "))]
+        reason = (fatal or err.splitlines() or ["git gave no reason"])[0]
+        return Unreachable(
+            f"nothing was {what} {self._remote}: {reason}",
+            hint=f"what you wrote is kept; see whether this works: git -C {self._worktree.top} {by_hand[4:]}",
+        )
+
+
+def _state(flag: str, summary: str, err: str) -> tuple[str, str]:
+    if flag != "!":
+        return "done", ""
+    reason = summary.partition("(")[2].removesuffix(")") or summary
+    if summary.startswith("[rejected]") or _RACE.search(reason):
+        return "late", reason
+    if "remote ref does not exist" in reason:
+        return "done", ""  # it was to be removed, and somebody did
+    words = [line.removeprefix("remote: ").strip() for line in err.splitlines() if line.startswith("remote: ")]
+    said = next((word.removeprefix("error: ") for word in words if word), "")
+    return "refused", f"{reason}: {said}" if said and said not in reason else reason

@@ -26,8 +26,7 @@ from ai_lessons.repository.commit import People
 from ai_lessons.repository.history import unified
 from ai_lessons.repository.objects import Draft, opened
 from ai_lessons.repository.proposal_commits import HEADS, intent, signature
-from ai_lessons.repository.sync_merge import ConflictChoice, Decisions, Torn, plan, texts
-from ai_lessons.repository.sync_network import RemoteBranch, place_of
+from ai_lessons.repository.sync_merge import Decisions, plan, texts
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
@@ -38,10 +37,28 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.sync_merge import ConflictChoice, MergePlan, Torn
+    from ai_lessons.repository.worktree import Worktree
 
 
 MERGE_SECONDS: Final = 600.0
 AGAIN: Final = "ai-lessons admin sync"
+
+
+class RemoteBranch(NamedTuple):
+    """Where a branch is shared: the remote, and the branch's name there."""
+
+    remote: str
+    branch: str
+
+    @property
+    def tracking(self) -> str:
+        """Where this clone remembers what the remote's branch is."""
+        return f"refs/remotes/{self.remote}/{self.branch}"
+
+    @property
+    def name(self) -> str:
+        """As git prints it: `origin/main`."""
+        return f"{self.remote}/{self.branch}"
 
 
 class Brought(NamedTuple):
@@ -74,6 +91,20 @@ def where(store: Store, remote: str | None = None) -> RemoteBranch:
             hint=f"git pull, commit and push there: git -C {store.worktree.top} status",
         )
     return place_of(store.worktree, branch(store), remote)
+
+
+def place_of(worktree: Worktree, branch: str, remote: str | None) -> RemoteBranch:
+    """Where `branch` is shared: the remote named, configured, the only one, or `origin`. Raises NotFound."""
+    remotes = git.run(worktree, "remote").text.split()
+    configured = git.setting(worktree, f"branch.{branch}.remote")
+    found = remote or (configured if configured in remotes else None)
+    if found is None:
+        found = remotes[0] if len(remotes) == 1 else "origin"
+    if found not in remotes:
+        hint = "git remote add origin ADDRESS" if not remotes else "--remote takes one of: " + ", ".join(remotes)
+        raise NotFound("remote", found, hint=hint)
+    merge = git.setting(worktree, f"branch.{branch}.merge") if found == configured else None
+    return RemoteBranch(found, (merge or branch).removeprefix("refs/heads/"))
 
 
 def branch(store: Store) -> str:
