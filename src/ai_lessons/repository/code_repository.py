@@ -84,22 +84,16 @@ def _below(top: Path, without: frozenset[Path]) -> Iterator[Path]:
     for _ in range(DEEPEST):
         following: list[Path] = []
         for folder in border:
-            for name in _folders(folder):
+            for entry in _entries(folder):
+                if entry.name.startswith(".") or entry.name in _NOT_OURS or not entry.is_dir(follow_symlinks=False):
+                    continue
                 seen += 1
                 if seen > MOST_FOLDERS:
                     return
-                following.append(folder / name)
+                following.append(folder / entry.name)
                 if following[-1] not in without:
                     yield following[-1]
         border = following
-
-
-def _folders(folder: Path) -> list[str]:
-    return [
-        entry.name
-        for entry in _entries(folder)
-        if entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".") and entry.name not in _NOT_OURS
-    ]
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

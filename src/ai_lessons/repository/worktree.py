@@ -19,6 +19,7 @@ STATE_FOLDER = "ai-lessons"
 TRUE = frozenset(("true", "yes", "on", "1"))  # What git takes for true; numbers but 0 are, too, and nobody writes them
 _EXTENSIONS = frozenset(("noop", "preciousobjects", "partialclone", "worktreeconfig", "relativeworktrees"))
 _COMMIT = re.compile("[0-9a-f]{40}")
+_UNDECODED = re.compile("[\ud800-\udfff]")  # What Python makes of bytes of a name that are no UTF-8
 _SECTION = re.compile(r'\[\s*([\w.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
 
 
@@ -329,7 +330,7 @@ def _folder_rows(full: str, *, nested: bool) -> tuple[list[Row], list[str], list
                 if name[0] == ".":
                     if nested and name == ".git":
                         return None
-                elif not name.isascii() and not _is_utf8(name):
+                elif not name.isascii() and _UNDECODED.search(name):
                     odd.append(name)
                 elif entry.is_file(follow_symlinks=False):
                     try:
@@ -342,11 +343,3 @@ def _folder_rows(full: str, *, nested: bool) -> tuple[list[Row], list[str], list
     finally:
         os.close(fd)
     return rows, below, odd
-
-
-def _is_utf8(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
