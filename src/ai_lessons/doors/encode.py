@@ -30,6 +30,7 @@ KEYS: Mapping[str, str] = {
     "history.FileRevision": "commit author when subject path trailers",
     "errors.Problem": "path line message fixable",
     "evaluation.EvaluationReport": "recommendation findings",
+    "host_settings.HostChange": "host file done diff",
     "relating.Graph": "entries missing links=lines clusters notes",
     "passages.TextSection": "number heading level lines",
     "relations.Line": "source relation target weight",

@@ -162,8 +162,3 @@ def connected(values: Sequence[HostChange], view: View) -> str:
     """What was done, a line for each file."""
     rows = [f"{line(one.host)}  {view.place(str(one.file))}: {line(one.done)}" for one in values]
     return "\n".join(rows) or "Nothing to do: the plugin of Claude Code is there already."
-
-
-def host_change(one: HostChange) -> dict[str, str]:
-    """The same as data."""
-    return {"host": one.host, "file": str(one.file), "done": one.done, "diff": one.diff}

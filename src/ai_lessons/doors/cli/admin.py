@@ -309,8 +309,7 @@ def hosts(call: Call, names: tuple[str, ...], job: HookJob | None, yes: bool) ->
             call.say("\n\n".join(render.diff(one.diff, call.view) for one in changes if one.diff))
         return yes or asking.confirm("\nChange these files?")
 
-    done = library.setup.connect(where, names, job, agreed)
-    call.answer(done, render_agents.connected, lambda _: [render_agents.host_change(one) for one in done])
+    call.answer(library.setup.connect(where, names, job, agreed), render_agents.connected)
 
 
 # hidden, because only an agent host calls it

@@ -299,11 +299,10 @@ def _settled(call: Call, one: Outdated, whole: str, chosen: str) -> asking.Decis
         return asking.Decision(
             chosen, partial(library.lesson_writing.wrong, call.library, entry.id, reason, by=call.caller)
         )
-    return asking.Decision(chosen, partial(_refresh, call, entry.id)) if chosen == "refresh" else _supersede(call, one)
-
-
-def _refresh(call: Call, ref: str) -> None:
-    call.note([again.warning for again in library.refreshing.refresh(call.library, [ref]) if again.warning])
+    if chosen == "refresh":
+        refresh = partial(library.refreshing.refresh, call.library, [entry.id])
+        return asking.Decision(chosen, lambda: call.note(filter(None, [again.warning for again in refresh()])))
+    return _supersede(call, one)
 
 
 def _supersede(call: Call, one: Outdated) -> asking.Decision:
@@ -373,18 +372,11 @@ def _decide_on(call: Call, one: Candidate) -> asking.Decision:
     def decision(chosen: str) -> asking.Decision | None:
         if chosen == "never":
             return asking.Decision(chosen, partial(library.harvest.decide, call.library, one, "never"))
-        return asking.Decision(chosen) if _keep(call, one) else None
+        job = partial(library.harvest.keep, call.library, one, origin=call.caller)
+        if done := asking.until_valid(call, job, "nothing was added"):
+            click.echo(render_jobs.writes((done,), call.view), color=call.view.colour)
+            call.note(done.notes)
+        return asking.Decision(chosen) if done else None
 
     click.echo(render_lessons.candidate(one, call.view))
     return asking.decided(HARVEST_CHOICES, decision)
-
-
-def _keep(call: Call, one: Candidate) -> bool:
-    """Open the draft in the editor and add what comes back; whether something did."""
-    job = partial(library.harvest.keep, call.library, one, origin=call.caller)
-    done = asking.until_valid(call, job, "nothing was added")
-    if done is None:
-        return False
-    click.echo(render_jobs.writes((done,), call.view), color=call.view.colour)
-    call.note(done.notes)
-    return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,12 +70,8 @@ def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None)
         return
     if ref is None:
         raise UsageError("--take needs the conflict that it is about", hint="name one of: ai-lessons admin conflicts")
-    name = ref
-    if take == "edit":
-        done = until_valid(call, lambda edits: library.syncing.resolve(call.library, name, take, edits, remote=remote))
-    else:
-        done = library.syncing.resolve(call.library, name, take, remote=remote)
-    call.answer(done, render_jobs.resolved)
+    job = partial(library.syncing.resolve, call.library, ref, take, remote=remote)
+    call.answer(until_valid(call, job) if take == "edit" else job(), render_jobs.resolved)
 
 
 @part.command("recover", examples=["ai-lessons admin recover --list", "ai-lessons admin recover"])
