@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ai_lessons.index.database import Database, Schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     # uses (id, at, event, entry, session or ""), lines of parameters (id, the line in one form), lines left out
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 VERSION = 4
 WORDS = 12  # Kinds of uses; their numbers are their places in the tuple that the caller hands in
-
-ASK_AT_ONCE = 500
 
 _SUMS = ", ".join(f"sum(kind = {kind})" for kind in range(WORDS))
 _TABLES = f"""
@@ -51,6 +49,8 @@ _LOG = (
     " size = excluded.size, inode = excluded.inode, done = excluded.done, digest = excluded.digest,"
     " damaged = damaged + excluded.damaged"
 )
+_NAMED = "WHERE name IN (SELECT value FROM json_each(?))"
+_ENTRIES_OF = "SELECT entry FROM events WHERE id IN (SELECT value FROM json_each(?))"
 _CHANGED = "UPDATE kept SET changes = changes + 1"
 _TURN = "INSERT INTO turns VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET line = '' WHERE line <> excluded.line"
 
@@ -76,7 +76,7 @@ class UsageCache:
 
     def __init__(self, path: Path, kinds: Sequence[str]) -> None:
         """`kinds` are the words of uses; what they are is up to the caller, their order is not to change."""
-        self._kinds = {word: number for number, word in enumerate(kinds)}
+        self._words, self._kinds = kinds, {word: number for number, word in enumerate(kinds)}
         self._database = Database(path, SCHEMA)
 
     def close(self) -> None:
@@ -100,13 +100,8 @@ class UsageCache:
         every = f"SELECT name, {', '.join(f'n{kind}' for kind in range(WORDS))}, last FROM tallies JOIN names ON key = entry"  # noqa: E501, S608 - only numbers
         if entries is None:
             return {row[0]: row[1:] for row in self._rows(every)}
-        wanted = list(dict.fromkeys(entries))
-        found = {}
-        for start in range(0, len(wanted), ASK_AT_ONCE):
-            part = wanted[start : start + ASK_AT_ONCE]
-            rows = self._rows(f"{every} WHERE name IN ({','.join('?' * len(part))})", part)
-            found.update({row[0]: row[1:] for row in rows})
-        return found
+        rows = self._rows(f"{every} {_NAMED}", (json.dumps(list(entries)),))
+        return {row[0]: row[1:] for row in rows}
 
     def turned(self, fold: Callable[[list[str]], str]) -> str:
         """What all lines about parameters come to, in the order of their ids; kept until there is another line."""
@@ -121,32 +116,29 @@ class UsageCache:
 
     def in_sessions(self) -> list[tuple[str, str, str]]:
         """(session, entry, event) of every event that says in which session it was."""
-        words = {number: word for word, number in self._kinds.items()}
         rows = self._rows(
             "SELECT s.name, e.name, kind FROM events JOIN names s ON s.key = session JOIN names e ON e.key = entry"
             " WHERE session > 0 AND kind >= 0 GROUP BY session, entry, kind"
         )
-        return [(session, entry, words[kind]) for session, entry, kind in rows]
+        return [(session, entry, self._words[kind]) for session, entry, kind in rows]
 
     def latest(self, entry: str, words: Sequence[str], most: int) -> list[str]:
         """The last events of an entry that are of these words, the newest first."""
-        named = {self._kinds[word]: word for word in words}
         rows = self._rows(
             "SELECT kind FROM events WHERE entry = (SELECT key FROM names WHERE name = ?)"
             " AND kind IN (SELECT value FROM json_each(?)) ORDER BY at DESC, id DESC LIMIT ?",
-            (entry, json.dumps(list(named)), most),
+            (entry, json.dumps([self._kinds[word] for word in words]), most),
         )
-        return [named[kind] for (kind,) in rows]
+        return [self._words[kind] for (kind,) in rows]
 
     def history(self, entry: str) -> list[tuple[str, str]]:
         """(time, word) of every event of an entry, the oldest first."""
-        words = {number: word for word, number in self._kinds.items()}
         rows = self._rows(
             "SELECT at, kind FROM events WHERE entry = (SELECT key FROM names WHERE name = ?) AND kind >= 0"
             " ORDER BY at, id",
             (entry,),
         )
-        return [(at, words[kind]) for at, kind in rows]
+        return [(at, self._words[kind]) for at, kind in rows]
 
     def _refresh(self, there: Mapping[str, EventFile], parse: Callable[[bytes], Lines]) -> None:
         if not self._changed(there):
@@ -212,20 +204,15 @@ class _Folding:
         uses, turns, damaged = self._parse(data[done:end]) if end > done else ((), (), 0)
         kinds, key = self._kinds, self._key
         rows = [(i, key(entry), kinds[event], at, key(said)) for i, at, event, entry, said in uses]
+        # of events that are there already, too: those that come again with another entry take it away
+        before = self._db.execute(_ENTRIES_OF, (json.dumps([row[0] for row in rows]),))
         self._entries.update(row[1] for row in rows)
-        self._entries.update(self._told_before([row[0] for row in rows]))
+        self._entries.update(entry for (entry,) in before)
         self._db.executemany(_EVENT, rows)
         if turns:
             self._db.execute(_CHANGED)
             self._db.executemany(_TURN, turns)
         self._db.execute(_LOG, (log.name, *log.stamp, end, _digest(data[:end]), damaged))
-
-    def _told_before(self, ids: Sequence[str]) -> Iterator[int]:
-        """The entries of events that are there already: those that come again with another entry take it away."""
-        for start in range(0, len(ids), ASK_AT_ONCE):
-            part = ids[start : start + ASK_AT_ONCE]
-            rows = self._db.execute(f"SELECT entry FROM events WHERE id IN ({','.join('?' * len(part))})", part)  # noqa: S608 - only marks
-            yield from (entry for (entry,) in rows)
 
     def _key(self, name: str) -> int:
         """The number of a name; 0 for none."""
