@@ -232,17 +232,14 @@ class _FolderLook:
         if name in self._now:
             return self._now[name], None
         racy = is_racy(stamp, self._reader.started)
+        data = None
         try:
             data = self._reader.read(self._path(name))
         except NotFound:
             raise
-        except InvalidEntry:  # too big, not a plain file: no better next time
-            self._now[name] = file = CatalogedFile(stamp, racy, "")
-            return file, None
-        except AiLessonsError:  # the system said no: ask again next time
-            self._now[name] = file = CatalogedFile(stamp, racy=True, hash="")
-            return file, None
-        self._now[name] = file = CatalogedFile(stamp, racy, blob_id(data))
+        except AiLessonsError as error:  # too big, not a plain file: no better next time; the system said no: ask again
+            racy = racy or not isinstance(error, InvalidEntry)
+        self._now[name] = file = CatalogedFile(stamp, racy, "" if data is None else blob_id(data))
         return file, data
 
     def _read_entry(self, unit: Unit, data: bytes | None, side_data: bytes | None) -> None:
