@@ -158,15 +158,30 @@ class Catalog(CatalogReader):
 
         Raises NotFound: nothing answers to it; the hint says what comes near. AmbiguousName: more than one entry does.
         """
-        return self.get(self._ask(lambda db: _resolve(db, ref)))
+        name = ref.strip().encode("utf-8", "replace").decode()  # half a character, which no database takes, becomes `?`
+        found = self._ask(lambda db: _by_path(db, name) or _by_tail(db, name))
+        if not found:
+            near = self._ask(lambda db: _described(db, _near_ids(db, name) or _near_words(db, name)))
+            raise NotFound("entry", ref, suggestions=near)
+        if len(found) > 1:
+            raise AmbiguousName(ref, self._ask(lambda db: _described(db, found)))
+        return self.get(found[0])
 
     def handle_beside(self, kind: Kind, entry_id: str) -> str:
         """The handle of an entry that was written a moment ago, unique among the entries of the last refresh."""
-        return self._ask(lambda db: _handle_beside(db, kind, entry_id))
+        own = entry_id.upper()
+        near = {found.upper() for found in self._ask(lambda db: _ids_ending(db, own[-HANDLE_LENGTH:], None))}
+        return handle(kind, entry_id, handle_lengths({own, *near})[own])
 
     def complete(self, what: str, prefix: str, limit: int = 50) -> list[tuple[str, str]]:
-        """Values of `what` (id, project, tag, version) that start with `prefix`, each with a word of help."""
-        return self._ask(lambda db: _complete(db, what, prefix, limit))
+        """Values of `what` that start with `prefix`, each with a word of help, for the completion of a shell.
+
+        `what` is `id` (handles, by kind letter and beginning; without a letter any handle's end), `project`, `tag`,
+        `version`; anything else has no values.
+        """
+        like = re.sub(r"([\\%_])", r"\\\1", prefix) + "%"
+        query = _COMPLETIONS.get(what)
+        return [] if query is None else self._rows(query, {"like": like, "limit": limit})
 
     def rules_tree(self) -> str:
         """What `set_rules_in_force` was last told; empty in a new catalog."""
@@ -264,35 +279,9 @@ _LETTERS = {kind.letter: kind.value for kind in Kind}
 _MISREAD = str.maketrans("ILO", "110")  # Letters that no id has, and what Crockford's base 32 takes them for
 
 
-def _resolve(db: sqlite3.Connection, ref: str) -> str:
-    """The id of the entry that `ref` names: an id, a handle, the end of an id, or a path of one of its files.
-
-    Raises NotFound: nothing answers to it; the hint names what comes near. AmbiguousName: more than one entry does.
-    """
-    name = ref.strip().encode("utf-8", "replace").decode()  # half a character, which no database takes, becomes `?`
-    found = _by_path(db, name) or _by_tail(db, name)
-    if not found:
-        raise NotFound("entry", ref, suggestions=_suggestions(db, name))
-    if len(found) > 1:
-        raise AmbiguousName(ref, _described(db, found))
-    return found[0]
-
-
-def _handle_beside(db: sqlite3.Connection, kind: Kind, entry_id: str) -> str:
-    """The handle that an entry, which need not be here yet, has or will have beside those that are."""
-    own = entry_id.upper()
-    near = {found.upper() for found in _ids_ending(db, own[-HANDLE_LENGTH:], None)}
-    return handle(kind, entry_id, handle_lengths({own, *near})[own])
-
-
 def _by_path(db: sqlite3.Connection, name: str) -> list[str]:
-    if not name:
-        return []
-    path = posixpath.normpath(name)
-    rows = db.execute(
-        "SELECT id FROM shown WHERE path = ? UNION SELECT id FROM shown WHERE side_path = ?", (path, path)
-    )
-    return [row[0] for row in rows]
+    query = "SELECT id FROM shown WHERE path = ?1 UNION SELECT id FROM shown WHERE side_path = ?1"
+    return [row[0] for row in db.execute(query, (posixpath.normpath(name),))]
 
 
 def _by_tail(db: sqlite3.Connection, name: str) -> list[str]:
@@ -310,13 +299,8 @@ def _ids_ending(db: sqlite3.Connection, end: str, kind: str | None) -> list[str]
     return [row[0] for row in db.execute(query, (tail, tail + "~", kind, kind))]
 
 
-def _suggestions(db: sqlite3.Connection, name: str) -> list[str]:
-    """What may have been meant: ids one character away or of another kind, or titles and paths that share words."""
-    near = _near_ids(db, name) or _near_words(db, name)
-    return _described(db, near)
-
-
 def _near_ids(db: sqlite3.Connection, name: str) -> list[str]:
+    """What may have been meant: ids one character away or of another kind."""
     match = re.fullmatch(_HANDLE, name.upper())
     if not match:
         return []
@@ -330,6 +314,7 @@ def _near_ids(db: sqlite3.Connection, name: str) -> list[str]:
 
 
 def _near_words(db: sqlite3.Connection, name: str) -> list[str]:
+    """What may have been meant: titles and paths that share words."""
     words = [word for word in re.split(r"[^\w]+", name.lower()) if len(word) > 1][:8]
     if not words:
         return []
@@ -348,17 +333,6 @@ def _described(db: sqlite3.Connection, ids: list[str]) -> list[str]:
         shown.append(f"{handle} ({title})")
     more = len(ids) - SUGGESTIONS
     return [*shown, f"{more} more"] if more > 0 else shown
-
-
-def _complete(db: sqlite3.Connection, what: str, prefix: str, limit: int) -> list[tuple[str, str]]:
-    """Values that start with `prefix`, each with a word of help, for the completion of a shell.
-
-    `what` is `id` (handles, by kind letter and beginning; without a letter any handle's end), `project`, `tag`,
-    `version`; anything else has no values.
-    """
-    like = re.sub(r"([\\%_])", r"\\\1", prefix) + "%"
-    query = _COMPLETIONS.get(what)
-    return [] if query is None else [tuple(row) for row in db.execute(query, {"like": like, "limit": limit})]
 
 
 _COMPLETIONS = {
