@@ -31,17 +31,17 @@ _CONDITIONS = {
     "kinds": "kind IN (SELECT value FROM json_each(:kinds))",
     "project": "project = :project",
     "status": "status = :status",
-    "title": "title = :title COLLATE NOCASE",
-    "category": "CASE WHEN instr(details, '\"category\":') THEN json_extract(details, '$.category') END = :category",
-    "scopes": """CASE WHEN instr(details, '"scope":') THEN json_extract(details, '$.scope') ELSE '' END
-        IN (SELECT value FROM json_each(:scopes))""",
     "tags": """key IN (
         SELECT key FROM tags WHERE tag IN (SELECT value FROM json_each(:tags))
         GROUP BY key HAVING count(*) = json_array_length(:tags))""",
-    "without": "key NOT IN (SELECT key FROM shown WHERE id IN (SELECT value FROM json_each(:without)))",
     "versions": """key IN (
         SELECT key FROM versions WHERE version IN (SELECT value FROM json_each(:versions))
         GROUP BY key HAVING count(*) = json_array_length(:versions))""",
+    "without": "key NOT IN (SELECT key FROM shown WHERE id IN (SELECT value FROM json_each(:without)))",
+    "scopes": """CASE WHEN instr(details, '"scope":') THEN json_extract(details, '$.scope') ELSE '' END
+        IN (SELECT value FROM json_each(:scopes))""",
+    "title": "title = :title COLLATE NOCASE",
+    "category": "CASE WHEN instr(details, '\"category\":') THEN json_extract(details, '$.category') END = :category",
 }
 _SELECT = "SELECT id, handle, kind, title, project, tags, versions, path, snippet, details FROM shown WHERE "
 _COUNT = "SELECT count(*) FROM {} WHERE "
@@ -302,17 +302,8 @@ def _passes(values: Mapping[str, str | int]) -> str:
 
 def _values(wanted: Filter) -> dict[str, str | int]:
     """What a filter asks for, by the name of its condition."""
-    values = {
-        "kinds": _array(wanted.kinds),
-        "project": wanted.project,
-        "status": wanted.status,
-        "tags": _array(wanted.tags),
-        "versions": _array(wanted.versions),
-        "without": _array(wanted.without),
-        "scopes": _array(wanted.scopes),
-        "title": wanted.title,
-        "category": wanted.category,
-    }
+    stated = {name: getattr(wanted, name) for name in _CONDITIONS}
+    values = {name: one if one is None or isinstance(one, str) else _array(one) for name, one in stated.items()}
     return {name: value for name, value in values.items() if value is not None}
 
 
