@@ -6,7 +6,7 @@ A version says a set: one release, a series, a range, or a name that is none of 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -148,9 +148,7 @@ def union(sets: Iterable[VersionSet]) -> VersionSet:
 @lru_cache(maxsize=4096)
 def parsed(text: str) -> VersionSet:
     """One version as somebody wrote it; what makes no sense as a release or range is a name."""
-    plain = text.strip().casefold()
-    if plain.startswith(IN_USE):
-        plain = plain.removeprefix(IN_USE).strip()
+    plain = text.strip().casefold().removeprefix(IN_USE).strip()
     if len(plain) > LONGEST:
         return VersionSet(frozenset({plain}))
     try:
@@ -163,11 +161,8 @@ def parsed(text: str) -> VersionSet:
 def release(text: str) -> Version | None:
     """The release that a version as people write it names: of `stable-2.16.1`, `^2.16` and `2.x` 2.16.1, 2.16 and 2."""
     plain = text.strip()[:LONGEST]
-    try:
-        return _version(plain)
-    except ValueError:
-        found = _RELEASE_IN.search(plain)
-        return _version(found[1]) if found else None
+    found = _RELEASE_IN.search(plain)
+    return _plain(plain) or (_version(found[1]) if found else None)
 
 
 def nearest(asked: str, stored: Iterable[str]) -> str | None:
@@ -192,24 +187,22 @@ def nearest(asked: str, stored: Iterable[str]) -> str | None:
 
 def _in_use(text: str) -> Version | None:
     mark, _, release = text.strip().partition(IN_USE)
-    if mark or not release or len(release) > LONGEST:
-        return None
-    try:
-        return _version(release.strip())
-    except ValueError:
-        return None
+    return None if mark or not release else _plain(release.strip())
 
 
 def _names_series(text: str, used: Version) -> bool:
     """Whether the text is a plain release whose numbers are the first ones of what is used: 2 and 2.32 of 2.32.3."""
-    if len(text) > LONGEST:
-        return False
+    named = _plain(text)
+    count = len(named.release) if named else 0
+    return named is not None and not named.is_prerelease and (used.release + (0,) * count)[:count] == named.release
+
+
+def _plain(text: str) -> Version | None:
+    """The release that this is; None for anything else, and for what is too long."""
     try:
-        named = _version(text)
+        return _version(text) if len(text) <= LONGEST else None
     except ValueError:
-        return False
-    count = len(named.release)
-    return not named.is_prerelease and (used.release + (0,) * count)[:count] == named.release
+        return None
 
 
 def _version(text: str) -> Version:
@@ -220,15 +213,7 @@ def _version(text: str) -> Version:
 
 
 def _point(version: Version) -> VersionSet:
-    return VersionSet(frozenset(), (ReleaseSpan(_before(version), _after(version)),))
-
-
-def _before(version: Version) -> Cut:
-    return 0, version, 0
-
-
-def _after(version: Version) -> Cut:
-    return 0, version, 1
+    return VersionSet(frozenset(), (ReleaseSpan((0, version, 0), (0, version, 1)),))
 
 
 def _spans(text: str) -> tuple[ReleaseSpan, ...]:
@@ -295,7 +280,7 @@ def _series_of(text: str) -> tuple[int, ...]:
 
 def _first_of(numbers: tuple[int, ...]) -> Cut:
     """Before the first thing that was ever published as this release."""
-    return _before(_version(".".join(map(str, numbers)) + ".dev0"))
+    return 0, _version(".".join(map(str, numbers)) + ".dev0"), 0
 
 
 def _next(numbers: tuple[int, ...]) -> tuple[int, ...]:
@@ -303,10 +288,7 @@ def _next(numbers: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _intersection(terms: Iterable[tuple[ReleaseSpan, ...]]) -> tuple[ReleaseSpan, ...]:
-    found: tuple[ReleaseSpan, ...] = (ReleaseSpan(),)
-    for spans in terms:
-        found = _common(found, spans)
-    return found
+    return reduce(_common, terms, (ReleaseSpan(),))
 
 
 def _common(one: tuple[ReleaseSpan, ...], other: tuple[ReleaseSpan, ...]) -> tuple[ReleaseSpan, ...]:
