@@ -111,7 +111,8 @@ def episodes(of: Transcript) -> Iterator[Episode]:
                 after = [edit for place, edit in edits if place > since]
                 if since < 0:
                     continue
-                again = next((edit for edit in after if _was_edited(edits, since, edit.text)), None)
+                before_that = {edit.text for place, edit in edits if place < since}
+                again = next((edit for edit in after if edit.text in before_that), None)
                 if again:
                     yield made("edited", first, again.output[:_PUT], again.text)
                 elif not after and _another_form(_forms(first.text)[key], words):
@@ -131,10 +132,6 @@ def program_of(command: str) -> str:
 def _another_form(failed: Sequence[str], worked: Sequence[str]) -> bool:
     shared = len(set(failed) & set(worked)) / min(len(set(failed)), len(set(worked)))
     return failed != worked and shared >= _FORM
-
-
-def _was_edited(edits: Iterable[tuple[int, Step]], before: int, file: str) -> bool:
-    return any(place < before and edit.text == file for place, edit in edits)
 
 
 # --- many sessions ---
@@ -197,7 +194,7 @@ def _candidate(group: Sequence[Episode], of: Episode, sessions: int, project: st
         because = f"it worked after that failed, {count}"
     elif of.sort == "edited":
         title = f"{_name(of.file)} fails its check: {line}"
-        when, files = f"editing {_name(of.file)}", (_relative(of.file, of.cwd),)
+        when, files = f"editing {_name(of.file)}", (of.file.removeprefix(f"{of.cwd.rstrip('/')}/").lstrip("/"),)
         because = f"`{_short(of.command)}` failed after the first edit, {count}"
         content = f"{block}\nWhat was written then:\n\n~~~~~~\n{of.then}\n~~~~~~\n" if of.then else block
     elif of.sort == "corrected":
@@ -221,7 +218,3 @@ def _short(text: str, most: int = 120) -> str:
 
 def _name(file: str) -> str:
     return file.rstrip("/").rpartition("/")[2]
-
-
-def _relative(file: str, folder: str) -> str:
-    return file.removeprefix(folder.rstrip("/") + "/").lstrip("/")

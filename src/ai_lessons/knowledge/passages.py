@@ -20,8 +20,6 @@ from ai_lessons.knowledge.texts import may_have_headings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from markdown_it.token import Token
-
     from ai_lessons.knowledge.config import Chunking
     from ai_lessons.knowledge.entries import Entry
 
@@ -72,7 +70,10 @@ class TextSection(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """A top-level block of Markdown by its lines (from 0, end exclusive); `level` above 0 for a heading."""
+    """A top-level block of Markdown by its lines (from 0, end exclusive); `level` above 0 for a heading.
+
+    `heading` is that without its markup, on one line.
+    """
 
     start: int
     end: int
@@ -184,14 +185,10 @@ def _blocks(text: str) -> Iterator[_Block]:
             continue
         start, end = token.map
         if token.type == "heading_open":
-            yield _Block(start, end, int(token.tag[1:]), _heading_text(tokens[place + 1]))
+            heading = _MARKUP.sub(lambda match: match[1] or "", tokens[place + 1].content)
+            yield _Block(start, end, int(token.tag[1:]), " ".join(heading.split()))
         else:
             yield _Block(start, end, atomic=token.type in _ATOMIC)
-
-
-def _heading_text(inline: Token) -> str:
-    """A heading without its markup, on one line."""
-    return " ".join(_MARKUP.sub(lambda match: match[1] or "", inline.content).split())
 
 
 def _stretches(body: str, chunking: Chunking) -> Iterator[_Stretch]:
@@ -268,16 +265,13 @@ def sections(body: str) -> tuple[TextSection, ...]:
         return ()
     headings = [block for block in _blocks(body) if block.level]
     last_line = len(lines_of(body))
+    titled = len(headings) > 1 and all(other.level > headings[0].level for other in headings[1:])
     found = []
     for place, block in enumerate(headings):
-        level = 6 if place == 0 and _is_title(headings) else block.level
+        level = 6 if place == 0 and titled else block.level
         following = (other.start for other in headings[place + 1 :] if other.level <= level)
         found.append(TextSection(place + 1, block.heading, block.level, block.start + 1, next(following, last_line)))
     return tuple(found)
-
-
-def _is_title(headings: list[_Block]) -> bool:
-    return all(other.level > headings[0].level for other in headings[1:]) and len(headings) > 1
 
 
 def code_blocks(text: str) -> tuple[str, ...]:
@@ -285,10 +279,9 @@ def code_blocks(text: str) -> tuple[str, ...]:
 
     Code inside a sentence is none of them, and an empty block is left out.
     """
-    return tuple(filter(None, (token.content.strip() for token in _code(text))))
-
-
-def _code(text: str) -> Iterator[Token]:
-    for token in _PARSER.parse(text):
-        if token.type in _CODE or (token.type == "html_block" and "<pre" in token.content.lower()):
-            yield token
+    code = (
+        token.content.strip()
+        for token in _PARSER.parse(text)
+        if token.type in _CODE or (token.type == "html_block" and "<pre" in token.content.lower())
+    )
+    return tuple(filter(None, code))

@@ -122,16 +122,12 @@ def _circles(targets: Mapping[str, list[str]]) -> list[tuple[str, ...]]:
             TopologicalSorter(left).prepare()
         except CycleError as error:
             circle = error.args[1][:0:-1]  # told from end to beginning, and its first one twice
-            found[_turned(circle)] = None
+            first = circle.index(min(circle))
+            found[(*circle[first:], *circle[:first])] = None
             left[circle[-1]].remove(circle[0])
         else:
             break
     return list(found)
-
-
-def _turned(circle: list[str]) -> tuple[str, ...]:
-    first = circle.index(min(circle))
-    return (*circle[first:], *circle[:first])
 
 
 def clusters(pairs: Iterable[tuple[str, str]], least: int = 3) -> tuple[tuple[str, ...], ...]:

@@ -188,12 +188,12 @@ def _gemini(to: Transcript, record: Json) -> None:
     """Gemini CLI: a message is written again when its calls have ended."""
     to.begins(record.get("sessionId"), None)
     if record.get("type") == "user":
-        to.said("\n".join(str(one["text"]) for one in _tables(record.get("content")) if one.get("text")))
+        to.said(_text(record.get("content")))
     for call in record.get("toolCalls") or ():
         if call.get("status") not in {"success", "error"}:
             continue
         to.called(call["id"], call.get("name"), call["args"])
-        said = [str(one["functionResponse"]["response"].get("output", "")) for one in call.get("result") or ()]
+        said = (str(one["functionResponse"]["response"].get("output", "")) for one in call.get("result") or ())
         output = "\n".join(said)
         found, inner = _CODE.search(output), _GEMINI.search(output)
         failed = call["status"] == "error" or bool(found and found[1] != "0")
