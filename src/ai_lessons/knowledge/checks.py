@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons.errors import Problem, Refused
 from ai_lessons.knowledge import layout, origins, relations
 from ai_lessons.knowledge.entries import KINDS, SHARED, Entry, Kind, Relation, stated_id
-from ai_lessons.knowledge.frontmatter import LINK_WEIGHT
+from ai_lessons.knowledge.frontmatter import LINK_WEIGHT, is_word
 from ai_lessons.knowledge.markdown import key_lines
 from ai_lessons.knowledge.texts import TITLE_LENGTH
 
@@ -82,7 +82,7 @@ def _check_title(entry: Entry) -> Iterator[Complaint]:
     title = entry.fields.get("title")
     if title is None or (isinstance(title, str) and not title.strip()):
         yield "title", "title is missing" if title is None else "title is empty"
-    elif not _is_word(title):
+    elif not is_word(title):
         yield "title", "title is not text"
     elif len(str(title)) > TITLE_LENGTH:
         yield "title", f"title has {len(str(title))} characters, more than {TITLE_LENGTH}"
@@ -120,15 +120,10 @@ def _check_lists(entry: Entry) -> Iterator[Complaint]:
             yield key, f"{key} is not a list, one `- value` a line"
             continue
         for item in value:
-            if not _is_word(item) or not str(item).strip():
+            if not is_word(item) or not str(item).strip():
                 yield key, f"{key} holds {item!r}, which is not text"
             elif key == "applies_to" and (fault := _glob_fault(str(item))):
                 yield key, f"applies_to {item!r} is no glob: {fault}"
-
-
-def _is_word(value: object) -> bool:
-    """Text, or a whole number: those are written back as they are read."""
-    return isinstance(value, str | int) and not isinstance(value, bool)
 
 
 def _glob_fault(pattern: str) -> str:
@@ -181,7 +176,7 @@ def _check_pattern(entry: Entry) -> Iterator[Complaint]:
         if part not in pattern:
             yield "pattern", f"pattern has no {'do or dont' if part == 'do' else part}"
     for part in ("when", "do", "dont", "because"):
-        if part in pattern and (not _is_word(pattern[part]) or not str(pattern[part]).strip()):
+        if part in pattern and (not is_word(pattern[part]) or not str(pattern[part]).strip()):
             yield "pattern", f"pattern.{part} is empty"
 
 

@@ -177,7 +177,7 @@ def _kind(fields: dict[str, Any], where: Place) -> Kind:
 def _entry(kind: Kind, path: str, where: Place, fields: dict[str, Any], *, title: str = "", **texts: Any) -> Entry:
     stated, said = stated_id(fields.get("id")), fields.get("title")
     name = path.rpartition("/")[2]
-    own_title = " ".join(str(said).split()) if _is_word(said) else ""
+    own_title = " ".join(str(said).split()) if is_word(said) else ""
     return Entry(
         id=stated or derived_id(path),
         kind=kind,
@@ -209,12 +209,13 @@ def _words(value: object) -> tuple[str, ...]:
     """A list of short texts; foreign files write `a, b` or one bare word, `#tag` included."""
     if value is None:
         return ()
-    items = value if isinstance(value, list) else str(value).split(",") if _is_word(value) else []
-    words = (str(item).strip().lstrip("#") for item in items if _is_word(item))
+    items = value if isinstance(value, list) else str(value).split(",") if is_word(value) else []
+    words = (str(item).strip().lstrip("#") for item in items if is_word(item))
     return tuple(dict.fromkeys(word for word in words if word))
 
 
-def _is_word(value: object) -> bool:
+def is_word(value: object) -> bool:
+    """Text, or a whole number: those are written back as they are read."""
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 

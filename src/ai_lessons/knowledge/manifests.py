@@ -186,10 +186,8 @@ def _named(package: Mapping[str, str]) -> Iterator[Found]:
 def _npm_lock(text: str) -> Iterator[Found]:
     """What lies directly in `node_modules` is what the project's own code sees; deeper copies are others' business."""
     whole = json.loads(text)
-    whole = whole if isinstance(whole, dict) else {}
-    listed, older = whole.get("packages"), whole.get("dependencies")
-    direct: dict[str, object] = older if isinstance(older, dict) else {}
-    if isinstance(listed, dict):
+    direct = _at(whole, "dependencies")
+    if listed := _at(whole, "packages"):
         cut = {place.rpartition("node_modules/"): one for place, one in listed.items()}
         direct = {name: one for (head, inside, name), one in cut.items() if inside and not head}
     for name, one in direct.items():
