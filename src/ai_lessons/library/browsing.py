@@ -40,6 +40,10 @@ def show(opened: Library, ref: str, *, section: int | None = None, heading: str 
     if section is not None or heading is not None:
         chosen = _choose(found, section, heading, light.title)
         text = "".join(lines[chosen.start - 1 : chosen.end])
+    if light.kind is Kind.RULE:
+        notes = repo.rules.notes
+    else:  # most are kept here, and need no look elsewhere
+        notes = tuple(library.health.told_of_scripts(opened, [light]) if light.details.get("path") else ())
     return Shown(
         entry=light,
         body=text,
@@ -49,7 +53,7 @@ def show(opened: Library, ref: str, *, section: int | None = None, heading: str 
         related=_neighbours(opened.reading.catalog, light.id, 1),
         sections=found,
         section=chosen.number if chosen else None,
-        notes=repo.rules.notes if light.kind is Kind.RULE else tuple(_told_of_script(opened, light)),
+        notes=notes,
         approval=library.provenance.approval_of(repo, light) if light.kind is Kind.RULE else None,
         usage=repo.usages.of(light) if light.kind is Kind.LESSON else None,
     )
@@ -68,14 +72,6 @@ def difference_in_words(old: str, new: str) -> str:
     differs = difference("", "\n".join(before), "\n".join(after))
     changed = sum(row.startswith(("+", "-")) for row in differs.splitlines()[2:])
     return differs if changed <= (len(before) + len(after)) * CHANGED else ""
-
-
-def _told_of_script(opened: Library, light: Light) -> list[str]:
-    if not light.details.get("path"):
-        return []
-    from ai_lessons.library.health import told_of_scripts
-
-    return told_of_scripts(opened, [light])
 
 
 def list_entries(
