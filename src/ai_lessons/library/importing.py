@@ -27,7 +27,7 @@ from ai_lessons.repository.store import AS_IT_IS, Change, blob_id
 from ai_lessons.repository.trust import Trust, fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from ai_lessons.library.opened import Library
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.reports import ResourceDraft
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.outside import Outside
+    from ai_lessons.repository.store import Applied
     from ai_lessons.repository.web import Web
 
 
@@ -87,7 +88,16 @@ def _taken(
                 skipped.append((name, error.message))
             else:
                 planned[one.entry.id] = one
-    return _import(repo, draft, planned, skipped, planner.parsed)
+    entries = [one.entry for one in planned.values()]
+    places = [(one.id, str(one.fields[key])) for one in entries for key in _SOURCES[one.kind] if one.fields.get(key)]
+    fresh = [one for one in planned.values() if one.changes]
+    if not fresh:
+        remember_sources(repo, places)
+        return Imported((), len(planned), tuple(skipped), None)
+    applied = _write(repo, draft, fresh)
+    remember_sources(repo, places)
+    written = repo.written([one.entry.id for one in fresh], applied, parsed=planner.parsed)
+    return Imported(written, len(planned) - len(fresh), tuple(skipped), applied.commit, applied.told)
 
 
 def _add_pages(repo: RepositorySession, draft: ResourceDraft) -> Imported:
@@ -136,36 +146,20 @@ def _files(repo: RepositorySession, draft: ResourceDraft) -> list[Outside]:
     return files
 
 
-def _import(
-    repo: RepositorySession,
-    draft: ResourceDraft,
-    planned: Mapping[str, Planned],
-    skipped: Sequence[tuple[str, str]],
-    parsed: Mapping[str, tuple[bytes, Entry]],
-) -> Imported:
-    entries = [one.entry for one in planned.values()]
-    sources = [(one.id, str(one.fields[key])) for one in entries for key in _SOURCES[one.kind] if one.fields.get(key)]
-    fresh = [one for one in planned.values() if one.changes]
-    if not fresh:
-        remember_sources(repo, sources)
-        return Imported((), len(planned), tuple(skipped), None)
+def _write(repo: RepositorySession, draft: ResourceDraft, fresh: Sequence[Planned]) -> Applied:
+    """Put what is new in place; scripts may then run on this machine."""
     first, alone = fresh[0].entry, len(fresh) == 1
     what = f"{draft.kind}: {first.title}" if alone else f"{len(fresh)} {draft.kind}s"
-    trailers = [("Entry", first.id)] if alone else []
     changes = [change for one in fresh for change in one.changes]
     repo.options.progress("writing", 0, len(fresh))
     repo.keep_edits([change.path for change in changes if isinstance(change.expect, str)])
-    applied = repo.write(f"Add {what}", changes, trailers)
+    applied = repo.write(f"Add {what}", changes, [("Entry", first.id)] if alone else [])
     repo.options.progress("writing", len(fresh), len(fresh))
-    remember_sources(repo, sources)
-    marks = []
-    for entry in (one.entry for one in fresh if one.entry.kind is Kind.SCRIPT):
-        _, code = content(repo, entry)
-        marks.append((entry.path, fingerprint(code, interpreter_of(entry))))
+    scripts = [one.entry for one in fresh if one.entry.kind is Kind.SCRIPT]
+    marks = [(one.path, fingerprint(content(repo, one)[1], interpreter_of(one))) for one in scripts]
     if marks:
         Trust(repo.options.state_dir).add_all(marks)
-    written = repo.written([one.entry.id for one in fresh], applied, parsed=parsed)
-    return Imported(written, len(planned) - len(fresh), tuple(skipped), applied.commit, applied.told)
+    return applied
 
 
 class Planner:
