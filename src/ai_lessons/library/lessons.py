@@ -103,19 +103,14 @@ def load(library: Library, scope: str | None = None, *, limit: int | None = None
     left_out = frozenset(entry for entry, light in known.items() if not is_firm(light))
     without = superseded(reading) | left_out
     places = dict.fromkeys((place_of(None), place_of(scope)))
-    groups: dict[str, list[Light]] = {at.name: [] for at in places}
     order = "created" if limit is None else "firm"
     asked = [Filter(_LESSONS, at.project, sort=order, limit=limit, without=without, scopes=at.scopes) for at in places]
-    of_place = [(at.name, catalog.select(wanted)) for at, wanted in zip(places, asked, strict=True)]
-    name_of = {one.id: name for name, lights in of_place for one in lights}
-    found = [one for _, lights in of_place for one in lights]
+    found = [(one, at.name) for at, wanted in zip(places, asked, strict=True) for one in catalog.select(wanted)]
     total = len(found) if limit is None else sum(map(catalog.count, asked))
-    if limit is not None:
-        newest = sorted(found, key=created, reverse=True)
-        most = sorted(newest, key=is_firm, reverse=True)[:limit]
-        found = sorted(most, key=created)
-    for one in sorted(found, key=is_firm, reverse=True):  # of each the order stays
-        groups[name_of[one.id]].append(one)
+    taken = sorted(found, key=lambda pair: (is_firm(pair[0]), created(pair[0])), reverse=True)[:limit]
+    groups: dict[str, list[Light]] = {at.name: [] for at in places}
+    for one, name in sorted(taken, key=lambda pair: (not is_firm(pair[0]), created(pair[0]))):
+        groups[name].append(one)
     filled = tuple((name, tuple(group)) for name, group in groups.items() if group)
     projects = {at.project for at in places}
     handles = sorted(light.handle for light in catalog.many(left_out).values() if light.project in projects)
