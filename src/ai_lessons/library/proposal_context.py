@@ -210,13 +210,10 @@ class ProposalContext:
         lights = [*self._titles[entry.kind], *(light for light in linked if light.kind is not entry.kind)]
         return [Said(light.id, light.handle, light.title, "", "", str(light.kind)) for light in lights]
 
-    def text_in_force(self, rule: str) -> tuple[str, str]:
-        """Path and text of a rule in force; two empty texts if it is not."""
-        try:
-            place = self.repo.catalog.locate(rule)
-        except NotFound:
-            return "", ""
-        return (place.path, self.repo.load(rule)[1]) if place.approved else ("", "")
+    def text_in_force(self, rule: str) -> bytes | None:
+        """The text of a rule in force; None if it is not."""
+        approved = any(place.approved for place in self.repo.catalog.locations([rule]))
+        return self.repo.load(rule)[1].encode() if approved else None
 
 
 @contextmanager

@@ -97,9 +97,7 @@ def _pending(at: ProposalContext, one: Waiting) -> Pending:
 def _diff(at: ProposalContext, one: Waiting) -> str:
     """How the files differ: those of a rule from the text in force, others from what the approval branch has."""
     if one.is_rule:
-        path, before = at.text_in_force(one.entry)
-        after = None if one.sort == "removal" else at.text(one)
-        return unified(one.path, before.encode() if path else None, after)
+        return unified(one.path, at.text_in_force(one.entry), None if one.sort == "removal" else at.text(one))
     diffs = []
     for piece in (piece for piece in one.pieces if not piece.done):
         blobs = (piece.here, piece.new if piece.is_plain else None)
@@ -197,19 +195,11 @@ def _approve(at: ProposalContext, several: Sequence[Waiting], title: str, *, sig
     for one in several if sign and require == "signed" else ():
         if one.is_rule and one.sort != "removal":
             notes += library.signing.what_is_missing(repo, one.entry)
-    notes = list(dict.fromkeys(notes))
-    return tuple(
-        Decided(
-            one.entry,
-            handle,
-            name,
-            one.path,
-            one.branch,
-            done.commit,
-            tuple(notes if one is several[-1] else ()),
-        )
+    *others, last = (
+        Decided(one.entry, handle, name, one.path, one.branch, done.commit)
         for one, (name, handle) in zip(several, named, strict=True)
     )
+    return (*others, last._replace(notes=tuple(dict.fromkeys(notes))))
 
 
 def _refuse_unfit(at: ProposalContext, one: Waiting) -> None:

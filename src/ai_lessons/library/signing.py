@@ -238,12 +238,11 @@ def _unsigned(at: ProposalContext) -> list[tuple[Verdict, UnapprovedChange]]:
 
 def _pending(at: ProposalContext, verdict: Verdict, one: UnapprovedChange) -> Pending:
     data = at.repo.rules.text(verdict.rule, one.blob or "")
-    path, before = at.text_in_force(verdict.rule)
     entry = entry_of(one.path, {one.path: data})
     return described(
         at,
         entry,
-        unified(one.path, before.encode() if path else None, data),
+        unified(one.path, at.text_in_force(verdict.rule), data),
         id=verdict.rule,
         handle=at.handle(verdict.rule),
         title=entry.title if entry else one.path,
