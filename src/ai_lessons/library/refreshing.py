@@ -226,7 +226,7 @@ def _look_at(
     diff = list(difflib.unified_diff(entry.body.split("\n"), body.split("\n"), *names, lineterm=""))
     added, removed = (sum(line.startswith(sign) for line in diff[2:]) for sign in "+-")
     answer = answer._replace(changed=True, added=added, removed=removed, diff="\n".join(diff))
-    return answer, Change(_file_of(entry), new.encode(), expect=blob_id(old.encode()))
+    return answer, Change(entry.file, new.encode(), expect=blob_id(old.encode()))
 
 
 def source_of(repo: RepositorySession, light: Light) -> str | None:
@@ -236,10 +236,6 @@ def source_of(repo: RepositorySession, light: Light) -> str | None:
     else:
         found = light.details.get("path") if light.kind is Kind.SCRIPT and not repo.store.exists(light.path) else None
     return str(found) if found else None
-
-
-def _file_of(entry: Entry) -> str:
-    return layout.side_of(entry.path) if entry.kind is Kind.SCRIPT else entry.path
 
 
 def _text_of(entry: Entry, path: Path, data: bytes) -> str:
@@ -304,5 +300,5 @@ def refreshed_text(old: str, entry: Entry, came: Incoming, more: Mapping[str, An
     elif more:
         new = markdown.edit(old, dict(more))
     if new != old:
-        checked(_file_of(entry), new.encode(), was=entry)
+        checked(entry.file, new.encode(), was=entry)
     return new
