@@ -37,15 +37,12 @@ class Document(NamedTuple):
 
     fields: dict[str, Any]
     body: str
-    has_frontmatter: bool
 
 
 def parse(text: str, path: str = "") -> Document:
     """Take a text apart. Raises InvalidEntry as `yaml_tree.compose`; lines count from the start of the file."""
     matter, body = split(text)
-    if matter is None:
-        return Document({}, body, has_frontmatter=False)
-    return Document(parse_mapping(matter, path, first_line=2), body, has_frontmatter=True)
+    return Document({} if matter is None else parse_mapping(matter, path, first_line=2), body)
 
 
 def parse_mapping(matter: str, path: str = "", *, first_line: int = 1) -> dict[str, Any]:
