@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from datetime import date, datetime
+from datetime import datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +18,7 @@ from ai_lessons.knowledge.texts import TITLE_LENGTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from datetime import date
 
 FACTS_OF_HISTORY = ("approved", "approved_by", "approved_at", "suggested_by")
 """Keys that a rule must not carry: git knows, and a file that says so is a lie waiting to happen."""
@@ -149,17 +150,12 @@ def _check_times(entry: Entry) -> Iterator[Complaint]:
 
 def day_of(value: object) -> date | None:
     """The day that a key states; None for what is none."""
-    return date.fromisoformat(value[:10]) if isinstance(value, str) and _is_moment(value) else None
-
-
-def _is_moment(text: str) -> bool:
-    if not _DATE.fullmatch(text):
-        return False
+    if not isinstance(value, str) or not _DATE.fullmatch(value):
+        return None
     try:
-        datetime.fromisoformat(text.upper())
+        return datetime.fromisoformat(value.upper()).date()
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def _check_pattern(entry: Entry) -> Iterator[Complaint]:
@@ -240,7 +236,7 @@ def fixes(entry: Entry) -> list[Fix]:
 def _home(entry: Entry) -> str:
     name = entry.path.rpartition("/")[2]
     created = entry.fields.get("created")
-    if entry.kind is Kind.LESSON and isinstance(created, str) and _is_moment(created):
+    if entry.kind is Kind.LESSON and isinstance(created, str) and day_of(created):
         return f"{entry.project}/{entry.kind.folder}/{created[:7]}/{name}"
     if entry.kind.is_resource:
         return layout.resource_path(entry.kind, entry.project, entry.versions, name)

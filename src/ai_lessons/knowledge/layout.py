@@ -48,7 +48,9 @@ def place(path: str) -> Place | None:
         return None
     parts = path.split("/")
     if len(parts) == 1:
-        return _place_in_root(path)
+        stem, _, suffix = path.lower().rpartition(".")
+        entry = "." + suffix in MARKDOWN_SUFFIXES and stem not in _NEVER_IN_ROOT
+        return Place(GLOBAL_PROJECT, None) if entry else None
     kind = _KIND_FOLDERS.get(parts[1]) if len(parts) > 2 else None
     if kind is not None:
         return _place_below(kind, parts)
@@ -59,18 +61,10 @@ def place(path: str) -> Place | None:
     return Place(parts[0], None)
 
 
-def _place_in_root(name: str) -> Place | None:
-    stem, _, suffix = name.lower().rpartition(".")
-    if "." + suffix not in MARKDOWN_SUFFIXES or stem in _NEVER_IN_ROOT:
-        return None
-    return Place(GLOBAL_PROJECT, None)
-
-
 def _place_below(kind: Kind, parts: list[str]) -> Place | None:
-    if kind is not Kind.SCRIPT:
-        suffixes = DOC_SUFFIXES if kind is Kind.DOC else MARKDOWN_SUFFIXES
-        if not parts[-1].lower().endswith(suffixes):
-            return None
+    suffixes = DOC_SUFFIXES if kind is Kind.DOC else MARKDOWN_SUFFIXES
+    if kind is not Kind.SCRIPT and not parts[-1].lower().endswith(suffixes):
+        return None
     bucket_name = parts[2] if kind.is_resource and len(parts) > 3 else None
     return Place(parts[0], kind, bucket_name)
 

@@ -68,7 +68,7 @@ def parse(query: str) -> Asked:
             words.append(token[0])
     return Asked(
         " ".join(words),
-        _distinct(phrases),
+        tuple(dict.fromkeys(phrases)),
         _listed(filters.get("tag", []), _commas),
         frozenset(map(_kind, _listed([*filters.get("kind", []), *filters.get("type", [])], _commas))),
         _listed(filters.get("version", []), listed),
@@ -114,12 +114,8 @@ def _kind(name: str) -> Kind:
 
 
 def _listed(values: Iterable[str], split: Callable[[str], tuple[str, ...]]) -> tuple[str, ...]:
-    return _distinct(part for value in values for part in split(value))
+    return tuple(dict.fromkeys(part for value in values for part in split(value)))
 
 
 def _commas(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-def _distinct(values: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(values))

@@ -221,10 +221,10 @@ def _spans(text: str) -> tuple[ReleaseSpan, ...]:
     if text == _ALL:
         return (ReleaseSpan(),)
     if between := _BETWEEN.fullmatch(text):
-        return _intersection([_OPERATORS[">="](between[1]), _OPERATORS["<="](between[2])])
+        return _common(_OPERATORS[">="](between[1]), _OPERATORS["<="](between[2]))
     compared = list(_COMPARED.finditer(text))
     if compared and not _COMPARED.sub("", text).strip(", "):
-        return _intersection([_OPERATORS[one[1]](one[2]) for one in compared])
+        return reduce(_common, (_OPERATORS[one[1]](one[2]) for one in compared), (ReleaseSpan(),))
     return _equal(text)
 
 
@@ -285,10 +285,6 @@ def _first_of(numbers: tuple[int, ...]) -> Cut:
 
 def _next(numbers: tuple[int, ...]) -> tuple[int, ...]:
     return (*numbers[:-1], numbers[-1] + 1)
-
-
-def _intersection(terms: Iterable[tuple[ReleaseSpan, ...]]) -> tuple[ReleaseSpan, ...]:
-    return reduce(_common, terms, (ReleaseSpan(),))
 
 
 def _common(one: tuple[ReleaseSpan, ...], other: tuple[ReleaseSpan, ...]) -> tuple[ReleaseSpan, ...]:
