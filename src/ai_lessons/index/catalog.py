@@ -6,14 +6,13 @@ import json
 import posixpath
 import re
 import time
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AmbiguousName, NotFound
 from ai_lessons.index.catalog_reading import (
     CatalogReader,
     generation_of,
     meta_of,
-    unattested,
     unreadable_files,
 )
 from ai_lessons.index.catalog_survey import Disk, survey
@@ -88,6 +87,11 @@ CREATE VIEW shown AS SELECT * FROM entries WHERE standing = 0;
 CREATE VIEW counted AS SELECT key, status, kind, project FROM entries INDEXED BY shown_newest WHERE standing = 0;
 """
 
+_UNATTESTED = """
+SELECT id FROM shown WHERE kind = 'lesson' AND NOT instr(details, '"stated_by":')
+AND (instr(details, '"from":"user"') OR instr(details, '"start":'))
+"""
+
 VERSION = 10  # Raise it when the tables change, or when the same file would be read into another entry
 
 SCHEMA = Schema("catalog", _TABLES, VERSION, application=0x61694C73)
@@ -115,16 +119,6 @@ class Catalog(CatalogReader):
         self._tier, self._clock = tier, clock
         self._disk: Disk | None = None
         self._database = Database(path, SCHEMA)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._database.close()
 
     @property
     def in_memory(self) -> bool:
@@ -189,7 +183,13 @@ class Catalog(CatalogReader):
 
     def unattested(self) -> list[str]:
         """Ids of lessons that claim to be a person's, or proven elsewhere, and of which `attest` has not been told."""
-        return self._ask(lambda _: self._unattested())
+        now = self.generation
+        if self._ask(lambda db: meta_of(db, "attested")) == now:
+            return []  # nothing was written since the last look that found nothing
+        found = [row[0] for row in self._rows(_UNATTESTED)]
+        if not found:
+            self._ask(lambda db: _put_meta(db, "attested", now))
+        return found
 
     def attest(self, found: Mapping[str, Attested]) -> None:
         """Write down by id what is known of such claims. It holds until the file changes."""
@@ -235,16 +235,6 @@ class Catalog(CatalogReader):
             writing = Writing(self._database.connection)
             writing.approved(records, keep)
             return self._settle(writing)
-
-    def _unattested(self) -> list[str]:
-        """Nothing is looked for where nothing was written since the last look that found nothing."""
-        now = generation_of(self._database.connection)
-        if meta_of(self._database.connection, "attested") == now:
-            return []
-        found = unattested(self._database.connection)
-        if not found:
-            _put_meta(self._database.connection, "attested", now)
-        return found
 
     def _settle(self, writing: Writing) -> CatalogRefresh:
         writing.settle()

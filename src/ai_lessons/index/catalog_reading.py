@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ai_lessons.errors import NotFound, Problem, UsageError
 from ai_lessons.index.catalog_writing import SEPARATOR
+from ai_lessons.index.database import OfDatabase
 from ai_lessons.knowledge.entries import Kind, Light, Status
 from ai_lessons.knowledge.relations import Edge
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from ai_lessons.index.database import Database
     from ai_lessons.knowledge.failures import Shape
 
 T = TypeVar("T")
@@ -111,10 +111,9 @@ class Sizes(NamedTuple):
     newest: str | None = None
 
 
-class CatalogReader:
+class CatalogReader(OfDatabase):
     """What can be asked of a catalog. `_database` answers each question, from a new file if the old one is damaged."""
 
-    _database: Database
     _tier: str
     _known: tuple[int, dict[object, Any]] = (-1, {})
 
@@ -323,17 +322,6 @@ def _lights(rows: Sequence[tuple[Any, ...]], tier: str) -> list[Light]:
         )
         for row, detail in zip(rows, details, strict=True)
     ]  # fmt: skip
-
-
-_UNATTESTED = """
-SELECT id FROM shown WHERE kind = 'lesson' AND NOT instr(details, '"stated_by":')
-AND (instr(details, '"from":"user"') OR instr(details, '"start":'))
-"""
-
-
-def unattested(db: sqlite3.Connection) -> list[str]:
-    """Ids of lessons with a claim that nothing is known of."""
-    return [row[0] for row in db.execute(_UNATTESTED)]
 
 
 def unreadable_files(db: sqlite3.Connection) -> int:

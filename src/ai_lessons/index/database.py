@@ -7,7 +7,7 @@ import os
 import sqlite3
 import time
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 from ai_lessons.errors import StorageFailed
 
@@ -186,6 +186,22 @@ class Database:
             f"PRAGMA foreign_keys = ON; BEGIN; {tables} PRAGMA application_id = {application};"
             f"PRAGMA user_version = {version}; COMMIT;"
         )
+
+
+class OfDatabase:
+    """What is asked of one opened database. Use as a context manager."""
+
+    _database: Database
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._database.close()
 
 
 def _begin(db: sqlite3.Connection) -> None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ai_lessons.index.database import Database, Schema
+from ai_lessons.index.database import Database, OfDatabase, Schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -71,17 +71,13 @@ class EventFile(Protocol):
         ...
 
 
-class UsageCache:
+class UsageCache(OfDatabase):
     """The sums of all logs. For one thread at a time, and for any number of processes."""
 
     def __init__(self, path: Path, kinds: Sequence[str]) -> None:
         """`kinds` are the words of uses; what they are is up to the caller, their order is not to change."""
         self._words, self._kinds = kinds, {word: number for number, word in enumerate(kinds)}
         self._database = Database(path, SCHEMA)
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._database.close()
 
     def refresh(self, logs: Iterable[EventFile], parse: Callable[[bytes], Lines]) -> None:
         """Fold what is new in these logs, which are all there are.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ai_lessons.index.database import Database, Schema
+from ai_lessons.index.database import Database, OfDatabase, Schema
 from ai_lessons.index.model_files import ModelUnavailable
 from ai_lessons.index.refresh_state import EMBED, WRITE
 
@@ -46,17 +46,11 @@ def cosines(rows: Any, asked: Sequence[float]) -> list[float]:
     return found
 
 
-class VectorCache:
+class VectorCache(OfDatabase):
     """Vectors by key, in one file shared by all repositories of a user. Safe with many processes."""
 
     def __init__(self, path: Path) -> None:
         self._database = Database(path, SCHEMA)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
 
     def __len__(self) -> int:
         return self._database.ask(lambda db: int(db.execute("SELECT count(*) FROM vectors").fetchone()[0]))
@@ -84,10 +78,6 @@ class VectorCache:
                 db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows)
 
         self._database.ask(insert)
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._database.close()
 
 
 class MissingVectors:
