@@ -12,6 +12,7 @@ from ai_lessons.errors import AiLessonsError, NotFound, Refused
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import Kind, Relation
 from ai_lessons.knowledge.relations import clusters
+from ai_lessons.learning.choose import measured
 from ai_lessons.learning.events import RESET, Event
 from ai_lessons.learning.fold import DEFINITIONS
 from ai_lessons.library import usage
@@ -142,13 +143,13 @@ def _disk(repo: RepositorySession) -> Finding:
     return "ok", f"{free / 1e9:.1f} GB free", ""
 
 
-# The doctor's checks by the name of their line, in their order
 def _files(repo: RepositorySession) -> Finding:
     if found := loose(repo.store):
         return "warning", "; ".join(found), "git add and git commit what is to stay; move or remove the rest"
     return "ok", "every file is an entry, and in a commit", ""
 
 
+# The doctor's checks by the name of their line, in their order
 CHECKS: Mapping[str, Callable[[RepositorySession], Finding]] = {
     "repository": _repository, "git": lambda _: ("ok", git.run_outside("--version").text.strip(), ""),
     "identity": _identity, "pending": _pending, "files": _files, "entries": _entries, "approval": _approval,
@@ -164,6 +165,7 @@ def stats(library: Library) -> Stats:
     state = repo.store.state_dir
     status = repo.index.status()
     most, least = usage.judged(repo)
+    cache = repo.usages.cache
     pairs = [(one.source, one.target) for one in repo.catalog.edges() if one.relation == Relation.RELATED_TO]
     known = repo.catalog.many({end for pair in pairs for end in pair})
     recent = git.run(
@@ -180,8 +182,8 @@ def stats(library: Library) -> Stats:
         commits_30_days=0 if recent.code else int(recent.text),
         most_useful=most,
         least_useful=least,
-        damaged_events=usage.damaged(repo),
-        ablation=usage.ablation(repo),
+        damaged_events=cache.damaged() if cache else 0,
+        ablation=measured(cache.in_sessions()) if cache else None,
         clusters=tuple(len(one) for one in clusters(pair for pair in pairs if {*pair} <= known.keys())),
     )
 

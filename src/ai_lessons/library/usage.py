@@ -14,7 +14,6 @@ from ai_lessons.knowledge import entries
 from ai_lessons.knowledge.entries import Kind, Relation, Status
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.learning import events, fold
-from ai_lessons.learning.choose import measured
 from ai_lessons.learning.events import Event
 from ai_lessons.library import secret_scan
 from ai_lessons.library.reports import Judged
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.learning.choose import Effect
     from ai_lessons.learning.fold import ParameterState, UsageTally
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
@@ -234,18 +232,6 @@ def judged(repo: RepositorySession) -> tuple[tuple[Judged, ...], tuple[Judged, .
         counts = (had.helpful, had.ignored, had.contradicted, round(used.confidence, 6))
         told[one] = Judged(light.handle, light.title, *counts)
     return tuple(told[one] for one in good), tuple(told[one] for one in bad)
-
-
-def ablation(repo: RepositorySession) -> Effect | None:
-    """What showing lessons changed, as far as leaving some out on purpose can tell."""
-    cache = repo.usages.cache
-    return measured(cache.in_sessions()) if cache else None
-
-
-def damaged(repo: RepositorySession) -> int:
-    """Lines of event logs that say nothing that can be used."""
-    cache = repo.usages.cache
-    return cache.damaged() if cache else 0
 
 
 # --- from and to other repositories ---
