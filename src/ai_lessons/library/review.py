@@ -209,19 +209,17 @@ def _refuse_unfit(at: ProposalContext, one: Waiting) -> None:
     new = [fault for fault in at.faults(one) if fault not in one.faults]
     if new:
         raise Conflict(f"{one.branch} cannot be taken as it is: {new[0]}", hint="mend it, or reject this one")
-    _refuse_wrong_kinds(at, _checked(at, one, {}))
+    _checked(at, one, {})
 
 
 def _checked(at: ProposalContext, one: Waiting, changed: Mapping[str, bytes], was: Entry | None = None) -> Entry:
-    """The entry that a proposal would be, with these files of it changed."""
+    """The entry that a proposal would be, with these files of it changed. Raises as `checked`, `refuse_wrong_kinds`."""
     files = {**at.files(one), **changed}
     if one.path not in files:
         raise InvalidEntry([Problem(one.path, "is not there, so its description describes nothing")])
-    return checked(one.path, files[one.path], files.get(side_of(one.path)), was=was)
-
-
-def _refuse_wrong_kinds(at: ProposalContext, entry: Entry) -> None:
+    entry = checked(one.path, files[one.path], files.get(side_of(one.path)), was=was)
     refuse_wrong_kinds(at.repo, entry.kind, (link[:2] for link in entry.links))
+    return entry
 
 
 def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | None = None) -> Decided:
@@ -273,7 +271,6 @@ def edit_proposal(opened: Library, ref: str, editor: Callable[[str, str], str | 
             return None
         data, handle = new.encode(), at.called(one)
         entry = _checked(at, one, {path: data}, at.entry(one))
-        _refuse_wrong_kinds(at, entry)
         repo.guard([Change(path, data)])
         allowed = gate.refuse(repo, {path: data}, old)
         warnings = objections(at, entry, handle).warnings
