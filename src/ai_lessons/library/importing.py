@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, Problem, Unreachable, UsageError
 from ai_lessons.index.catalog_reading import Filter
@@ -44,8 +43,7 @@ _PAGES_A_COMMIT = 25
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(NamedTuple):
     """What one file becomes: the entry, and the changes that put it in place (none: it is there already)."""
 
     entry: Entry

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -224,8 +223,7 @@ def _top(cwd: Path, hint: str) -> Path:
     return top
 
 
-@dataclass(frozen=True, slots=True)
-class Migrated:
+class Migrated(NamedTuple):
     """From which version of the format to which, by which steps; nothing was done where they are the same.
 
     `snapshot` is the tag of what was before, `changed` are files.
@@ -278,7 +276,7 @@ def migrate(library: Library, *, dry_run: bool = False, steps: Mapping[int, Migr
     job = Job(f"Migrate from format {old} to {new}", changes, [("Snapshot", tag)], gate.actor(repo))
     applied = repo.store.apply(job)
     repo.current()
-    return replace(done, snapshot=tag, commit=applied.commit, notes=applied.told)
+    return done._replace(snapshot=tag, commit=applied.commit, notes=applied.told)
 
 
 def _files(repo: RepositorySession) -> dict[str, bytes]:
