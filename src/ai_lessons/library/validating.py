@@ -49,12 +49,10 @@ def validate(library: Library, paths: Sequence[str] = (), *, fix: bool = False, 
     repo = library.primary
     wanted = [_inside(repo, path) for path in paths]
     report = _look(repo, wanted)
-    ref = repo.rules.ref()
-    if not wanted and ref:  # commits that are not as git writes them prove nothing
-        odd = [Problem(f"commit {name[:10]}", what) for name, what in odd_commits(repo.store.worktree, ref)]
-        report = report._replace(problems=(*report.problems, *odd))
-    if not wanted:
-        report = report._replace(notes=tuple(loose(repo.store)))
+    if not wanted:  # commits that are not as git writes them prove nothing
+        commits = odd_commits(repo.store.worktree, ref) if (ref := repo.rules.ref()) else ()
+        odd = (Problem(f"commit {name[:10]}", what) for name, what in commits)
+        report = report._replace(problems=(*report.problems, *odd), notes=tuple(loose(repo.store)))
     changes, fixed = _mends(repo, wanted) if fix else ([], [])
     if changes:
         repo.write(f"Mend {fixed[0]}" if len(fixed) == 1 else f"Mend {len(fixed)} files", changes)
