@@ -61,16 +61,13 @@ def search(library: Library, query: Query) -> Answer:
 
         moved = told_of_scripts(library, [hit.entry for hit in answer.hits])
         answer = answer._replace(notes=(*answer.notes, *moved))
+    # context tags may lift a score beyond 1
+    within = (hit._replace(entry=hit.entry._replace(score=min(hit.entry.score or 0.0, 1.0))) for hit in answer.hits)
     return answer._replace(
-        hits=tuple(_within_one(hit) for hit in answer.hits),
+        hits=tuple(within),
         prompt=gap_prompt({kind.folder: kind in known for kind in KINDS}),
         approvals=approvals_of(repo, (hit.entry for hit in answer.rules)) if query.approvals else {},
     )
-
-
-def _within_one(hit: Hit) -> Hit:
-    """The hit with a score of at most 1, which context tags may lift beyond it."""
-    return hit._replace(entry=hit.entry._replace(score=1.0)) if (hit.entry.score or 0.0) > 1 else hit
 
 
 def search_lessons(library: Library, text: str, *, scope: str | None = None, limit: int = 10) -> Answer:
