@@ -98,7 +98,7 @@ def _locked(repo: RepositorySession, lock: str) -> Iterator[PackageRequest]:
 
 def _add(repo: RepositorySession, wanted: Sequence[PackageRequest]) -> Imported:
     places = packages.places(repo.options.cwd, repo.options.virtual_env)
-    planned: dict[str, PageChange] = {}
+    planned: dict[str, tuple[Entry, bytes, str | None]] = {}
     skipped: list[tuple[str, str]] = []
     taken: list[Package] = []
     unchanged = 0
@@ -118,7 +118,7 @@ def _add(repo: RepositorySession, wanted: Sequence[PackageRequest]) -> Imported:
                         skipped.append((f"{package.name} {package.version}: {page.path}", error.message))
                         continue
                     unchanged += made is None
-                    planned |= {made.entry.path: made} if made else {}
+                    planned |= {made[0].path: made} if made else {}
             except AiLessonsError as error:
                 if len(wanted) == 1:
                     raise
@@ -127,9 +127,9 @@ def _add(repo: RepositorySession, wanted: Sequence[PackageRequest]) -> Imported:
         return Imported((), unchanged, tuple(skipped), None)
     names = [f"{one.name} {one.version}" for one in taken]
     subject = f"Add docs of {names[0] if len(names) == 1 else f'{len(names)} packages'}"
-    applied = repo.write(subject, [Change(path, one.data, expect=one.expect) for path, one in planned.items()])
-    parsed = {path: (one.data, one.entry) for path, one in planned.items()}
-    written = repo.written([one.entry.id for one in planned.values()], applied, parsed=parsed)
+    applied = repo.write(subject, [Change(path, data, expect=was) for path, (_, data, was) in planned.items()])
+    parsed = {path: (data, entry) for path, (entry, data, _) in planned.items()}
+    written = repo.written([entry.id for entry, _, _ in planned.values()], applied, parsed=parsed)
     return Imported(written, unchanged, tuple(skipped), applied.commit, applied.told)
 
 
@@ -155,16 +155,8 @@ def project_of(package: Package) -> str:
     return normal(re.sub(r"[@/]+", "-", package.name))
 
 
-class PageChange(NamedTuple):
-    """The entry that a page becomes, and the bytes of its file in place of those that have the blob `expect`."""
-
-    entry: Entry
-    data: bytes
-    expect: str | None = None
-
-
-def _planned(repo: RepositorySession, package: Package, page: Page) -> PageChange | None:
-    """What becomes of a page; None: it is there. Raises InvalidEntry: it holds a secret, or breaks the format."""
+def _planned(repo: RepositorySession, package: Package, page: Page) -> tuple[Entry, bytes, str | None] | None:
+    """The entry, its bytes and the blob that they replace; None: it is there. Raises as `checked`."""
     path = layout.resource_path(Kind.DOC, project_of(package), (package.version,), page.path)
     layout.check_path(path)
     body = frontmatter.body_of(page.text)
@@ -174,7 +166,7 @@ def _planned(repo: RepositorySession, package: Package, page: Page) -> PageChang
         if f"content_hash: {digest}\n".encode() in old:
             return None
         data = markdown.edit(old.decode("utf-8", "replace"), {"content_hash": digest}, body).encode()
-        return PageChange(checked(path, data), data, blob_id(old))
+        return checked(path, data), data, blob_id(old)
     now = repo.options.now()
     source = {"package": package.name, "licence": package.licence, "origin": package.origin}
     fields = frontmatter.doc_fields(
@@ -182,7 +174,7 @@ def _planned(repo: RepositorySession, package: Package, page: Page) -> PageChang
         versions=[package.version], source={key: value for key, value in source.items() if value},
     )  # fmt: skip
     data = markdown.render(fields, body).encode()
-    return PageChange(checked(path, data), data)
+    return checked(path, data), data, None
 
 
 # --- what moved on ---
