@@ -174,13 +174,10 @@ class ProposalContext:
         entry = self.entry(one)
         if entry is not None and entry.kind is Kind.RULE:
             yield f"{one.path} says that it is a rule, and rules are proposed on branches below {PROPOSALS}"
-        try:
-            path = self.repo.catalog.locate(one.entry).path
-        except NotFound:
-            return
         moved = {piece.path for piece in one.pieces} | {one.path}
-        if path not in moved and blob_at(self.git, self.trunk.tip, self.repo.store.prefix + path):
-            yield f"the entry stands at {path} on {self.trunk.name} already"
+        for path in {here.path for here in self.repo.catalog.locations([one.entry])} - moved:
+            if blob_at(self.git, self.trunk.tip, self.repo.store.prefix + path):
+                yield f"the entry stands at {path} on {self.trunk.name} already"
 
     def title(self, one: Waiting) -> str:
         """The proposed title, else the branch."""
