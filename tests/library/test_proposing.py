@@ -116,6 +116,14 @@ def test_a_proposal_of_a_lesson_answers_to_many_names(world: World, name: str) -
     assert review.reject_rule(world.fresh(), name).id == LESSON
 
 
+def test_a_proposal_is_called_by_an_end_that_no_two_entries_here_have(world: World) -> None:
+    for letter in "AB":
+        twin = f"{LESSON[:19]}{letter}{LESSON[20:]}"
+        world.write(f"jira/lessons/2026-11/{letter}.md", lesson(twin, title=f"Twin {letter}"))
+    world.commit()
+    assert propose(world).handle == f"L-{LESSON[19:]}"
+
+
 def test_an_edit_and_a_removal_of_what_is_there_are_told_apart_and_taken(world: World) -> None:
     world.write(PATH, lesson())
     world.commit()

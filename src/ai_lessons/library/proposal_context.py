@@ -133,10 +133,10 @@ class ProposalContext:
             try:
                 if self.repo.catalog.resolve(entry[-length:]).id == entry:
                     break
-            except NotFound:
-                break
             except AmbiguousName:
                 pass
+            except NotFound:
+                break
             length += 1
         return f"{letter}-{entry[-length:]}"
 
