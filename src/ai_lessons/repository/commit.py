@@ -106,6 +106,9 @@ def zone(when: int, offset: int | None = None) -> str:
     return f"{'-' if seconds < 0 else '+'}{abs(seconds) // 3600:02d}{abs(seconds) % 3600 // 60:02d}"
 
 
+AT_WORK = "you work with git here, so the next command commits it, or at once: admin save"
+
+
 @dataclass(slots=True)
 class _Outcome:
     """New commits, notes, why all waits, and why single jobs wait. `insist`: a commit was asked for."""
@@ -168,15 +171,13 @@ class Committer:
         """Commit all that was noted until now, under our lock."""
         self._store.take_up_orphans()
         recover.returned(self._store)
-        jobs, last = self._journal.pending(), next(self._journal.records(), None)
-        ours, left = last.head if last else None, 0.0
-        if jobs and not outcome.insist and not worktree_status.busy(self._worktree):
-            left = worktree_status.at_work(self._worktree, ours)
+        jobs = self._journal.pending()
+        left = self._at_work(outcome) if jobs and not worktree_status.busy(self._worktree) else 0.0
         if left and len(jobs) == 1 and left <= worktree_status.SETTLE:
             time.sleep(left)  # the user's command is done, and no other write waits for this one
-            left = worktree_status.at_work(self._worktree, ours)
+            left = self._at_work(outcome)
         if left:
-            raise Conflict("you work with git here, so the next command commits it, or at once: admin save")
+            raise Conflict(AT_WORK)
         for start in range(0, len(jobs) or 1, BATCH):
             with opened(self._worktree) as repo:
                 attempt = partial(self._attempt, repo, jobs[start : start + BATCH], outcome)
@@ -185,6 +186,11 @@ class Committer:
             if outcome.commits and len(os.listdir(self._worktree.common_dir / _SAMPLE)) > _LOOSE:
                 # never waited for nor ended: killed, it would leave git's lock on branches
                 git.leave_running(self._worktree, "gc", "--auto", "--quiet")
+
+    def _at_work(self, outcome: _Outcome) -> float:
+        """For how many seconds we keep still because the user works with git here; 0.0 where he asked for a commit."""
+        last = next(self._journal.records(), None)
+        return 0.0 if outcome.insist else worktree_status.at_work(self._worktree, last.head if last else None)
 
     def _attempt(self, repo: Repo, jobs: Sequence[Intent], outcome: _Outcome) -> None:
         """Commit these jobs. Raises Conflict; Taken: the branch or git's index is not as it was any more."""
@@ -208,6 +214,8 @@ class Committer:
                 saving = pool.submit(draft.save)
                 with branch_update.changed(self._worktree, tip, batch.entries) as index:
                     saving.result()
+                    if self._at_work(outcome):  # a `git pull` that began meanwhile fails if HEAD moves under it
+                        raise Conflict(AT_WORK)
                     branch_update.install(self._worktree, head, tip, (index, mark), log)
         dealt = [job for job in jobs if job.name in batch.jobs]
         outcome.notes += recover.told(recover.swept(self._store, draft, tree, head.commit, dealt, disk))
