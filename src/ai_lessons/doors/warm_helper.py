@@ -36,7 +36,7 @@ IDLE = 600.0  # Seconds without a question after which it ends
 MOST_MEMORY = 400 << 20  # Bytes; above it the least used repository is let go, and if none is left it ends
 M_ARENA_MAX = -8  # As malloc.h of glibc has it: with an arena for each thread 100 MB more stay in use at 10,000 entries
 LOOK = 2.0  # Seconds between two looks whether it should go on
-LONGEST = 60.0  # Seconds after which a job counts as hung, and whoever waits for it is left to do it
+LONGEST = 60.0  # Seconds after which a job counts as hung, and the caller that waits for it is left to do it
 
 
 class Helper:
@@ -61,7 +61,7 @@ class Helper:
         self._incomplete: SimpleQueue[tuple[Path, Options]] = SimpleQueue()
 
     def run(self, first: bytes = b"") -> None:
-        """Answer until it is over. `first` is a question whose answer nobody waits for."""
+        """Answer until it is over. `first` is a question whose answer no caller waits for."""
         if first:
             self.jobs.submit(self._do, first)
         threading.Thread(target=self._fill, daemon=True).start()
@@ -89,7 +89,7 @@ class Helper:
 
     def _serve(self, line: socket.socket) -> None:
         """One question. Who does not wait for the answer is forgotten."""
-        with line, suppress(Exception):  # whatever goes wrong, whoever asked finds out by doing it
+        with line, suppress(Exception):  # whatever goes wrong, the caller finds out by doing it
             line.settimeout(warm.SILENT)
             if not warm.ours(line):
                 return
@@ -155,7 +155,7 @@ class Helper:
             self._quiet.set()
 
     def _library(self, root: Path, options: Options) -> Kept:
-        """The library of this repository and these options, whoever asks."""
+        """The library of this repository and these options, whichever caller asks."""
         places = options.places
         knows = any(one.name == places.belongs_to for one in places.known)
         whoever = options._replace(cwd=root, agent=None, agent_by="", session=None)

@@ -281,7 +281,7 @@ class Index:
             table.add(rows, self._vectors.get(row.text_key for row in rows))
             written += len({row.entry_id for row in rows})
         table.finish()
-        # Whoever is writing to the old table finishes first; what they wrote is found again by its fingerprint.
+        # A process that is writing to the old table finishes first; what it wrote is found again by its fingerprint.
         with self._state.locked(WRITE, PATIENCE):
             tables.drop_others(table)
         return table, written

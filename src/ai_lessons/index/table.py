@@ -110,7 +110,7 @@ class Passages:
 
     @property
     def version(self) -> int:
-        """Grows with every commit of anybody."""
+        """Grows with every commit of any process."""
         return int(self._table.version)
 
     def add(self, rows: Sequence[Row], vectors: Mapping[str, bytes]) -> None:

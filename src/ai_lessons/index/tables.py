@@ -64,7 +64,7 @@ class Tables:
         return bool(self._numbers())
 
     def begin(self, made: Mapping[str, str]) -> Passages:
-        """A new, empty table that nobody sees until it is finished."""
+        """A new, empty table that no reader sees until it is finished."""
         number = max(self._numbers(), default=0) + 1
         return Passages(self._db.create_table(f"{NAME}{number}", schema=schema(made)), number, self._reopen)
 

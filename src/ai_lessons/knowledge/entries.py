@@ -245,7 +245,7 @@ class Entry(NamedTuple):
 
     @property
     def rationale(self) -> str:
-        """Why a rule is so; empty where what brought it notes that nobody said it, see `UNSTATED`."""
+        """Why a rule is so; empty where what brought it notes that none was stated, see `UNSTATED`."""
         said = str(self.fields.get("rationale") or "")
         return "" if said.endswith(UNSTATED) else said
 

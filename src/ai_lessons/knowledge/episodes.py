@@ -66,7 +66,7 @@ class Evidence(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A lesson that somebody could write, in how many sessions it was seen, and where, newest first.
+    """A lesson that a person could write, in how many sessions it was seen, and where, newest first.
 
     `do` is empty where only a person can say what helps.
     """
@@ -143,7 +143,7 @@ def candidates(
     """One for each kind of episode that nothing stored is about, those of most sessions first, then the newest.
 
     Stored are the shapes of failures that entries keep, and the texts that entries begin with. `projects` names the
-    project of each folder. A failure of which nobody found what helps counts from two sessions on, if it says enough
+    project of each folder. A failure that nothing helped with counts from two sessions on, if it says enough
     and is no failing check: those fail for another reason each time. What was copied to another transcript is once.
     """
     made = []

@@ -48,7 +48,7 @@ def telling(output: str) -> str:
 
 
 def looks_failed(output: str) -> bool:
-    """Whether an output of which nobody says how the command ended reads like an error at its end."""
+    """Whether an output, with no word of how the command ended, reads like an error at its end."""
     return bool(_SURE.search("\n".join(telling(output).splitlines()[-3:])))
 
 

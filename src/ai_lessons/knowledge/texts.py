@@ -89,7 +89,7 @@ def cut(text: str) -> Cut:
 
 
 def escaped(text: str) -> str:
-    """Text in which every character that a terminal would obey, or that nobody sees, is shown as an escape."""
+    """Text in which every character that a terminal would obey, or that is not seen, is shown as an escape."""
     return _OBEYED.sub(_escape, text)
 
 

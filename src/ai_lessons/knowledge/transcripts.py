@@ -123,7 +123,7 @@ class Transcript:
         self.steps.append(step._replace(output=step.output or kept, failed=failed))
 
     def closed(self) -> Transcript:
-        """With the calls of which nothing more is said: they did happen, nobody knows how they ended."""
+        """With the calls of which nothing more is said: they did happen, and how they ended is not known."""
         self.steps += self._calls.values()
         self._calls.clear()
         return self

@@ -167,7 +167,7 @@ def tell(
 ) -> Choice:
     """What is told at a moment of a session, best first, and why the others are not: decided from these values alone.
 
-    Where somebody asked (None), that for which most speaks comes first, the surest of it. Before a tool runs, it is
+    Where a person asked (None), that for which most speaks comes first, the surest of it. Before a tool runs, it is
     what names its file or command most closely; at a prompt and a failure, what is likeliest; at the start, what holds
     everywhere and what is of the project take turns, in each rules and what a person stated first. `told` has the ids
     of what the agent was told before; at a failure that keeps its place, so that the next best is not told in its

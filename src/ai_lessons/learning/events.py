@@ -19,7 +19,7 @@ INJECTED, LEFT_OUT = "injected", "left_out"
 HELPFUL, IGNORED, CONTRADICTED = "helpful", "ignored", "contradicted"
 SCRIPT_OK, SCRIPT_FAILED = "script_ok", "script_failed"
 WRONG, RESTORED = "wrong", "restored"
-FOLLOWED, WORKED, RECURRED = "followed", "worked", "recurred"  # What a session showed, and nobody said
+FOLLOWED, WORKED, RECURRED = "followed", "worked", "recurred"  # What a session showed, and no person said
 OBSERVED, BOUNDS, RESET = "observed", "bounds", "reset"
 
 OUTCOMES = (HELPFUL, IGNORED, CONTRADICTED)  # What a person or an agent can say of an entry that was shown

@@ -36,7 +36,7 @@ HELPFUL_ALPHA, IGNORED_BETA, CONTRADICTED_BETA = 1.0, 0.1, 1.5
 """What one outcome adds to the Beta distribution of a lesson: the update rules of the specification."""
 
 SEEN = {FOLLOWED: 1.0, WORKED: 0.5, RECURRED: 0.25}
-"""What an outcome that a session showed weighs, beside one that somebody said: helpful, helpful, contradicted."""
+"""What an outcome that a session showed weighs, beside one that a person said: helpful, helpful, contradicted."""
 
 WORTH = {HELPFUL: HELPFUL_ALPHA, IGNORED: -IGNORED_BETA, CONTRADICTED: -CONTRADICTED_BETA}
 """What showing a lesson was worth, by its outcome."""

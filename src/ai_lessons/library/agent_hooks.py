@@ -64,7 +64,7 @@ class Reminder(StrEnum):
 
 
 class Told(NamedTuple):
-    """What to tell the agent. `attempts` names what failed, `asked` entries whose outcome nobody knows."""
+    """What to tell the agent. `attempts` names what failed, `asked` entries whose outcome is not known."""
 
     moment: Moment | None = None
     offered: Context = Context()
@@ -222,7 +222,7 @@ def _tell(
 
 
 def _stop(state_dir: Path, event: AgentEvent) -> Told:
-    """Once a session: after attempts that failed, or where nobody knows how what was told did."""
+    """Once a session: after attempts that failed, or where it is not known how what was told did."""
     if event.again or event.unfinished or not agent_sessions.known(state_dir, event.session):
         return NOTHING
     with agent_sessions.opened(state_dir, event.session) as session:

@@ -37,7 +37,7 @@ class Query(NamedTuple):
     `versions` are releases, ranges and names as `knowledge.versions.score` has it, or `auto`.
     `approvals` asks who approved the rules that are found, `every` for what is superseded, too.
     `scopes` are what a lesson may state as its scope ("" for nothing), if only some shall be found.
-    `typing`: somebody types it and sees each answer, so files are looked at every few seconds, and nothing is prompted.
+    `typing`: a person types it and sees each answer, so files are looked at every few seconds, and nothing is prompted.
     """
 
     text: str

@@ -80,7 +80,7 @@ def helping(
 ) -> Context:
     """What helps with a failure, the surest first: entries that keep one like it. `words`: without the index.
 
-    The score of an entry is the chance that it helps, see `failures.chance`. `told` None: somebody asked.
+    The score of an entry is the chance that it helps, see `failures.chance`. `told` None: a person asked.
     """
     command, output = error.split("\n", 1) if error.startswith("$ ") and "\n" in error else ("", error)
     kept, said = repo.catalog.failures(), failures.shape(output)

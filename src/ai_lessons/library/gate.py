@@ -125,7 +125,7 @@ def actor(repo: RepositorySession) -> Actor:
 
 
 def refuse_waiting(repo: RepositorySession) -> None:
-    """The same look at files that were written and wait for their commit: somebody may have edited them since.
+    """The same look at files that were written and wait for their commit: the user may have edited them since.
 
     Raises InvalidEntry: see `refuse`.
     """

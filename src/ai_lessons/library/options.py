@@ -27,7 +27,7 @@ class TierPlace(NamedTuple):
     url: str | None = None
 
     def remedy(self, otherwise: str) -> str:
-        """The command that brings a missing repository here; `otherwise` where nobody said from where."""
+        """The command that brings a missing repository here; `otherwise` where it was not said from where."""
         return f"ai-lessons admin init {self.root} --from {self.url}" if self.url else otherwise
 
 

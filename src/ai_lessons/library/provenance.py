@@ -80,7 +80,7 @@ def _name(person: Person | None) -> str:
 
 
 def _unapproved_change(repo: RepositorySession, view: BranchView, verdict: Verdict, path: str, blob: str) -> str:
-    """The diff to the working tree if somebody edited the rule there, else to the branch."""
+    """The diff to the working tree if the rule was edited there, else to the branch."""
     approved = _unix(repo.rules.text(verdict.rule, blob))
     there = _text(lambda: repo.store.read(path))
     if there != approved:

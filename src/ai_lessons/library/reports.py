@@ -34,7 +34,7 @@ class Initialised(NamedTuple):
 class Report(NamedTuple):
     """Outcome of `validate`: every problem left, what `--fix` mended, and how many files were read.
 
-    `notes` name files that nobody takes care of, which is no problem of any file.
+    `notes` name files that no job takes care of, which is no problem of any file.
     """
 
     problems: tuple[Problem, ...]

@@ -194,7 +194,7 @@ class RulesInForce:
             yield f"there is no {approval_branch.branch_name(view.ref)} here, so no rule is in force"
         if view.policy.require == "signed":
             yield from self.signatures.notes
-        # somebody's commit may not move what people follow
+        # a commit alone may not move what people follow
         blob, here = view.files.get(CONFIG_PATH, ""), approval_branch.short_name(view.ref)
         named = _named(self._read([blob]).get(blob, b"")) if blob else ""
         if named and named != here:

@@ -40,7 +40,7 @@ def run(
 ) -> int:
     """Run a script with the caller's terminal and return its exit code (124: timed out after `timeout` seconds).
 
-    Raises Refused: its content was never added or run on this machine and nobody could be asked. NotFound: not a
+    Raises Refused: its content was never added or run on this machine and no person could be asked. NotFound: not a
     script, or its file or interpreter is gone.
     """
     repo, light = library.holding(ref)
@@ -72,7 +72,7 @@ def run_captured(
 
 
 def _note(repo: RepositorySession, light: Light, code: int) -> None:
-    """Write down how the run ended; one that somebody broke off says nothing about the script."""
+    """Write down how the run ended; one that was broken off says nothing about the script."""
     if code != EXIT_INTERRUPTED:
         repo.usages.record_if_possible([Event("", "", SCRIPT_FAILED if code else SCRIPT_OK, light.id)])
 
@@ -100,7 +100,7 @@ def _allowed(
 
 
 def _demand_trust(repo: RepositorySession, light: Light, file: Path, files: Mapping[str, bytes], by: str) -> None:
-    """Ask, where somebody can be asked, whether all these texts may run. Raises Refused: one of them may not."""
+    """Ask, where a person can be asked, whether all these texts may run. Raises Refused: one of them may not."""
     known = Trust(repo.options.state_dir)
     new = [name for name, data in files.items() if not known.knows(data, by if name == file.name else "")]
     if not new:

@@ -48,7 +48,7 @@ COMMAND = "ai-lessons admin trust-keys"
 class Trusted(NamedTuple):
     """The keys that count for one repository, and why the list inside it does not, if it does not.
 
-    None: nobody was asked whom to trust yet, so no key counts.
+    None: no person was asked whom to trust yet, so no key counts.
     """
 
     repository: str
@@ -94,7 +94,7 @@ class Signatures:
         )
 
     def trusted(self, view: BranchView) -> Trusted:
-        """The keys that count now for this branch. Asks nobody."""
+        """The keys that count now for this branch. Asks no person."""
         name = repository_name(self._worktree, view.ref, view.tip or "")
         data = PinnedKeys(self._options.config_dir, name).read()
         if data is None:

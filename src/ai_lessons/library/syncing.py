@@ -70,8 +70,8 @@ class Undone(NamedTuple):
 def sync(library: Library, remote: str | None = None, *, ask: bool = False) -> Synced:
     """Fetch, merge and push the checked-out branch, and send proposals. What waits is committed first.
 
-    `ask`: somebody is at the terminal to type a password.
-    Raises NotFound: no such remote. Conflict: no branch is checked out, somebody is in the middle of git, or others
+    `ask`: a person is at the terminal to type a password.
+    Raises NotFound: no such remote. Conflict: no branch is checked out, a git command is half done, or others
     were faster too often. UnsavedEdits: an edit that is in no commit is in the way. Refused: the remote does not take
     pushes, or the histories have nothing in common. Unreachable: no answer.
     """

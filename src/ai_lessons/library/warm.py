@@ -154,7 +154,7 @@ def program() -> str:
 
 
 def private(folder: Path) -> bool:
-    """Whether the folder is this user's, and nobody else's to look into."""
+    """Whether the folder is this user's, and no other user's to look into."""
     status = folder.lstat()
     return status.st_mode & 0o170077 == 0o040000 and status.st_uid == os.geteuid()
 

@@ -235,7 +235,7 @@ def recover(worktree: Worktree) -> None:
 
 
 def _follow(worktree: Worktree, repo: Repo) -> list[str]:
-    """Where the branch has moved, bring the files along that the note names and nobody edited; why one could not be.
+    """Where the branch has moved, bring the noted files along that the user did not edit; why one could not be.
 
     Under our locks. The note goes: what is left then shows as an edit, which the user can take back.
     """

@@ -156,7 +156,7 @@ class Committer:
                 self._drain(outcome)
         except AiLessonsError as error:
             outcome.waiting = error.message
-            if mine:  # else whoever commits says so
+            if mine:  # else the process that commits says so
                 outcome.notes += recover.told(self._journal.missing(self._store.root))
         if self._people.unsigned and outcome.commits:
             outcome.notes.append(self._people.unsigned)

@@ -184,7 +184,7 @@ def prune(root: Path, folders: list[str]) -> None:
 
 
 def sweep(root: Path, path: str) -> None:
-    """Remove what a process that died left beside `path` under a temporary name. Only while nobody is staging."""
+    """Remove what a process that died left beside `path` under a temporary name. Only while no process is staging."""
     with suppress(OSError), OpenFolders(root) as way:
         folder = way.to(inside(path)[:-1])
         for name in os.listdir(folder):
@@ -263,7 +263,7 @@ class Staging:
                 os.close(fd)
 
     def begin_anew(self) -> None:
-        """After a `NotFound`: somebody removed a folder, or a file that was not in its place yet. Add all once more."""
+        """After a `NotFound`: another program removed a folder, or a file on its way. Add all once more."""
         self.abandon()
         self._folders.close()
 

@@ -1,4 +1,4 @@
-"""Files that nobody takes care of: entries in no commit, links, and what no kind claims."""
+"""Files that no job takes care of: entries in no commit, links, and what no kind claims."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 CONFLICTS: Final = "conflict/"  # Our side of a conflict is a branch below this
 _KEEP: Final = "sync: keep our side"
 
-TRIES: Final = 50  # How often somebody may be faster with a push
+TRIES: Final = 50  # How often another clone may be faster with a push
 SECONDS: Final = 300.0  # Longest time for one answer of a remote, typing a password included
 _SSH_PATIENCE: Final = ("-oConnectTimeout=20", "-oServerAliveInterval=15", "-oServerAliveCountMax=3")
 _HTTP_PATIENCE: Final = ("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=30")
@@ -63,7 +63,7 @@ class Push(NamedTuple):
 
 
 class PushResult(NamedTuple):
-    """How a push ended for one branch: `state` is `done`, `late` (somebody was faster) or `refused`, with the words."""
+    """How a push ended for one branch: `state` is `done`, `late` (another clone was faster) or `refused`, in words."""
 
     target: str
     state: str
@@ -137,7 +137,7 @@ def sync(
 def _push(
     store: Store, network: Network, so_far: Synced, own: Sequence[Push], begins: Callable[[str], object]
 ) -> Synced | None:
-    """Send what the remote lacks; None if somebody was faster."""
+    """Send what the remote lacks; None if another clone was faster."""
     place, head = so_far.place, so_far.commit
     target = HEADS + place.branch
     there = read_ref(store.worktree, place.tracking)
@@ -243,7 +243,7 @@ def kept(worktree: Worktree, remote: str | None = None) -> dict[str, str]:
 
 
 class Network:
-    """One remote. `ask`: somebody is at the terminal, so git and ssh may ask for a password there."""
+    """One remote. `ask`: a person is at the terminal, so git and ssh may ask for a password there."""
 
     def __init__(self, worktree: Worktree, remote: str, *, ask: bool) -> None:
         self._worktree, self._remote, self._ask = worktree, remote, ask
@@ -286,10 +286,10 @@ class Network:
             ) from error
 
     def _ssh(self) -> dict[str, str]:
-        """The ssh command with a limit to its patience, and without questions where nobody could answer."""
+        """The ssh command with a limit to its patience, and without questions where no person could answer."""
         configured = git.setting(self._worktree, "core.sshCommand")
         if os.environ.get("GIT_SSH_COMMAND") or os.environ.get("GIT_SSH"):
-            return {}  # whoever says that knows what it does
+            return {}  # the user who says that knows what it does
         command = configured or "ssh"
         if os.path.basename((shlex.split(command) or [""])[0]) != "ssh":
             return {}
@@ -312,7 +312,7 @@ def _state(flag: str, summary: str, err: str) -> tuple[str, str]:
     if summary.startswith("[rejected]") or _RACE.search(reason):
         return "late", reason
     if "remote ref does not exist" in reason:
-        return "done", ""  # it was to be removed, and somebody did
+        return "done", ""  # it was to be removed, and another clone did
     words = [line.removeprefix("remote: ").strip() for line in err.splitlines() if line.startswith("remote: ")]
     said = next((word.removeprefix("error: ") for word in words if word), "")
     return "refused", f"{reason}: {said}" if said and said not in reason else reason

@@ -45,7 +45,7 @@ class Torn(NamedTuple):
 
 
 class ConflictChoice(NamedTuple):
-    """What shall become of a torn file: what one side has (`ours`, `theirs`), or a text that somebody made of both."""
+    """What shall become of a torn file: what one side has (`ours`, `theirs`), or a text that a person made of both."""
 
     take: str
     text: bytes | None = None
@@ -257,7 +257,7 @@ class Decisions:
         self._made: dict[str, dict[str, Any]] = self._read()
 
     def choose(self, torn: Torn) -> ConflictChoice | None:
-        """The choice for a torn file, None if nobody has chosen, or one side has changed it since."""
+        """The choice for a torn file, None if no person has chosen, or one side has changed it since."""
         made = self._made.get(torn.path)
         if made is None or (made["ours"], made["theirs"]) != (torn.ours, torn.theirs):
             return None

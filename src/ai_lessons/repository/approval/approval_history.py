@@ -157,7 +157,7 @@ class _Derivation:
         self._rules |= {blob: stated_id(texts[blob]) if blob in texts else None for blob in blobs}
 
     def _known_proposals(self, refs: Mapping[str, str]) -> Known:
-        """Every proposal that this clone has seen; notes those that nobody looked at before."""
+        """Every proposal that this clone has seen; notes those that no job looked at before."""
         here = sorted({(commit, branch_of(ref)) for ref, commit in refs.items()})
         known = approval_memory.proposals(self._worktree.state_dir)
         fresh = [pair for pair in here if known.tips.get(pair[0]) != pair[1]]
@@ -193,7 +193,7 @@ class _Derivation:
             branches: tuple[str, ...] | None = None
             if len(commit.parents) > 1 and not said.odd:
                 branches = merged_branches(said.message, short_name(self._ref))
-                if branches is None:  # somebody's own words: then the merged tips tell, where they are known
+                if branches is None:  # a person's own words: then the merged tips tell, where they are known
                     branches = tuple(known.tips.get(side, "") for side in commit.parents[1:])
             rules = frozenset(by_rule)
             for rule, changes in by_rule.items():

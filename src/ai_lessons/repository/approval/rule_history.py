@@ -142,7 +142,7 @@ def _git(worktree: Worktree, *arguments: str, stdin: bytes) -> bytes:
 
 
 def person(raw: bytes) -> Person:
-    """`Name <email>`, as git objects have it; what cannot be read is nobody."""
+    """`Name <email>`, as git objects have it; what cannot be read names no person."""
     found = re.fullmatch(r"(.*?) ?<([^<>]*)>", raw.decode(errors="replace"), re.DOTALL)
     return Person(found[1], found[2]) if found else UNKNOWN
 
@@ -230,7 +230,7 @@ def _read_loose(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
 
 
 def behind(known: Mapping[str, RawCommit], tip: str) -> Iterator[RawCommit]:
-    """The commits behind a tip, newest first; merges of the approval branch into it are nobody's proposal."""
+    """The commits behind a tip, newest first; merges of the approval branch into it propose nothing."""
     at = known.get(tip)
     while at is not None:
         if len(at.parents) < 2:

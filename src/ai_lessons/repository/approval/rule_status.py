@@ -84,7 +84,7 @@ class Witness:
         return _by(commit, MERGED, "merge", merger, writers, _subject(commit))
 
     def _by_another(self, commit: CommitStep, side: int) -> bool:
-        """True if it brought commits, and whoever made this merge neither wrote nor committed one of them."""
+        """True if it brought commits, and the person who made this merge neither wrote nor committed one of them."""
         nodes = self._past.ancestry.between(commit.parents[0], commit.parents[side])
         brought = [self._past.commits[node] for node in nodes]
         if not brought or any(one.said.odd or one.said.cut for one in brought):

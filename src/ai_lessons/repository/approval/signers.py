@@ -55,7 +55,7 @@ def parse_signers(text: str) -> tuple[Signer, ...]:
 
 
 def principal(signers: Iterable[Signer], key: bytes, namespace: str, at: float) -> str | None:
-    """The person whose key this is, for a signature in this namespace made at this moment; None if nobody's."""
+    """The person whose key this is, for a signature in this namespace made at this moment; None if no person's."""
     for one in signers:
         covers = one.namespaces is None or matches(namespace, one.namespaces)
         begun = one.valid_after is None or at >= one.valid_after
@@ -167,7 +167,7 @@ class PinnedKeys:
         return data
 
     def pin(self, data: bytes) -> None:
-        """Replace the list, whole or not at all; nobody else may read or write the file. Raises StorageFailed."""
+        """Replace the list, whole or not at all; no other user may read or write the file. Raises StorageFailed."""
         with translated(str(self.file), writing=True):
             self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             replace_file(self.file, data, 0o600, durable=True)
