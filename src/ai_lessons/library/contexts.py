@@ -287,7 +287,7 @@ class Injecting:
 
     def _ablation(self, lessons: Sequence[Light]) -> frozenset[str]:
         """Lessons to leave out on purpose. Only in a session with a name that is recorded: else it measures nothing."""
-        if not self._session or not self._repo.usages.recording:
+        if not (lessons and self._session and self._repo.usages.recording):
             return frozenset()
         rate = self._parameters[ABLATION].value
         return frozenset(light.id for light in lessons if self._chance(f"without {light.id}").random() < rate)

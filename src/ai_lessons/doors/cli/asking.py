@@ -102,15 +102,14 @@ def one_by_one(items: Sequence[T], decide: Callable[[T], Decision], told: Mappin
                 left.appendleft(one)
                 chosen = ""
             continue
-        if left:
-            click.echo(f"\n{len(items) - len(left) + 1} of {len(items)}")
-            with _lost(made):
+        with _lost(made):
+            if left:
+                click.echo(f"\n{len(items) - len(left) + 1} of {len(items)}")
                 decision = decide(left[0])
-        elif any(decision.act for _, decision in made):
-            with _lost(made):
+            elif any(decision.act for _, decision in made):
                 decision = Decision(LAST[key("\nThat was the last one: [Enter] done, [u]ndo", LAST)])
-        else:
-            decision = Decision("quit")
+            else:
+                decision = Decision("quit")
         chosen = decision.chosen
         if chosen != "undo":
             made.extend([(left.popleft(), decision)] if chosen != "quit" else [])
