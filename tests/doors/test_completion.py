@@ -85,7 +85,9 @@ def test_the_shell_may_be_taken_from_the_environment(run: Run, monkeypatch: pyte
     monkeypatch.setenv("SHELL", "/usr/bin/fish")
     assert "--no-files" in run("admin", "completion").out
     monkeypatch.setenv("SHELL", "/bin/tcsh")
-    assert run("admin", "completion").code == 2
+    assert run("admin", "completion").err.startswith("error: no completion for the shell 'tcsh'\n")
+    monkeypatch.delenv("SHELL")
+    assert run("admin", "completion").err.startswith("error: $SHELL does not say which shell you use\n")
 
 
 @pytest.mark.parametrize(

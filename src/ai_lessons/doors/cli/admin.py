@@ -243,7 +243,8 @@ def completion(call: Call, shell: str | None, install: bool) -> None:
     name = shell or os.path.basename(os.environ.get("SHELL", ""))
     kind = get_completion_class(name) if name in SHELLS else None
     if kind is None:
-        raise UsageError(f"no completion for the shell {name!r}", hint="name one of: " + ", ".join(SHELLS))
+        what = f"no completion for the shell {name!r}" if name else "$SHELL does not say which shell you use"
+        raise UsageError(what, hint="name one of: " + ", ".join(SHELLS))
     script = kind(root, {}, "ai-lessons", "_AI_LESSONS_COMPLETE").source()
     told = library.setup.complete(Path(SHELLS[name]).expanduser(), script) if install else script.rstrip("\n")
     call.answer(script, lambda _, _view: told, lambda text: {"shell": name, "script": text})
