@@ -131,9 +131,9 @@ def test_the_first_sync_fills_an_empty_hub_and_the_next_clone_begins_with_it(tea
 
 def test_what_is_new_here_goes_out_and_what_is_new_there_comes_in(team: Team) -> None:
     team.ann.write("p/lessons/1.md", "1\n")
-    begun: list[str] = []
-    sent = sync(team.ann.store, begins=begun.append)
-    assert begun == ["Fetching from origin", "Sending to origin (commits: 1, proposals: 0)"]
+    begun: list[tuple[str, int, int]] = []
+    sent = sync(team.ann.store, progress=lambda *told: begun.append(told))
+    assert begun == [("Fetching from origin", 0, 0), ("Sending to origin (commits: 1, proposals: 0)", 0, 0)]
     assert (sent.sent, sent.received, sent.merged, sent.notes) == (1, 0, (), ())
     came = team.bob.sync()
     assert (came.sent, came.received, came.commit) == (0, 1, team.ann.head)
@@ -427,6 +427,24 @@ def refusing(hub: Path, words: str) -> None:
     hook = hub / "hooks/update"
     hook.write_text(f'#!/bin/sh\ncase "$1" in refs/heads/main) echo "error: {words}" >&2; exit 1;; esac\n')
     hook.chmod(0o755)
+
+
+def test_at_a_terminal_it_is_shown_how_much_comes_and_goes_and_a_refusal_stays_as_it_is(team: Team) -> None:
+    def shown(clone: Clone) -> dict[str, tuple[int, int]]:
+        told = dict[str, tuple[int, int]]()
+        sync(clone.store, ask=True, progress=lambda what, done, total: told.update({what: (done, total)}))
+        return told
+
+    for number in range(3):
+        team.ann.write(f"p/lessons/{number}.md", f"{number}\n")
+    objects = shown(team.ann)["Writing objects"]
+    assert objects[0] == objects[1] >= 9  # three commits, three trees, three files
+    came = shown(team.bob)
+    assert came["Receiving objects"] == objects
+    refusing(team.hub, "Counting is not allowed")
+    team.ann.write("p/lessons/more.md", "more\n")
+    with pytest.raises(Refused, match=r"does not take pushes to main: .*Counting is not allowed"):
+        shown(team.ann)
 
 
 def test_a_protected_branch_is_said_clearly_and_the_work_stays_here(team: Team) -> None:

@@ -86,7 +86,7 @@ def sync(library: Library, remote: str | None = None, *, ask: bool = False) -> S
         remote=remote,
         ask=ask,
         proposals=lambda: _own_proposals(repo),
-        begins=lambda what: repo.options.progress(what, 0, 0),
+        progress=repo.options.progress,
     )
     repo.current()
     more = len(done.arrived) - ARRIVED_NAMED

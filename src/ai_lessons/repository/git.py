@@ -13,7 +13,7 @@ from ai_lessons.errors import AiLessonsError, GitMissing, StorageFailed
 from ai_lessons.repository import programs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ai_lessons.repository.worktree import Worktree
 
@@ -69,15 +69,15 @@ def run(
     stdin: bytes = b"",
     extra: Mapping[str, str] | None = None,
     timeout: float = TIMEOUT,
-    terminal: bool = False,
+    terminal: Callable[[bytes], object] | None = None,
 ) -> Done:
     """Run git on an accepted repository, in its top folder or in `cwd`. The exit code is the caller's business.
 
-    `terminal`: it may ask there. Raises GitMissing; StorageFailed: not started, or no end within `timeout` seconds.
+    `terminal`: see `programs.run`. Raises GitMissing; StorageFailed: not started, or no end within `timeout` seconds.
     """
     flags = fixed(worktree, arguments)
     env = environment(worktree, extra or {})
-    return _run((*flags, *arguments), cwd or worktree.top, stdin, env, timeout, terminal=terminal)
+    return _run((*flags, *arguments), cwd or worktree.top, stdin, env, timeout, terminal)
 
 
 def run_outside(*arguments: str, timeout: float = TIMEOUT) -> Done:
@@ -86,7 +86,12 @@ def run_outside(*arguments: str, timeout: float = TIMEOUT) -> Done:
 
 
 def _run(
-    arguments: Sequence[str], cwd: Path, stdin: bytes, env: Mapping[str, str], timeout: float, *, terminal: bool = False
+    arguments: Sequence[str],
+    cwd: Path,
+    stdin: bytes,
+    env: Mapping[str, str],
+    timeout: float,
+    terminal: Callable[[bytes], object] | None = None,
 ) -> Done:
     found = program()
     if found is None:

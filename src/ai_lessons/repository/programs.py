@@ -9,7 +9,7 @@ import subprocess
 import threading
 import time
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import NotFound, StorageFailed
 
@@ -25,18 +25,27 @@ def run(
     timeout: float,
     cwd: Path | None = None,
     stdin: bytes = b"",
-    terminal: bool = False,
+    terminal: Callable[[bytes], object] | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
     """Exit code and output of a program; `timeout` in seconds. `terminal`: it stays in our session, and may ask there.
 
+    That is told each piece of its standard error at once, from another thread.
     Raises subprocess.TimeoutExpired: no end of it or of its output in time, so all of it was ended. OSError: no start.
     """
     pipe = subprocess.PIPE
     with subprocess.Popen(
-        argv, cwd=cwd, env=env, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=not terminal
+        argv, cwd=cwd, env=env, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=terminal is None
     ) as process:
+        said: list[bytes] = []
+        listening = threading.Thread(target=_listen, args=(process.stderr, terminal, said), daemon=True)
         try:
+            if terminal:
+                listening.start()
+                process.stderr = None  # no longer for `communicate` to read
             out, err = process.communicate(stdin, timeout)
+            if terminal:
+                listening.join(timeout)
+                err = b"".join(said)
         except BaseException:
             # also where the program itself has ended: as long as one of its children lives, the number stays theirs
             if terminal:
@@ -46,6 +55,13 @@ def run(
                     os.killpg(process.pid, signal.SIGKILL)
             raise
     return subprocess.CompletedProcess(argv, process.returncode, out, err)
+
+
+def _listen(pipe: IO[bytes], heard: Callable[[bytes], object], said: list[bytes]) -> None:
+    with pipe:
+        while piece := os.read(pipe.fileno(), _CHUNK):
+            said.append(piece)
+            heard(piece)
 
 
 def leave_running(argv: Sequence[str], *, env: Mapping[str, str] | None, cwd: Path, stdin: bytes = b"") -> None:

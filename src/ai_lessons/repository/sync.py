@@ -54,6 +54,14 @@ _RACE: Final = re.compile(
     r"cannot lock ref|failed to (?:update|lock)|incorrect old value|but expected|already exists|remote ref updated"
 )
 
+# what git tells of its amounts with `--progress`: the last of a piece of it, and every such line
+_AMOUNT: Final = re.compile(rb"((?:Receiving|Writing) objects|Resolving deltas): +\d+% \((\d+)/(\d+)\)")
+_AMOUNTS: Final = re.compile(
+    r"^(?:remote: )?(?:(?:Enumerating|Counting|Compressing|Receiving|Writing) objects|Resolving deltas"
+    r"|Total \d|Delta compression|Done$).*\n?",
+    re.MULTILINE,
+)
+
 
 class Push(NamedTuple):
     """What shall be where on the remote: `source` is a commit, empty to remove the branch `target` (a full ref)."""
@@ -97,22 +105,21 @@ def sync(
     remote: str | None = None,
     ask: bool = False,
     proposals: Callable[[], Mapping[str, str]] = dict,
-    begins: Callable[[str], object] = str,
+    progress: Callable[[str, int, int], object] = lambda *_: None,
 ) -> Synced:
     """Fetch, merge and push, until both sides are the same or a file needs a person.
 
-    `ask`: a person is at the terminal. `proposals` gives the open proposal branches here, with their commits. `begins`
-    is called with what begins, and how much that is. Raises as `where` and `bring`; Unreachable; Refused: by the
-    remote. Conflict: others were faster too often.
+    `ask`: a person is at the terminal. `proposals` gives the open proposal branches here, with their commits.
+    `progress` is told what is done, how far, and of how much (0: not known).
+    Raises as `where` and `bring`; Unreachable; Refused: by the remote. Conflict: others were faster too often.
     """
     place = where(store, remote)
-    network = Network(store.worktree, place.remote, ask=ask)
+    network = Network(store.worktree, place.remote, ask=ask, progress=progress)
     saved = store.save()
     notes = saved.told
     before = {branch_of(ref) for ref in proposal_refs(store.worktree)}
     received, merged = 0, dict[str, None]()
     for tries in range(1, TRIES + 1):
-        begins(f"Fetching from {place.remote}")
         network.fetch()
         brought = bring(store, place)
         received, merged = received + brought.received, merged | dict.fromkeys(brought.merged)
@@ -123,7 +130,7 @@ def sync(
         )
         if brought.torn:
             return _keep(store, network, so_far, brought, own)
-        done = _push(store, network, so_far, own, begins)
+        done = _push(store, network, so_far, own)
         if done is not None:
             status = git.run(store.worktree, "status", "--porcelain")
             many = len(status.out.splitlines())
@@ -134,9 +141,7 @@ def sync(
     raise Conflict(f"{place.name} moved {TRIES} times while we pushed", hint=f"try again: {AGAIN}")
 
 
-def _push(
-    store: Store, network: Network, so_far: Synced, own: Sequence[Push], begins: Callable[[str], object]
-) -> Synced | None:
+def _push(store: Store, network: Network, so_far: Synced, own: Sequence[Push]) -> Synced | None:
     """Send what the remote lacks; None if another clone was faster."""
     place, head = so_far.place, so_far.commit
     target = HEADS + place.branch
@@ -144,7 +149,7 @@ def _push(
     mine = [Push(head, target)] if head and head != there else []
     commits = count(store, head, there) if mine and head else 0
     if mine or own:
-        begins(f"Sending to {place.remote} (commits: {commits:,}, proposals: {len(own):,})")
+        network.progress(f"Sending to {place.remote} (commits: {commits:,}, proposals: {len(own):,})", 0, 0)
     told = network.push([*mine, *own]) if mine or own else ()
     state = next((one for one in told if one.target == target), None)
     if state is not None and state.state == "late":
@@ -243,27 +248,36 @@ def kept(worktree: Worktree, remote: str | None = None) -> dict[str, str]:
 
 
 class Network:
-    """One remote. `ask`: a person is at the terminal, so git and ssh may ask for a password there."""
+    """One remote. `ask`: a person is at the terminal, so git and ssh may ask for a password there, and show amounts."""
 
-    def __init__(self, worktree: Worktree, remote: str, *, ask: bool) -> None:
-        self._worktree, self._remote, self._ask = worktree, remote, ask
+    def __init__(
+        self, worktree: Worktree, remote: str, *, ask: bool, progress: Callable[[str, int, int], object]
+    ) -> None:
+        self._worktree, self._remote, self._ask, self.progress = worktree, remote, ask, progress
+        self._shown = ("--progress",) if ask else ()
+
+    def _hear(self, piece: bytes) -> None:
+        for what, done, total in _AMOUNT.findall(piece)[-1:]:
+            self.progress(what.decode(), int(done), int(total))
 
     def fetch(self) -> None:
         """Bring what this clone remembers of the remote's branches up to date, gone ones too. Raises Unreachable."""
         # a pulled tree is untrusted: git refuses names and objects that no honest client writes. FETCH_HEAD is what
         # a user's `git pull` leaves while it is at work, so a fetch of ours must not look like one
-        flags = ("--quiet", "--prune", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
+        flags = ("--prune", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
         refs = f"+refs/heads/*:refs/remotes/{self._remote}/*"
         # no log is begun for a branch that is new here: of thousands it is half the time; one that is there goes on
         settings = ("-c", "fetch.fsckObjects=true", "-c", "core.logAllRefUpdates=false")
-        done = self._run(*settings, "fetch", *flags, self._remote, refs)
+        self.progress(f"Fetching from {self._remote}", 0, 0)
+        done = self._run(*settings, "fetch", *flags, *(self._shown or ("--quiet",)), self._remote, refs)
         if done.code:
             raise self._silent("fetched from", done.err, f"git fetch {self._remote}")
 
     def push(self, wishes: Sequence[Push]) -> tuple[PushResult, ...]:
         """Push several branches; each succeeds or fails by itself, none is ever forced. Raises Unreachable."""
         refs = [f"{wish.source}:{wish.target}" for wish in wishes]
-        done = self._run("push", "--quiet", "--porcelain", "--recurse-submodules=no", self._remote, *refs)
+        flags = ("--quiet", "--porcelain", "--recurse-submodules=no", *self._shown)
+        done = self._run("push", *flags, self._remote, *refs)
         rows = [row for line in done.text.splitlines() if (row := _ROW.fullmatch(line))]
         if not rows:
             if done.code:
@@ -275,15 +289,15 @@ class Network:
 
     def _run(self, *arguments: str) -> Done:
         extra = {"GIT_TERMINAL_PROMPT": "1" if self._ask else "0", **self._ssh()}
+        told = self._hear if self._ask else None
         try:
-            return git.run(
-                self._worktree, *_HTTP_PATIENCE, *arguments, extra=extra, timeout=SECONDS, terminal=self._ask
-            )
+            done = git.run(self._worktree, *_HTTP_PATIENCE, *arguments, extra=extra, timeout=SECONDS, terminal=told)
         except StorageFailed as error:
             raise Unreachable(
                 f"{self._remote} gave no answer within {SECONDS:.0f} seconds",
                 hint=f"what you wrote is kept; see whether this works: git fetch {self._remote}",
             ) from error
+        return done._replace(err=_AMOUNTS.sub("", done.err))
 
     def _ssh(self) -> dict[str, str]:
         """The ssh command with a limit to its patience, and without questions where no person could answer."""
