@@ -86,6 +86,18 @@ def test_a_version_in_the_question_counts_like_the_option(shop: World) -> None:
     assert "Leases" in shop.found("winemaking leases in nodejs 20.1.0")
 
 
+@pytest.mark.parametrize("words", ["in 20.1.0", "with v20.1", "of version 20.x", "v20.1.0 and streams", "from v20.0"])
+def test_so_it_does_where_one_project_has_it_and_none_is_named(shop: World, words: str) -> None:
+    assert {versions for _, versions in of_nodejs(shop, f"winemaking {words}")} == {("20.1.0",)}
+    assert "Leases" in shop.found(f"winemaking leases {words}")
+
+
+@pytest.mark.parametrize("words", ["for 20.5 hours", "TLS 20.1.0", "20 streams", "in 20 streams", "nodejs-like 20.1.0"])
+def test_a_number_that_no_version_is_asks_for_none(shop: World, words: str) -> None:
+    found = [hit for hit in shop.search(f"winemaking {words}").docs if hit.entry.project == "nodejs"]
+    assert [len(hit.also_in) for hit in found] == [2, 2]
+
+
 def test_the_version_that_the_code_around_pins_is_taken_by_default(shop: World) -> None:
     code = shop.options.cwd
     code.mkdir(parents=True, exist_ok=True)

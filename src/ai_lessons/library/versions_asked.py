@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 NAMED_IN_NOTE = 6  # Packages or versions that a note names; the others are counted
 
 _VERSION = r"(?:version\s*|v)?[0-9]+(?:\.[0-9x]+)*"
+# words that name a version: any with a dot; what "v" or a preposition leads ("for 1.5 hours" has to exist); "v" alone
+_DOTTED = re.compile(r"(?<![\w.])v?[0-9]+(?:\.[0-9]+)+(?![\w.]*\w)")
+_SURE = re.compile(r"(?i)(?<![\w.-])(?:version\s+v?|v)([0-9]+(?:\.[0-9x]+)*)(?![\w.]*\w)")
+_LED = re.compile(
+    r"(?i)(?<![\w.-])(?:version\s+(?=v?[0-9])|(?:at|for|from|in|of|on|since|to|under|using|with)\s+(?=v?[0-9]+\.)|(?=v))"
+    r"v?([0-9]+(?:\.[0-9x]+)*)(?![\w.]*\w)"
+)
 
 
 class Versions(NamedTuple):
@@ -134,16 +141,21 @@ def _fitting(asked: Iterable[str], versions: Iterable[str]) -> bool:
 
 
 def _in_words(query: Query, stored: Stored) -> dict[str, frozenset[str]]:
-    """Versions that stand behind a project's name, or, with a project asked for, anywhere as that project has them."""
-    found = {}
+    """Versions that stand behind a project's name, or elsewhere where a project has them; with one asked for, of it."""
+    found, text = dict[str, frozenset[str]](), query.text
     for project in stored:
         name = rf"(?<![\w-]){re.escape(project)}[\s@/-]*({_VERSION})(?![\w.]*\w)"
-        if named := re.search(name, query.text, re.IGNORECASE):
+        if named := re.search(name, text, re.IGNORECASE):
             found[project] = frozenset({re.sub(r"(?i)version\s*", "", named[1])})
-    if query.project and query.project in stored and query.project not in found:
-        words = re.findall(r"(?<![\w.])v?[0-9]+(?:\.[0-9]+)+(?![\w.]*\w)", query.text)
-        if fitting := frozenset(word for word in words if _fitting({word}, stored[query.project])):
-            found[query.project] = fitting
+            text = text.replace(named[0], "")
+    rest = {one: versions for one, versions in stored.items() if one not in found and query.project in {None, one}}
+    words = (_DOTTED if query.project else _LED).findall(text)
+    for project, versions in rest.items():
+        if fitting := frozenset(word for word in words if _fitting({word}, versions)):
+            found[project] = fitting
+    if not found:
+        sure = _SURE.findall(text)
+        found = {one: frozenset(sure) for one, versions in rest.items() if any(nearest(w, versions) for w in sure)}
     return found
 
 
