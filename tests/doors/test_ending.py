@@ -143,6 +143,13 @@ def test_a_wrong_option_points_to_the_help(capsys: Captured) -> None:
     assert err == "error: No such option '--foo'\nhint: see ai-lessons recall list --help\n"
 
 
+def test_a_flag_that_is_searched_for_is_told_how(capsys: Captured) -> None:
+    assert usage(capsys, "search", "--quota-bytes")[1].endswith(
+        "hint: as a word: ai-lessons search -- --quota-bytes; else see ai-lessons search --help\n"
+    )
+    assert usage(capsys, "search", "x", "--limti", "3")[1].endswith("hint: see ai-lessons search --help\n")
+
+
 def test_a_reader_that_leaves_early_is_no_error() -> None:
     script = f"{shlex.join(PROGRAM)} recall search --help; echo $? >&2"
     reader = "exec 3>&1; { sleep 0.3; exec 1>&-; }"

@@ -104,7 +104,13 @@ def translated(error: click.ClickException) -> AiLessonsError:
     if not isinstance(error, click.UsageError):
         return AiLessonsError(error.format_message())
     hint = f"see {error.ctx.command_path} --help" if error.ctx else "see ai-lessons --help"
+    if isinstance(error, click.NoSuchOption) and error.ctx and not error.possibilities and _takes_words(error.ctx):
+        hint = f"as a word: {error.ctx.command_path} -- {error.option_name}; else {hint}"
     return UsageError(error.format_message().rstrip("."), hint=hint)
+
+
+def _takes_words(ctx: click.Context) -> bool:
+    return any(one.nargs == -1 for one in ctx.command.params)
 
 
 def _near(name: str, ctx: click.Context) -> str:
