@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 NEAREST = 5  # Results that are shown where none comes near the question; words alone tell less, and all are shown
 CLOSE = 0.95  # Share of the best version's score from which on another version of a page is as good
 
-FAR, FEW = 0.15, 50
+FAR, FEW = 0.15, 20
 """Share of the best result's score below which results are left out, where more than so many are found."""
 
 
