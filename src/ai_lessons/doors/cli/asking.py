@@ -203,7 +203,7 @@ def read_text(file: str) -> str:
     try:
         return decode(Path(file).expanduser().read_bytes(), file)
     except OSError as error:
-        hint = "--file takes a text file, or - for standard input"
+        hint = "name a text file, or - for standard input"
         raise UsageError(f"{file}: {error.strerror}", hint=hint) from error
 
 
