@@ -48,18 +48,25 @@ def test_a_repository_without_hooks_gets_ours_and_loses_them_without_a_trace(git
 
     assert set(folder(git_repo)) == set(NAMES)
     assert all(mode & 0o111 for _, mode in folder(git_repo).values())
-    assert status(git_repo).count(": installed") == 3
+    assert status(git_repo).count(": installed") == 4
     uninstall(git_repo)
     assert folder(git_repo) == before
-    assert status(git_repo).count("not installed") == 3
+    assert status(git_repo).count("not installed") == 4
 
 
 def test_installing_twice_changes_nothing(git_repo: Path) -> None:
     install(git_repo)
     before = folder(git_repo)
 
-    assert install(git_repo).count("already installed") == 3
+    assert install(git_repo).count("already installed") == 4
     assert folder(git_repo) == before
+
+
+def test_a_merge_driver_of_the_users_stays_as_it_is(git_repo: Path, git: Git) -> None:
+    git(git_repo, "config", "merge.ai-lessons.driver", "mine %A")
+    told = "merge driver: left alone, it is another command"
+    assert [told in job(git_repo) for job in (install, status, uninstall)] == [True, True, True]
+    assert git(git_repo, "config", "merge.ai-lessons.driver") == "mine %A"
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.errors import AiLessonsError, NotFound, UsageError
+from ai_lessons.errors import AiLessonsError, Conflict, NotFound, UsageError
+from ai_lessons.knowledge import merging
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, handle, id_end
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import place
-from ai_lessons.knowledge.merging import RULE
 from ai_lessons.library import gate
 from ai_lessons.library.gate import checked
 from ai_lessons.library.proposal_context import desk, refuse_agents
@@ -22,6 +22,7 @@ from ai_lessons.repository.sync_merge import IN_THE_WAY, ConflictChoice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
@@ -114,6 +115,15 @@ def _own_proposals(repo: RepositorySession) -> dict[str, str]:
         return {}  # no approval branch yet, so nothing is proposed
 
 
+def merge_file(path: str, base: Path, ours: Path, theirs: Path) -> None:
+    """Merge one file as git asks its merge driver to: what comes of it is written over `ours`. Raises Conflict."""
+    texts = [file.read_bytes() for file in (base, ours, theirs)]
+    merged = merging.merge_file(path, texts[0] or None, texts[1], texts[2])
+    if merged.data is None:
+        raise Conflict(f"{path}: both sides changed {', '.join(merged.conflicts)}", hint="git status tells what to do")
+    ours.write_bytes(merged.data)
+
+
 def conflicts(library: Library, ref: str | None = None, *, remote: str | None = None) -> Conflicts:
     """The files that both sides changed and that have no merge, or one of them, as of the last fetch.
 
@@ -149,7 +159,7 @@ def resolve(
         raise UsageError(
             f"{entry.path} cannot be both a file and a folder", hint="rename yours and commit it, or --take ours"
         )
-    if RULE in entry.reasons:
+    if merging.RULE in entry.reasons:
         refuse_agents(repo, "choose between two versions of")
     choice = ConflictChoice(take, _edited(repo, entry, editor) if take == "edit" else None)
     brought = sync_bring.decide(repo.store, here, entry.path, choice)
@@ -169,7 +179,7 @@ def _find(repo: RepositorySession, torn: Sequence[TornEntry], ref: str) -> TornE
 
 def _edited(repo: RepositorySession, entry: TornEntry, editor: Callable[[str, str], str | None] | None) -> bytes:
     """The text that a person makes of both, valid as an entry if it is one."""
-    if RULE in entry.reasons:
+    if merging.RULE in entry.reasons:
         raise UsageError(
             "a rule is taken as one side has it, because another text would be one that nobody approved",
             hint="take one, then propose the change: ai-lessons contribute edit",

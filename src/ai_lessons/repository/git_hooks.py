@@ -19,6 +19,9 @@ _SHELL = re.compile(rb"#!\s*(?:/usr/bin/env\s+(?:-S\s+)?)?(?:\S*/)?(?:sh|bash|da
 _LEAVES = re.compile(rb"\n[ \t]*(?:exit|exec)\b[^\n]*\s*\Z")
 _MANAGERS = {b"pre-commit.com": "pre-commit", b"lefthook": "lefthook", b"husky": "husky", b"overcommit": "overcommit"}
 _ADVICE = "have it run: ai-lessons --repo . admin validate"
+_DRIVER = "merge.ai-lessons.driver"
+# where we are not installed, or know no merge either, it is done as git does it
+_MERGES = "ai-lessons admin merge-file %O %A %B %P || git merge-file -L ours -L base -L theirs %A %O %B"
 _SERVER_ADVICE = "have it run, with its standard input: ai-lessons admin check-push"
 
 
@@ -30,10 +33,13 @@ class HookPlan(NamedTuple):
 
 
 def carry_out(root: Path, scripts: Path, job: str) -> tuple[str, ...]:
-    """Install, uninstall or look at (`status`) our part of hooks; a line each. Raises as `locate`, StorageFailed."""
+    """Install, uninstall or look at (`status`) our part of hooks, and our merge driver; a line each.
+
+    Raises as `locate`, StorageFailed.
+    """
     worktree = locate(root)
     if not worktree.prefix:
-        return _each(worktree, NAMES, _ADVICE, scripts, job)
+        return (*_each(worktree, NAMES, _ADVICE, scripts, job), f"merge driver: {_merging(worktree, job)}")
     why = f"no hooks: this is a part of the repository at {worktree.top}, whose hooks are its own"
     run = f"its pre-commit hook can run: ai-lessons --repo {worktree.prefix.rstrip('/')} admin validate"
     return (f"{why}; {run}",)
@@ -42,6 +48,21 @@ def carry_out(root: Path, scripts: Path, job: str) -> tuple[str, ...]:
 def carry_out_on_server(git_dir: Path, scripts: Path, job: str) -> tuple[str, ...]:
     """The same for the hook by which a hub (its git folder) enforces the policy; ours comes first: it reads stdin."""
     return _each(as_hub(git_dir), SERVER_NAMES, _SERVER_ADVICE, scripts, job)
+
+
+def _merging(worktree: Worktree, job: str) -> str:
+    """The setting by which git merges files of ours as we do; `.gitattributes` says which files."""
+    there = git.setting(worktree, _DRIVER)
+    if job == "install" and there is None:
+        git.run(worktree, "config", _DRIVER, _MERGES)
+        return "installed"
+    if job == "uninstall" and there == _MERGES:
+        git.run(worktree, "config", "--remove-section", _DRIVER.rpartition(".")[0])
+        return "removed"
+    own = "left alone, it is another command" if there not in {None, _MERGES} else ""
+    return own or {"install": "already installed", "uninstall": "not installed"}.get(
+        job, "installed" if there else "not installed"
+    )
 
 
 def _installed(there: bytes | None, mode: int, script: bytes, advice: str) -> HookPlan:

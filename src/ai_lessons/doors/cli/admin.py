@@ -340,6 +340,15 @@ def check_push(call: Call) -> int:
     return EXIT_REFUSED if done.refused else 0
 
 
+# hidden, because only git calls it
+@admin.command("merge-file", hidden=True, examples=["ai-lessons admin merge-file %O %A %B %P"])
+@click.argument("files", metavar="BASE OURS THEIRS", nargs=3, type=click.Path(exists=True, path_type=Path))
+@click.argument("path")
+def merge_file(_: Call, files: tuple[Path, Path, Path], path: str) -> None:
+    """Merge one file that two sides changed, key by key and line by line; the result is written over OURS."""
+    library.syncing.merge_file(path, *files)
+
+
 admin.commands.update(rules.to_admin.commands)
 
 
