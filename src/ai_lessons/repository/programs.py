@@ -36,16 +36,12 @@ def run(
     with subprocess.Popen(
         argv, cwd=cwd, env=env, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=terminal is None
     ) as process:
-        said: list[bytes] = []
-        listening = threading.Thread(target=_listen, args=(process.stderr, terminal, said), daemon=True)
+        told = None
         try:
-            if terminal:
-                listening.start()
-                process.stderr = None  # no longer for `communicate` to read
+            if terminal and process.stderr:
+                told, process.stderr = _listen(process.stderr, terminal), None  # no longer for `communicate` to read
             out, err = process.communicate(stdin, timeout)
-            if terminal:
-                listening.join(timeout)
-                err = b"".join(said)
+            err = told(timeout) if told else err
         except BaseException:
             # also where the program itself has ended: as long as one of its children lives, the number stays theirs
             if terminal:
@@ -57,11 +53,24 @@ def run(
     return subprocess.CompletedProcess(argv, process.returncode, out, err)
 
 
-def _listen(pipe: IO[bytes], heard: Callable[[bytes], object], said: list[bytes]) -> None:
-    with pipe:
-        while piece := os.read(pipe.fileno(), _CHUNK):
-            said.append(piece)
-            heard(piece)
+def _listen(pipe: IO[bytes], heard: Callable[[bytes], object]) -> Callable[[float], bytes]:
+    """Tell each piece that comes, in another thread; what is given back waits for the end, and has all of them."""
+    said: list[bytes] = []
+
+    def listen() -> None:
+        with pipe:
+            while piece := os.read(pipe.fileno(), _CHUNK):
+                said.append(piece)
+                heard(piece)
+
+    thread = threading.Thread(target=listen, daemon=True)
+    thread.start()
+
+    def told(timeout: float) -> bytes:
+        thread.join(timeout)
+        return b"".join(said)
+
+    return told
 
 
 def leave_running(argv: Sequence[str], *, env: Mapping[str, str] | None, cwd: Path, stdin: bytes = b"") -> None:
