@@ -23,12 +23,11 @@ if TYPE_CHECKING:
 NAMED_IN_NOTE = 6  # Packages or versions that a note names; the others are counted
 
 _VERSION = r"(?:version\s*|v)?[0-9]+(?:\.[0-9x]+)*"
-# words that name a version: any with a dot; what "v" or a preposition leads ("for 1.5 hours" has to exist); "v" alone
+# with a project asked for, any number with a dot names a version; else what "v", "version" or a preposition leads
 _DOTTED = re.compile(r"(?<![\w.])v?[0-9]+(?:\.[0-9]+)+(?![\w.]*\w)")
-_SURE = re.compile(r"(?i)(?<![\w.-])(?:version\s+v?|v)([0-9]+(?:\.[0-9x]+)*)(?![\w.]*\w)")
 _LED = re.compile(
-    r"(?i)(?<![\w.-])(?:version\s+(?=v?[0-9])|(?:at|for|from|in|of|on|since|to|under|using|with)\s+(?=v?[0-9]+\.)|(?=v))"
-    r"v?([0-9]+(?:\.[0-9x]+)*)(?![\w.]*\w)"
+    r"(?i)(?<![\w.-])(version\s+v?|v|(?:at|for|from|in|of|on|since|to|under|using|with)\s+(?=[0-9]+\.))"
+    r"([0-9]+(?:\.[0-9x]+)*)(?![\w.]*\w)"
 )
 
 
@@ -149,13 +148,14 @@ def _in_words(query: Query, stored: Stored) -> dict[str, frozenset[str]]:
             found[project] = frozenset({re.sub(r"(?i)version\s*", "", named[1])})
             text = text.replace(named[0], "")
     rest = {one: versions for one, versions in stored.items() if one not in found and query.project in {None, one}}
-    words = (_DOTTED if query.project else _LED).findall(text)
+    led = _LED.findall(text)
+    words = _DOTTED.findall(text) if query.project else [word for _, word in led]
     for project, versions in rest.items():
         if fitting := frozenset(word for word in words if _fitting({word}, versions)):
             found[project] = fitting
-    if not found:
-        sure = _SURE.findall(text)
-        found = {one: frozenset(sure) for one, versions in rest.items() if any(nearest(w, versions) for w in sure)}
+    if not found:  # the nearest of what is surely a version: "for 1.5 hours" is none
+        sure = frozenset(word for lead, word in led if lead[0] in "vV")
+        found = {one: sure for one, versions in rest.items() if any(nearest(word, versions) for word in sure)}
     return found
 
 
