@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ai_lessons.errors import StorageFailed
 from ai_lessons.repository import git_hooks, scaffold
 from ai_lessons.repository.git_hooks import NAMES
 
@@ -67,6 +68,19 @@ def test_a_merge_driver_of_the_users_stays_as_it_is(git_repo: Path, git: Git) ->
     told = "merge driver: left alone, it is another command"
     assert [told in job(git_repo) for job in (install, status, uninstall)] == [True, True, True]
     assert git(git_repo, "config", "merge.ai-lessons.driver") == "mine %A"
+
+
+def test_what_else_the_user_says_of_the_merge_driver_stays(git_repo: Path, git: Git) -> None:
+    git(git_repo, "config", "merge.ai-lessons.name", "mine")
+    install(git_repo)
+    assert "merge driver: removed" in uninstall(git_repo)
+    assert git(git_repo, "config", "--get-regexp", r"^merge\.") == "merge.ai-lessons.name mine"
+
+
+def test_settings_that_git_cannot_change_are_an_error(git_repo: Path) -> None:
+    (git_repo / ".git/config.lock").touch()
+    with pytest.raises(StorageFailed, match="git could not change its settings"):
+        install(git_repo)
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,10 @@ _POLICIES = frozenset(("approval", "git", "events", "format", GROUP))
 
 
 def hooks(library: Library, job: HookJob) -> tuple[str, ...]:
-    """Put our part into the client hooks, take it out byte for byte, or say which carry it; a line for each hook."""
+    """Put our part into the client hooks, take it out byte for byte, or say which carry it; a line for each.
+
+    The last line is about the merge driver, which comes and goes with them.
+    """
     return git_hooks.carry_out(library.primary.store.root, scaffold.hooks_dir(), job)
 
 

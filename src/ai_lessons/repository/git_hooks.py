@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from ai_lessons.errors import StorageFailed
 from ai_lessons.repository import git
 from ai_lessons.repository.files import replace_file, translated
 from ai_lessons.repository.worktree import Worktree, as_hub, locate
@@ -53,16 +54,17 @@ def carry_out_on_server(git_dir: Path, scripts: Path, job: str) -> tuple[str, ..
 def _merging(worktree: Worktree, job: str) -> str:
     """The setting by which git merges files of ours as we do; `.gitattributes` says which files."""
     there = git.setting(worktree, _DRIVER)
-    if job == "install" and there is None:
-        git.run(worktree, "config", _DRIVER, _MERGES)
-        return "installed"
-    if job == "uninstall" and there == _MERGES:
-        git.run(worktree, "config", "--remove-section", _DRIVER.rpartition(".")[0])
-        return "removed"
-    own = "left alone, it is another command" if there not in {None, _MERGES} else ""
-    return own or {"install": "already installed", "uninstall": "not installed"}.get(
-        job, "installed" if there else "not installed"
-    )
+    if there not in {None, _MERGES}:
+        return "left alone, it is another command"
+    done_already = bool(there) if job == "install" else not there
+    if job == "status" or done_already:
+        said = "installed" if there else "not installed"
+        return f"already {said}" if job == "install" else said
+    change = (_DRIVER, _MERGES) if job == "install" else ("--unset", _DRIVER)
+    done = git.run(worktree, "config", *change)
+    if done.code:
+        raise StorageFailed(f"git could not change its settings: {done.err}")
+    return "installed" if job == "install" else "removed"
 
 
 def _installed(there: bytes | None, mode: int, script: bytes, advice: str) -> HookPlan:
