@@ -13,9 +13,10 @@ from ai_lessons.knowledge.layout import place
 from ai_lessons.library import gate
 from ai_lessons.library.gate import checked
 from ai_lessons.library.proposal_context import desk, refuse_agents
+from ai_lessons.repository import outside, sync_bring
 from ai_lessons.repository import sync as syncing
-from ai_lessons.repository import sync_bring
 from ai_lessons.repository import undo as reverts
+from ai_lessons.repository.files import translated
 from ai_lessons.repository.loose_files import loose
 from ai_lessons.repository.recover import bring_back
 from ai_lessons.repository.sync_merge import IN_THE_WAY, ConflictChoice
@@ -116,12 +117,16 @@ def _own_proposals(repo: RepositorySession) -> dict[str, str]:
 
 
 def merge_file(path: str, base: Path, ours: Path, theirs: Path) -> None:
-    """Merge one file as git asks its merge driver to: what comes of it is written over `ours`. Raises Conflict."""
-    texts = [file.read_bytes() for file in (base, ours, theirs)]
+    """Merge one file as git asks its merge driver to: what comes of it is written over `ours`.
+
+    Raises Conflict: they have no merge. Those of `outside.read`; StorageFailed: it cannot be written.
+    """
+    texts = [outside.read(file)[0] for file in (base, ours, theirs)]
     merged = merging.merge_file(path, texts[0] or None, texts[1], texts[2])
     if merged.data is None:
         raise Conflict(f"{path}: both sides changed {', '.join(merged.conflicts)}", hint="git status tells what to do")
-    ours.write_bytes(merged.data)
+    with translated(str(ours), writing=True):
+        ours.write_bytes(merged.data)
 
 
 def conflicts(library: Library, ref: str | None = None, *, remote: str | None = None) -> Conflicts:
