@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import shlex
 import shutil
 import subprocess
 import sys
@@ -14,7 +13,7 @@ import pytest
 
 from ai_lessons.doors import cli
 from doors.agent_host import Host
-from doors.world import FILES, PROGRAM, PROPOSAL, PROPOSAL_BRANCH, Outcome, Run, environment
+from doors.world import FILES, PROGRAM, PROPOSAL, PROPOSAL_BRANCH, Outcome, Run, environment, program_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -122,11 +121,7 @@ def host(knowledge: Path, tmp_path: Path, git: Callable[..., str]) -> Host:
     code = tmp_path / "Jira_API"
     (code / "workflows").mkdir(parents=True)
     git(code, "init", "-q")
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    (programs / "ai-lessons").write_text(f'#!/bin/sh\nexec {shlex.join(PROGRAM)} "$@"\n')
-    (programs / "ai-lessons").chmod(0o755)
-    return Host(code, programs)
+    return Host(code, program_in(tmp_path / "programs"))
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from a_server import Reply, Site, serving
 from ai_lessons.doors import agent_hook
 from ai_lessons.doors.cli.commands import Command
 from doors.test_help import COMMANDS
-from doors.world import FILES, PROGRAM, PROPOSAL, Run, environment
+from doors.world import FILES, PROGRAM, PROPOSAL, Run, environment, program_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,11 +49,9 @@ def desk(knowledge: Path, git: Callable[..., str], run: Run) -> Path:
     git(knowledge, "remote", "add", "origin", str(desk / "knowledge.git"))
     (desk / "updates").write_text(f"{'0' * 40} {git(knowledge, 'rev-parse', 'HEAD')} refs/heads/topic\n")
     (desk / "event.json").write_text('{"hook_event_name": "SessionStart", "session_id": "one", "source": "startup"}')
-    (desk / "bin").mkdir()
+    program_in(desk / "bin")
     (desk / "bin/nano").write_text('#!/bin/sh\nprintf "More.\\n" >> "$1"\n')
-    (desk / "bin/ai-lessons").write_text(f'#!/bin/sh\nexec {shlex.join(PROGRAM)} "$@"\n')
-    for program in (desk / "bin").iterdir():
-        program.chmod(0o755)
+    (desk / "bin/nano").chmod(0o755)
     assert run("admin", "trust-script", "S-9XW2RB").code == 0
     return desk
 

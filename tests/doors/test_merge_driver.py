@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import shlex
 from typing import TYPE_CHECKING
 
 import pytest
 
-from doors.world import PROGRAM, Run
+from doors.world import Run, program_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,11 +21,7 @@ BASE = "---\nkind: lesson\ntitle: Pull\ntags: [git]\nconfidence: low\n---\nOne.\
 @pytest.fixture
 def clones(tmp_path: Path, run: Run, git: Git, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     """Two clones of one repository that have set us up, each with an edit of the same note; ours is on the PATH."""
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    (programs / "ai-lessons").write_text(f'#!/bin/sh\nexec {shlex.join(PROGRAM)} "$@"\n')
-    (programs / "ai-lessons").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{program_in(tmp_path / 'programs')}{os.pathsep}{os.environ['PATH']}")
     ann, bob = tmp_path / "ann", tmp_path / "bob"
     assert run("--repo", ann, "admin", "init").code == 0
     (ann / NOTE).parent.mkdir(parents=True, exist_ok=True)

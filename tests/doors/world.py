@@ -9,6 +9,7 @@ import contextlib
 import io
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
 
 PROGRAM = (sys.executable, "-m", "ai_lessons")
 LESSON_PROGRAM = (sys.executable, "-c", "from ai_lessons.doors.lesson_cli import main; main()")
+
+
+def program_in(folder: Path) -> Path:
+    """The folder, made, with our program in it for a PATH."""
+    folder.mkdir()
+    program = folder / "ai-lessons"
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(PROGRAM)} "$@"\n')
+    program.chmod(0o755)
+    return folder
 
 
 def environment(**more: str) -> dict[str, str]:
