@@ -6,15 +6,17 @@ A version says a set: one release, a series, a range, or a name that is none of 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import lru_cache, reduce
-from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from operator import or_
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.knowledge.entries import UNVERSIONED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable, Sequence
 
+    from packaging.ranges import VersionRange
     from packaging.version import Version
 
 EXACT = 1.00
@@ -43,10 +45,16 @@ def score(asked: Iterable[str], have: Iterable[str]) -> float | None:
     wanted -= {UNVERSIONED}
     if not wanted or wanted == stated:
         return EXACT
-    if not stated:
-        return NONE_STATED
-    one, other = asked_and_stated(wanted, stated)
-    if not one.meets(other):
+    return _fit(wanted, stated) if stated else NONE_STATED
+
+
+@lru_cache(maxsize=4096)
+def _fit(wanted: frozenset[str], stated: frozenset[str]) -> float | None:
+    used = [version for text in wanted if (version := _in_use(text)) is not None]
+    one = _union(map(_parsed, wanted))
+    # what names the series of a release in use counts as that release
+    other = _union(_parsed("||".join(str(one) for one in used if _names_series(text, one)) or text) for text in stated)
+    if one.names.isdisjoint(other.names) and one.releases.is_disjoint(other.releases):
         return None
     return {(True, True): EXACT, (True, False): MORE, (False, True): FEWER}.get(
         (one.within(other), other.within(one)), OVERLAP
@@ -87,11 +95,6 @@ def _comparable(version: str) -> str:
 IN_USE = "@"  # Before a release: what somebody uses. A version that names its series, `2.32` for 2.32.3, fits it, too
 LONGEST = 100  # Characters; what is longer is a name: nobody writes such a version, and long numbers are slow
 
-Cut = tuple[int, Any, int]
-"""A place between releases, just before (0) or just after (1) one; the first number is -1 and 1 at both ends of all."""
-
-_FIRST: Cut = (-1, 0, 0)
-_LAST: Cut = (1, 0, 0)
 _ALL = "*"
 _RELEASE = r"v?[0-9][0-9a-z.+!_-]*"
 _WILDCARD = re.compile(r"v?([0-9]+(?:\.[0-9]+)*)(?:\.[x*])+$")
@@ -101,61 +104,36 @@ _MOVING = frozenset({"latest", "newest", "current", "stable", "edge", "main", "m
 _BETWEEN = re.compile(rf"({_RELEASE})\s+-\s+({_RELEASE})")
 
 
-class ReleaseSpan(NamedTuple):
-    """All releases from one cut to the next."""
-
-    low: Cut = _FIRST
-    high: Cut = _LAST
-
-
 class VersionSet(NamedTuple):
-    """Names, and spans that neither touch nor overlap, in order."""
+    """Names, and all releases that are in some ranges."""
 
-    names: frozenset[str] = frozenset()
-    spans: tuple[ReleaseSpan, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.names or self.spans)
-
-    def meets(self, other: VersionSet) -> bool:
-        """Whether they have a version in common."""
-        return bool(self.names & other.names or _common(self.spans, other.spans))
+    names: frozenset[str]
+    releases: VersionRange
 
     def within(self, other: VersionSet) -> bool:
         """Whether all of this is in the other."""
-        return self.names <= other.names and all(
-            any(whole.low <= part.low and part.high <= whole.high for whole in other.spans) for part in self.spans
-        )
+        return self.names <= other.names and self.releases.is_subset(other.releases)
 
 
-def asked_and_stated(asked: Iterable[str], stated: Iterable[str]) -> tuple[VersionSet, VersionSet]:
-    """Both as sets. What names the series of a release that is asked for as in use counts as that release."""
-    wanted = list(asked)
-    used = [version for text in wanted if (version := _in_use(text)) is not None]
-    covering = (
-        union([_point(version) for version in used if _names_series(text, version)]) or parsed(text) for text in stated
-    )
-    return union(parsed(text) for text in wanted), union(covering)
-
-
-def union(sets: Iterable[VersionSet]) -> VersionSet:
-    """What is in any of them."""
-    every = list(sets)
-    names = frozenset(chain.from_iterable(one.names for one in every))
-    return VersionSet(names, _merged(chain.from_iterable(one.spans for one in every)))
+def _union(sets: Iterable[VersionSet]) -> VersionSet:
+    """What is in any of them, which are not none."""
+    names, releases = zip(*sets, strict=True)
+    return VersionSet(frozenset().union(*names), reduce(or_, releases))
 
 
 @lru_cache(maxsize=4096)
-def parsed(text: str) -> VersionSet:
+def _parsed(text: str) -> VersionSet:
     """One version as somebody wrote it; what makes no sense as a release or range is a name."""
+    from packaging.ranges import VersionRange  # noqa: PLC0415  # these take 15 ms to load
+    from packaging.specifiers import SpecifierSet  # noqa: PLC0415
+
     plain = text.strip().casefold().removeprefix(IN_USE).strip()
-    if len(plain) > LONGEST:
-        return VersionSet(frozenset({plain}))
-    try:
-        spans = _merged(chain.from_iterable(_spans(part.strip()) for part in plain.split("||")))
-    except ValueError:
-        spans = ()
-    return VersionSet(frozenset(), spans) if spans else VersionSet(frozenset({plain}))
+    releases = VersionRange.empty()
+    if len(plain) <= LONGEST:
+        with suppress(ValueError):
+            parts = (_specifiers(part.strip()) for part in plain.split("||"))
+            releases = reduce(or_, (SpecifierSet(part).to_range() for part in parts))
+    return VersionSet(frozenset({plain} if releases.is_empty else ()), releases)
 
 
 def release(text: str) -> Version | None:
@@ -212,91 +190,37 @@ def _version(text: str) -> Version:
     return Version(Version(text).public)
 
 
-def _point(version: Version) -> VersionSet:
-    return VersionSet(frozenset(), (ReleaseSpan((0, version, 0), (0, version, 1)),))
-
-
-def _spans(text: str) -> tuple[ReleaseSpan, ...]:
-    """Raises ValueError where the text is no release, series or range."""
+def _specifiers(text: str) -> str:
+    """A release, series or range as PEP 440 writes it. Raises ValueError: it is none."""
     if text == _ALL:
-        return (ReleaseSpan(),)
+        return ">=0.dev0"
     if between := _BETWEEN.fullmatch(text):
-        return _common(_OPERATORS[">="](between[1]), _OPERATORS["<="](between[2]))
-    compared = list(_COMPARED.finditer(text))
+        return f"{_specifier('>=', between[1])},{_specifier('<=', between[2])}"
+    compared = _COMPARED.findall(text)
     if compared and not _COMPARED.sub("", text).strip(", "):
-        return reduce(_common, (_OPERATORS[one[1]](one[2]) for one in compared), (ReleaseSpan(),))
-    return _equal(text)
+        return ",".join(_specifier(*one) for one in compared)
+    return _specifier("==", text)
 
 
-def _equal(text: str) -> tuple[ReleaseSpan, ...]:
-    if numbers := _series_of(text):
-        return (ReleaseSpan(_first_of(numbers), _first_of(_next(numbers))),)
-    return _point(_version(text)).spans
+def _specifier(operator: str, text: str) -> str:
+    series = _WILDCARD.match(text)
+    version = _version(series[1] if series else text)
+    first = f"{version}.dev0" if series else str(version)
+    numbers = version.release
+    kept = {
+        "~=": max(len(numbers) - 1, 1),  # `~=1.4.2` is 1.4.2 and later of 1.4 (PEP 440)
+        "~": 2,  # `~1.4.2` and `~1.4` are of 1.4, `~1` is of 1 (npm, Cargo)
+        # `^1.4.2` is 1.4.2 and later of 1, `^0.4.2` of 0.4: the first number that is not 0 stays (npm, Cargo)
+        "^": next((n for n, number in enumerate(numbers, 1) if number), len(numbers)),
+    }
+    if operator in kept:
+        return f">={first},<{_next(numbers[: kept[operator]])}"
+    if series and operator in {"<=", ">"}:
+        return f"<{_next(numbers)}" if operator == "<=" else f">={_next(numbers)}.dev0"
+    if operator in {"=", "==", "===", "!="}:
+        return f"{'!=' if operator == '!=' else '=='}{version}{'.*' if series else ''}"
+    return f"{operator}{first if operator == '>=' else version}"
 
 
-def _unequal(text: str) -> tuple[ReleaseSpan, ...]:
-    (span,) = _equal(text)
-    return ReleaseSpan(_FIRST, span.low), ReleaseSpan(span.high, _LAST)
-
-
-def _below(text: str) -> tuple[ReleaseSpan, ...]:
-    """Betas of the release that is not reached are not below it, as PEP 440 has it, unless a beta is named."""
-    if _series_of(text) or _version(text).is_prerelease:
-        return (ReleaseSpan(high=_equal(text)[0].low),)
-    return (ReleaseSpan(high=_first_of(_version(text).release)),)
-
-
-def _from_to(kept: Callable[[tuple[int, ...]], int]) -> Callable[[str], tuple[ReleaseSpan, ...]]:
-    """From the release that is named up to where the first so many of its numbers change."""
-
-    def spans(text: str) -> tuple[ReleaseSpan, ...]:
-        release = _series_of(text) or _version(text).release
-        return (ReleaseSpan(_equal(text)[0].low, _first_of(_next(release[: kept(release)]))),)
-
-    return spans
-
-
-_OPERATORS: dict[str, Callable[[str], tuple[ReleaseSpan, ...]]] = {
-    "=": _equal,
-    "==": _equal,
-    "===": _equal,
-    "!=": _unequal,
-    ">=": lambda text: (ReleaseSpan(low=_equal(text)[0].low),),
-    "<=": lambda text: (ReleaseSpan(high=_equal(text)[0].high),),
-    ">": lambda text: (ReleaseSpan(low=_equal(text)[0].high),),
-    "<": _below,
-    "~=": _from_to(lambda release: max(len(release) - 1, 1)),  # `~=1.4.2` is 1.4.2 and later of 1.4 (PEP 440)
-    "~": _from_to(lambda _: 2),  # `~1.4.2` and `~1.4` are of 1.4, `~1` is of 1 (npm, Cargo)
-    # `^1.4.2` is 1.4.2 and later of 1, `^0.4.2` of 0.4: the first number that is not 0 stays (npm, Cargo)
-    "^": _from_to(lambda release: next((n for n, number in enumerate(release, 1) if number), len(release))),
-}
-
-
-def _series_of(text: str) -> tuple[int, ...]:
-    """The numbers of `3.x` or `3.4.*`; none for anything else."""
-    found = _WILDCARD.match(text)
-    return _version(found[1]).release if found else ()
-
-
-def _first_of(numbers: tuple[int, ...]) -> Cut:
-    """Before the first thing that was ever published as this release."""
-    return 0, _version(".".join(map(str, numbers)) + ".dev0"), 0
-
-
-def _next(numbers: tuple[int, ...]) -> tuple[int, ...]:
-    return (*numbers[:-1], numbers[-1] + 1)
-
-
-def _common(one: tuple[ReleaseSpan, ...], other: tuple[ReleaseSpan, ...]) -> tuple[ReleaseSpan, ...]:
-    both = (ReleaseSpan(max(a.low, b.low), min(a.high, b.high)) for a in one for b in other)
-    return tuple(span for span in both if span.low < span.high)
-
-
-def _merged(spans: Iterable[ReleaseSpan]) -> tuple[ReleaseSpan, ...]:
-    found: list[ReleaseSpan] = []
-    for span in sorted(spans):
-        if found and span.low <= found[-1].high:
-            found[-1] = ReleaseSpan(found[-1].low, max(found[-1].high, span.high))
-        else:
-            found.append(span)
-    return tuple(found)
+def _next(numbers: Sequence[int]) -> str:
+    return ".".join(map(str, (*numbers[:-1], numbers[-1] + 1)))
