@@ -10,30 +10,30 @@ other, case matters, and `!` begins a file name. Every question takes time in pr
 from __future__ import annotations
 
 import re
+from fnmatch import translate
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+    Segments = tuple[re.Pattern[str] | None, ...]  # what each folder or name must be; None: any number of folders
 
 LONGEST = 500  # Characters of a pattern; a longer one names nothing
 MOST_ALTERNATIVES = 64  # What the braces of one pattern may come to; with more it names nothing
-_ANY = "*"
 _DEEP = "**"
-_CLASS = re.compile(r"\[([!^]?)((?:\\.|[^\\\[])(?:\\.|[^\]\\])*)\]", re.DOTALL)
-_RANGE = re.compile(r"(?:\\(.)|(.))(?:-(?:\\(.)|([^\]])))?", re.DOTALL)
+_BRACES = re.compile(r"(?<!\\)\{((?:[^{},\\]|\\.)*,(?:[^{}\\]|\\.)*)\}", re.DOTALL)
+"""The innermost that let choose: braces without a comma are letters."""
 
-Character = str | tuple[bool, tuple[tuple[str, str], ...]]
-"""A character itself, or whether a set is negated and its ranges, both ends included; `*` and `?` stand for themselves,
-an escaped one is a range of one."""
+_COMMA = re.compile(r"(?<!\\),")
+_SIGN = re.compile(r"\\(.)|\[\^", re.DOTALL)
 
 
 def matches(pattern: str, path: str) -> bool:
     """Whether the pattern names the file. `path` is relative to the root of the project, with `/`."""
     segments = _segments(path)
-    return bool(segments) and any(
-        _in_order(wanted, segments, _DEEP, _fits_segment) for wanted in _compiled(pattern.strip())
-    )
+    return bool(segments) and any(_in_order(wanted, segments) for wanted in _compiled(pattern.strip()))
 
 
 def any_match(patterns: Iterable[str], paths: Iterable[str]) -> bool:
@@ -82,124 +82,61 @@ def _segments(path: str) -> list[str]:
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> tuple[tuple[Any, ...], ...]:
-    """The pattern's alternatives, each a row of segments: `_DEEP`, or the characters of one segment."""
+def _compiled(pattern: str) -> tuple[Segments, ...]:
+    """The pattern's alternatives."""
     if not pattern or len(pattern) > LONGEST:
         return ()
-    several: list[tuple[Any, ...]] = []
-    for one in _alternatives(pattern):
-        if len(several) == MOST_ALTERNATIVES:
-            return ()
-        several.append(tuple(_rows(one)))
-    return tuple(several)
-
-
-def _rows(pattern: str) -> Iterator[Any]:
-    below = pattern.endswith("/")
-    parts = [part for part in pattern.split("/") if part not in {"", "."}]
-    if len(parts) == 1 and "/" not in pattern:
-        yield _DEEP
-    for part in parts:
-        yield _DEEP if part == _DEEP else tuple(_characters(part))
-    if parts and (below or parts[-1] == _DEEP):  # what is below, not the folder itself
-        if parts[-1] != _DEEP:
-            yield _DEEP
-        yield (_ANY,)
-
-
-def _characters(part: str) -> Iterator[Character]:
-    at = 0
-    while at < len(part):
-        found = _CLASS.match(part, at) if part[at] == "[" else None
-        if found:
-            yield bool(found[1]), tuple(_ranges(found[2]))
-            at = found.end()
-        elif part[at] == "\\" and at + 1 < len(part):
-            yield False, ((part[at + 1], part[at + 1]),)
-            at += 2
-        else:
-            yield part[at]
-            at += 1
-
-
-def _ranges(inside: str) -> Iterator[tuple[str, str]]:
-    for found in _RANGE.finditer(inside):
-        first = found[1] or found[2]
-        yield first, found[3] or found[4] or first
+    several = list(islice(_alternatives(pattern), MOST_ALTERNATIVES + 1))
+    return tuple(tuple(_rows(one)) for one in several) if len(several) <= MOST_ALTERNATIVES else ()
 
 
 def _alternatives(pattern: str) -> Iterator[str]:
-    """The pattern with its first pair of braces resolved each way, and so on. Braces without a comma are letters."""
-    waiting, steps = [(pattern, 0)], 0
-    while waiting:
-        text, start = waiting.pop()
-        steps += 1
-        found = _braces(text, start) if steps <= LONGEST else None
-        if found is None:
-            yield text
-            continue
-        begin, end, choices = found
-        waiting += [(text[:begin] + choice + text[end:], begin) for choice in reversed(choices)]
+    """The pattern with its braces resolved each way."""
+    found = _BRACES.search(pattern)
+    if found is None:
+        yield pattern
+        return
+    for choice in _COMMA.split(found[1]):
+        yield from _alternatives(pattern[: found.start()] + choice + pattern[found.end() :])
 
 
-def _braces(text: str, start: int) -> tuple[int, int, list[str]] | None:
-    """Where the first braces with a comma begin and end, and what they let choose."""
-    for begin in range(start, len(text)):
-        if text[begin] == "{" and not _is_escaped(text, begin):
-            found = _choices(text, begin)
-            if found and len(found[1]) > 1:
-                return begin, found[0], found[1]
-    return None
+def _rows(pattern: str) -> Iterator[re.Pattern[str] | None]:
+    parts = [part for part in pattern.split("/") if part not in {"", "."}]
+    if len(parts) == 1 and "/" not in pattern:
+        parts.insert(0, _DEEP)
+    if pattern.endswith("/") and parts and parts[-1] != _DEEP:
+        parts.append(_DEEP)
+    if parts[-1:] == [_DEEP]:  # what is below, not the folder itself
+        parts.append("*")
+    return (None if part == _DEEP else _segment(part) for part in parts)
 
 
-def _choices(text: str, begin: int) -> tuple[int, list[str]] | None:
-    depth, last, choices = 0, begin + 1, []
-    for at in range(begin, len(text)):
-        character = "" if _is_escaped(text, at) else text[at]
-        if character == "{":
-            depth += 1
-        elif character == "," and depth == 1:
-            choices.append(text[last:at])
-            last = at + 1
-        elif character == "}":
-            depth -= 1
-            if depth == 0:
-                return at + 1, [*choices, text[last:at]]
-    return None
+def _segment(part: str) -> re.Pattern[str]:
+    """As `fnmatch` has it, whose patterns never go back behind a star; it knows no backslash and no `[^a]`."""
+    return re.compile(translate(_SIGN.sub(lambda one: _plain(one[1]) if one[1] else "[!", part)))
 
 
-def _is_escaped(text: str, at: int) -> bool:
-    before = len(text[:at]) - len(text[:at].rstrip("\\"))
-    return before % 2 == 1
+def _plain(character: str) -> str:
+    return f"[{character}]" if character in "*?[" else character
 
 
-def _in_order(wanted: Sequence[Any], given: Sequence[Any], star: str, fits: Callable[[Any, Any], bool]) -> bool:
-    """Whether the given things are the wanted ones in order, where a star stands for any number of them.
+def _in_order(wanted: Segments, given: Sequence[str]) -> bool:
+    """Whether the folders and the name are the wanted ones in order.
 
-    The usual walk: after a mismatch the last star takes one more. An earlier star never needs to.
+    The usual walk: after a mismatch the last `**` takes one more. An earlier one never needs to.
     """
     want = have = 0
-    last_star, taken = -1, 0
+    last, taken = -1, 0
     while have < len(given):
-        if want < len(wanted) and wanted[want] == star:
-            last_star, taken = want, have
+        one = wanted[want] if want < len(wanted) else None
+        if want < len(wanted) and one is None:
+            last, taken = want, have
             want += 1
-        elif want < len(wanted) and fits(wanted[want], given[have]):
+        elif one and one.match(given[have]):
             want, have = want + 1, have + 1
-        elif last_star >= 0:
+        elif last >= 0:
             taken += 1
-            want, have = last_star + 1, taken
+            want, have = last + 1, taken
         else:
             return False
-    return all(rest == star for rest in wanted[want:])
-
-
-def _fits_segment(wanted: Sequence[Character], segment: str) -> bool:
-    return _in_order(wanted, segment, _ANY, _fits_character)
-
-
-def _fits_character(wanted: Character, character: str) -> bool:
-    if isinstance(wanted, str):
-        return wanted in {"?", character}
-    negated, ranges = wanted
-    return any(first <= character <= last for first, last in ranges) != negated
+    return all(rest is None for rest in wanted[want:])
