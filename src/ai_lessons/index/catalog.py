@@ -94,7 +94,7 @@ AND (instr(details, '"from":"user"') OR instr(details, '"start":'))
 
 VERSION = 10  # Raise it when the tables change, or when the same file would be read into another entry
 
-SCHEMA = Schema("catalog", _TABLES, VERSION, application=0x61694C73)
+SCHEMA = Schema("catalog", _TABLES, VERSION)
 
 
 class CatalogRefresh(NamedTuple):

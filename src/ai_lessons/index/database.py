@@ -30,7 +30,6 @@ class Schema(NamedTuple):
     name: str
     tables: str
     version: int
-    application: int = 0
 
 
 class Database:
@@ -39,14 +38,7 @@ class Database:
     def __init__(self, path: Path, schema: Schema) -> None:
         self._path, self._schema = path, schema
         self.notice, self.in_memory, self._answering = "", False, False
-        try:
-            found = self._usable()
-            if isinstance(found, str):
-                self._replace_file(found)
-            else:
-                self._use(found)
-        except (sqlite3.Error, OSError) as error:
-            self._use_memory(error)
+        self._open()
 
     def close(self) -> None:
         """Let go of the file."""
@@ -99,76 +91,58 @@ class Database:
         if self.in_memory or isinstance(error, sqlite3.ProgrammingError) or mistake:
             raise error
         self.connection.close()
-        if not _is_damage(error):
-            return self._use_memory(error)
-        try:
-            self._replace_file(f"{self._path.name} was damaged ({error})", self._inode)
-        except (sqlite3.Error, OSError) as still:
-            self._use_memory(still)
-        return None
+        if _is_damage(error):
+            self._open(error)
+        else:
+            self._use_memory(error)
 
-    def _replace_file(self, why: str, seen: int | None = None) -> None:
-        """Use an empty file instead of what is there, unless another process has just seen to it.
+    def _open(self, damage: sqlite3.DatabaseError | None = None) -> None:
+        """Use the file, or an empty one in its place, unless another process has just seen to it.
 
-        `seen` is the inode of a file that opened well and was found damaged in use.
+        `damage` was found in the file that was open.
         """
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(self._path):
-            found = self._usable()
-            if isinstance(found, sqlite3.Connection):
-                if _inode(self._path) != seen:
-                    return self._use(found)
-                found.close()
-            self._put_empty()
-            self._use(self._connect()[0])
-        self.notice = f"{self._schema.name} rebuilt: {why}" if why else self.notice
-        return None
-
-    def _use(self, connection: sqlite3.Connection) -> None:
-        self.connection, self._inode = connection, _inode(self._path)
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with _alone(self._path):
+                there = _inode(self._path)
+                fault = f"was damaged ({damage})" if damage and there == self._inode else ""
+                fault = fault or (self._connect() if there else "")
+                if fault or not there:
+                    self._put_empty()
+                    self._connect()
+        except (sqlite3.Error, OSError) as error:
+            self._use_memory(error)
+        else:
+            self.notice = f"{self._schema.name} rebuilt: {self._path.name} {fault}" if fault else self.notice
 
     def _use_memory(self, error: Exception) -> None:
         """A database that this process keeps to itself: always right, filled anew each time."""
-        self._use(sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False))
+        self.connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         self._lay_tables(self.connection)
         self.in_memory = True
         self.notice = f"{self._schema.name} kept in memory, because {self._path} cannot be used ({error})"
 
-    def _usable(self) -> sqlite3.Connection | str:
-        """The open database, or the reason why there has to be a new one (empty where there simply is none)."""
-        if not self._path.exists():
-            return ""
-        try:
-            connection, fault = self._connect()
-        except sqlite3.Error as error:
-            if not _is_damage(error):
-                raise
-            return f"{self._path.name} was damaged ({error})"
-        if not fault:
-            return connection
-        connection.close()
-        return f"{self._path.name} {fault}"
-
-    def _fault(self, connection: sqlite3.Connection) -> str:
-        names = ("application_id", "user_version", "schema_version")
-        application, version, tables = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
-        if application != self._schema.application or not tables:
-            return f"was not a {self._schema.name}"
-        wanted = self._schema.version
-        return "" if version == wanted else f"had version {version}, this program writes {wanted}"
-
-    def _connect(self) -> tuple[sqlite3.Connection, str]:
-        """The opened file, and why it cannot be used, or "". Raises sqlite3.Error."""
+    def _connect(self) -> str:
+        """Open the file; why it cannot be used, or "". Raises sqlite3.Error."""
         # mode=rw never creates: a file appears only by _put_empty, whole and with all its tables
         uri = self._path.absolute().as_uri() + "?mode=rw"
         db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=WAIT_SECONDS, check_same_thread=False)
         try:
             # A lost last transaction only costs a little work; NORMAL keeps the file whole without an fsync per write.
             db.executescript("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -65536;")
-            return db, self._fault(db)
-        except sqlite3.Error:
+            version, tables = (
+                db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "schema_version")
+            )
+        except sqlite3.Error as error:
             db.close()
-            raise
+            if not _is_damage(error):
+                raise
+            return f"was damaged ({error})"
+        self.connection, self._inode, wanted = db, _inode(self._path), self._schema.version
+        if tables and version == wanted:
+            return ""
+        db.close()
+        return f"had version {version}, this program writes {wanted}" if tables else f"was not a {self._schema.name}"
 
     def _put_empty(self) -> None:
         fresh = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
@@ -181,11 +155,8 @@ class Database:
         os.replace(fresh, self._path)
 
     def _lay_tables(self, connection: sqlite3.Connection) -> None:
-        _, tables, version, application = self._schema
-        connection.executescript(
-            f"PRAGMA foreign_keys = ON; BEGIN; {tables} PRAGMA application_id = {application};"
-            f"PRAGMA user_version = {version}; COMMIT;"
-        )
+        _, tables, version = self._schema
+        connection.executescript(f"PRAGMA foreign_keys = ON; BEGIN; {tables} PRAGMA user_version = {version}; COMMIT;")
 
 
 class OfDatabase:
