@@ -156,9 +156,9 @@ def test_git_is_started_in_one_module_only() -> None:
     assert found == {"repository/git"}
 
 
-def test_dulwich_opens_the_accepted_repository_and_reads_the_objects_of_a_source() -> None:
+def test_dulwich_opens_the_accepted_repository_alone() -> None:
     found = {name for name, tree in modules() if calls_any(tree, "Repo", "Repo.discover")}
-    assert found == {"repository/objects", "repository/sources"}
+    assert found == {"repository/objects"}
 
 
 def calls_any(tree: ast.Module, *functions: str) -> bool:

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
 
 def source_ref(file: Path) -> str | None:
-    with Sources() as sources:
-        return sources.ref(file, file.read_bytes())
+    return Sources().ref(file, file.read_bytes())
 
 
 @pytest.fixture
@@ -118,10 +117,10 @@ def test_a_repository_is_asked_once_for_a_whole_import(source: Path, git: Git) -
         (source / "docs" / f"{number}.md").write_text(f"# {number}\n")
     git(source, "add", "-A")
     git(source, "commit", "-qm", "many")
-    with Sources() as sources:
-        first = sources.ref(source / "docs" / "0.md", b"")
-        git(source, "commit", "-q", "--allow-empty", "-m", "somebody works on")
-        answers = {sources.ref(source / "docs" / f"{number}.md", b"") for number in range(300)}
+    sources = Sources()
+    first = sources.ref(source / "docs" / "0.md", b"")
+    git(source, "commit", "-q", "--allow-empty", "-m", "somebody works on")
+    answers = {sources.ref(source / "docs" / f"{number}.md", b"") for number in range(300)}
 
     assert answers == {first}
     assert first not in {head, git(source, "rev-parse", "HEAD")}

@@ -75,17 +75,16 @@ def _taken(
     """What is wanted, each behind its name, as it is planned: in one commit, or skipped unless it is `alone`."""
     planned: dict[str, Planned] = {}
     skipped: list[tuple[str, str]] = []
-    with Sources() as sources:
-        planner = Planner(repo, draft, sources)
-        for name, what in wanted:
-            try:
-                one = plan(planner, what)
-            except AiLessonsError as error:
-                if alone:
-                    raise
-                skipped.append((name, error.message))
-            else:
-                planned[one.entry.id] = one
+    planner = Planner(repo, draft, Sources())
+    for name, what in wanted:
+        try:
+            one = plan(planner, what)
+        except AiLessonsError as error:
+            if alone:
+                raise
+            skipped.append((name, error.message))
+        else:
+            planned[one.entry.id] = one
     entries = [one.entry for one in planned.values()]
     places = [(one.id, str(one.fields[key])) for one in entries for key in _SOURCES[one.kind] if one.fields.get(key)]
     fresh = [one for one in planned.values() if one.changes]

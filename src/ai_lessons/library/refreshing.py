@@ -171,16 +171,16 @@ def refresh(
     else:
         lights = list({light.id: light for light in map(repo.resolve, refs)}.values())
     looked: list[tuple[Refreshed, Change | None]] = []
-    with Sources() as sources:
-        pages = any(is_url(source_of(repo, one) or "") for one in lights)
-        asked = web(repo.options, allow_private=allow_private) if pages else None
-        for light in repo.options.each("refreshing", lights):
-            try:
-                looked.append(_look_at(repo, sources, asked, light, allow_secrets))
-            except AiLessonsError as error:
-                if not every:
-                    raise
-                looked.append((Refreshed(light.handle, light.title, light.path, warning=error.message), None))
+    sources = Sources()
+    pages = any(is_url(source_of(repo, one) or "") for one in lights)
+    asked = web(repo.options, allow_private=allow_private) if pages else None
+    for light in repo.options.each("refreshing", lights):
+        try:
+            looked.append(_look_at(repo, sources, asked, light, allow_secrets))
+        except AiLessonsError as error:
+            if not every:
+                raise
+            looked.append((Refreshed(light.handle, light.title, light.path, warning=error.message), None))
     moved_on = packages.refresh(repo) if every else []
     changes = [change for _, change in looked if change]
     if not changes:

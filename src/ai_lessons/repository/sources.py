@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import os
-import stat
-from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from dulwich.errors import NotGitRepository
-from dulwich.objects import Blob, Commit, Tree
-from dulwich.repo import Repo
-
-from ai_lessons.knowledge.layout import slug
+from ai_lessons.errors import AiLessonsError
+from ai_lessons.knowledge.layout import blob_id, slug
+from ai_lessons.repository import git
 from ai_lessons.repository.outside import top_of
+from ai_lessons.repository.worktree import locate, read_head
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
-
-    from dulwich.objects import ObjectID
 
 DIRTY = "-dirty"
 
 
-class Sources(ExitStack):
-    """Answers for all files of an import, repositories opened once, at one HEAD. A context manager, for one thread."""
+class Sources:
+    """Answers for all files of an import, repositories asked once, at one HEAD. For one thread."""
 
     def __init__(self) -> None:
-        super().__init__()
         self._tops: dict[Path, tuple[Path, Path | None]] = {}
-        self._heads: dict[Path, tuple[Repo, Commit] | None] = {}
-        self._trees: dict[Path, Tree | None] = {}
+        self._heads: dict[Path, tuple[str, Mapping[bytes, bytes]] | None] = {}
 
     def ref(self, path: Path, data: bytes) -> str | None:
         """HEAD of the file's repository, `-dirty` behind it unless it holds `data` there; None without one."""
@@ -37,16 +31,15 @@ class Sources(ExitStack):
         if top is None:
             return None
         if top not in self._heads:
-            self._heads[top] = self._open(top)
+            self._heads[top] = _head(top)
         known = self._heads[top]
         if known is None:
             return None
-        repository, head = known
-        name, tree = os.fsencode(real.name), self._tree(repository, head, top, real.parent)
-        wanted = tree[name][1] if tree is not None and name in tree else None
+        commit, blobs = known
+        wanted = blobs.get(os.fsencode(real.relative_to(top)))
         # a checkout with CRLF is as committed too
-        same = any(Blob.from_string(text).id == wanted for text in (data, data.replace(b"\r\n", b"\n")))
-        return head.id.decode() + ("" if same else DIRTY)
+        same = any(blob_id(text).encode() == wanted for text in (data, data.replace(b"\r\n", b"\n")))
+        return commit + ("" if same else DIRTY)
 
     def project(self, path: Path) -> str | None:
         """The name of the top folder of the file's repository, fit to be a project; None outside of any."""
@@ -63,27 +56,16 @@ class Sources(ExitStack):
         folder, top = self._tops[path.parent]
         return folder / path.name, top
 
-    def _open(self, top: Path) -> tuple[Repo, Commit] | None:
-        try:
-            repository = Repo(os.fspath(top))
-        except NotGitRepository:
-            return None
-        self.callback(repository.close)
-        try:
-            head = repository[repository.head()]
-        except KeyError:
-            return None
-        # bare: `.git` is empty, and the files look like a repository
-        return (repository, head) if isinstance(head, Commit) and not repository.bare else None
 
-    def _tree(self, repository: Repo, head: Commit, top: Path, folder: Path) -> Tree | None:
-        """None where the commit has no such folder, or a partial clone has not fetched it."""
-        if folder not in self._trees:
-            sha: ObjectID | None = head.tree
-            if folder != top:
-                above, name = self._tree(repository, head, top, folder.parent), os.fsencode(folder.name)
-                mode, sha = above[name] if above is not None and name in above else (0, None)
-                sha = sha if stat.S_ISDIR(mode) else None
-            found = repository[sha] if sha is not None and sha in repository else None
-            self._trees[folder] = found if isinstance(found, Tree) else None
-        return self._trees[folder]
+def _head(top: Path) -> tuple[str, Mapping[bytes, bytes]] | None:
+    """The commit that is checked out, and its blobs by path; None before the first, or if it is not accepted."""
+    try:
+        place = locate(top)
+        commit = read_head(place).commit
+    except AiLessonsError:
+        return None
+    if commit is None:
+        return None
+    # what a partial clone has not fetched is not fetched for this, and the file then counts as changed
+    rows = git.run(place, "ls-tree", "-r", "-z", commit, extra={"GIT_NO_LAZY_FETCH": "1"}).out.split(b"\0")[:-1]
+    return commit, {name: entry.split()[2] for entry, _, name in (row.partition(b"\t") for row in rows)}
