@@ -26,22 +26,13 @@ def found(cwd: Path) -> list[tuple[str, int]]:
     return [(file.path, file.distance) for file in files]
 
 
-def test_the_nearest_folders_come_first_and_those_below_the_top_last(git_repo: Path) -> None:
-    put(git_repo, "uv.lock", "app/go.mod", "app/deep/go.mod", "web/package-lock.json", "app/other/Cargo.lock")
-    put(git_repo, "a/b/c/requirements.txt", "a/b/c/d/requirements.txt", "notes/poetry.txt")
-    assert found(git_repo / "app/deep") == [
-        ("app/deep/go.mod", 0),
-        ("app/go.mod", 1),
-        ("uv.lock", 2),
-        ("web/package-lock.json", 3),
-        ("app/other/Cargo.lock", 3),
-        ("a/b/c/requirements.txt", 3),
-    ]
+def test_the_nearest_folders_come_first_and_others_do_not_count(git_repo: Path) -> None:
+    put(git_repo, "uv.lock", "app/go.mod", "app/deep/go.mod", "web/package-lock.json", "app/deep/below/Cargo.lock")
+    assert found(git_repo / "app/deep") == [("app/deep/go.mod", 0), ("app/go.mod", 1), ("uv.lock", 2)]
 
 
-def test_what_others_wrote_is_not_ours(git_repo: Path) -> None:
-    put(git_repo, "node_modules/x/package-lock.json", ".hidden/uv.lock", "vendor/y/go.mod", "requirements-dev.txt")
-    (git_repo / "link").symlink_to(git_repo / "vendor/y")
+def test_links_and_other_names_are_not_read(git_repo: Path) -> None:
+    put(git_repo, "requirements-dev.txt", "poetry.txt")
     (git_repo / "uv.lock").symlink_to(git_repo / "requirements-dev.txt")
     assert found(git_repo) == [("requirements-dev.txt", 0)]
 
@@ -58,18 +49,16 @@ def test_pipes_and_folders_are_nothing_to_read_and_huge_files_are_named(git_repo
     with (git_repo / "Cargo.lock").open("wb") as file:
         file.truncate((8 << 20) + 1)
     files, left_out = manifests(git_repo)
-    assert [file.path for file in files] == ["go.mod", "requirements.txt/uv.lock"]
-    assert left_out == ["Cargo.lock: larger than 8 MiB"]
+    assert [file.path for file in files] == ["go.mod"]
+    assert left_out == ["Cargo.lock:1: larger than 8388608 bytes"]
 
 
-def test_the_number_of_folders_and_files_is_bounded(git_repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    put(git_repo, *(f"p{n:03}/uv.lock" for n in range(9)))
+def test_the_number_of_files_is_bounded(git_repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(git_repo, *(f"requirements-{n}.txt" for n in range(9)))
     monkeypatch.setattr(code_repository, "MOST_FILES", 5)
     files, left_out = manifests(git_repo)
     assert len(files) == 5
-    assert left_out == ["p005/uv.lock and others: 5 files were read"]
-    monkeypatch.setattr(code_repository, "MOST_FOLDERS", 3)
-    assert [path for path, _ in found(git_repo)] == ["p000/uv.lock", "p001/uv.lock", "p002/uv.lock"]
+    assert left_out == ["requirements-5.txt and others: 5 files were read"]
 
 
 def test_bytes_that_are_no_text_are_read_as_far_as_they_go(git_repo: Path, git: Git) -> None:

@@ -73,7 +73,7 @@ def _locked(repo: RepositorySession, lock: str) -> Iterator[PackageRequest]:
         path = cwd / outside.expanded(lock)
         locks = [Manifest(str(path), outside.read(path, manifests.LARGEST)[0].decode("utf-8", "replace"))]
     else:
-        found = code_repository.manifests(cwd, below_too=False)[0]
+        found = code_repository.manifests(cwd)[0]
         top = outside.top_of(cwd) or cwd
         nearest = [one._replace(path=str(top / one.path)) for one in found if one.distance == found[0].distance]
         locks = [one for one in nearest if _LOCK.fullmatch(Path(one.path).name)]

@@ -168,7 +168,7 @@ def _in_use(
 
     if projects is None:
         projects = [query.project] if query.project else [tally.name for tally in repo.catalog.projects()]
-    files, left_out = manifests(repo.options.cwd, below_too=bool(query.versions))
+    files, left_out = manifests(repo.options.cwd)
     uses = in_use(files, list(projects), repo.reading_config.tag_aliases)
     notes = [_note(uses, query.project), *(f"left out for the versions in use: {one}" for one in left_out)]
     return {project: named | {use.version for use in found} for project, found in uses.items()}, notes
