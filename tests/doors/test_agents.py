@@ -58,7 +58,7 @@ def test_hosts_names_what_cannot_be_read(run: Run, code: Path) -> None:
 def test_the_paragraph_goes_in_and_out_of_the_files_that_are_there(run: Run, code: Path) -> None:
     (code / "CLAUDE.md").write_text("# Rules")
     assert run("admin", "hooks", "status", "--agents").out == "CLAUDE.md: not there\n"
-    assert run("admin", "hooks", "install", "--agents").out == "CLAUDE.md: added at the end\n"
+    assert run("admin", "hooks", "install", "--agents").out == "CLAUDE.md: added\n"
     assert "ai-lessons recall search" in (code / "CLAUDE.md").read_text()
     assert not (code / "AGENTS.md").exists()
     assert run("admin", "hooks", "status", "--agents", "--json").json == ["CLAUDE.md: there"]

@@ -97,7 +97,7 @@ def test_set_up_twice_it_stands_there_once(run: Run, hermetic: Path, shell: str,
     start = hermetic / file
     start.parent.mkdir(parents=True, exist_ok=True)
     start.write_text("alias ll='ls -l'\n")
-    assert run("admin", "completion", shell, "--install").out == f"{start}: added at the end\n"
+    assert run("admin", "completion", shell, "--install").out == f"{start}: added\n"
     once = start.read_text()
     assert once.startswith("alias ll='ls -l'\n")
     assert run("admin", "completion", shell).out.strip() in once

@@ -7,34 +7,36 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_lessons.errors import StorageFailed
-from ai_lessons.repository.agent_files import carry_out, files_in, holds_ours, plan_install, plan_status, plan_uninstall
+from ai_lessons.repository.agent_files import carry_out, files_in, holds_ours, plan
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 TEXT = "## Knowledge base\n\nSearch it.\n"
 PART = "<!-- >>> ai-lessons >>> -->\n## Knowledge base\n\nSearch it.\n<!-- <<< ai-lessons <<< -->\n"
-NEW = PART.replace("ai-lessons >>>", "ai-lessons, new file >>>", 1)
 
 
 def installed(there: bytes | None, text: str = TEXT) -> bytes:
-    plan = plan_install(there, text)
-    assert plan.data is not None
-    return plan.data
+    made = plan(there, "install", text)
+    assert made.data is not None
+    return made.data
+
+
+def taken_out(there: bytes) -> bytes | None:
+    return plan(there, "uninstall", "").data
 
 
 @pytest.mark.parametrize(
     ("there", "then"),
     [
-        (None, NEW.encode()),
-        (b"", b"\n" + PART.encode()),
+        (None, PART.encode()),
+        (b"", PART.encode()),
         (b"# Rules\n", b"# Rules\n\n" + PART.encode()),
         (b"# Rules", b"# Rules\n" + PART.encode()),
-        (b"# Rules\r\n", b"# Rules\r\n\r\n" + PART.replace("\n", "\r\n").encode()),
         (b"caf\xe9\n", b"caf\xe9\n\n" + PART.encode()),
     ],
 )
-def test_the_paragraph_goes_to_the_end_in_the_line_ends_of_the_file(there: bytes | None, then: bytes) -> None:
+def test_the_paragraph_goes_to_the_end(there: bytes | None, then: bytes) -> None:
     assert installed(there) == then
     assert holds_ours(then)
 
@@ -43,45 +45,43 @@ def test_the_paragraph_goes_to_the_end_in_the_line_ends_of_the_file(there: bytes
 @given(st.binary(max_size=60) | st.text(alphabet="a\r\n#<!-> ", max_size=60).map(str.encode))
 def test_taking_it_out_gives_back_every_byte(there: bytes) -> None:
     new = installed(there)
-    assert plan_install(new, TEXT).says == "already there"
-    assert plan_uninstall(new)[:2] == ("taken out", there)
-    newer = installed(new, "Another text.")
-    assert plan_uninstall(newer).data == there
+    assert plan(new, "install", TEXT).says == "already there"
+    assert taken_out(new) == (there or None)
+    assert taken_out(installed(new, "Another text.")) == (there or None)
+
+
+def test_it_is_found_where_git_or_an_editor_changed_the_line_ends() -> None:
+    assert taken_out(installed(b"# Rules\n").replace(b"\n", b"\r\n")) == b"# Rules\r\n"
 
 
 @settings(deadline=None)
 @given(st.text(alphabet="a\n#", max_size=20).map(str.encode), st.text(alphabet="a\n#", max_size=20).map(str.encode))
 def test_what_others_write_around_it_stays(before: bytes, after: bytes) -> None:
-    for there in (None, b"# Rules\n"):
-        around = before + installed(there) + after
-        newer = installed(around, "Another text.")
-        assert newer == around.replace(b"## Knowledge base\n\nSearch it.", b"Another text.")
-        assert plan_uninstall(newer).data == before + (there or b"") + after
+    around = before + installed(b"# Rules\n") + after
+    newer = installed(around, "Another text.")
+    assert newer == around.replace(b"## Knowledge base\n\nSearch it.", b"Another text.")
+    assert taken_out(newer) == before + b"# Rules\n" + after
 
 
-def test_a_file_that_we_made_is_removed_again() -> None:
-    assert plan_uninstall(installed(None)).remove
-    assert not plan_uninstall(installed(b"")).remove
+def test_a_file_that_holds_nothing_else_is_removed(tmp_path: Path) -> None:
+    carry_out(tmp_path / "AGENTS.md", "install", TEXT)
+    assert carry_out(tmp_path / "AGENTS.md", "uninstall", TEXT) == "removed"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_second_copy_that_a_merge_left_goes_too() -> None:
     twice = installed(b"# Rules\n") + b"\n" + PART.encode()
     assert installed(twice, "Another text.") == installed(b"# Rules\n", "Another text.")
-    assert plan_uninstall(twice).data == b"# Rules\n"
-
-
-@pytest.mark.parametrize("half", [PART.replace("<!-- <<< ai-lessons <<< -->\n", ""), PART.partition("\n")[2]])
-def test_half_a_paragraph_is_left_to_the_user(half: str) -> None:
-    for plan in (plan_install(half.encode(), TEXT), plan_uninstall(half.encode())):
-        assert plan.data is None
-        assert plan.says.startswith("left alone, one of our two markers is missing")
+    assert taken_out(twice) == b"# Rules\n"
 
 
 def test_the_status_tells_this_version_from_another() -> None:
-    assert plan_status(None, TEXT).says == "not there"
-    assert plan_status(b"# Rules\n", TEXT).says == "not there"
-    assert plan_status(installed(b""), TEXT).says == "there"
-    assert plan_status(installed(b""), "Another text.").says == "there, but not the one of this version: install again"
+    assert plan(None, "status", TEXT).says == "not there"
+    assert plan(b"# Rules\n", "status", TEXT).says == "not there"
+    assert plan(installed(b""), "status", TEXT).says == "there"
+    assert (
+        plan(installed(b""), "status", "Another text.").says == "there, but not the one of this version: install again"
+    )
 
 
 def test_the_files_are_those_that_agents_read(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_file_keeps_its_mode_and_a_link_is_left_alone(tmp_path: Path) -> None:
     file.write_text("# Rules\n")
     file.chmod(0o640)
     link.symlink_to("AGENTS.md")
-    assert carry_out(file, "install", TEXT) == "added at the end"
+    assert carry_out(file, "install", TEXT) == "added"
     assert file.stat().st_mode & 0o777 == 0o640
     before = file.read_bytes()
     assert carry_out(link, "uninstall", TEXT).startswith("left alone, it is a link")

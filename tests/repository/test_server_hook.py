@@ -673,7 +673,7 @@ class TestTheHookFile:
         text = f"#!/bin/sh -e\nread old new ref\necho $ref >{folder}/seen\n[ ! -e {folder}/closed ]\n"
         (folder / "pre-receive").write_text(text)
         (folder / "pre-receive").chmod(0o750)
-        assert "before what was there" in install(folder.parent)
+        assert install(folder.parent) == "pre-receive: installed"
 
         mine.other_work()
         assert push(mine) == ""
@@ -690,7 +690,7 @@ class TestTheHookFile:
         (folder / "pre-receive").write_text("#!/usr/bin/env python3\n")
         (folder / "pre-receive").chmod(0o755)
 
-        assert "not a shell script: have it run, with its standard input" in install(folder.parent)
+        assert "not a shell script that git runs: have it run, with its standard input" in install(folder.parent)
 
     def test_is_not_put_where_hooks_of_other_repositories_lie(self, folder: Path, hub: tuple[World, Clone]) -> None:
         hub[1].run("-C", str(folder.parent), "config", "core.hooksPath", "/srv/hooks")

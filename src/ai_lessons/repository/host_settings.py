@@ -190,10 +190,7 @@ def _change_toml(kind: HostKind, file: Path, job: str) -> HostChange:
         says = "left alone, it is a link" if file.is_symlink() else "left alone, it is no TOML: mend it first"
         return HostChange(kind.name, file, says, there, there)
     server = f'[mcp_servers.{SERVER}]\ncommand = "{PROGRAM}"\nenv = {{ AI_LESSONS_AGENT = "{kind.id}" }}'
-    plan = agent_files.plan_install(there, server, _TOML)
-    if job == "uninstall":
-        plan = agent_files.plan_uninstall(there, _TOML)
-    elif SERVER in (settings.get("mcp_servers") or {}) and plan.says == "added at the end":
+    plan = agent_files.plan(there, job, server, _TOML)
+    if SERVER in (settings.get("mcp_servers") or {}) and plan.says == "added":
         return HostChange(kind.name, file, "left alone, it names a server ai-lessons of its own", there, there)
-    after = None if plan.remove else there if plan.data is None else plan.data
-    return HostChange(kind.name, file, plan.says, there, after)
+    return HostChange(kind.name, file, plan.says, there, plan.data)
