@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ai_lessons.errors import StorageFailed
-from ai_lessons.repository import branch_update, files
+from ai_lessons.repository import branch_update, files, git
 from repository.approval_world import PATH, text
 from repository.steps import add, clean
 
@@ -18,16 +17,19 @@ if TYPE_CHECKING:
     from repository.proposal_world import Desk
 
 
-def approve_and_die(desk: Desk, place: object, step: str) -> None:
+def approve_and_die(desk: Desk, place: object, step: str, argument: str = "", after: bool = False) -> None:
+    """Approve in a process that ends at (or right `after`) this step, called with this argument."""
     pid = os.fork()
     if pid == 0:
         try:
-            real, root = getattr(place, step), str(desk.root)
+            real = getattr(place, step)
 
             def die(*given: Any, **named: Any) -> Any:
-                # notes of our own are files, too: they lie in git's folder
-                where = str(given[0]._root) if isinstance(given[0], files.Staging) else root
-                return real(*given, **named) if where != root else os._exit(9)
+                if argument and argument not in given:
+                    return real(*given, **named)
+                if after:
+                    real(*given, **named)
+                os._exit(9)
 
             setattr(place, step, die)
             desk.approve()
@@ -55,11 +57,16 @@ def test_a_death_while_a_proposal_is_taken_leaves_nothing_half(
     clean(desk.git, desk.root)
 
 
-@pytest.mark.parametrize("step", ["add", "publish", "settle"])
-def test_a_death_after_the_branch_has_moved_is_finished_by_the_next_job(desk: Desk, opened: Opened, step: str) -> None:
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(
+    "step", [(files, "remove_file", PATH), (git, "run", "checkout-index")], ids=["removal", "checkout"]
+)
+def test_a_death_after_the_branch_has_moved_is_finished_by_the_next_job(
+    desk: Desk, opened: Opened, step: tuple[object, str, str], when: str
+) -> None:
     desk.approved()
     desk.propose({PATH: text("Use Y")})
-    approve_and_die(desk, files.Staging, step)
+    approve_and_die(desk, *step, after=when == "after")
     assert desk.served() == "Use Y"
     assert opened(desk.root).apply(add("p/lessons/next.md")).commit
     assert (desk.root / PATH).read_text() == text("Use Y")
@@ -67,22 +74,17 @@ def test_a_death_after_the_branch_has_moved_is_finished_by_the_next_job(desk: De
     clean(desk.git, desk.root)
 
 
-def test_a_file_that_cannot_follow_the_branch_is_named(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_follow_the_branch_is_named_and_what_is_in_its_way_stays(desk: Desk) -> None:
     desk.propose({PATH: text("Use X")})
-    real = files.Staging.add
-
-    def full(self: files.Staging, path: str, *given: Any, **named: Any) -> None:
-        if path == PATH:
-            raise StorageFailed("no space left on device")
-        real(self, path, *given, **named)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(files.Staging, "add", full)
-        done = desk.approve()
-    assert done.notes == (
-        f"{PATH} was not brought up to date (no space left on device); mend that, then: git checkout {PATH}",
-    )
+    in_the_way = (desk.root / PATH).parent
+    in_the_way.parent.mkdir()
+    in_the_way.write_text("Mine.\n")
+    (note,) = desk.approve().notes
+    assert PATH.rpartition("/")[0] in note
+    assert note.endswith("mend that, then: git checkout FILE")
+    assert in_the_way.read_text() == "Mine.\n"
     assert desk.served() == "Use X"
+    in_the_way.unlink()
     desk.run("checkout", PATH)
     assert desk.status() == ""
     clean(desk.git, desk.root)
@@ -94,7 +96,7 @@ def test_a_file_that_cannot_follow_the_branch_is_named(desk: Desk, monkeypatch: 
         (branch_update, "_link"),
         (branch_update, "_put"),
         (branch_update, "_note_move"),
-        (files.Staging, "publish"),
+        (files, "remove_file"),
     ],
     ids=lambda one: one if isinstance(one, str) else "",
 )

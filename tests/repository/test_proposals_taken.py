@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import Conflict, Refused
-from ai_lessons.repository import branch_update, proposal_records, worktree_status
+from ai_lessons.repository import branch_update, checkout, proposal_records, worktree_status
 from ai_lessons.repository.approval import approval_history
 from ai_lessons.repository.worktree import read_head
 from repository.approval_world import BRANCH, PATH, RULE, text
@@ -238,7 +238,7 @@ def when_built(monkeypatch: pytest.MonkeyPatch, moment: object) -> list[str]:
             built.append(read_head(worktree).commit or "")
         return original(worktree, repo, files)
 
-    monkeypatch.setattr(branch_update, "here", late)
+    monkeypatch.setattr(checkout, "here", late)
     return built
 
 
@@ -435,12 +435,12 @@ def test_a_process_that_dies_leaves_a_sound_repository_and_the_next_one_goes_on(
     program = f"""
 import os
 from pathlib import Path
-from ai_lessons.repository import branch_update
+from ai_lessons.repository import branch_update, checkout
 from repository.proposal_world import Desk
 die = lambda *a, **k: os._exit(9)
 where = {where!r}
 if where == "placed": branch_update.install = die
-if where == "objects made": branch_update.here = die
+if where == "objects made": checkout.here = die
 if where == "branch locked": branch_update._put = die
 if where == "branch moved":
     original = branch_update._put

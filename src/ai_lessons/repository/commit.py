@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from dulwich.objects import ObjectID
 
 from ai_lessons.errors import AiLessonsError, Conflict, StorageFailed
-from ai_lessons.repository import branch_update, git, recover, worktree_status
+from ai_lessons.repository import branch_update, checkout, git, recover, worktree_status
 from ai_lessons.repository.journal import BatchRecord
 from ai_lessons.repository.objects import Draft, opened
 from ai_lessons.repository.store import Applied
@@ -151,7 +151,7 @@ class Committer:
 
         mine = False
         try:
-            with branch_update.committing(self._store, QUEUE if name else SAVE_QUEUE, done):
+            with checkout.committing(self._store, QUEUE if name else SAVE_QUEUE, done):
                 mine = True
                 self._drain(outcome)
         except AiLessonsError as error:

@@ -17,7 +17,7 @@ from ai_lessons.repository.approval import approval_memory, rule_files
 from ai_lessons.repository.approval.approval_branch import OTHERS, PROPOSALS, branch_of, proposal_refs
 from ai_lessons.repository.approval.approval_types import Proposal
 from ai_lessons.repository.approval.rule_history import person
-from ai_lessons.repository.branch_update import Landing, committing, land
+from ai_lessons.repository.checkout import Landing, committing, land
 from ai_lessons.repository.commit import NO_IDENTITY, People, zone
 from ai_lessons.repository.journal import Intent, new_name
 from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft, read_commit
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 HEADS = "refs/heads/"
 REJECT = "Reject"
 RULE = "rule"
+_Entry = tuple[int, ObjectID] | None  # Mode and blob of a file, None for none
 
 
 class ProposalRequest(NamedTuple):
@@ -68,9 +69,10 @@ class CommitSignature(NamedTuple):
     committer: str
     when: int
 
-    def log(self, message: str) -> str:
-        """How git's reflog tells of it."""
-        return f"{self.committer} {self.when} {zone(self.when)}\t{message}"
+    @property
+    def stamp(self) -> str:
+        """How git's reflog tells who and when."""
+        return f"{self.committer} {self.when} {zone(self.when)}"
 
 
 def signature(people: People, when: float) -> CommitSignature:
@@ -99,20 +101,10 @@ class _Author:
         """Why the commit is not signed, where it should be."""
         return (self._people.unsigned,) if self._people.unsigned else ()
 
-    def commit(
-        self,
-        draft: Draft,
-        parents: Sequence[str],
-        files: Mapping[str, str | None],
-        message: str,
-        programs: Collection[str] = (),
-    ) -> str:
-        """A commit that changes the tree of the first parent: blob ids by path, None to remove a file."""
+    def commit(self, draft: Draft, parents: Sequence[str], files: Mapping[str, _Entry], message: str) -> str:
+        """A commit that changes the tree of the first parent: mode and blob by path, None to remove a file."""
         before = [ObjectID(parent.encode()) for parent in parents]
-        edits: dict[bytes, tuple[int, ObjectID] | None] = {}
-        for path, new in files.items():
-            mode = EXECUTABLE if path in programs else PLAIN
-            edits[os.fsencode(self._store.prefix + path)] = (mode, ObjectID(new.encode())) if new else None
+        edits = {os.fsencode(self._store.prefix + path): new for path, new in files.items()}
         tree = draft.edit(draft.tree_of(before[0]), edits)
         who, job = (self.who.author, self.who.committer, self.who.when), intent(message, self.who.when)
         made = self._people.commit(draft, job, tree, before, who)
@@ -161,20 +153,22 @@ def amend(store: Store, repo: Repo, proposal: Waiting, wanted: ProposalRequest) 
 def _point(store: Store, draft: Draft, branch: str, base: str, old: str | None, wanted: ProposalRequest) -> Made:
     """Commit on top of `base`, and move the branch there from `old`."""
     by, before = _Author(store), draft.tree_of(ObjectID(base.encode()))
-    files = {path: None if data is None else draft.blob(data).decode() for path, data in wanted.files.items()}
-    there = {path: draft.lookup(before, os.fsencode(store.prefix + path)) for path in files}
-    programs = {*wanted.executable, *(path for path, found in there.items() if found and found[0] == EXECUTABLE)}
+    files: dict[str, _Entry] = {}
+    for path, data in wanted.files.items():
+        found = draft.lookup(before, os.fsencode(store.prefix + path))
+        runs = path in wanted.executable or (found is not None and found[0] == EXECUTABLE)
+        files[path] = None if data is None else (EXECUTABLE if runs else PLAIN, draft.blob(data))
     more = [(rule_files.RULE_TRAILER, wanted.entry)]
     if wanted.family != PROPOSALS:  # a squash or rebase of what is no rule would tell nobody where it was proposed
         more = [(rule_files.ENTRY_TRAILER, wanted.entry), (rule_files.PROPOSED_TRAILER, branch)]
     message = rule_files.with_report(message_of(wanted.subject, [*wanted.trailers, *more], wanted.actor), wanted.report)
-    commit = by.commit(draft, [base], files, message, programs)
+    commit = by.commit(draft, [base], files, message)
     said = f"commit: {wanted.subject}" if old else f"branch: {wanted.subject}"
-    branch_update.point(store.worktree, HEADS + branch, old, commit, by.who.log(said))
+    branch_update.point(store.worktree, HEADS + branch, old, commit, said)
     if branch.startswith(PROPOSALS):  # noted for those who judge: the branch may be gone before the first look
-        path, blob = next((pair for pair in files.items() if pair[1]), next(iter(files.items())))
+        path, new = next((pair for pair in files.items() if pair[1]), next(iter(files.items())))
         who, when = person(by.who.author.encode()), by.who.when
-        known = Proposal(branch, commit, wanted.entry, path, blob, who, when)
+        known = Proposal(branch, commit, wanted.entry, path, new[1].decode() if new else None, who, when)
         approval_memory.add_proposals(store.state_dir, [known])
     return Made(branch, commit, by.notes)
 
@@ -196,23 +190,22 @@ def approve(
     by = _Author(store)
 
     def build(draft: Draft, tip: str) -> Landing:
-        taken: dict[str, tuple[str | None, str | None]] = {}
-        programs: dict[str, bool] = {}
+        taken: dict[str, tuple[str | None, _Entry]] = {}
         for one in (_still_open(repo, store, trunk, proposal, tip) for proposal in several):
             _refuse(one, trunk, by.who)
             pieces = [piece for piece in one.pieces if not piece.done]
             if twice := next((piece.path for piece in pieces if piece.path in taken), None):
                 raise Conflict(f"two of these proposals are about {twice}; nothing was approved")
-            taken |= {piece.path: (piece.here, piece.new) for piece in pieces}
-            programs |= {} if one.is_rule else {x.path: x.mode == EXECUTABLE for x in one.pieces if x.new}
-        files = taken | {path: (None, draft.blob(data).decode()) for path, data in (records or {}).items()}
+            for piece in pieces:
+                mode = EXECUTABLE if piece.mode == EXECUTABLE and not one.is_rule else PLAIN
+                taken[piece.path] = piece.here, (mode, ObjectID(piece.new.encode())) if piece.new else None
+        files = taken | {path: (None, (PLAIN, draft.blob(data))) for path, data in (records or {}).items()}
         gone = " (removal)" if len(several) == 1 and several[0].sort == "removal" else ""
         subject = f"{rule_files.APPROVE} {what}{'s' if len(several) > 1 else ''}: {title}{gone}"
         message = message_of(subject, [pair for one in several for pair in _about(one)], Actor())
-        runs = {path for path, yes in programs.items() if yes}
         parents = (tip, *(one.commit for one in several))
-        commit = by.commit(draft, parents, {path: new for path, (_, new) in files.items()}, message, runs)
-        return Landing(commit, files, by.who.log(f"merge {several[0].branch}: {subject}"), programs)
+        commit = by.commit(draft, parents, {path: new for path, (_, new) in files.items()}, message)
+        return Landing(commit, files, by.who.stamp, f"merge {several[0].branch}: {subject}")
 
     landing, notes = land(store, repo, trunk.ref, build)
     return Made(trunk.name, landing.commit, (*by.notes, *notes, *_drop_branches(store, several)))
@@ -260,10 +253,10 @@ def _add(
 
     def build(draft: Draft, tip: str) -> Landing:
         check(tip)
-        new = {path: draft.blob(data).decode() for path, data in records.items()}
+        new: dict[str, _Entry] = {path: (PLAIN, draft.blob(data)) for path, data in records.items()}
         commit = by.commit(draft, (tip,), new, message_of(subject, trailers, Actor()))
-        files = {path: (None, blob) for path, blob in new.items()}
-        return Landing(commit, files, by.who.log(f"commit: {subject}"))
+        files = {path: (None, entry) for path, entry in new.items()}
+        return Landing(commit, files, by.who.stamp, f"commit: {subject}")
 
     landing, notes = land(store, repo, trunk.ref, build)
     return Made(trunk.name, landing.commit, (*by.notes, *notes))

@@ -12,9 +12,8 @@ from dulwich.objects import Commit, ObjectID
 from ai_lessons.errors import AiLessonsError, Conflict
 from ai_lessons.repository import files, git
 from ai_lessons.repository.journal import BatchRecord, Intent, Noted
-from ai_lessons.repository.objects import Draft
+from ai_lessons.repository.objects import Draft, data_of
 from ai_lessons.repository.store import blob_id
-from ai_lessons.repository.worktree_status import checked_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +90,8 @@ def _lost_of(worktree: Worktree, repo: Repo, draft: Draft, made: Commit, head: s
         if new is None or new.path is None or new.sha is None or not new.path.startswith(prefix):
             continue
         path, committed = os.fsdecode(new.path.removeprefix(prefix)), draft.lookup(tree, new.path)
-        data = checked_out(worktree, repo, path, new.sha.decode())
+        data = git.checked_out(worktree, worktree.prefix + path, new.sha.decode())
+        data = data_of(repo, new.sha.decode()) if data is None else data
         if (committed is None or committed[1] != new.sha) and _read(worktree, path) != data:
             lost[path] = data
     return lost

@@ -18,8 +18,7 @@ from ai_lessons.errors import Conflict, Refused, StorageFailed, Unreachable
 from ai_lessons.knowledge.layout import slug
 from ai_lessons.repository import branch_update, git
 from ai_lessons.repository.approval.approval_branch import branch_of, proposal_refs
-from ai_lessons.repository.commit import People
-from ai_lessons.repository.proposal_commits import HEADS, signature
+from ai_lessons.repository.proposal_commits import HEADS
 from ai_lessons.repository.sync_bring import (
     AGAIN,
     Brought,
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ai_lessons.repository.git import Done
-    from ai_lessons.repository.proposal_commits import CommitSignature
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.sync_merge import Torn
     from ai_lessons.repository.worktree import Worktree
@@ -172,8 +170,7 @@ def _push(store: Store, network: Network, so_far: Synced, own: Sequence[Push]) -
 def _keep(store: Store, network: Network, so_far: Synced, brought: Brought, own: Sequence[Push]) -> Synced:
     """Keep our side of a conflict on a branch of its own, here and where others see it."""
     head = brought.head or ""
-    who = signature(People(store.worktree), time.time())
-    name = keep(store.worktree, head, brought.torn, who)
+    name = keep(store.worktree, head, brought.torn)
     there = read_ref(store.worktree, f"refs/remotes/{so_far.place.remote}/{name}")
     wishes = [*([] if there == head else [Push(head, HEADS + name)]), *own]
     told = network.push(wishes) if wishes else ()
@@ -225,17 +222,17 @@ def _clear(store: Store, network: Network, place: RemoteBranch) -> tuple[str, ..
     return _names(wishes, told)[1]
 
 
-def keep(worktree: Worktree, head: str, torn: Sequence[Torn], who: CommitSignature) -> str:
+def keep(worktree: Worktree, head: str, torn: Sequence[Torn]) -> str:
     """The branch that keeps our side `head`: that of an earlier look, moved on, or a new one. Raises Conflict."""
     for name, commit in kept(worktree).items():
         if commit == head:
             return name
         if git.is_ancestor(worktree, commit, head) and not checked_out_at(worktree, HEADS + name):
-            branch_update.point(worktree, HEADS + name, commit, head, who.log(_KEEP))
+            branch_update.point(worktree, HEADS + name, commit, head, _KEEP)
             return name
-    stamp = datetime.fromtimestamp(who.when, UTC).strftime("%Y%m%dT%H%M%SZ")
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     name = f"{CONFLICTS}{stamp}-{slug(PurePosixPath(torn[0].path).stem)}"
-    branch_update.point(worktree, HEADS + name, None, head, who.log(_KEEP))
+    branch_update.point(worktree, HEADS + name, None, head, _KEEP)
     return name
 
 

@@ -21,7 +21,8 @@ from ai_lessons.knowledge import layout
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, handle
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.repository import git, worktree_status
-from ai_lessons.repository.branch_update import committing, refuse_locked
+from ai_lessons.repository.branch_update import refuse_locked
+from ai_lessons.repository.checkout import committing
 from ai_lessons.repository.commit import People
 from ai_lessons.repository.history import unified
 from ai_lessons.repository.objects import Draft, opened

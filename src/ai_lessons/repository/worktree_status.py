@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import sys
 import time
 from typing import TYPE_CHECKING, NamedTuple
@@ -33,7 +32,7 @@ class Taken(Conflict):
 
 
 class Here(NamedTuple):
-    """One path: the blob that the branch had (or None); what is on disk, `odd` if no plain file is; the index's mode.
+    """One path: the blob that the branch had (or None); what is on disk, `odd` if no plain file is.
 
     `staged`: the user's index differs from the branch here.
     """
@@ -42,7 +41,6 @@ class Here(NamedTuple):
     blob: str | None
     data: bytes | None
     staged: bool
-    mode: int | None
     odd: bool
 
     @property
@@ -62,12 +60,10 @@ def here(worktree: Worktree, repo: Repo, before: Mapping[str, tuple[str | None, 
     for fault in disk.unreadable.values():
         raise fault
     for path, (old, new) in before.items():
-        mode, blob = index.get(worktree.prefix + path, (None, None))
-        edited = blob not in {old, new}  # who has staged just what comes loses nothing by it
-        plain = mode if mode is None or stat.S_ISREG(mode) else EXECUTABLE
+        edited = index.get(worktree.prefix + path) not in {old, new}  # staged just what comes: nothing is lost by it
         there = disk.files[path][1].decode() if path in disk.files else None
         odd = path not in disk.files and path not in disk.gone
-        made[path] = Here(old, there, disk.data.get(path), edited, plain, odd)
+        made[path] = Here(old, there, disk.data.get(path), edited, odd)
     return made
 
 
@@ -121,26 +117,20 @@ def blobs(worktree: Worktree, draft: Draft, contents: Mapping[str, bytes]) -> di
     }
 
 
-def checked_out(worktree: Worktree, repo: Repo, path: str, blob: str) -> bytes:
-    """A blob as it shall be on disk: with the line ends and filters that git would apply."""
-    made = git.checked_out(worktree, worktree.prefix + path, blob)
-    return bytes(repo.object_store[ObjectID(blob.encode())].as_raw_string()) if made is None else made
-
-
-def staged(worktree: Worktree, paths: Iterable[str]) -> dict[str, tuple[int, str]]:
-    """What the index holds of paths below the worktree's top, as mode and blob id. Raises Conflict: of one path."""
+def staged(worktree: Worktree, paths: Iterable[str]) -> dict[str, str]:
+    """The blobs that the index holds of paths below the worktree's top. Raises Conflict: of one path."""
     wanted = frozenset(paths)
     literal = {"GIT_LITERAL_PATHSPECS": "1"}
     done = git.run(worktree, "ls-files", "-s", "-z", "--", *sorted(wanted), extra=literal) if wanted else None
     found = {}
     for row in done.out.split(b"\0")[:-1] if done else ():
         entry, _, name = row.partition(b"\t")
-        mode, blob, stage = entry.decode().split(" ")
+        _, blob, stage = entry.decode().split(" ")
         path = os.fsdecode(name)
         if path in wanted and stage != "0":
             raise Conflict(f"{path} is in conflict", hint=f"resolve it: git add {path}")
         if path in wanted and blob != _EMPTY:
-            found[path] = (int(mode, 8), blob)
+            found[path] = blob
     return found
 
 

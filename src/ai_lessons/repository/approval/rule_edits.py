@@ -16,7 +16,8 @@ from ai_lessons.knowledge.layout import derived_id, slug
 from ai_lessons.repository import files, git
 from ai_lessons.repository.approval.approval_branch import PROPOSALS
 from ai_lessons.repository.approval.rule_files import TEXT_LIMIT, is_rule, stated_id
-from ai_lessons.repository.branch_update import committing, refuse_locked, until_done
+from ai_lessons.repository.branch_update import refuse_locked, until_done
+from ai_lessons.repository.checkout import committing
 from ai_lessons.repository.commit import NO_IDENTITY
 from ai_lessons.repository.objects import PLAIN, Draft, data_of, opened
 from ai_lessons.repository.proposal_files import rule_of
