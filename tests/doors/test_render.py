@@ -249,7 +249,7 @@ SECTIONS = (TextSection(1, "API", 1, 1, 4), TextSection(2, "Limits", 2, 1, 3), T
 
 
 def test_a_long_doc_lists_its_sections_and_how_to_read_one() -> None:
-    text = render.shown(Shown(DOC, "# API\n", "", {}, sections=SECTIONS), VIEW, command="show-resource")
+    text = render.shown(Shown(DOC, "# API\n", "", {}, sections=SECTIONS), VIEW, call="ai-lessons recall show-resource {} --section ")
     assert text.endswith(
         "Sections:\n    1  API\n    2    Limits\n    3    Errors\n"
         "One of them: ai-lessons recall show-resource D-D00001 --section 1"

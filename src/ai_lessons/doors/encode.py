@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 KEYS: Mapping[str, str] = {
-    "answers.Context": "rules lessons notes",
+    "answers.Context": "rules lessons notes left_out?",
     "answers.Hit": "**entry heading factors? also_in? section?",
     "answers.Left": "*entry reason detail",
     "choose.Earlier": "id handle title moment why outcome",

@@ -167,7 +167,7 @@ FIRST = "Most lessons, firm and newest first; 0 for all."
 def load(call: Call, scope: str | None, limit: int) -> None:
     """Print the lessons that a session begins with, as Markdown: the global ones, then those of the scope."""
     found = library.lessons.load(call.library, scope, limit=limit or None)
-    call.answer(found, render_lessons.loaded, framed=framing.loaded)
+    call.answer(found, render_lessons.loaded, framed=framing.told)
 
 
 @lesson.command("import", examples=["lesson import", "lesson import old/lessons.jsonl"])

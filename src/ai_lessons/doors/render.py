@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.relating import Graph
     from ai_lessons.library.reports import Feedback, Stats
 
-    More = Callable[[Hit], Sequence[str]]
-    Frame = Callable[[str], str]
+    Frame = Callable[..., str]
 
 PROMPT_MARK = "\N{ELECTRIC LIGHT BULB}"
 WORDS = {"when": "WHEN", "do": "DO", "dont": "DO NOT", "because": "BECAUSE", "rationale": "Why:"}
@@ -31,37 +30,39 @@ SAID_ELSEWHERE = frozenset({
 HASHES = frozenset({"content_hash", "source_ref"})
 WIDEST = 60  # cells of a title in a drawing
 GONE = "not found"
+SECTION_CALL = "ai-lessons recall show {} --section "
 
 
-def answer(found: Answer, view: View, more: More = lambda _hit: ()) -> str:
-    """A search in groups by kind; a group without results is left out. `more` adds lines to each result."""
+def answer(found: Answer, view: View) -> str:
+    """A search in groups by kind; a group without results is left out."""
     blocks = [
-        block(view.paint(KINDS[kind].heading, "heading"), (_hit(hit, found.query, view, more) for hit in hits))
+        block(view.paint(KINDS[kind].heading, "heading"), (_hit(hit, found, view) for hit in hits))
         for kind, hits in found.groups.items()
         if hits
     ]
     return _told(blocks, found)
 
 
-def resources(found: Answer, view: View, more: More = lambda _hit: ()) -> str:
-    """A search of docs and scripts: one list, best first. `more` adds lines to each result."""
+def resources(found: Answer, view: View) -> str:
+    """A search of docs and scripts: one list, best first."""
     hits = sorted((*found.scripts, *found.docs), key=lambda hit: -(hit.entry.score or 0.0))
-    return _told([_hit(hit, found.query, view, more) for hit in hits], found)
+    return _told([_hit(hit, found, view) for hit in hits], found)
 
 
-def _hit(hit: Hit, query: str, view: View, more: More) -> str:
+def _hit(hit: Hit, found: Answer, view: View) -> str:
     """A result in two lines, its title and what it says; where the view is verbose, all that is known of it."""
     entry, told = hit.entry, hit.entry.details
     lesson, rule = entry.kind is Kind.LESSON, entry.kind is Kind.RULE
     score = "" if entry.score is None or rule else f"({entry.score:.2f}) "
-    title = f"{_label(entry, view)} {score}{view.mark(line(entry.title), query)}"
+    title = f"{_label(entry, view)} {score}{view.mark(line(entry.title), found.query)}"
+    more = [*(origin(entry, found.approvals) if view.framed else ()), _factors(hit)]
     text = line(str(told.get("rationale") or "") if rule else entry.snippet)
     if not view.verbose:
         facts = [str(told.get(key)) for key in ("confidence", "source") if lesson and told.get(key)]
         facts += [_versions(entry)[1]] if entry.kind.is_resource else []
         facts += [f"{name} {value}" for name, value in _place(hit) if value]
         said = " | ".join(filter(None, [line(", ".join(facts)), f'"{text}"' if text else ""]))
-        return block(title, [view.mark(view.clip(said, 4), query), *more(hit), _factors(hit)])
+        return block(title, [view.mark(view.clip(said, 4), found.query), *more])
     if rule:
         facts = [_joined(("applies to", ", ".join((*entry.tags, *_texts(told.get("applies_to"))))))]
     elif lesson:
@@ -70,7 +71,25 @@ def _hit(hit: Hit, query: str, view: View, more: More) -> str:
         facts = [_joined(_versions(entry), *_place(hit))]
     facts[0] += f" | path: {_where(entry, view)}" if entry.kind is Kind.SCRIPT else ""
     said = f'rationale: "{text}"' if rule else f'"{text}"'
-    return block(title, [*facts, view.mark(said, query) if text else "", *more(hit), _factors(hit)])
+    return block(title, [*facts, view.mark(said, found.query) if text else "", *more])
+
+
+def origin(entry: Light, approvals: Mapping[str, Approval]) -> list[str]:
+    """Where a result comes from: its path, and who said or approved it."""
+    path = "" if entry.kind is Kind.SCRIPT else f"path: {line(entry.path)}"
+    if entry.kind is Kind.RULE:
+        return [approved(approvals.get(entry.id)), path]
+    by, claim = entry.details.get("stated_by"), entry.details.get("from")
+    said = f"stated by {line(str(by))}" if by else f"its file says from: {line(str(claim))}" if claim else ""
+    return [" | ".join(filter(None, (said, path)))]
+
+
+def approved(approval: Approval | None) -> str:
+    """Who approved a rule, when, and who suggested it."""
+    if approval is None:
+        return "approval: not known"
+    suggested = f" | suggested by {line(approval.suggested_by)}" if approval.suggested_by else ""
+    return f"approved by {line(approval.approved_by) or 'an unknown person'} on {approval.approved_at[:10]}{suggested}"
 
 
 def _where(entry: Light, view: View) -> str:
@@ -115,13 +134,14 @@ def _texts(value: object) -> list[str]:
     return [str(one) for one in value] if isinstance(value, list | tuple) else [str(value)]
 
 
-def shown(value: Shown, view: View, *, command: str = "show", call: str = "", frame: Frame = str) -> str:
+def shown(value: Shown, view: View, *, call: str = SECTION_CALL, frame: Frame = lambda text, _what="": text) -> str:
     """One entry in full: its text and code, what is related, what is known about it, its sections and how to go on.
 
-    `call` shows a section (`{}`: the handle, the number follows) in place of `command`. `frame` goes round each text.
+    `call` shows a section (`{}`: the handle, the number follows). `frame` goes round each text; what it is comes second
+    where it is not the entry's own.
     """
     entry, whole = value.entry, value.section is None
-    call = (call or f"ai-lessons recall {command} {{}} --section ").format(line(entry.handle))
+    call = call.format(line(entry.handle))
     title, approval = f"{_label(entry, view)} {line(entry.title)}", value.approval if whole else None
     blocks = [f"{title}\n  {_in_force(approval, view)}" if approval else title]
     if whole:
@@ -135,7 +155,8 @@ def shown(value: Shown, view: View, *, command: str = "show", call: str = "", fr
     blocks += [frame(clean(text).strip("\n")) for text in texts if text.strip()]
     if approval and approval.unapproved_change:
         warning = "An unapproved change exists; what is in force stands above. It would change this:"
-        blocks.append(f"{view.paint(warning, 'warn')}\n{diff(approval.unapproved_change, view)}")
+        change = frame(diff(approval.unapproved_change, view), "a change of this rule that is not in force")
+        blocks.append(f"{view.paint(warning, 'warn')}\n{change}")
     if value.related and whole:
         blocks.append(block(view.paint("Related:", "heading"), (_edge(one, view) for one in value.related)))
     blocks += [block(view.paint("About it:", "heading"), _about(value, view))] if whole else []
@@ -273,7 +294,7 @@ def usage(value: answers.Usage, view: View) -> list[str]:
 def left_out(values: Sequence[answers.Left], view: View) -> str:
     """Lessons that fitted and did not come, each with the reason."""
     rows = (f"{view.named(one.entry.handle, one.entry.title)}: {line(one.detail)}" for one in values)
-    return block(view.paint("Left out:", "heading"), rows) if values else "No lesson was left out."
+    return block(view.paint("Left out:", "heading"), rows)
 
 
 def params(values: Sequence[answers.Parameter], view: View) -> str:

@@ -219,12 +219,13 @@ def why(value: Why, view: View) -> str:
     return block(_headline(value.entry, view), map(line, value.lines))
 
 
-def context(value: Context, view: View, more: render.More = lambda _hit: ()) -> str:
+def context(value: Context, view: View) -> str:
     """What to know before starting, as a search shows it but without scores: they say only what came first."""
-    if not value.rules and not value.lessons:
-        return "Nothing is known for this yet."
     hits = tuple(Hit(one._replace(score=None)) for one in (*value.rules, *value.lessons))
-    return render.answer(Answer("", hits), view, more)
+    known = "Nothing is known for this yet."
+    if hits:
+        known = render.answer(Answer("", hits, approvals=value.approvals), view)
+    return "\n\n".join([known, *([render.left_out(value.left_out, view)] if value.left_out else [])])
 
 
 WOULD = {

@@ -28,12 +28,14 @@ _LEAD = re.compile(r" *(?:\[[^\]]+\] |[-*+>] |\d+[.)] |(?:note|error|hint): |(?<
 class View(NamedTuple):
     """How to draw: `width` in cells (None: cut nothing); paths are below `root`, in other tiers below their `roots`.
 
-    `now` tells how long ago a date is; without it dates stand as they are. `verbose`: all that is known.
+    `now` tells how long ago a date is; without it dates stand as they are. `verbose`: all that is known. `framed`: an
+    agent reads it, who is told of each result where it comes from.
     """
 
     width: int | None = None
     colour: bool = False
     verbose: bool = False
+    framed: bool = False
     now: datetime | None = None
     root: str = ""
     home: str = ""
@@ -92,6 +94,9 @@ class View(NamedTuple):
         full = str(Path(root, path)) if root else path
         home = self.home.rstrip("/")
         return line("~" + full[len(home) :] if home and full.startswith(home + "/") else full)
+
+
+BARE = View(verbose=True, framed=True)  # for agents: paths as they are in the repository, whose place is named above
 
 
 def block(head: str, rows: Iterable[str], indent: str = "  ") -> str:

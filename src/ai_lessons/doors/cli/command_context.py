@@ -16,7 +16,7 @@ from ai_lessons import library, settings
 from ai_lessons.doors import encode
 from ai_lessons.doors.cli.asking import ask_keys, ask_source, ask_trust
 from ai_lessons.doors.from_settings import options, whereabouts
-from ai_lessons.doors.terminal import View, is_terminal, line
+from ai_lessons.doors.terminal import BARE, View, is_terminal, line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -85,8 +85,12 @@ class Call:
     @property
     def caller(self) -> str:
         """Who writes: `user` if both ends are a terminal and the settings name no agent, else `ai`."""
-        person = not self.tool and not self.settings.agent and is_terminal(sys.stdin) and is_terminal(sys.stdout)
-        return "user" if person else "ai"
+        return "user" if not self.by_agent and is_terminal(sys.stdin) and is_terminal(sys.stdout) else "ai"
+
+    @property
+    def by_agent(self) -> bool:
+        """Whether an agent calls, as a tool or as the settings say."""
+        return self.tool or bool(self.settings.agent)
 
     @property
     def view(self) -> View:
@@ -106,17 +110,16 @@ class Call:
         data: Callable[[T], object] | None = None,
         *,
         paged: bool = False,
-        framed: Callable[[T, str], str] | None = None,
+        framed: Callable[..., str] | None = None,
     ) -> None:
-        """Print a value as text or, with `--json`, as `data`; notes go to stderr, agents get what `framed` makes."""
+        """Print a value as text or, with `--json`, as `data`; notes go to stderr. `framed` frames text for agents."""
         if self.bars:
             self.bars.finish()
         if self.json:
             click.echo(encode.dump(data(value) if data else value))
             return
         if framed and self.settings.agent:
-            bare = value._replace(notes=()) if hasattr(value, "_replace") and hasattr(value, "notes") else value
-            click.echo(framed(bare, whereabouts(self.settings)))
+            click.echo(framed(text(value, BARE), whereabouts(self.settings)))
         else:
             self.say(self.view.fit(text(value, self.view)), paged=paged)
         self.note(notes_of(value))

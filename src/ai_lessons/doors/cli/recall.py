@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ai_lessons.doors.cli.command_context import Call
-    from ai_lessons.doors.terminal import View
     from ai_lessons.library.answers import Count
 
 SORTS = ("newest", "title", "path", "created")
@@ -56,7 +55,7 @@ def find(call: Call, words: tuple[str, ...], given: Mapping[str, Any], *, only_r
         raise UsageError("the search has no words", hint='for example: ai-lessons recall search "undo a commit"')
     found = call.ask("search", query)
     text = render.resources if only_resources else render.answer
-    call.answer(found, text, framed=partial(framing.search, only_resources=only_resources))
+    call.answer(found, text, framed=framing.told)
 
 
 @recall.command(
@@ -125,8 +124,8 @@ def read(call: Call, ref: str, section: int | None, heading: str | None, raw: bo
         raise UsageError("--section and --heading exclude each other", hint="give one of them")
     shown = library.browsing.show(call.library, ref, section=section, heading=heading)
     if not raw or call.json:
-        text, framed = partial(render.shown, command=command), partial(framing.shown, call=how)
-        call.answer(shown, text, paged=True, framed=framed)
+        draw = framing.shown if call.by_agent else render.shown
+        call.answer(shown, partial(draw, call=how), paged=True, framed=framing.told)
     elif is_terminal(sys.stdout):
         call.say(clean(shown.raw).rstrip("\n"), paged=True)
     else:
@@ -255,16 +254,8 @@ def context(call: Call, /, explain: bool, error: str | None, **given: Any) -> No
     """Show the rules and lessons for what one is about to do, or what helps with a failure."""
     given["error"] = (error if call.tool or not error else asking.read_text(error)) or ""
     found = library.contexts.context(call.library, ContextQuery(**given, approvals=call.tool), call.ask)
-
-    def explained(shown: str, view: View) -> str:
-        return f"{shown}\n\n{render.left_out(found.left_out, view)}" if explain else shown
-
-    call.answer(
-        found,
-        lambda value, view: explained(render_rules.context(value, view), view),
-        lambda value: encode.encode(value) | ({"left_out": encode.encode(value.left_out)} if explain else {}),
-        framed=lambda value, root: explained(framing.context(value, root), framing.BARE),
-    )
+    found = found if explain else found._replace(left_out=())
+    call.answer(found, render_rules.context, framed=framing.told)
 
 
 def counting(name: str) -> None:
@@ -292,10 +283,9 @@ def versions(call: Call, project: str | None) -> None:
     text = partial(render.counts, what="version")
 
     def data(value: Sequence[Count]) -> object:
-        every = [encode.encode(one) | ({"newest": True} if place == 0 else {}) for place, one in enumerate(value)]
-        return {"versions": every} if call.tool else every
+        return [encode.encode(one) | ({"newest": True} if place == 0 else {}) for place, one in enumerate(value)]
 
-    call.answer(found, text, data, framed=lambda value, root: framing.told(text(value, framing.BARE), root))
+    call.answer(found, text, data, framed=framing.told)
 
 
 @recall.command(

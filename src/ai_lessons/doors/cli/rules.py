@@ -87,7 +87,7 @@ def pending_rules(call: Call, only_count: bool) -> None:
         number = library.rules_in_force.pending_count(opened)
         call.answer(number, lambda count, _view: str(count), lambda count: {"pending": count})
     else:
-        call.answer(library.review.pending_rules(opened), render_rules.pending, paged=True, framed=framing.pending)
+        call.answer(library.review.pending_rules(opened), render_rules.pending, paged=True, framed=framing.proposed)
 
 
 @to_admin.command("review-rules", examples=["ai-lessons admin review-rules"])

@@ -25,7 +25,7 @@ from ai_lessons.doors.from_settings import whereabouts
 from ai_lessons.doors.lesson_cli import lesson
 from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.mcp.session_pool import Reported, SessionPool, client_name
-from ai_lessons.doors.terminal import line
+from ai_lessons.doors.terminal import BARE, line
 from ai_lessons.errors import AiLessonsError
 
 if TYPE_CHECKING:
@@ -142,8 +142,9 @@ class ToolCall(Call):
 
     def answer(self, value: Any, text: Any, data: Any = None, *, framed: Any = None, **_paged: Any) -> None:
         """Keep what the agent reads, and the same as data; agents have no pager."""
-        notes = [f"note: {line(note)}" for note in dict.fromkeys(notes_of(value))]
-        told = framed(value, whereabouts(self.settings)) if framed else "\n".join([text(value, self.view), *notes])
+        notes = "\n".join(f"note: {line(note)}" for note in dict.fromkeys(notes_of(value)))
+        told = text(value, BARE if framed else self.view)
+        told = framed(told, whereabouts(self.settings), notes) if framed else f"{told}\n{notes}".rstrip("\n")
         found = framing.data(value, encode(data(value) if data else value), self.served.gives)
         self.result = CallToolResult(content=[TextContent(type="text", text=told)], structured_content=found)
 
