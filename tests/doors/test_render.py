@@ -249,11 +249,8 @@ SECTIONS = (TextSection(1, "API", 1, 1, 4), TextSection(2, "Limits", 2, 1, 3), T
 
 
 def test_a_long_doc_lists_its_sections_and_how_to_read_one() -> None:
-    text = render.shown(Shown(DOC, "# API\n", "", {}, sections=SECTIONS), VIEW, call="ai-lessons recall show-resource {} --section ")
-    assert text.endswith(
-        "Sections:\n    1  API\n    2    Limits\n    3    Errors\n"
-        "One of them: ai-lessons recall show-resource D-D00001 --section 1"
-    )
+    text = render.shown(Shown(DOC, "# API\n", "", {}, sections=SECTIONS), VIEW, call="show {} ")
+    assert text.endswith("Sections:\n    1  API\n    2    Limits\n    3    Errors\nOne of them: show D-D00001 1")
 
 
 def test_a_section_says_where_it_stands_and_what_is_before_and_after() -> None:
@@ -298,7 +295,7 @@ def test_no_text_of_a_file_reaches_the_terminal_as_it_is() -> None:
         render.related((Related(entry, evil, evil, outgoing=True),), VIEW),
         render.log((FileRevision(evil, evil, evil, evil, evil, evil, {evil: evil}),), VIEW),
         render.diff(f"+{evil}", VIEW),
-        render_jobs.written(Written(evil, evil, Kind.SCRIPT, evil, evil, None, (f"waiting: {evil}",)), VIEW),
+        render_jobs.written(Written(evil, evil, Kind.SCRIPT, evil, evil, None, (f"proposed on {evil}",)), VIEW),
         render_jobs.imported(Imported((), 0, ((evil, evil),), None), VIEW),
         render_jobs.previews((PassagePreview(evil, evil, 1, evil),), VIEW),
         render_jobs.refreshed(
@@ -369,12 +366,6 @@ def test_a_write_says_handle_and_path() -> None:
     )
 
 
-def test_a_write_without_commit_says_what_it_waits_for() -> None:
-    assert render_jobs.written(written(None, "waiting: a merge is in progress"), VIEW).endswith(
-        "\n  waiting: a merge is in progress"
-    )
-
-
 def test_an_import_names_what_it_left_out() -> None:
     text = render_jobs.imported(Imported((written(),) * 11, 3, (("big.bin", "not text"),), "abc"), VIEW)
     assert text == "11 entries added, 3 unchanged, 1 skipped\n  skipped big.bin: not text"
@@ -382,10 +373,9 @@ def test_an_import_names_what_it_left_out() -> None:
 
 def test_a_long_import_is_summed_up() -> None:
     skipped = tuple((f"{n}.bin", "not text") for n in range(30))
-    done = Imported((written(None, "waiting: merge"),) * 11, 0, skipped, None, ("waiting: merge",))
-    lines = render_jobs.imported(done, VIEW).splitlines()
-    assert lines[:2] == ["11 entries added, 0 unchanged, 30 skipped", "  waiting: merge"]
-    assert len(lines) == 13
+    lines = render_jobs.imported(Imported((written(),) * 11, 0, skipped, None), VIEW).splitlines()
+    assert lines[0] == "11 entries added, 0 unchanged, 30 skipped"
+    assert len(lines) == 12
     assert lines[-1] == "  … and 20 more (--json names them all)"
 
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 STYLES = {"ok": "good", "warning": "warn", "error": "bad"}
 FEW = 10  # entries of an import are named one by one
-WAITING = "waiting: "  # begins a note why a write has no commit yet
 PROPOSED = "proposed on "  # begins a note that nothing was written but a proposal, and on which branch
 BATCH = "ai-lessons admin approve-rule --batch"
 REVIEW_RULES = "Rules count once a person has approved them: ai-lessons admin review-rules"
@@ -33,15 +32,9 @@ INDENT = "    "
 
 
 def written(value: Written, view: View) -> str:
-    """Handle, title, path, and what the write waits for if it is not committed yet; of a rule, where it is proposed."""
-    proposed = beginning(PROPOSED, value.notes)
-    rows = proposed or [f"path: {view.place(value.path, value.tier)}", *beginning(WAITING, value.notes)]
-    return block(view.named(value.handle, value.title), rows)
-
-
-def beginning(start: str, notes: Iterable[str]) -> list[str]:
-    """The notes that begin like this, as rows of a block."""
-    return [line(note) for note in notes if note.startswith(start)]
+    """Handle, title and path; of a rule, where it is proposed."""
+    proposed = [line(note) for note in value.notes if note.startswith(PROPOSED)]
+    return block(view.named(value.handle, value.title), proposed or [f"path: {view.place(value.path, value.tier)}"])
 
 
 def writes(values: Sequence[Written], view: View) -> str:
@@ -51,25 +44,21 @@ def writes(values: Sequence[Written], view: View) -> str:
 
 def deleted(values: Sequence[Written], view: View) -> str:
     """What is gone from the folder (git keeps its history); the removal of a rule is only proposed."""
-    words = ["Removal of" if beginning(PROPOSED, one.notes) else "Deleted" for one in values]
-    return (
-        "\n".join(f"{word} {written(one, view)}" for word, one in zip(words, values, strict=True)) or "Nothing to do."
-    )
+    proposed = [any(note.startswith(PROPOSED) for note in one.notes) for one in values]
+    words = ["Removal of" if waits else "Deleted" for waits in proposed]
+    return "\n".join(f"{word} {written(one, view)}" for word, one in zip(words, values, strict=True))
 
 
 def imported(value: reports.Imported, view: View) -> str:
     """An import: each entry where there are few, the sum where there are many, then what was left out."""
     added = f"{count(len(value.written), 'entry')} added"
     skipped = [f"skipped {line(path)}: {line(reason)}" for path, reason in value.skipped]
-    head, waiting = _few(value, f"{added}, {value.unchanged:,} unchanged, {len(skipped):,} skipped", view)
-    return block(head, [*waiting, *some(skipped)])
+    return block(_few(value, f"{added}, {value.unchanged:,} unchanged, {len(skipped):,} skipped", view), some(skipped))
 
 
-def _few(value: reports.Imported | Ported, sums: str, view: View) -> tuple[str, list[str]]:
-    """The sums of an import below its entries where there are few; where there are not, what they wait for."""
-    if 0 < len(value.written) <= FEW:
-        return f"{writes(value.written, view)}\n{sums}", []
-    return sums, beginning(WAITING, value.notes)
+def _few(value: reports.Imported | Ported, sums: str, view: View) -> str:
+    """The sums of an import, below its entries where there are few."""
+    return f"{writes(value.written, view)}\n{sums}" if 0 < len(value.written) <= FEW else sums
 
 
 def some(said: Iterable[str]) -> list[str]:
@@ -280,11 +269,10 @@ def ported(value: Ported, view: View) -> str:
     sums += [f"{fates['skipped']:,} skipped", count(value.relations, "relation"), count(value.events, "event")]
     sums += [f"{count(len(value.queued), 'rule')} proposed"]
     sums += [f"{fates[fate]:,} {fate}" for fate in ("joined", "not recognised") if fates[fate]]
-    head, waiting = _few(value, ", ".join(sums), view)
     queued = (
         view.named(one.handle, one.title) + (f" ({line(one.branch)})" if one.branch else "") for one in value.queued
     )
-    rows = [block(head, [*waiting, *some(queued)])]
+    rows = [block(_few(value, ", ".join(sums), view), some(queued))]
     for fate, words in (("skipped", ""), ("joined", "the same as "), ("not recognised", "")):
         seen = (one for one in value.seen if one.became == fate)
         said = (f"{fate} {line(one.where)}" + (f": {words}{line(one.about)}" if one.about else "") for one in seen)
@@ -312,9 +300,8 @@ def migrated(value: Migrated, _view: View) -> str:
     if value.old == value.new:
         return f"This repository has format {value.new}, the newest one: nothing to migrate."
     head = f"{'From' if value.dry_run else 'Migrated from'} format {value.old} to {value.new}"
-    changed = some(map(line, value.changed))
     rows = [block(head, map(line, value.steps))]
-    rows.append(block(f"{count(len(value.changed), 'file')} changed", [*changed, *beginning(WAITING, value.notes)]))
+    rows.append(block(f"{count(len(value.changed), 'file')} changed", some(map(line, value.changed))))
     rows += [f"Before: {line(value.snapshot)}. Take it back: ai-lessons admin undo"] if value.snapshot else []
     return "\n".join([*rows, *([DRY] if value.dry_run else [])])
 
@@ -392,5 +379,5 @@ def undone(values: Sequence[Undone], _view: View) -> str:
     blocks = []
     for one in values:
         head = f"Undone: {line(one.subject)} ({line(one.undone)[:10]})"
-        blocks.append(block(head, [*some(map(line, one.paths)), *beginning(WAITING, one.notes)]))
+        blocks.append(block(head, some(map(line, one.paths))))
     return "\n".join(blocks)

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors import encode
-from ai_lessons.doors.render_jobs import WAITING, beginning
 from ai_lessons.doors.terminal import View, block, clean, clip, count, line, table
 from ai_lessons.knowledge import origins
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT
@@ -98,22 +97,20 @@ def added(value: Written, view: View) -> str:
         "confirmed": f"Lesson {line(value.handle)} was there, and is firm now: {line(value.title)}",
     }
     first = firsts.get(value.change, f"Lesson {line(value.handle)} is there already: {line(value.title)}")
-    return block(first, [f"path: {view.place(value.path, value.tier)}", *beginning(WAITING, value.notes)])
+    return f"{first}\n  path: {view.place(value.path, value.tier)}"
 
 
 def marked_wrong(value: Written, _view: View) -> str:
     """A lesson that left the results."""
-    if value.change == "unchanged":
-        return f"Lesson {line(value.handle)} is marked wrong already"
-    return block(f"Deleted lesson {line(value.handle)}", beginning(WAITING, value.notes))
+    lesson = line(value.handle)
+    return f"Lesson {lesson} is marked wrong already" if value.change == "unchanged" else f"Deleted lesson {lesson}"
 
 
 def promoted(value: Written, view: View) -> str:
     """A lesson that stands in a skill or a tool now."""
     if value.change == "unchanged":
         return f"Lesson {line(value.handle)} stands in {view.place(value.target)} already"
-    promoted = f"Promoted lesson {line(value.handle)} to {view.place(value.target)}"
-    return block(promoted, beginning(WAITING, value.notes))
+    return f"Promoted lesson {line(value.handle)} to {view.place(value.target)}"
 
 
 def searched(value: Harvest) -> str:

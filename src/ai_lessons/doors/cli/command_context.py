@@ -163,11 +163,11 @@ def _size(stream: int = 1) -> tuple[int, int]:
 
 
 def notes_of(value: object) -> list[str]:
-    """The notes of an answer or of several; why a write waits or where it is proposed is part of its text already."""
+    """The notes of an answer or of several; where a rule is proposed is part of its text already."""
     own = getattr(value, "notes", None)  # asked first: an answer may be a tuple itself
     values = value if own is None and isinstance(value, tuple | list) else (value,)
     notes = [note for one in values for note in getattr(one, "notes", ())]
-    return [note for note in notes if not note.startswith(("waiting: ", "proposed on "))]
+    return [note for note in notes if not note.startswith("proposed on ")]
 
 
 class ProgressDisplay:
