@@ -92,9 +92,7 @@ def test_lessons_are_promoted_into_the_agent_hosts_folders_unless_others_are_nam
     environ = {"HOME": str(home)}
     found = load(environ, work)
     assert (found.skills_dir, found.tools_dir) == (home / ".claude/skills", home / ".claude/rules")
-    assert found.lesson_log == home / ".claude/lessons/lessons.jsonl"
-    found = load(environ | {"CLAUDE_CONFIG_DIR": "/srv/claude"}, work)
-    assert (str(found.skills_dir), str(found.lesson_log)) == ("/srv/claude/skills", "/srv/claude/lessons/lessons.jsonl")
+    assert str(load(environ | {"CLAUDE_CONFIG_DIR": "/srv/claude"}, work).skills_dir) == "/srv/claude/skills"
     configure(home, 'skills_dir = "skills"\n')
     found = load(environ | {"AI_LESSONS_TOOLS_DIR": "tools"}, work)
     assert (found.skills_dir, found.tools_dir) == (home / ".config/ai-lessons/skills", work / "tools")

@@ -65,9 +65,9 @@ class Settings(NamedTuple):
 
     `repo` is written to and has the name `tier`; `reads` are the tiers that are read here, nearest first, and `known`
     are all. `belongs_to` is the enterprise tier of the code project around `cwd`, empty for none. `named`: a path or
-    tier was named, so that no other applies. `skills_dir` and `tools_dir` are what lessons are promoted into,
-    `lesson_log` is where another tool kept them. `agent` calls, if no person does, as the variable or file `agent_by`
-    says. The user writes all this in `file`. `warm` is the folder of the helper that stays in memory; None: it is off.
+    tier was named, so that no other applies. `skills_dir` and `tools_dir` are what lessons are promoted into.
+    `agent` calls, if no person does, as the variable or file `agent_by` says. The user writes all this in `file`.
+    `warm` is the folder of the helper that stays in memory; None: it is off.
     """
 
     repo: Path
@@ -76,7 +76,6 @@ class Settings(NamedTuple):
     cwd: Path
     skills_dir: Path
     tools_dir: Path
-    lesson_log: Path
     file: Path
     index_dir: str | None = None
     model_dir: Path | None = None
@@ -135,7 +134,6 @@ def load(
         cwd=here,
         skills_dir=folder("skills_dir") or claude / "skills",
         tools_dir=folder("tools_dir") or claude / "rules",
-        lesson_log=claude / "lessons" / "lessons.jsonl",
         index_dir=environ.get("AI_LESSONS_INDEX_DIR") or _text(table, "index_dir", file),
         model_dir=folder("model_dir"),
         agent=agent,

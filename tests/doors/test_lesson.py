@@ -407,7 +407,6 @@ def test_json_is_printed_wherever_data_is(three: Shell) -> None:
         ("lesson wrong 001", 8, "is firm: a person stated it"),
         ("lesson promote 002 --to=tmux", 2, "'tmux' is no target"),
         ("lesson promote 002 --to=skill/../x", 2, "cannot be the name of a skill"),
-        ("lesson import nothing.jsonl", 3, "no file"),
         ("lesson --repo nowhere load", 3, "no knowledge repository"),
         ("lesson lost", 2, "no command 'lost'"),
     ],
@@ -489,22 +488,23 @@ def test_scopes_as_groove_writes_them_survive_every_command_and_the_way_out_and_
     assert {"user:alex", "project:/a/x"} <= {one["scope"] for one in listed}
 
 
-def test_an_old_log_is_taken_over_from_its_usual_place(shell: Shell, hermetic: Path) -> None:
+def test_an_old_log_is_taken_over(shell: Shell, hermetic: Path) -> None:
     log = hermetic / ".claude/lessons/lessons.jsonl"
     log.parent.mkdir(parents=True)
     entry = {"id": "002", "scope": "tmux", "from": "ai", "status": "active", "created": "2024-02-10"}
     entry |= {"when": "editing tmux.conf", "action": "do", "do": "read first", "because": "avoid wrong assumptions"}
     log.write_text(json.dumps(entry) + "\n{half\n")
-    assert "1 entry added, 0 here already, 1 skipped" in shell.ok("lesson import", here=True)
+    job = f"{sys.executable} -m ai_lessons admin import {log}"
+    assert "1 entry added, 0 here already, 1 skipped" in shell.run(job).out
     assert shell.rows("lesson list")[1][1:] == ["tmux", "ai", READ_FIRST]
-    assert "0 entries added, 1 here already, 1 skipped" in shell.ok(f"lesson import {log}", here=True)
+    assert "0 entries added, 1 here already, 1 skipped" in shell.run(job).out
 
 
 COMMANDS = {name: command for name, command in lesson_cli.lesson.commands.items() if isinstance(command, Command)}
 
 
-def test_the_commands_are_those_of_the_specification_and_import() -> None:
-    assert list(COMMANDS) == ["add", "list", "show", "wrong", "promote", "search", "load", "import"]
+def test_the_commands_are_those_of_the_specification() -> None:
+    assert list(COMMANDS) == ["add", "list", "show", "wrong", "promote", "search", "load"]
     assert len(COMMANDS) == len(lesson_cli.lesson.commands)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ai_lessons import library
-from ai_lessons.doors import cli, encode, render_jobs, render_lessons
+from ai_lessons.doors import cli, encode, render_lessons
 from ai_lessons.doors.cli.asking import read_input
 from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.cli.options import id_argument, limit_option, offer
@@ -168,14 +167,6 @@ def load(call: Call, scope: str | None, limit: int) -> None:
     """Print the lessons that a session begins with, as Markdown: the global ones, then those of the scope."""
     found = library.lessons.load(call.library, scope, limit=limit or None)
     call.answer(found, render_lessons.loaded, framed=framing.told)
-
-
-@lesson.command("import", examples=["lesson import", "lesson import old/lessons.jsonl"])
-@click.argument("file", required=False, type=click.Path())
-def import_lessons(call: Call, file: str | None) -> None:
-    """Take over the lessons of a lessons.jsonl (default: ~/.claude/lessons/lessons.jsonl). Twice adds nothing."""
-    place = call.settings.cwd / os.path.expanduser(file) if file else call.settings.lesson_log
-    call.answer(library.transfer.import_files(call.library, [place], "lessons-jsonl"), render_jobs.ported)
 
 
 main, run = partial(cli.main, lesson), partial(cli.run, group=lesson)
