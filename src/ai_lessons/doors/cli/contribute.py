@@ -38,18 +38,12 @@ def contribute() -> None:
 
 def text_from(content: str | None, file: str | None, dash: str | None, *, optional: bool) -> str:
     """The text of a new lesson, from the one source that was given; `optional` if a pattern says it already."""
-    given = [source for source in (content, file, dash) if source is not None]
-    if len(given) > 1:
-        raise UsageError("the text is given twice", hint="use one of --content, --file and -")
-    if content not in {None, "-"} or (optional and not given):
-        return content or ""
-    if given:
-        text = asking.read_text(given[0])
-    else:
+    text = asking.new_text(content, file or dash)
+    if text is None and not optional:
         text = asking.write_new(EXPLAIN_LESSON) if is_terminal(sys.stdin) else asking.read_input()
-    if not text.strip() and not optional:
+    if content is None and not optional and not (text or "").strip():
         raise UsageError("the lesson has no text, nothing was written", hint=NO_TEXT)
-    return text
+    return text or ""
 
 
 @contribute.command(

@@ -96,14 +96,8 @@ class OneOf(click.Choice[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The value as it is written in files."""
-        folded = str(value).strip().lower()
-        spelled = {choice.replace("-", "_"): choice for choice in self.choices}.get(folded.replace("-", "_"))
-        if spelled is None:
-            from difflib import get_close_matches
-
-            near = get_close_matches(folded, self.choices, 1)
-            meant = f": did you mean {near[0]}?" if near else ""
-            self.fail(f"{value!r} is not one of {', '.join(map(repr, self.choices))}{meant}", param, ctx)
+        folded = str(value).strip().lower().replace("-", "_")
+        spelled = next((choice for choice in self.choices if choice.replace("-", "_") == folded), value)
         return super().convert(spelled, param, ctx)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:  # noqa: ARG002  # click's signature
