@@ -96,7 +96,6 @@ def test_an_update_of_nothing_is_refused() -> None:
         ("search statuses --tags nowhere --project jira-api", "no tag 'nowhere' here: see ai-lessons recall tags"),
         ("recall versions --project jira-ap", "did you mean jira-api?"),
         ("show L-8F3K2X", "did you mean L-8F3K2A (PUT /workflows replaces the entire resource)?"),
-        ("contribute link L-8F3K2A D-4T7QZM --relation prove", "did you mean proves?"),
         ("contribute promot", "did you mean: ai-lessons contribute promote?"),
     ],
 )

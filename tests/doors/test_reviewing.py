@@ -348,32 +348,6 @@ def test_what_was_chosen_ten_decisions_ago_is_done(spawn: Spawn, run: Run, knowl
     assert waiting(run) == 11
 
 
-def test_a_proposal_that_is_much_like_another_shows_the_words_in_which_they_differ(
-    spawn: Spawn, knowledge: Path, run: Run
-) -> None:
-    for drink in ("tea", "coffee"):
-        rule = [
-            "--title",
-            "Rinse the big cups",
-            "--content",
-            f"Dry those that had {drink} in them.",
-            "--rationale",
-            "D",
-        ]
-        assert run("contribute", "suggest-rule", *rule).code == 0
-    child = spawn("admin", "review-rules", PAGER="cat")
-    child.expect(QUESTION)
-    differs = re.search(r"Against R-\w{6}:\n  … those that had \[-(\w+)-\] \{\+(\w+)\+\} in them\.\n", shown(child))
-    assert differs
-    other, this = differs.groups()
-    assert {other, this} == {"tea", "coffee"}
-    child.send("v")
-    child.expect(QUESTION)
-    assert f"-Dry those that had {other} in them.\n+Dry those that had {this} in them." in shown(child)
-    child.send("q")
-    assert finish(child)[0] == 0
-
-
 def test_every_key_is_explained_and_what_a_rule_resembles_is_shown_with_a_diff(
     spawn: Spawn, knowledge: Path, run: Run, proposal: str
 ) -> None:
@@ -383,9 +357,7 @@ def test_every_key_is_explained_and_what_a_rule_resembles_is_shown_with_a_diff(
     child = spawn("admin", "review-rules", PAGER="cat")
     child.expect(QUESTION)
     assert "warning: much like R-5N1QTC" in shown(child)
-    assert "Against R-5N1QTC:\n  … you PUT it {+back+} Send [-back every status that GET returned.-] {+all" in shown(
-        child
-    )
+    assert "-Send back every status that GET returned.\n+Send all back." in shown(child)
     assert "changes: agents in project jira-api are told this (tier user)" in shown(child)
     child.send("?")
     child.expect(QUESTION)

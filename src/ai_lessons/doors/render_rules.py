@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors import render, render_jobs
@@ -28,7 +27,6 @@ WHAT = {"new": "a new {}", "edit": "an edit of a {}", "removal": "the removal of
 LACKING = "a text on the approval branch that lacks signatures"
 # Frontmatter of a new entry that a reviewer reads in our own lines, or that decides nothing
 SAID_ABOVE = frozenset({"id", "kind", "title", "rationale", "tags", "created"})
-WORDS = {" ": "{}", "-": "[-{}-]", "+": "{{+{}+}}", "@": "…"}  # How git marks words, by what a diff says of them
 _KEY = re.compile(r"([^\s:#][^:]*):")
 
 
@@ -93,11 +91,8 @@ def _doubts(one: Pending) -> Iterator[str]:
         yield f"the same was rejected {line(one.rejected_before)}"
 
 
-def proposal(one: Pending, view: View, resembles: str = "") -> str:
-    """One proposal as a reviewer needs it: who and when, doubts, the report, the whole text or how it differs.
-
-    `resembles`: how it differs from what it is much like.
-    """
+def proposal(one: Pending, view: View) -> str:
+    """One proposal as a reviewer needs it: who and when, doubts, the report, the whole text or how it differs."""
     what = WHAT.get(one.change, LACKING).format(line(one.kind))
     what += " in force" if one.kind == "rule" and one.change in {"edit", "removal"} else ""
     facts = [
@@ -109,7 +104,7 @@ def proposal(one: Pending, view: View, resembles: str = "") -> str:
         _for_whom(one, view),
         *(f"{view.paint('warning:', 'warn')} {text}" for text in _doubts(one)),
     ]
-    blocks = [block(_headline(one, view), facts), *filter(None, [resembles])]
+    blocks = [block(_headline(one, view), facts)]
     evidence = [block("Evidence:", (_headline(entry, view) for entry in one.evidence))] if one.evidence else []
     blocks += evidence if one.change != "edit" else []
     if one.report.strip():
@@ -136,16 +131,6 @@ def _for_whom(one: Pending, view: View) -> str:
     files = f" that edit {line(' or '.join(one.applies_to))}" if one.applies_to else ""
     tiers = [f" (tier {line(name)})" for name, root in view.roots.items() if root == view.root and len(view.roots) > 1]
     return f"changes: agents in {whose}{files} {changes[one.change]}{''.join(tiers[:1])}"
-
-
-def in_words(name: str, diff: str, view: View) -> str:
-    """A diff against the entry of that name, of a word a line, as a paragraph."""
-    said = [
-        view.paint(WORDS[sign].format(line(" ".join(row[1:] for row in rows))), render.DIFF_COLOURS.get(sign, ""))
-        for sign, rows in groupby(diff.splitlines()[2:], key=lambda row: row[:1])
-        if sign in WORDS
-    ]
-    return block(f"Against {line(name)}:", [" ".join(said)])
 
 
 def _stated(diff: str) -> Iterator[str]:

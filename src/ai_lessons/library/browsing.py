@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.history import FileRevision
 
-CHANGED = 0.5  # Share of the words of two texts, up to which it helps to see which they are
-
 
 def show(opened: Library, ref: str, *, section: int | None = None, heading: str | None = None) -> Shown:
     """One entry whole, or one section, by number (from 1) or words of its heading. Raises NotFound, AmbiguousName."""
@@ -64,14 +62,6 @@ def difference(path: str, old: str, new: str) -> str:
     from ai_lessons.repository.history import unified  # a list shows no difference
 
     return unified(path, old.encode(), new.encode())
-
-
-def difference_in_words(old: str, new: str) -> str:
-    """How two texts differ, as a unified diff of a word a line; empty if in most."""
-    before, after = old.split(), new.split()
-    differs = difference("", "\n".join(before), "\n".join(after))
-    changed = sum(row.startswith(("+", "-")) for row in differs.splitlines()[2:])
-    return differs if changed <= (len(before) + len(after)) * CHANGED else ""
 
 
 def list_entries(

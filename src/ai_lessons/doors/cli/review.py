@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from contextlib import suppress
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,10 +22,9 @@ from ai_lessons.doors.cli.commands import Command
 from ai_lessons.doors.terminal import is_terminal, line
 from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import Kind, id_end
-from ai_lessons.library.reports import LessonDraft
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Sequence
     from datetime import datetime
 
     from ai_lessons.doors.cli.command_context import Call
@@ -101,7 +101,7 @@ def _decide(call: Call, known: InReview, one: Pending, *, sign: bool) -> asking.
         if chosen == "edit":
             changed = asking.until_valid(call, partial(library.review.edit_proposal, call.library, one.branch))
             one = now[start] = _again(call, one, changed.branch if changed else one.branch)
-            _show(call, known.waiting, one)
+            _card(call, _whole(call, known.waiting, one))
             return None
         if chosen == "batch":
             batch = library.review.Batch(batch=one.batch)
@@ -116,7 +116,7 @@ def _decide(call: Call, known: InReview, one: Pending, *, sign: bool) -> asking.
         decided.add(one.branch)
         return asking.Decision(chosen, partial(act, chosen, reason))
 
-    _show(call, known.waiting, one)
+    _card(call, _whole(call, known.waiting, one))
     return asking.decided({key: choice for key, choice in CHOICES.items() if key != "b" or one.batch}, decision)
 
 
@@ -129,14 +129,6 @@ def _again(call: Call, one: Pending, name: str) -> Pending:
     return now[0]
 
 
-def _show(call: Call, waiting: Sequence[Pending], one: Pending) -> None:
-    """The card, with how it differs from the nearest that it is much like."""
-    words, mine = library.browsing.difference_in_words, f"{one.title} {one.body}"
-    near = ((name, words(f"{title} {body}", mine)) for name, title, body in _similar(call, waiting, one))
-    resembles = next((render_rules.in_words(name, differs, call.view) for name, differs in near if differs), "")
-    _card(call, render_rules.proposal(one, call.view, resembles))
-
-
 def _card(call: Call, text: str) -> None:
     """A text, cut to the height of the terminal: `view` has the rest."""
     rows = call.view.fit(text).split("\n")
@@ -146,22 +138,16 @@ def _card(call: Call, text: str) -> None:
     click.echo("\n".join(["", *rows]), color=call.view.colour)
 
 
-def _similar(call: Call, waiting: Sequence[Pending], one: Pending) -> Iterator[tuple[str, str, str]]:
-    """What it is much like, most alike first: how it is called, title and text."""
-    for name in (like.partition(" ")[0] for like in one.similar):
-        try:
-            shown = library.browsing.show(call.library, name)
-            yield name, shown.entry.title, shown.body
-        except AiLessonsError:  # another proposal, or gone meanwhile
-            yield from ((name, other.title, other.body) for other in waiting if other.handle == name)
-
-
 def _whole(call: Call, waiting: Sequence[Pending], one: Pending) -> str:
     """All of the card, and how the text differs from what it is much like."""
     blocks = [render_rules.proposal(one, call.view)]
-    for name, _, body in _similar(call, waiting, one):
-        differs = library.browsing.difference(one.path, body, one.body)
-        blocks.append(f"Against {line(name)}:\n{render.diff(differs, call.view)}")
+    for name in (like.partition(" ")[0] for like in one.similar):
+        bodies = [other.body for other in waiting if other.handle == name]
+        with suppress(AiLessonsError):  # another proposal, or gone meanwhile
+            bodies = [library.browsing.show(call.library, name).body]
+        for body in bodies:
+            differs = library.browsing.difference(one.path, body, one.body)
+            blocks.append(f"Against {line(name)}:\n{render.diff(differs, call.view)}")
     return "\n\n".join(blocks)
 
 
@@ -225,16 +211,11 @@ def _agree(call: Call, first: list[str], chosen: Sequence[Pending], question: st
 STALE_CHOICES: asking.Choices = {
     "k": ("keep", "it holds: you are asked again in half a year"),
     "e": ("edit", "open it in your editor"),
-    "n": ("supersede", "name what takes its place, or write it now"),
+    "n": ("supersede", "name what takes its place"),
     "w": ("wrong", "it does not hold: it leaves all results, and its file stays"),
-    "r": ("refresh", "read its source again"),
     "v": ("view", "show all of it"),
 }
-STALE_TOLD = {
-    "keep": "kept", "edit": "edited", "supersede": "superseded", "wrong": "marked wrong", "refresh": "refreshed",
-    "skip": "skipped",
-}  # fmt: skip
-NOW_WRITE = "What holds now. It takes the place of the old one; save nothing to leave that as it is."
+STALE_TOLD = {"keep": "kept", "edit": "edited", "supersede": "superseded", "wrong": "marked wrong", "skip": "skipped"}
 
 
 @click.command(
@@ -276,8 +257,6 @@ def _decide_about(call: Call, several: Sequence[Outdated]) -> asking.Decision:
     _card(call, "\n".join([*why, "", whole]))
     missing = set() if entry.kind is Kind.LESSON else {"wrong"}
     missing |= {"supersede"} if entry.kind is Kind.RULE else set()  # a rule gives way by a proposal alone
-    if entry.kind is not Kind.DOC or not any(one.reason == "source" for one in several):
-        missing.add("refresh")
     offered = {key: choice for key, choice in STALE_CHOICES.items() if choice[0] not in missing}
     return asking.decided(offered, partial(_settled, call, several[0], whole))
 
@@ -288,45 +267,20 @@ def _settled(call: Call, one: Outdated, whole: str, chosen: str) -> asking.Decis
     if chosen == "view":
         call.say(call.view.fit(whole), paged=True)
         return None
-    if chosen == "keep":
-        return asking.Decision(chosen, lambda: call.note(library.editing.keep(call.library, entry.id).notes))
     if chosen == "edit":
         edited = asking.until_valid(call, partial(library.editing.edit, call.library, entry.id))
         call.note(edited.notes if edited else ())
         return asking.Decision(chosen) if edited else None
-    if chosen == "wrong":
+    if chosen == "keep":
+        act = partial(library.editing.keep, call.library, entry.id)
+    elif chosen == "wrong":
         reason = click.prompt("Why is it wrong", default="", show_default=False, err=True)
-        return asking.Decision(
-            chosen, partial(library.lesson_writing.wrong, call.library, entry.id, reason, by=call.caller)
-        )
-    if chosen == "refresh":
-        refresh = partial(library.refreshing.refresh, call.library, [entry.id])
-        return asking.Decision(chosen, lambda: call.note(filter(None, [again.warning for again in refresh()])))
-    return _supersede(call, one)
-
-
-def _supersede(call: Call, one: Outdated) -> asking.Decision:
-    """Link what takes its place, or write it now. Raises UsageError: nothing was written."""
-    entry = one.entry
-    lesson = entry.kind is Kind.LESSON
-    question = "ID of what takes its place" + (" (nothing: write it now)" if lesson else "")
-    newer = click.prompt(question, default="" if lesson else None, show_default=False, err=True)
-    if newer:
+        act = partial(library.lesson_writing.wrong, call.library, entry.id, reason, by=call.caller)
+    else:
+        newer = click.prompt("ID of what takes its place", err=True)
         newer = library.browsing.show(call.library, newer).entry.id  # what is unknown is told of now
-        link = partial(library.editing.link, call.library, newer, entry.id, "supersedes")
-        return asking.Decision("supersede", lambda: call.note(link().notes))
-    title = click.prompt("Title", err=True)
-    content = asking.write_new(NOW_WRITE)
-    if not content:
-        raise UsageError("nothing was written", hint="the old one stands")
-    draft = LessonDraft(title, content, entry.tags, entry.project, links=[("supersedes", entry.id)])
-
-    def act() -> None:
-        done = library.editing.add_lesson(call.library, draft)
-        click.echo(render_jobs.writes((done,), call.view), color=call.view.colour)
-        call.note(done.notes)
-
-    return asking.Decision("supersede", act)
+        act = partial(library.editing.link, call.library, newer, entry.id, "supersedes")
+    return asking.Decision(chosen, lambda: call.note(act().notes))
 
 
 # --- lessons that transcripts of agents suggest ---
