@@ -64,7 +64,7 @@ def _hit(hit: Hit, found: Answer, view: View) -> str:
         said = " | ".join(filter(None, [line(", ".join(facts)), f'"{text}"' if text else ""]))
         return block(title, [view.mark(view.clip(said, 4), found.query), *more])
     if rule:
-        facts = [_joined(("applies to", ", ".join((*entry.tags, *_texts(told.get("applies_to"))))))]
+        facts = [_joined(("applies to", ", ".join(filter(None, (*entry.tags, _plain(told.get("applies_to") or ""))))))]
     elif lesson:
         facts = [_joined(*((key, told.get(key)) for key in ("confidence", "source")))]
     else:
@@ -126,12 +126,6 @@ def _factors(hit: Hit) -> str:
 def _joined(*pairs: tuple[str, object]) -> str:
     """`a: 1 | b: 2`, without the pairs that have no value."""
     return " | ".join(f"{line(name)}: {line(str(value))}" for name, value in pairs if value not in {None, ""})
-
-
-def _texts(value: object) -> list[str]:
-    if value is None:
-        return []
-    return [str(one) for one in value] if isinstance(value, list | tuple) else [str(value)]
 
 
 def shown(value: Shown, view: View, *, call: str = SECTION_CALL, frame: Frame = lambda text, _what="": text) -> str:
@@ -207,11 +201,8 @@ def _navigation(value: Shown, view: View, call: str) -> str:
     if value.section is None:
         rows = [f"  {one.number:>3}  {'  ' * max(one.level - 1, 0)}{line(one.heading)}" for one in value.sections]
         return "\n".join([view.paint("Sections:", "heading"), *rows, f"One of them: {call}{value.sections[0].number}"])
-    numbers = [one.number for one in value.sections]
-    at = numbers.index(value.section) if value.section in numbers else 0
-    steps = [("Previous", numbers[at - 1])] if at > 0 else []
-    steps += [("Next", numbers[at + 1])] if at + 1 < len(numbers) else []
-    return "\n".join(f"{name}: {call}{number}" for name, number in steps)
+    steps = (("Previous", value.section - 1), ("Next", value.section + 1))
+    return "\n".join(f"{name}: {call}{number}" for name, number in steps if 0 < number <= len(value.sections))
 
 
 def listing(value: answers.Listing, view: View) -> str:
