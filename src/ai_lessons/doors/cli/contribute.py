@@ -41,7 +41,7 @@ def text_from(content: str | None, file: str | None, dash: str | None, *, option
     text = asking.new_text(content, file or dash)
     if text is None and not optional:
         text = asking.write_new(EXPLAIN_LESSON) if is_terminal(sys.stdin) else asking.read_input()
-    if content is None and not optional and not (text or "").strip():
+    if content in {None, "-"} and not optional and not (text or "").strip():
         raise UsageError("the lesson has no text, nothing was written", hint=NO_TEXT)
     return text or ""
 
