@@ -73,15 +73,12 @@ def _locked(target: Path, proof: Path, content: bytes | None = None) -> Iterator
 def _link(proof: Path, lock: Path) -> None:
     lock.parent.mkdir(parents=True, exist_ok=True)
     try:
-        try:
-            os.link(proof, lock)
-        except FileExistsError:
-            raise
-        except OSError:
-            # a file system without hard links: as good a lock, but after a crash nothing proves that it is ours
-            write_new(lock, proof.read_bytes(), durable=False)
-    except FileExistsError:
-        raise _locked_by_git(lock) from None
+        os.link(proof, lock)
+    except OSError:
+        if lock.exists():
+            raise _locked_by_git(lock) from None
+        # a file system without hard links: as good a lock, but after a crash nothing proves that it is ours
+        write_new(lock, proof.read_bytes(), durable=False)
 
 
 def _put(lock: Path, target: Path) -> None:
@@ -164,8 +161,8 @@ def changed(
     Raises StorageFailed.
     """
     made, original = _proof(worktree, tip or ""), worktree.git_dir / "index"
-    gone = [b"0 %s\t%s\0" % (b"0" * 40, path) for path, entry in entries.items() if entry is None]
-    there = [b"%o %s\t%s\0" % (*entry, path) for path, entry in entries.items() if entry is not None]
+    what = sorted(entries.items(), key=lambda one: one[1] is not None)  # a file that goes makes room for a folder
+    rows = b"".join(b"%o %s\t%s\0" % (*(entry or (0, _NONE.encode())), path) for path, entry in what)
     try:
         with translated(str(made), writing=True):
             made.parent.mkdir(parents=True, exist_ok=True)
@@ -173,7 +170,6 @@ def changed(
                 shutil.copyfile(original, made)
                 shutil.copystat(original, made)  # git judges by its time which entries it must look at again
         flags = ("--add", "--replace", "-z", "--index-info")
-        rows = b"".join(gone + there)
         done = git.run(worktree, "update-index", *flags, stdin=rows, extra={"GIT_INDEX_FILE": str(made)})
         if done.code:
             raise StorageFailed(f"git could not update its index: {done.err}")

@@ -34,8 +34,6 @@ _LOOSE, _SAMPLE = 27, "objects/17"  # So many loose objects in one of 256 folder
 BATCH = 100  # Jobs that share one move of the branch
 QUEUE, SAVE_QUEUE = 0.3, 10.0  # Seconds to wait for a process of ours that commits: in passing, and to save
 TRIES, SAVE_TRIES = 0.1, 5.0  # Seconds to try again while index or branch are locked or move: in passing, and to save
-
-
 NO_IDENTITY = (
     "git does not know who you are; tell it once: git config --global user.name NAME"
     " and git config --global user.email ADDRESS"
@@ -209,7 +207,9 @@ class Committer:
         self._build(draft, batch, jobs, disk, when)
         tip = batch.tip.decode() if batch.tip else None
         if batch.entries:
-            log = f"{batch.committer} {when} {zone(when)}\t{_said([job for job in jobs if batch.jobs.get(job.name)])}"
+            made = [job.subject for job in jobs if batch.jobs.get(job.name)]
+            said = f"{made[-1] if made else ''}{f' (and {len(made) - 1} more)' if len(made) > 1 else ''}"
+            log = f"{batch.committer} {when} {zone(when)}\tcommit: {said}"
             with ThreadPoolExecutor(1) as pool:  # the objects go to the disk while git makes the index
                 saving = pool.submit(draft.save)
                 with branch_update.changed(self._worktree, tip, batch.entries) as index:
@@ -253,9 +253,3 @@ class Committer:
             batch.tip = self._people.commit(draft, job, tree, [batch.tip] if batch.tip else [], who)
             batch.tree, batch.jobs[job.name] = tree, batch.tip.decode()
         batch.entries |= entries
-
-
-def _said(jobs: Sequence[Intent]) -> str:
-    """What git's reflog tells of these jobs."""
-    more = f" (and {len(jobs) - 1} more)" if len(jobs) > 1 else ""
-    return f"commit: {jobs[-1].subject}{more}" if jobs else "commit"
