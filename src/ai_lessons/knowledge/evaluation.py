@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from ai_lessons.knowledge.texts import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -82,7 +83,7 @@ def specific(files: Mapping[str, str], projects: Sequence[str]) -> Iterator[Eval
         for one in ties(text, projects):
             values[one.sort].setdefault(one.value, f"{path}:{text.count(chr(10), 0, one.start) + 1}")
     for sort, found in values.items():
-        named = ", ".join(plain(value, 80) for value in list(found)[:_NAMED])
+        named = ", ".join(one_line(value, 80) for value in list(found)[:_NAMED])
         more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
         what = sort if len(found) == 1 else f"{sort} ({len(found)})"
         yield EvaluationFinding("specificity", WARNING, f"{what}: {named}{more}", next(iter(found.values())))
@@ -95,13 +96,7 @@ def render(report: EvaluationReport) -> str:
 
 
 def told(one: EvaluationFinding) -> str:
-    """A finding in one line: `warning, specificity: … (path:line)`."""
+    """A finding in one line: `warning, specificity: … (path:line)`. What others wrote must not pass for lines of ours."""
     severity = "" if one.severity == NOTE else f"{one.severity}, "
-    return f"{severity}{one.check}: {plain(one.message)}" + (f" ({plain(one.where)})" if one.where else "")
-
-
-def plain(text: object, longest: int = LONGEST) -> str:
-    """One short line of printable characters: what others wrote must not draw, or pass for lines of ours."""
-    words = "".join(" " if unicodedata.category(c)[0] in "CZ" else c for c in str(text)[: 4 * longest]).split()
-    line = " ".join(words)
-    return line if len(line) <= longest else line[: longest - 1].rstrip() + "\u2026"
+    message, where = one_line(one.message, LONGEST), one_line(one.where, LONGEST)
+    return f"{severity}{one.check}: {message}" + (f" ({where})" if where else "")

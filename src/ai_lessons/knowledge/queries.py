@@ -30,9 +30,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_MANY_LINES, _NAMING, _LAST, _LINE = 8, 5, 2, 300
-_ERROR = re.compile(r"\b\w*(?:Error|Exception)\b|\b[A-Z]+_?ERR\w*|\bE[A-Z]{3,}\b|(?i:\b(?:error|fatal|panic)\b)")
-_HEADER = re.compile(r"\s*(?:Traceback\b|at\b|File\b)")
+_MANY_LINES = 8
 _QUOTES = str.maketrans("“”„‟", '""""')  # the quotes that phones and word processors type
 _KINDS = {name: kind for kind in Kind for name in (kind.value, kind.folder)}
 
@@ -77,16 +75,12 @@ def parse(query: str) -> Asked:
 
 
 def gist(text: str) -> str:
-    """What a long output of a program says: its first line, those that name an error, and its last ones.
-
-    Anything else, and what is short, as it is.
-    """
-    lines = [line for line in text.splitlines() if line.strip()]
-    if len(lines) < _MANY_LINES:
+    """What a long output of a program says, see `failures.telling`; anything else, and what is short, as it is."""
+    if len([line for line in text.splitlines() if line.strip()]) < _MANY_LINES:
         return text
-    named = [line for line in lines if _ERROR.search(line)][-_NAMING:]
-    first = [] if _HEADER.match(lines[0]) else lines[:1]
-    return "\n".join(dict.fromkeys(line.strip()[:_LINE] for line in (*first, *named, *lines[-_LAST:])))
+    from ai_lessons.knowledge.failures import telling  # noqa: PLC0415 - a question is short
+
+    return telling(text)
 
 
 def _is_code(prefix: str, value: str) -> bool:

@@ -11,7 +11,8 @@ from ai_lessons.errors import AiLessonsError, Conflict
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import origins
 from ai_lessons.knowledge.entries import Kind, Relation
-from ai_lessons.knowledge.evaluation import NOTE, STOP, WARNING, EvaluationFinding, EvaluationReport, plain, specific
+from ai_lessons.knowledge.evaluation import LONGEST, NOTE, STOP, WARNING, EvaluationFinding, EvaluationReport, specific
+from ai_lessons.knowledge.texts import one_line
 from ai_lessons.library import relating, secret_scan
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def evaluate(
         found += _near(target, entry)
         found += (EvaluationFinding("contradictions", WARNING, said) for said in _opposed(target, entry))
     found += specific(files, projects)
-    return EvaluationReport(tuple(one._replace(message=plain(one.message)) for one in found))
+    return EvaluationReport(tuple(one._replace(message=one_line(one.message, LONGEST)) for one in found))
 
 
 def _secrets(entry: Entry, files: Mapping[str, str]) -> Iterator[EvaluationFinding]:

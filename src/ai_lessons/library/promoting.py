@@ -12,11 +12,12 @@ from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import frontmatter, layout, markdown, origins
 from ai_lessons.knowledge.bundle import beside
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Link, Relation
-from ai_lessons.knowledge.evaluation import plain, render, ties
+from ai_lessons.knowledge.evaluation import LONGEST, render, ties
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.governance import RELEASED, PolicyVerdict
 from ai_lessons.knowledge.markdown import REMOVE
 from ai_lessons.knowledge.origins import original_of, promoted
+from ai_lessons.knowledge.texts import one_line
 from ai_lessons.learning import fold
 from ai_lessons.library import governing, secret_scan
 from ai_lessons.library.comparing import copies, evaluate, said, says_the_same
@@ -299,7 +300,7 @@ class _Way:
         ):
             projects.append(project)
         found = ties(f"{original.entry.project}\n{original.whole}", projects)
-        return tuple(dict.fromkeys(f"{one.sort} ({plain(one.value, 80)})" for one in found))
+        return tuple(dict.fromkeys(f"{one.sort} ({one_line(one.value, 80)})" for one in found))
 
     def _plan(self, copy: Placed, ruling: governing.Ruling) -> Promoted:
         """What would be done, decided without doing any of it."""
@@ -367,7 +368,7 @@ class _Way:
             return [f"{branch} ({self.target.options.tier}) proposes the same already" for branch in islice(same, 1)]
 
     def _brought(self, copy: Placed, plan: Promoted) -> Promoted:
-        reason = plain(self.wanted.reason)
+        reason = one_line(self.wanted.reason, LONGEST)
         trailers = [(TRAILER, f"{self.source.options.tier} {self.light.id}")]
         subject = f"Promote {copy.entry.kind}: {copy.entry.title}"
         if not self._proposes:
@@ -379,7 +380,7 @@ class _Way:
             applied = self.target.write(subject, changes, trailers)
             return plan._replace(written=self.target.written_one(copy.entry, applied))
         report = (f"Reason: {reason}\n\n" if reason else "") + render(plan.report)
-        report += "".join(f"- left behind: {plain(one)}\n" for one in plan.dropped)
+        report += "".join(f"- left behind: {one_line(one, LONGEST)}\n" for one in plan.dropped)
         with desk(self.target) as at:
             made = make(
                 at, copy.entry, copy.files, subject, report=report, trailers=trailers, executable=copy.executable
