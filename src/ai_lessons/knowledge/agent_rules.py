@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons.knowledge import frontmatter, layout
 from ai_lessons.knowledge.bundle import Item, made, made_id
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, HANDLE_LENGTH, UNSTATED, Kind
+from ai_lessons.knowledge.passages import blocks, lines_of
 from ai_lessons.knowledge.texts import decode, escaped, one_line, split
 from ai_lessons.knowledge.yaml_text import mapping_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
     from ai_lessons.knowledge.entries import Entry
@@ -33,9 +34,7 @@ _FILES = {host: re.compile(f"(?:^|/)({said})$") for host, said in HOSTS.items()}
 _OF_FOLDER = re.compile(r"(?:AGENTS|CLAUDE|GEMINI)(?:\.\w+)?\.md")
 _ONE_RULE = re.compile(r"\.mdc$|\.instructions\.md$|(?:^|/)\.(?:cursor|claude|windsurf)/rules/", re.I)
 _OURS = re.compile(r"^<!-- >>> ai-lessons[^\n]*? >>> -->$.*?^<!-- <<< ai-lessons[^\n]*? <<< -->$\n?", re.M | re.S)
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*?)(?:[ \t]+#+)?[ \t]*")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_IMPORT = re.compile(r"@\S+[ \t]*")
+_IMPORT = re.compile(r"@\S+\s*")
 _WHY = re.compile(r"^[ \t>*-]*(?:\*\*|__)?(?:because|why|reason|rationale)\b:?(?:\*\*|__)?:?[ \t]*(\S.*)$", re.I | re.M)
 _LINE = re.compile(r"([A-Za-z]\w*)[ \t]*:[ \t]*(.*)")
 _MOST_WHY = 1000
@@ -87,7 +86,7 @@ def instructions(name: str, data: bytes, *, split_up: bool = False) -> list[Inst
     if split_up:
         return [Instruction(f"{name}:{one.line}", one.title or f"From {file}", one.body, globs) for one in found]
     body = body.strip("\n")
-    if not found or all(_IMPORT.fullmatch(row) for row in body.split("\n") if row.strip()):
+    if not found:
         return []
     stem = file.partition(".")[0].replace("-", " ").replace("_", " ")
     title = said.get("description", [""])[0] or next((one.title for one in found if one.title), "")
@@ -119,30 +118,23 @@ def rule(said: Instruction, project: str | None, now: datetime) -> Item:
 
 
 def sections(text: str) -> list[MarkdownSection]:
-    """The parts of a text between its headings that say something, each with the headings above it from level 2 on."""
-    return [one for one in _cut(text) if one.body.strip()]
+    """The parts of a text between its headings that say something, each with the headings above it from level 2 on.
 
-
-def _cut(text: str) -> Iterator[MarkdownSection]:
+    A line that takes in another file (`@docs/more.md`) says nothing.
+    """
+    rows, headings = lines_of(text), [one for one in blocks(text) if one.level]
+    found = []
     above: list[tuple[int, str]] = []
-    fence = ""
-    rows: list[str] = []
-    start, title = 1, ""
-    for number, row in enumerate(text.split("\n"), 1):
-        mark = _FENCE.match(row)
-        if mark and (not fence or (row.strip().strip(fence[0]) == "" and len(mark[1]) >= len(fence))):
-            fence = "" if fence else mark[1]
-        found = None if fence or mark else _HEADING.fullmatch(row)
-        if found is None:
-            if fence or not _IMPORT.fullmatch(row):
-                rows.append(row)
-            continue
-        yield MarkdownSection(title, "\n".join(rows).strip("\n"), start)
-        level = len(found[1])
-        above = [one for one in above if one[0] < level] + [(level, found[2])]
-        title = ": ".join(words for depth, words in above if depth > 1 or depth == level)
-        rows, start = [], number
-    yield MarkdownSection(title, "\n".join(rows).strip("\n"), start)
+    title, line, start = "", 1, 0
+    for one in [*headings, None]:
+        body = rows[start : one.start if one else len(rows)]
+        if not all(_IMPORT.fullmatch(row) or not row.strip() for row in body):
+            found.append(MarkdownSection(title, "".join(body).strip("\n"), line))
+        if one:
+            above = [*(higher for higher in above if higher[0] < one.level), (one.level, one.heading)]
+            title = ": ".join(words for level, words in above if level > 1 or level == one.level)
+            line, start = one.start + 1, one.end
+    return found
 
 
 def matter_of(text: str) -> dict[str, list[str]]:

@@ -96,7 +96,7 @@ def render(report: EvaluationReport) -> str:
 
 
 def told(one: EvaluationFinding) -> str:
-    """A finding in one line: `warning, specificity: … (path:line)`. What others wrote must not pass for lines of ours."""
+    """A finding in one line: `warning, specificity: … (path:line)`; what others wrote makes no lines of its own."""
     severity = "" if one.severity == NOTE else f"{one.severity}, "
     message, where = one_line(one.message, LONGEST), one_line(one.where, LONGEST)
     return f"{severity}{one.check}: {message}" + (f" ({where})" if where else "")

@@ -174,7 +174,7 @@ def lines_of(text: str) -> list[str]:
     return _LINE.findall(text)
 
 
-def _blocks(text: str) -> Iterator[_Block]:
+def blocks(text: str) -> Iterator[_Block]:
     """The top-level blocks; a list is its items."""
     tokens = _PARSER.parse(text)
     for place, token in enumerate(tokens):
@@ -198,7 +198,7 @@ def _stretches(body: str, chunking: Chunking) -> Iterator[_Stretch]:
         offsets.append(offsets[-1] + len(line))
     path: list[tuple[int, str]] = []
     opening, starts, section = 0, [(0, False)], 0
-    for block in _blocks(body):
+    for block in blocks(body):
         start = offsets[block.start]
         if not block.level:
             starts.append((start, block.atomic))
@@ -263,7 +263,7 @@ def sections(body: str) -> tuple[TextSection, ...]:
     """The sections of a Markdown text, none if it has no headings. Text before the first heading is in none."""
     if not may_have_headings(body):
         return ()
-    headings = [block for block in _blocks(body) if block.level]
+    headings = [block for block in blocks(body) if block.level]
     last_line = len(lines_of(body))
     titled = len(headings) > 1 and all(other.level > headings[0].level for other in headings[1:])
     found = []
