@@ -15,19 +15,17 @@ from ai_lessons.index.catalog_reading import (
     meta_of,
     unreadable_files,
 )
-from ai_lessons.index.catalog_survey import Disk, survey
-from ai_lessons.index.catalog_writing import Writing, attest, record
+from ai_lessons.index.catalog_survey import Disk, FolderChange, survey
+from ai_lessons.index.catalog_writing import Attested, CatalogRecord, Writing, attest, record
 from ai_lessons.index.database import Database, Schema
-from ai_lessons.knowledge.entries import HANDLE_LENGTH, Kind, handle, handle_lengths
+from ai_lessons.knowledge.entries import HANDLE_LENGTH, Entry, Kind, Light, handle, handle_lengths
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Collection, Iterable, Mapping
     from pathlib import Path
 
-    from ai_lessons.index.catalog_survey import FolderChange, Parse, Progress, Read, Scan
-    from ai_lessons.index.catalog_writing import Attested, CatalogRecord
-    from ai_lessons.knowledge.entries import Entry, Light
+    from ai_lessons.index.catalog_survey import Parse, Progress, Read, Scan
 
 _HOPEFUL_TRIES = 3  # How often a refresh reads first and locks after; then it holds the write lock while it reads
 

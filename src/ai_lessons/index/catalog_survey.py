@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem
 from ai_lessons.index.catalog_writing import CatalogRecord, record
-from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.layout import SIDE_SUFFIX, blob_id, place
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from ai_lessons.knowledge.entries import Entry
 
     Row = tuple[str, int, int, int, int, int]  # name, mtime_ns, ctime_ns, size, inode, mode
     Stamp = tuple[int, int, int, int, int]  # a row without the name

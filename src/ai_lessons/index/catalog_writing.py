@@ -7,14 +7,13 @@ import re
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.knowledge.entries import HANDLE_LENGTH, KINDS, Kind, handle, handle_lengths
+from ai_lessons.knowledge.entries import HANDLE_LENGTH, KINDS, Entry, Kind, Link, handle, handle_lengths
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from ai_lessons.index.catalog_survey import FolderChange
-    from ai_lessons.knowledge.entries import Entry, Link
 
 SNIPPET_LENGTH, OPENING = 150, 800  # characters of a text that stand in the catalog
 SEPARATOR = "\x1f"

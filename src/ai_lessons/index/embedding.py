@@ -14,7 +14,7 @@ import numpy as np
 from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.index.model_files import ModelUnavailable, recent_failure, remember_failure
 from ai_lessons.index.model_sources import first_line, hub_silence
-from ai_lessons.index.pinned import BGE_QUERY, LOAD_ERRORS, LONGEST, in_batches
+from ai_lessons.index.pinned import BGE_QUERY, LOAD_ERRORS, LONGEST, Vector, in_batches
 from ai_lessons.knowledge.config import DEFAULT_MODEL
 
 try:
@@ -26,8 +26,6 @@ except ImportError as error:
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
-
-    from ai_lessons.index.pinned import Vector
 
 
 class FastEmbedder:

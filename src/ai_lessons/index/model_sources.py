@@ -10,13 +10,11 @@ import sys
 import threading
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from ai_lessons.index.model_files import ModelSpec
 
 Progress = Callable[[str, int, int], None]

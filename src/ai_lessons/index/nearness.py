@@ -7,15 +7,12 @@ from collections import Counter
 from math import exp, log
 from typing import TYPE_CHECKING
 
-from ai_lessons.index.ranking import QUERY_WORD, alike, stem
-from ai_lessons.index.rows import LOST, names, pattern
+from ai_lessons.index.ranking import QUERY_WORD, Match, alike, stem
+from ai_lessons.index.rows import LOST, Candidates, names, pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from collections.abc import Set as AbstractSet
-
-    from ai_lessons.index.ranking import Match
-    from ai_lessons.index.rows import Candidates
 
     TextOf = Callable[[Match], str]
 

@@ -9,23 +9,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import StorageFailed
 from ai_lessons.index.model_files import silent
-from ai_lessons.index.model_sources import first_line
+from ai_lessons.index.model_sources import Progress, first_line
 from ai_lessons.index.query import IndexDamaged, TableQuery
 from ai_lessons.index.refresh_state import BUILD, WRITE, RefreshState
-from ai_lessons.index.rows import Candidates, IndexRefresh, IndexStatus, PassageFilter, rows_of
-from ai_lessons.index.table import LANCE_ERRORS, made_with
+from ai_lessons.index.rows import Candidates, EntryRows, IndexRefresh, IndexStatus, PassageFilter, Row, rows_of
+from ai_lessons.index.table import LANCE_ERRORS, Passages, made_with
 from ai_lessons.index.tables import Tables
-from ai_lessons.index.vectors import PATIENCE, MissingVectors, slices
+from ai_lessons.index.vectors import PATIENCE, MissingVectors, VectorCache, slices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ai_lessons.index.model_sources import Progress
     from ai_lessons.index.pinned import Embedder
-    from ai_lessons.index.rows import EntryRows, Row
-    from ai_lessons.index.table import Passages
-    from ai_lessons.index.vectors import VectorCache
 
     Load = Callable[[Sequence[str]], Iterable[EntryRows]]
 

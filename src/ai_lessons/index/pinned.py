@@ -17,13 +17,12 @@ from onnxruntime.capi.onnxruntime_pybind11_state import (  # type: ignore[import
 from tokenizers import Tokenizer
 
 from ai_lessons.errors import StorageFailed
-from ai_lessons.index.model_files import PINNED
+from ai_lessons.index.model_files import PINNED, ModelSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from ai_lessons.index.model_files import ModelSpec
 
 Vector: TypeAlias = NDArray[np.float32]
 """One embedding: float32, shape (dimensions,), length 1."""

@@ -10,17 +10,15 @@ from ai_lessons.errors import StorageFailed
 from ai_lessons.index.model_sources import first_line
 from ai_lessons.index.ranking import Match
 from ai_lessons.index.rows import Candidates, PassageFilter, condition, question
-from ai_lessons.index.table import LANCE_ERRORS
-from ai_lessons.index.vectors import cosines
+from ai_lessons.index.table import LANCE_ERRORS, Passages
+from ai_lessons.index.vectors import MissingVectors, cosines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from ai_lessons.index.pinned import Embedder
     from ai_lessons.index.refresh_state import RefreshState
-    from ai_lessons.index.table import Passages
     from ai_lessons.index.tables import Tables
-    from ai_lessons.index.vectors import MissingVectors
 
     Hits = tuple[Match, ...]
     Version = tuple[int, int]  # which table, and which version of it

@@ -22,13 +22,12 @@ from lancedb.index import FTS, IvfSq
 from lancedb.query import MatchQuery
 
 from ai_lessons.index.ranking import Match
-from ai_lessons.index.rows import IndexStatus, embedded_text, one_of, with_parts
+from ai_lessons.index.rows import IndexStatus, Row, embedded_text, one_of, with_parts
 from ai_lessons.index.vectors import cosines
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.index.rows import Row
 
 FORMAT = 3  # Raised when the columns or what is written into them change: older tables are rebuilt
 

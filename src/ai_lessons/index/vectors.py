@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ai_lessons.index.database import Database, OfDatabase, Schema
 from ai_lessons.index.model_files import ModelUnavailable
-from ai_lessons.index.refresh_state import EMBED, WRITE
+from ai_lessons.index.refresh_state import EMBED, WRITE, RefreshState
 
 if TYPE_CHECKING:
     import sqlite3
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from ai_lessons.index.model_sources import Progress
     from ai_lessons.index.pinned import Embedder, Vector
-    from ai_lessons.index.refresh_state import RefreshState
     from ai_lessons.index.rows import IndexRefresh
     from ai_lessons.index.table import Passages
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.knowledge import frontmatter, layout
 from ai_lessons.knowledge.bundle import Item, made, made_id
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, HANDLE_LENGTH, UNSTATED, Kind
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, HANDLE_LENGTH, UNSTATED, Entry, Kind
 from ai_lessons.knowledge.passages import blocks, lines_of
 from ai_lessons.knowledge.texts import decode, escaped, one_line, split
 from ai_lessons.knowledge.yaml_text import mapping_lines
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
-    from ai_lessons.knowledge.entries import Entry
 
 # --- in: what a file of instructions states ---
 

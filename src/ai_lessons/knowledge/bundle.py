@@ -16,13 +16,12 @@ from ulid import ULID
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, UnsupportedRepository, UsageError
 from ai_lessons.knowledge import frontmatter, layout, markdown, origins
-from ai_lessons.knowledge.entries import HANDLE_LENGTH, Category, Kind, Relation
+from ai_lessons.knowledge.entries import HANDLE_LENGTH, Category, Entry, Kind, Relation
 from ai_lessons.knowledge.texts import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from ai_lessons.knowledge.entries import Entry
 
 WORDS = {"very-low": 0.1, "low": 0.3, "medium": 0.5, "high": 0.7, "very-high": 0.9}
 """The author's word on a lesson as the probability that other tools keep in its place."""

@@ -7,12 +7,11 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.knowledge import failures
-from ai_lessons.knowledge.failures import attempts, is_check, simple_commands
+from ai_lessons.knowledge.failures import Shape, attempts, is_check, simple_commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.knowledge.failures import Shape
     from ai_lessons.knowledge.transcripts import Step, Transcript
 
     Failure = tuple[str, Shape]

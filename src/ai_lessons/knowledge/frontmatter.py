@@ -10,7 +10,7 @@ from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import InvalidEntry, Problem
-from ai_lessons.knowledge.entries import KINDS, SHARED, UNVERSIONED, Entry, Kind, Link, Relation, stated_id, ulid
+from ai_lessons.knowledge.entries import KINDS, SHARED, UNVERSIONED, Entry, Kind, Light, Link, Relation, stated_id, ulid
 from ai_lessons.knowledge.layout import Place, derived_id, is_markdown, place
 from ai_lessons.knowledge.markdown import parse_mapping
 from ai_lessons.knowledge.texts import texts_of
@@ -19,7 +19,6 @@ from ai_lessons.knowledge.yaml_text import SORTED_KEYS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from ai_lessons.knowledge.entries import Light
 
 OWN_KEYS = frozenset(
     ("id", "kind", "title", "versions", "tags", "content_hash", "created", "links", "source_path", "source_ref")

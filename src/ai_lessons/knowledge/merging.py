@@ -18,12 +18,11 @@ from ai_lessons.knowledge.layout import CONFIG_PATH, is_markdown, place
 from ai_lessons.knowledge.markdown import REMOVE, edit_mapping, line_end, parse, reads_as
 from ai_lessons.knowledge.texts import cut, decode
 from ai_lessons.knowledge.yaml_text import SORTED_KEYS, same
-from ai_lessons.knowledge.yaml_tree import compose
+from ai_lessons.knowledge.yaml_tree import Node, compose
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ai_lessons.knowledge.yaml_tree import Node
 
 EVENTS: Final = ".ai-lessons/events/"
 BODY: Final = "the text"

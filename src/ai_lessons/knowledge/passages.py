@@ -14,14 +14,13 @@ from markdown_it import MarkdownIt
 
 from ai_lessons.knowledge import cutting
 from ai_lessons.knowledge.cutting import Span, cut_code, estimate_tokens, names, summary
-from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.texts import may_have_headings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ai_lessons.knowledge.config import Chunking
-    from ai_lessons.knowledge.entries import Entry
 
 HEADING_LENGTH = 200  # Characters of a heading path that are kept: it stands before every passage below it
 LONG_HEADING = 100  # Characters from which a heading is taken for text
