@@ -48,7 +48,6 @@ class World:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.index.close()
         self.vectors.close()
 
     def open(self, *, text_only: bool = False) -> Index:

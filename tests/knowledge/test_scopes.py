@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge import origins
-from ai_lessons.knowledge.origins import Scope, of_entry, parse_scope, project_named, read_scope
+from ai_lessons.knowledge.origins import Scope, of_entry, parse_scope, place_of, read_scope
 
 SCOPES = st.just(Scope("global")) | st.builds(Scope, st.sampled_from(["user", "project"]), st.text())
 
@@ -67,4 +67,4 @@ def test_an_entry_that_was_moved_has_the_scope_of_its_place() -> None:
     ("said", "project"), [("jira-api", "jira-api"), ("project:/x/jira-api", "jira-api"), ("user:alex", "global")]
 )
 def test_where_a_project_is_named_a_scope_is_understood(said: str, project: str) -> None:
-    assert project_named(said) == project
+    assert place_of(said).project == project

@@ -9,12 +9,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AmbiguousName, NotFound
-from ai_lessons.index.catalog_reading import (
-    CatalogReader,
-    generation_of,
-    meta_of,
-    unreadable_files,
-)
+from ai_lessons.index.catalog_reading import CatalogReader, generation_of, meta_of, unreadable_files
 from ai_lessons.index.catalog_survey import Disk, FolderChange, survey
 from ai_lessons.index.catalog_writing import Attested, CatalogRecord, Writing, attest, record
 from ai_lessons.index.database import Database, Schema
@@ -106,10 +101,6 @@ class CatalogRefresh(NamedTuple):
     rebuilt: str = ""
 
 
-def _silent(_what: str, _done: int, _total: int) -> None:
-    """Progress for callers that show none."""
-
-
 class Catalog(CatalogReader):
     """One catalog file, opened. Use as a context manager. A damaged file is replaced and filled again in between."""
 
@@ -123,7 +114,7 @@ class Catalog(CatalogReader):
         """Whether this process keeps the catalog to itself because its folder cannot be written."""
         return self._database.in_memory
 
-    def refresh(self, scan: Scan, read: Read, parse: Parse, progress: Progress = _silent) -> CatalogRefresh:
+    def refresh(self, scan: Scan, read: Read, parse: Parse, progress: Progress = lambda *_: None) -> CatalogRefresh:
         """Bring the catalog up to date with the files.
 
         `scan()` walks the folders anew each time, as `(folder, [(name, mtime_ns, ctime_ns, size, inode, mode)])`
@@ -199,28 +190,23 @@ class Catalog(CatalogReader):
         self._ask(put)
 
     def _refresh(self) -> CatalogRefresh:
+        """Read and parse without a lock; where another process wrote meanwhile, we know too little and look again."""
         for _ in range(_HOPEFUL_TRIES):
-            if done := self._refresh_hopefully():
-                return done
+            base = generation_of(self._database.connection)
+            if not (changes := self._look()):
+                return self._refreshed()
+            with self._database.transaction():
+                if generation_of(self._database.connection) == base:
+                    return self._write(changes)
         with self._database.transaction():
-            return self._write(self._look())
-
-    def _refresh_hopefully(self) -> CatalogRefresh | None:
-        """Read and parse without a lock; None where another process wrote meanwhile, so that we know too little."""
-        base = generation_of(self._database.connection)
-        changes = self._look()
-        if not changes:
-            return self._refreshed()
-        with self._database.transaction():
-            return self._write(changes) if generation_of(self._database.connection) == base else None
+            changes = self._look()
+            return self._write(changes) if changes else self._refreshed()
 
     def _look(self) -> list[FolderChange]:
         assert self._disk is not None, "a look needs the ways to the disk"  # noqa: S101 - for the type checker
         return survey(self._database.connection, self._disk, self._clock())
 
     def _write(self, changes: list[FolderChange]) -> CatalogRefresh:
-        if not changes:
-            return self._refreshed()
         writing = Writing(self._database.connection)
         writing.folders(changes)
         return self._settle(writing)

@@ -72,10 +72,6 @@ class Index:
         self.query = TableQuery(self._uri, partial(Tables, self._uri), self._filler, self._state)
         self._behind: tuple[str, tuple[int, int], int] | None = None
 
-    def close(self) -> None:
-        """Let go of the table. The embedding cache belongs to the caller."""
-        self.query.close()
-
     def current(self, generation: str) -> IndexRefresh | None:
         """The state of the index if it holds exactly this generation of the catalog, else None. Reads no rows."""
         table, version = self.query.look()

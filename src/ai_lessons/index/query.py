@@ -53,10 +53,6 @@ class TableQuery:
         self._count: tuple[Version, int] | None = None
         self.text_alone = False
 
-    def close(self) -> None:
-        """Let go of the tables."""
-        self._tables = self._version = None
-
     @property
     def tables(self) -> Tables:
         """The tables, opened."""

@@ -232,13 +232,6 @@ def named(project: str, stated: object) -> str:
     return project if scope in {Scope(GLOBAL), Scope(PROJECT, project)} else str(scope)
 
 
-def project_named(text: str) -> str:
-    """A project by its name, or by a scope as groove spells it. Raises UsageError: no name is left of the path."""
-    if text.partition(":")[0] in {USER, PROJECT} and ":" in text:
-        return parse_scope(text).project
-    return text
-
-
 def project_of(name: object) -> str:
     """The last part of a path as one plain folder name. Raises UsageError: no name is left."""
     last = re.split(r"[/\\]", str(name).rstrip("/\\"))[-1].strip()

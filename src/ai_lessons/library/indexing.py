@@ -65,7 +65,6 @@ class Indexing:
 
     def close(self) -> None:
         """Let go of files."""
-        self.index.close()
         self.vectors.close()
 
     def _agreed(self, named: str | None) -> str | None:

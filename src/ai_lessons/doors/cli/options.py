@@ -165,7 +165,7 @@ ids_argument = click.argument("refs", metavar="ID...", nargs=-1, required=True, 
 
 def project_named(_ctx: click.Context, _option: click.Parameter, given: str | None) -> str | None:
     """A project by its name, or by a scope as groove writes it (`project:PATH`, `user:NAME`)."""
-    return origins.project_named(given) if given else given
+    return origins.place_of(given).project if given else given
 
 
 project_option = click.option(
