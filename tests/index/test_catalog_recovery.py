@@ -108,6 +108,15 @@ def test_rows_that_break_a_constraint_are_damage_too(world: World) -> None:
     assert "New" in world.titles()
 
 
+def test_a_catalog_is_read_where_no_lock_can_be_made(world: World) -> None:
+    world.catalog.close()
+    lock = world.path.with_name(f"{world.path.name}.lock")
+    lock.unlink()
+    lock.mkdir()
+    world.catalog = world.open()
+    assert (world.refresh().rebuilt, world.catalog.in_memory) == ("", False)
+
+
 def test_a_deleted_catalog_costs_one_rebuild_and_no_word(world: World) -> None:
     before = everything(world.catalog)
     world.catalog.close()

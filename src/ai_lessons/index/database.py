@@ -6,7 +6,7 @@ import fcntl
 import os
 import sqlite3
 import time
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 from ai_lessons.errors import StorageFailed
@@ -215,9 +215,9 @@ def _remove(path: Path, *suffixes: str) -> None:
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
     """One process at a time puts a new file at `path`; the lock falls with the process."""
-    descriptor = os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with ExitStack() as closing:
+        with suppress(OSError):  # where no lock can be made no file can be put either, and one that is there is read
+            descriptor = os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
+            closing.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(descriptor)

@@ -24,7 +24,9 @@ class Marks(NamedTuple):
 def marks(name: str, comment: str = "<!-- {} -->") -> Marks:
     """The lines around the part of that name; parts of other names are the user's text to it."""
     begin, end = comment.format(f">>> {name} >>>"), comment.format(f"<<< {name} <<<")
-    parts = (rf"(?:\A|{feed}){re.escape(begin)}{feed}.*?{re.escape(end)}{feed}" for feed in (r"\r\n", r"\n"))
+    # earlier versions wrote more on the first line
+    start = re.escape(comment).replace(r"\{\}", rf">>> {re.escape(name)}(?:, new file)? >>>") + r"[^\r\n]*"
+    parts = (rf"(?:\A|{feed}){start}{feed}.*?{re.escape(end)}{feed}" for feed in (r"\r\n", r"\n"))
     return Marks(begin, end, re.compile("|".join(parts).encode(), re.DOTALL))
 
 
@@ -53,7 +55,7 @@ def plan(there: bytes | None, job: str, text: str, ours: Marks = _OURS, *, at: i
     if job == "uninstall":
         rest = ours.part.sub(b"", there)
         return PartPlan("taken out" if rest else "removed", rest or None)
-    feed = b"" if held[0].startswith(ours.begin.encode()) else b"\n"
+    feed = b"\n" if held[0].startswith((b"\r", b"\n")) else b""
     new = there[: held.start()] + feed + part + ours.part.sub(b"", there[held.end() :])
     if job == "status":
         return PartPlan("there" if new == there else "there, but not the one of this version: install again", there)
