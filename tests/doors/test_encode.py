@@ -183,7 +183,7 @@ SHAPED: list[tuple[Any, Any]] = [
     (Exported("f", (), document={"lessons": []}), {"lessons": []}),
     (Promoted(LESSON, "project", "user", "copied", FOUND, written=WRITTEN, dropped=("01X",)),
      {"id": "01J", "handle": "L-1", "title": "t", "from": "project", "to": "user", "outcome": "copied",
-      "dry_run": False, "copy": WROTE, "proposal": None, "policy": "", "decided_in": "", "dropped_links": ["01X"],
+      "copy": WROTE, "proposal": None, "policy": "", "decided_in": "", "dropped_links": ["01X"],
       "notes": [],
       "evaluation": {"recommendation": "reject", "findings": [
           {"check": "duplicates", "severity": "stop", "message": "it is there", "where": ""}]}}),

@@ -76,13 +76,6 @@ def test_it_is_data_too(three: Path, run: Run) -> None:
     assert proposed["proposal"]["branch"].startswith("proposals/L-")
 
 
-def test_a_dry_run_writes_nothing(three: Path, run: Run) -> None:
-    done = promote(run, "--dry-run", to="enterprise:acme")
-    assert done.code == 0, done.err
-    assert "  would be proposed to enterprise:acme\n" in done.out
-    assert run("--tier", "enterprise:acme", "admin", "pending-rules", "--json").json == []
-
-
 @pytest.mark.parametrize(
     ("to", "code", "told"),
     [
@@ -97,25 +90,9 @@ def test_a_wrong_tier_is_named(three: Path, run: Run, to: str, code: int, told: 
     assert told in done.err
 
 
-def test_a_policy_that_forbids_it_is_told_in_a_dry_run_and_refuses_else(
-    three: Path, hermetic: Path, run: Run, git: Callable[..., str]
-) -> None:
-    (hermetic / "acme/.ai-lessons").mkdir()
-    settings = "governance:\n  promotion_from_enterprise_context: block_all\n"
-    (hermetic / "acme/.ai-lessons/config.yaml").write_text(settings)
-    git(hermetic / "acme", "add", "-A")
-    git(hermetic / "acme", "commit", "-qm", "policy")
-    (three / ".ai-lessons.toml").write_text('enterprise = "acme"\n')
-    plan = promote(run, "--dry-run")
-    assert plan.code == 0
-    assert "  may not go to user\n  policy: enterprise:acme: " in plan.out
-    assert promote(run).code == 8
-    (three / ".ai-lessons.toml").unlink()
-
-
 def test_what_a_text_says_is_never_obeyed_by_the_terminal(three: Path, run: Run) -> None:
     file = next((three / ".ai/reference").glob("jira-api/lessons/*/*.md"))
     file.write_text(file.read_text().replace("Seen on", "Seen in /home/bo/ji\x1b[2Jra on"))
-    done = promote(run, "--dry-run", to="enterprise:acme")
+    done = promote(run, to="enterprise:acme")
     assert "\x1b" not in done.out
     assert "path of one machine: /home/bo/ji (line" in done.out

@@ -20,7 +20,6 @@ from ai_lessons.knowledge.governance import (
     questions,
     read,
     stricter,
-    strictest,
 )
 
 ACME, BETA = "enterprise:acme", "enterprise:beta"
@@ -143,10 +142,3 @@ def test_of_two_statements_the_stricter_holds_policy_by_policy() -> None:
     assert stricter(open_, mixed) == mixed == stricter(mixed, open_)
     assert stricter(open_, STRICTEST) == STRICTEST
     assert stricter(open_, open_) == open_
-
-
-def test_where_several_have_a_say_the_strictest_holds() -> None:
-    assert strictest([]) is AS_IS
-    assert strictest([AS_IS, GENERIC]) is GENERIC
-    assert strictest([RELEASE, GENERIC]) is RELEASE
-    assert strictest([RELEASE, REFUSED, AS_IS]) is REFUSED

@@ -14,7 +14,7 @@ from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.governance import FROM_CONTEXT, OUTBOUND, PERSONAL, Policies, PolicyVerdict
 from ai_lessons.knowledge.passages import code_blocks
 from ai_lessons.library import browsing, editing, governing, importing, promoting, proposing, review
-from ai_lessons.library.governing import Move, allow, governed, ruling
+from ai_lessons.library.governing import Move, allow, governed
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options, Places, TierPlace
 from ai_lessons.library.reports import LessonDraft, PromotionRequest, ResourceDraft, RuleDraft
@@ -102,6 +102,11 @@ def move(source: str = ACME, target: str = "user", text: str = "Plain words.\n",
     return Move(entry, text, source, target)
 
 
+def verdict_of(tiers: Library, one: Move) -> PolicyVerdict:
+    say = allow(tiers, one).say
+    return say.verdict if say else PolicyVerdict.AS_IS
+
+
 class TestWhatMayGo:
     @pytest.mark.parametrize(
         ("said", "way", "verdict"),
@@ -122,7 +127,7 @@ class TestWhatMayGo:
     ) -> None:
         company.state(**said)
         here = "" if way[0] == ACME else ACME
-        assert allow(company.tiers(here=here), move(*way)).verdict == verdict
+        assert verdict_of(company.tiers(here=here), move(*way)) == verdict
 
     @pytest.mark.parametrize(
         ("said", "way", "key"),
@@ -143,13 +148,13 @@ class TestWhatMayGo:
         assert refused.value.exit_code == 8
         assert key in message
         assert ACME in message
-        assert f".ai-lessons/config.yaml on main at {commit[:10]} in {company.root(ACME)}" in message
+        assert f".ai-lessons/config.yaml on main at {commit[:10]})" in message
         assert refused.value.hint
 
     def test_a_script_or_a_block_of_code_is_refused_where_only_words_may_go(self, company: Company) -> None:
         company.state(context="allow")
         tiers = company.tiers(here=ACME)
-        assert allow(tiers, move("project", "user", "Say `git push`.\n")).verdict is PolicyVerdict.AS_IS
+        assert verdict_of(tiers, move("project", "user", "Say `git push`.\n")) is PolicyVerdict.AS_IS
         hidden = "---\ntitle: x\nrationale: |\n  ```\n  run --it\n  ```\n---\nWords.\n"
         for text, kind in (
             (f"---\ntitle: x\n---\n{CODE}", Kind.LESSON),
@@ -164,17 +169,10 @@ class TestWhatMayGo:
         one = move(text=CODE)._replace(ties=("path of one machine (/home/ada)", "name of a project (shop)"))
         with pytest.raises(Refused, match=r"holds code, path of one machine \(/home/ada\), name of a project \(shop\)"):
             allow(company.tiers(), one)
-        assert ruling(company.tiers(), one).refused
 
     def test_nobody_is_asked_outside_of_enterprises(self, company: Company) -> None:
         for way in (("project", "user"), ("user", "project"), ("project", ACME)):
-            assert allow(company.tiers(), move(*way)).verdict is PolicyVerdict.AS_IS
-
-    def test_asking_what_would_be_decided_refuses_nothing(self, company: Company) -> None:
-        company.state(outbound="block_all")
-        found = ruling(company.tiers(), move())
-        assert found.verdict is PolicyVerdict.REFUSED
-        assert "governance.outbound_policy is block_all" in found.reason
+            assert verdict_of(company.tiers(), move(*way)) is PolicyVerdict.AS_IS
 
 
 @given(st.text(alphabet="`~ \t\n->1.*+)x<preE", max_size=60))
@@ -216,14 +214,16 @@ class TestWhereThePolicyStands:
         company.git(company.root(ACME), "remote", "add", "origin", str(company.folder / "hub.git"))
         company.git(company.root(ACME), "fetch", "-q", "origin")
         company.state(outbound="allow_all")
-        assert allow(company.tiers(), move()).verdict is PolicyVerdict.NEEDS_RELEASE
-        assert "on origin/main at" in ruling(company.tiers(), move()).reason
+        assert verdict_of(company.tiers(), move()) is PolicyVerdict.NEEDS_RELEASE
+        say = allow(company.tiers(), move()).say
+        assert say is not None
+        assert "on origin/main at" in say.sentence
         company.state(outbound="block_all")
         with pytest.raises(Refused, match=r"on main at"):
             allow(company.tiers(), move())
         company.state(outbound="allow_all")
         company.git(company.root(ACME), "push", "-q", "origin", "main")
-        assert allow(company.tiers(), move()).verdict is PolicyVerdict.AS_IS
+        assert verdict_of(company.tiers(), move()) is PolicyVerdict.AS_IS
 
     def test_what_means_nothing_is_the_strictest(self, company: Company) -> None:
         company.state(outbound="allow", context="allow")
@@ -244,7 +244,7 @@ class TestWhereThePolicyStands:
 
     def test_settings_of_another_sort_that_mean_nothing_change_no_policy(self, company: Company) -> None:
         company.state(text="search: nonsense\nevents: perhaps\ngovernance:\n  outbound_policy: allow_all\n")
-        assert allow(company.tiers(), move()).verdict is PolicyVerdict.AS_IS
+        assert verdict_of(company.tiers(), move()) is PolicyVerdict.AS_IS
 
     def test_what_a_newer_program_states_closes_everything(self, company: Company) -> None:
         company.state(text="format: 99\ngovernance:\n  outbound_policy: allow_all\n")
@@ -260,7 +260,7 @@ class TestWhereThePolicyStands:
         company.git(hub, "config", "uploadpack.allowFilter", "true")
         root.rename(company.folder / "old")
         company.git(company.folder, "clone", "-q", "--filter=blob:none", "--no-checkout", hub.as_uri(), str(root))
-        assert allow(company.tiers(), move()).verdict is PolicyVerdict.AS_IS
+        assert verdict_of(company.tiers(), move()) is PolicyVerdict.AS_IS
         root.rename(company.folder / "older")
         company.git(company.folder, "clone", "-q", "--filter=blob:none", "--no-checkout", hub.as_uri(), str(root))
         hub.rename(company.folder / "gone.git")
@@ -273,7 +273,7 @@ class TestWhereThePolicyStands:
         at = governed(tiers, gone)
         assert at.policies == Policies()
         assert at.notes == (f"the repository of {gone} is not on this machine, so the defaults hold",)
-        assert allow(tiers, move("project", BETA)).verdict is PolicyVerdict.NEEDS_RELEASE
+        assert verdict_of(tiers, move("project", BETA)) is PolicyVerdict.NEEDS_RELEASE
         mine = editing.add_lesson(company.tiers(here=gone), LessonDraft("x", "Words.\n"))
         with pytest.raises(NotFound):
             promoting.promote(company.tiers(here=gone), mine.id, BETA)
@@ -292,7 +292,7 @@ class TestReleases:
         return promoting.promote(company.library(here=ACME, **how), ref, to, PromotionRequest())
 
     def outcome(self, company: Company, ref: str, to: str = "user") -> str:
-        return promoting.promote(company.library(here=ACME), ref, to, PromotionRequest(dry_run=True)).outcome
+        return promoting.promote(company.library(here=ACME), ref, to, PromotionRequest()).outcome
 
     def ask(self, company: Company, ref: str, to: str = "user", **how: Any) -> Suggested:
         done = self.go(company, ref, to, **how)
@@ -493,7 +493,6 @@ class TestPromotions:
     def test_what_holds_code_is_refused_where_no_code_may_go(self, company: Company) -> None:
         company.state(context="allow")
         ref = self.add(company, "Retry on 409", here=ACME)
-        assert self.promote(company, ref, dry_run=True).outcome == "refused"
         with pytest.raises(Refused, match="general form only, and holds code") as refused:
             self.promote(company, ref)
         assert "ai-lessons --tier project contribute add-lesson" in refused.value.hint
@@ -505,13 +504,10 @@ class TestPromotions:
             self.promote(company, bound)
         assert self.promote(company, self.add(company, "Retry on 410", "Words.\n", writes=ACME)).outcome == "copied"
 
-    def test_what_is_blocked_stays_and_a_dry_run_says_so(self, company: Company) -> None:
+    def test_what_is_blocked_stays(self, company: Company) -> None:
         company.state(outbound="block_all", context="block_all")
         mine = self.add(company, "Retry on 409", here=ACME)
         theirs = self.add(company, "Retry on 410", writes=ACME)
-        dry = self.promote(company, mine, dry_run=True)
-        assert dry.outcome == "refused"
-        assert "governance.promotion_from_enterprise_context is block_all" in dry.policy
         for ref, to in ((mine, "user"), (mine, BETA), (theirs, "user")):
             with pytest.raises(Refused):
                 self.promote(company, ref, to)

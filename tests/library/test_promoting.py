@@ -279,25 +279,20 @@ class TestToAnEnterprise:
         assert any("the same was rejected" in one and "too narrow" in one for one in again.suggested.warnings)
 
     def test_what_we_wrote_of_its_origin_is_not_held_against_it(self, company: Company) -> None:
-        plan = go(company, add(company, content="Nothing special here, because it is plain.\n"), ACME, dry_run=True)
-        assert "specificity" not in [one.check for one in plan.report.findings]
+        done = go(company, add(company, content="Nothing special here, because it is plain.\n"), ACME)
+        assert "specificity" not in [one.check for one in done.report.findings]
 
 
 class TestPolicies:
     @pytest.mark.parametrize(
-        ("said", "outcome"),
-        [
-            ({"outbound": "allow_all", "personal": "allow"}, "copied"),
-            ({"outbound": "allow_generic", "personal": "allow"}, "refused"),
-            ({}, "asked"),
-        ],
+        ("said", "outcome"), [({"outbound": "allow_all", "personal": "allow"}, "copied"), ({}, "asked")]
     )
     def test_what_leaves_an_enterprise_is_for_it_to_say(
         self, company: Company, said: dict[str, str], outcome: str
     ) -> None:
         company.state(**said)
         lesson = add(company, ACME, content=CODE)
-        done = go(company, lesson, "user", here=ACME, dry_run=True)
+        done = go(company, lesson, "user", here=ACME)
         assert done.outcome == outcome
         assert ACME in done.policy
 
@@ -311,15 +306,6 @@ class TestPolicies:
         assert again.suggested.branch == asked.suggested.branch
         company.approve(asked.suggested.branch)
         assert go(company, lesson, "user", here=ACME).outcome == "copied"
-
-    def test_what_is_blocked_is_refused_and_a_dry_run_says_so(self, company: Company) -> None:
-        company.state(outbound="block_all")
-        lesson = add(company, ACME)
-        plan = go(company, lesson, "user", here=ACME, dry_run=True)
-        assert (plan.outcome, plan.dry_run) == ("refused", True)
-        assert "governance.outbound_policy is block_all" in plan.policy
-        with pytest.raises(Refused, match="block_all"):
-            go(company, lesson, "user", here=ACME)
 
     def test_an_agent_takes_nothing_out_of_an_enterprise(self, company: Company) -> None:
         company.state(outbound="allow_all")
@@ -356,25 +342,12 @@ class TestWhatIsRefused:
         file.write_text(f"---\nid: {LESSON}\nkind: lesson\ntitle: A\n---\n{KEY}\n")
         company.commit("project")
         for to in ("user", ACME):
-            plan = go(company, LESSON, to, dry_run=True)
-            assert plan.report.recommendation == "reject"
             with pytest.raises(InvalidEntry, match="AWS") as refused:
                 go(company, LESSON, to)
             mark = str(refused.value).partition("allow_secrets: [")[2].partition(":")[0]
             done = go(company, LESSON, to, allow_secrets=[(mark, "of the vendor's sandbox")])
             assert done.outcome in {"copied", "proposed"}
             assert KEY not in str(done.report)
-
-
-def test_a_dry_run_says_all_and_writes_nothing(company: Company) -> None:
-    lesson = add(company)
-    before = {tier: company.git(company.root(tier), "for-each-ref") for tier in ("user", ACME)}
-    for to, outcome in (("user", "copied"), (ACME, "proposed")):
-        plan = go(company, lesson, to, dry_run=True)
-        assert (plan.outcome, plan.dry_run, plan.written, plan.suggested) == (outcome, True, None, None)
-        assert plan.report.findings
-        assert company.git(company.root(to), "status", "--porcelain") == ""
-        assert company.git(company.root(to), "for-each-ref") == before[to]
 
 
 def test_an_enterprise_that_is_not_on_this_machine_is_named_with_the_command_that_fetches_it(company: Company) -> None:

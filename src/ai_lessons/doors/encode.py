@@ -38,7 +38,7 @@ KEYS: Mapping[str, str] = {
     "reports.Feedback": "*entry outcome usage notes",
     "reports.Imported": "written unchanged skipped:path,reason commit notes",
     "reports.Outdated": "*entry reason detail",
-    "reports.Promoted": "id=entry.id handle=entry.handle title=entry.title from=source to=target outcome dry_run"
+    "reports.Promoted": "id=entry.id handle=entry.handle title=entry.title from=source to=target outcome"
     " copy=written proposal=suggested evaluation=report policy decided_in dropped_links=dropped notes",
     "reports.Report": "files problems fixed",
     "sync_bring.TornEntry": "id title path reasons ours theirs",

@@ -213,24 +213,13 @@ def context(value: Context, view: View) -> str:
     return "\n\n".join([known, *([render.left_out(value.left_out, view)] if value.left_out else [])])
 
 
-WOULD = {
-    "copied": "would be copied to {}",
-    "proposed": "would be proposed to {}",
-    "asked": "may go to {} once people of {} release it, which would be asked for",
-    "present": "nothing to do",
-    "refused": "may not go to {}",
-}  # What a dry run says, by outcome
-
 STYLES = {"approve": "good", "revise": "warn", "reject": "bad"}
 
 
 def promoted(value: Promoted, view: View) -> str:
-    """What was done, or would be, and why; then the evaluation."""
-    if value.outcome == "present" and not value.dry_run:
+    """What was done and why; then the evaluation."""
+    if value.outcome == "present":
         return f"{_headline(value.entry, view)}\n  nothing to do"
-    if value.dry_run:
-        would = WOULD[value.outcome].format(line(value.target), line(value.decided_in))
-        return "\n".join([f"{_headline(value.entry, view)}\n  {would}", *_reasons(value, view)])
     rows = []
     if value.written is not None:
         copied = f"  copied from {line(value.source)}: {line(value.entry.handle)}"

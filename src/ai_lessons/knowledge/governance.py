@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
 ENTERPRISE: Final = "enterprise:"
 GROUP: Final = "governance"  # The group of the settings that state policies
@@ -101,8 +101,3 @@ def answer(value: str, *, code: bool, tied: bool) -> PolicyVerdict:
         return PolicyVerdict.REFUSED
     specific = (value == "allow_non_code" and code) or (value == "allow_generic" and (code or tied))
     return PolicyVerdict.GENERIC if specific else PolicyVerdict.AS_IS
-
-
-def strictest(verdicts: Iterable[PolicyVerdict]) -> PolicyVerdict:
-    """What holds where several have a say; where none has: as it is."""
-    return max(verdicts, key=list(PolicyVerdict).index, default=PolicyVerdict.AS_IS)

@@ -37,7 +37,6 @@ from ai_lessons.knowledge.governance import (
     questions,
     read,
     stricter,
-    strictest,
 )
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.library.comparing import copies
@@ -72,8 +71,8 @@ class Governed(NamedTuple):
         """What a person should mend; a line each."""
         return tuple(dict.fromkeys(note for one in self.statements for note in one.notes))
 
-    def says(self, policy: str, *, place: bool = True) -> str:
-        """The value of a policy and where it is stated, as a part of a sentence; the folder with `place`."""
+    def says(self, policy: str) -> str:
+        """The value of a policy and where it is stated, as a part of a sentence."""
         value = getattr(self.policies, policy)
         # of several branches with this value the last, which is the one of `origin`
         at = next(one for one in reversed(self.statements) if getattr(one.policies, policy) == value)
@@ -81,9 +80,8 @@ class Governed(NamedTuple):
         why = [note for note in at.notes if not note.startswith(others)]
         if not why and value == getattr(Policies(), policy):
             why = ["the default"]
-        if at.commit and self.repo:
-            stated = f"{CONFIG_PATH} on {at.branch} at {at.commit[:10]}"
-            why.append(stated + (f" in {self.repo.store.root}" if place else ""))
+        if at.commit:
+            why.append(f"{CONFIG_PATH} on {at.branch} at {at.commit[:10]}")
         return f"{GROUP}.{policy} is {value} ({', '.join(why)})"
 
 
@@ -202,49 +200,29 @@ class Say(NamedTuple):
 
 
 class Ruling(NamedTuple):
-    """What all policies together say of a move, before anything is done about it."""
+    """The strictest that policies say of a move that they let go (None: none has a say), and what to mend in any."""
 
-    verdict: PolicyVerdict
-    says: tuple[Say, ...]
-
-    @property
-    def refused(self) -> bool:
-        """Whether it may not go, unless its text is changed."""
-        return self.verdict in {PolicyVerdict.REFUSED, PolicyVerdict.GENERIC}
-
-    @property
-    def reason(self) -> str:
-        """What the verdict comes from, as a sentence for people; empty where no policy has a say."""
-        return next((say.sentence for say in self.says if say.verdict is self.verdict), "")
+    say: Say | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def asking(self) -> Say | None:
         """The policy for which a release is asked first; None where none is needed."""
-        return next((say for say in self.says if say.verdict in _RELEASABLE), None)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a person should mend about the policies; a line each."""
-        return tuple(dict.fromkeys(note for say in self.says for note in say.governed.notes))
+        return self.say if self.say and self.say.verdict is PolicyVerdict.NEEDS_RELEASE else None
 
 
 def allow(tiers: Library, move: Move) -> Ruling:
     """What the policies say of a move that they let go. Raises Refused: one forbids it, or asks for a general form."""
-    found = ruling(tiers, move)
-    if found.refused:
-        raise _refused(tiers, move, found)
-    return found
-
-
-def ruling(tiers: Library, move: Move) -> Ruling:
-    """What the policies say of a move. Refuses nothing: for a dry run, and for telling why."""
     says = []
     for enterprise, policy in questions(move.source, move.target, tiers.belongs_to):
         at, code = governed(tiers, enterprise), has_code(move.entry.kind, move.text)
         verdict = answer(getattr(at.policies, policy), code=code, tied=bool(move.ties))
         let_go = verdict in _RELEASABLE and at.repo is not None and released(at.repo, move)
         says.append(Say(enterprise, policy, at, PolicyVerdict.AS_IS if let_go else verdict, let_go))
-    return Ruling(strictest(say.verdict for say in says), tuple(says))
+    strictest = max(says, key=lambda say: list(PolicyVerdict).index(say.verdict), default=None)
+    if strictest and strictest.verdict in {PolicyVerdict.GENERIC, PolicyVerdict.REFUSED}:
+        raise _refused(tiers, move, strictest)
+    return Ruling(strictest, tuple(dict.fromkeys(note for say in says for note in say.governed.notes)))
 
 
 def guard(tiers: Library, into: RepositorySession, changes: Sequence[Change]) -> None:
@@ -313,10 +291,9 @@ def _code_in(path: str, data: bytes) -> frozenset[str]:
     return _blocks(text) if layout.is_markdown(path) else frozenset({text})
 
 
-def _refused(tiers: Library, move: Move, found: Ruling) -> Refused:
-    say = next(one for one in found.says if one.verdict is found.verdict)
+def _refused(tiers: Library, move: Move, say: Say) -> Refused:
     who, stated = say.enterprise, say.governed.says(say.policy)
-    if found.verdict is PolicyVerdict.GENERIC:
+    if say.verdict is PolicyVerdict.GENERIC:
         code = ("code",) if has_code(move.entry.kind, move.text) else ()
         holds = code if say.policy == PERSONAL else (*code, *move.ties)
         return Refused(

@@ -14,20 +14,20 @@ from ai_lessons.knowledge.bundle import beside
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Link, Relation
 from ai_lessons.knowledge.evaluation import LONGEST, render, ties
 from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.knowledge.governance import RELEASED, PolicyVerdict
+from ai_lessons.knowledge.governance import RELEASED
 from ai_lessons.knowledge.markdown import REMOVE
 from ai_lessons.knowledge.origins import original_of, promoted
 from ai_lessons.knowledge.texts import one_line
 from ai_lessons.learning import fold
 from ai_lessons.library import governing, secret_scan
-from ai_lessons.library.comparing import copies, evaluate, said, says_the_same
+from ai_lessons.library.comparing import copies, evaluate, says_the_same
 from ai_lessons.library.gate import checked
 from ai_lessons.library.governing import LEFT_BEHIND, Move, digest, releases
 from ai_lessons.library.lessons import refuse_wrong
 from ai_lessons.library.options import ENTERPRISE, PROJECT, USER
 from ai_lessons.library.proposal_context import desk
-from ai_lessons.library.proposing import make, rejected_before
-from ai_lessons.library.reports import ASKED, COPIED, PRESENT, PROPOSED, REFUSED, Promoted, PromotionRequest, Suggested
+from ai_lessons.library.proposing import make
+from ai_lessons.library.reports import ASKED, COPIED, PRESENT, PROPOSED, Promoted, PromotionRequest, Suggested
 from ai_lessons.library.running import interpreter_of
 from ai_lessons.repository import outside
 from ai_lessons.repository.git import author_here
@@ -227,10 +227,10 @@ class _Way:
         wanted, to = self.wanted, self.target.options.tier
         original = carried(self.source, self.light)
         move = Move(original.said, original.whole, self.source.options.tier, to, self._ties(original))
-        ruling = governing.ruling(self.tiers, move) if wanted.dry_run else governing.allow(self.tiers, move)
+        ruling = governing.allow(self.tiers, move)
         copy = placed(original, self.source, self.target, self._start(), wanted.allow_secrets)
         plan = self._plan(copy, ruling)
-        if wanted.dry_run or plan.outcome == PRESENT:
+        if plan.outcome == PRESENT:
             return plan
         if plan.outcome == COPIED and not wanted.person:
             raise Refused(
@@ -258,7 +258,7 @@ class _Way:
         by = author_here(self.tiers.primary.store.worktree) or "A person"
         report = (
             f"{by} asks to let {move.entry.kind} {move.entry.id} go from {move.source} to {to},\n"
-            f"exactly as it stands here. {say.governed.says(say.policy, place=False)}.\n\n"
+            f"exactly as it stands here. {say.governed.says(say.policy)}.\n\n"
             "Who takes this lets all people here do so with this text."
         )
         with desk(there) as at:
@@ -303,35 +303,22 @@ class _Way:
         return tuple(dict.fromkeys(f"{one.sort} ({one_line(one.value, 80)})" for one in found))
 
     def _plan(self, copy: Placed, ruling: governing.Ruling) -> Promoted:
-        """What would be done, decided without doing any of it."""
-        known = self._known(copy)
-        if ruling.refused:
-            outcome = REFUSED
-        elif known:
-            outcome = PRESENT
-        elif ruling.verdict is PolicyVerdict.NEEDS_RELEASE:
-            outcome = ASKED
-        else:
-            outcome = PROPOSED if self._proposes else COPIED
-        before: list[str] = []  # a proposal that is made says it itself
-        if outcome == PROPOSED and self.wanted.dry_run and self.target.rules.ref() is not None:
-            with desk(self.target) as at:
-                rejected = rejected_before(at, said(copy.entry, "", ""))
-            before = [f"the same was rejected {rejected}"] if rejected else []
+        """What is to be done, decided without doing any of it."""
+        known, asking = self._known(copy), ruling.asking
+        outcome = PRESENT if known else ASKED if asking else PROPOSED if self._proposes else COPIED
         return Promoted(
             entry=self.light,
             source=self.source.options.tier,
             target=self.target.options.tier,
             outcome=outcome,
             report=evaluate(self.target, copy.entry, copy.texts, [place_of(self.source)], known),
-            dry_run=self.wanted.dry_run,
             dropped=copy.dropped,
-            policy=ruling.reason,
+            policy=ruling.say.sentence if ruling.say else "",
             decided_in={
                 PROPOSED: self.target.options.tier,
-                ASKED: ruling.asking.enterprise if ruling.asking else "",
+                ASKED: asking.enterprise if asking else "",
             }.get(outcome, ""),
-            notes=(*ruling.notes, *known, *before),
+            notes=(*ruling.notes, *known),
         )
 
     def _start(self) -> tuple[float, float] | None:

@@ -334,21 +334,20 @@ class Audit(NamedTuple):
     taken: tuple[TakenProposal, ...] = ()
 
 
-# What becomes of it: a copy, a proposal, a proposal to release it, nothing because it is there, or nothing at all
-COPIED, PROPOSED, ASKED, PRESENT, REFUSED = "copied", "proposed", "asked", "present", "refused"
+# What becomes of it: a copy, a proposal, a proposal to release it, or nothing because it is there
+COPIED, PROPOSED, ASKED, PRESENT = "copied", "proposed", "asked", "present"
 
 
 class PromotionRequest(NamedTuple):
     """How to promote; `reason` is for those who decide. `person`: may copy at once, also out of an enterprise."""
 
     reason: str = ""
-    dry_run: bool = False
     person: bool = True
     allow_secrets: Sequence[tuple[str, str]] = ()
 
 
 class Promoted(NamedTuple):
-    """What became of an entry, or with `dry_run` would: `written` is the copy, `suggested` the proposal (or release).
+    """What became of an entry: `written` is the copy, `suggested` the proposal (or release).
 
     `dropped`: links that lead nowhere in the target. `policy`: whose has a say. `decided_in`: whose people decide, if.
     """
@@ -358,7 +357,6 @@ class Promoted(NamedTuple):
     target: str
     outcome: str
     report: EvaluationReport
-    dry_run: bool = False
     written: Written | None = None
     suggested: Suggested | None = None
     dropped: tuple[str, ...] = ()

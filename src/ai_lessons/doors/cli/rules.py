@@ -180,21 +180,19 @@ def audit(call: Call, acknowledge: bool, yes: bool) -> int:
     examples=[
         "ai-lessons contribute promote L-8F3K2A --to user",
         'ai-lessons contribute promote L-8F3K2A --to enterprise:acme --reason "three teams lost statuses"',
-        "ai-lessons contribute promote L-8F3K2A --to enterprise:acme --dry-run",
     ],
     tool=Tool(
         "promote",
-        "id=ref to reason dry_run",
+        "id=ref to reason",
         "id handle outcome copy proposal evaluation policy dropped_links notes",
-        "Propose an entry to an enterprise, with an evaluation; a person there decides. With dry_run only the "
-        "evaluation. Copies between the user's and the project's tier are for people.",
+        "Propose an entry to an enterprise, with an evaluation; a person there decides. "
+        "Copies between the user's and the project's tier are for people.",
         notes={"to": "enterprise:NAME; a rule also to user or project"},
     ),
 )
 @options.id_argument
 @click.option("--to", required=True, metavar="TIER", help="user, project or enterprise:NAME; see `admin tiers`.")
 @click.option("--reason", default="", metavar="R", help="Why; for the people who decide about it there.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done, with the evaluation; write nothing.")
 @options.allow_secret_option
 def promote(call: Call, /, ref: str, to: str, **given: Any) -> None:
     """Bring an entry to another tier: a copy to yours or the project's, a proposal to an enterprise's."""
