@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from ai_lessons.errors import Conflict
 from ai_lessons.knowledge.json_text import with_added, without
 from ai_lessons.repository.agent_hosts import KINDS, MARK, Where, look
-from ai_lessons.repository.host_settings import HOOKS, PROJECT, carry_out, for_project, for_user
+from ai_lessons.repository.host_settings import HOOKS, carry_out, for_user
 from ai_lessons.repository.host_settings import _is_ours as is_ours
 
 PLUGIN = Path(__file__).parents[2] / "hooks" / "claude-code"
-SETTINGS, SERVERS = PROJECT
+SETTINGS, SERVERS = ".claude/settings.json", ".claude.json"
 OURS = {
     key: json.loads((PLUGIN / name).read_bytes())[key]
     for key, name in {HOOKS: "hooks/hooks.json", "mcpServers": ".mcp.json"}.items()
@@ -38,13 +38,13 @@ SETTINGS_FILES = [
 
 @pytest.fixture
 def top(tmp_path: Path) -> Path:
-    folder = tmp_path / "code"
-    folder.mkdir()
+    folder = tmp_path / "home"
+    (folder / ".claude").mkdir(parents=True)
     return folder
 
 
 def do(top: Path, job: str) -> tuple[str, ...]:
-    changes = for_project(top, PLUGIN, job)
+    changes = for_user(Where(top, "", {}, top / "code"), PLUGIN, (), job)
     carry_out(changes)
     return tuple(one.done for one in changes)
 
@@ -64,16 +64,13 @@ def taken_out(settings: Any, key: str) -> Any:
 @pytest.mark.parametrize("there", SETTINGS_FILES)
 def test_taking_them_out_leaves_every_byte_that_was_there(top: Path, there: bytes) -> None:
     for name in (SETTINGS, SERVERS):
-        (top / name).parent.mkdir(exist_ok=True)
         (top / name).write_bytes(there)
-    assert do(top, "status") == ("not there", "not there")
     assert do(top, "install") == ("added", "added")
-    assert do(top, "status") == ("there", "there")
     once = (top / SETTINGS).read_bytes()
     assert do(top, "install") == ("already there", "already there")
     assert (top / SETTINGS).read_bytes() == once
     assert do(top, "uninstall") == ("taken out", "taken out")
-    assert [(top / name).read_bytes() for name in PROJECT] == [there, there]
+    assert [(top / name).read_bytes() for name in (SETTINGS, SERVERS)] == [there, there]
     assert do(top, "uninstall") == ("not there", "not there")
 
 
@@ -81,7 +78,7 @@ def test_files_that_we_made_are_removed_again(top: Path) -> None:
     assert do(top, "install") == ("written", "written")
     assert json.loads((top / SETTINGS).read_bytes())["hooks"].keys() == OURS[HOOKS].keys()
     assert do(top, "uninstall") == ("removed", "removed")
-    assert list(top.iterdir()) == []
+    assert not [one for one in top.rglob("*") if one.is_file()]
 
 
 def test_what_others_changed_meanwhile_stays(top: Path) -> None:
@@ -90,7 +87,6 @@ def test_what_others_changed_meanwhile_stays(top: Path) -> None:
     settings["hooks"]["PreToolUse"].append(THEIRS)
     settings["model"] = "opus"
     (top / SETTINGS).write_text(json.dumps(settings, indent=4))
-    assert do(top, "status")[0] == "there"
     assert do(top, "install")[0] == "already there"
     assert do(top, "uninstall")[0] == "taken out"
     assert (top / SETTINGS).read_text() == json.dumps({"hooks": {"PreToolUse": [THEIRS]}, "model": "opus"}, indent=4)
@@ -98,15 +94,12 @@ def test_what_others_changed_meanwhile_stays(top: Path) -> None:
 
 def test_an_older_version_is_brought_up_to_date_and_can_still_be_undone(top: Path) -> None:
     file = top / SETTINGS
-    file.parent.mkdir()
     file.write_bytes(SETTINGS_FILES[4])
     old = {"Stop": [{"hooks": [{"type": "command", "command": MARK + " --old"}]}]}
     older = added(json.loads(file.read_bytes()), HOOKS, old)
     assert taken_out(older, HOOKS) == json.loads(file.read_bytes())
     file.write_text(json.dumps(older))
-    assert do(top, "status")[0] == "there, of another version"
     assert do(top, "install")[0] == "brought up to date"
-    assert do(top, "status")[0] == "there"
     assert do(top, "uninstall")[0] == "taken out"
     assert json.loads(file.read_bytes()) == json.loads(SETTINGS_FILES[4])
 
@@ -114,7 +107,7 @@ def test_an_older_version_is_brought_up_to_date_and_can_still_be_undone(top: Pat
 @pytest.mark.parametrize("there", [b"{// mine\n}", b"[]", b"\xff", b"[" * 100_000])
 def test_a_file_that_is_no_object_is_left_alone(top: Path, there: bytes) -> None:
     (top / SERVERS).write_bytes(there)
-    for job in ("install", "uninstall", "status"):
+    for job in ("install", "uninstall"):
         assert do(top, job)[1] == "left alone, it is no JSON object: mend it first"
         assert (top / SERVERS).read_bytes() == there
 
@@ -163,7 +156,6 @@ def test_no_settings_are_too_strange(settings: Any) -> None:
 
 def test_a_call_of_ours_in_a_group_of_theirs_goes_alone(top: Path) -> None:
     mixed = THEIRS | {"hooks": [{"type": "command", "command": MARK}, *THEIRS["hooks"]]}
-    (top / ".claude").mkdir()
     (top / SETTINGS).write_text(json.dumps({"hooks": {"Stop": [mixed]}}, indent=2))
     assert do(top, "uninstall")[0] == "taken out"
     assert json.loads((top / SETTINGS).read_bytes()) == {"hooks": {"Stop": [THEIRS]}}

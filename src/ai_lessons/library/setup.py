@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -146,7 +145,7 @@ def server_hook(job: HookJob, hub: Path) -> tuple[str, ...]:
     return git_hooks.carry_out_on_server(push_check.git_dir_of(hub), scaffold.hooks_dir(), job)
 
 
-__all__ = ["Host", "HostChange", "Target", "connect", "hosts", "instruct", "register"]
+__all__ = ["Host", "HostChange", "Target", "connect", "hosts", "instruct"]
 
 HookJob = Literal["install", "uninstall", "status"]
 
@@ -193,7 +192,9 @@ def instruct(job: HookJob, cwd: Path, files: Sequence[Path] = ()) -> tuple[str, 
     text = (scaffold.hooks_dir() / TEXT).read_text(encoding="utf-8")
     if files:
         return tuple(f"{file}: {agent_files.carry_out(file, job, text)}" for file in files)
-    top = _top(cwd, "--file FILE names one elsewhere")
+    top = outside.top_of(cwd)
+    if top is None:
+        raise UsageError(f"{cwd} lies in no code repository", hint="--file FILE names one elsewhere")
     chosen = agent_files.files_in(top, every=job != "install")
     return tuple(f"{file.name}: {agent_files.carry_out(file, job, text)}" for file in chosen)
 
@@ -203,27 +204,6 @@ def complete(file: Path, script: str) -> str:
     return (
         f"{file}: {agent_files.carry_out(file, 'install', script, agent_files.marks('ai-lessons completion', '# {}'))}"
     )
-
-
-def register(job: HookJob, cwd: Path) -> tuple[str, ...]:
-    """Our hooks and our server in the settings of Claude Code in the code repository around `cwd`; a line for each.
-
-    Raises UsageError: no code repository there. StorageFailed: a file cannot be written.
-    """
-    top = _top(cwd, "for all your projects: ai-lessons admin hosts --install")
-    changes = host_settings.for_project(top, scaffold.hooks_dir() / PLUGIN, job)
-    host_settings.carry_out(changes)
-    lines = tuple(f"{one.file.relative_to(top)}: {one.done}" for one in changes)
-    plugin = shlex.quote(str(scaffold.hooks_dir() / PLUGIN))
-    for_all = f"claude plugin marketplace add {plugin} && claude plugin install ai-lessons@ai-lessons"
-    return lines if job == "uninstall" else (*lines, f"for all your projects instead: {for_all}")
-
-
-def _top(cwd: Path, hint: str) -> Path:
-    top = outside.top_of(cwd)
-    if top is None:
-        raise UsageError(f"{cwd} lies in no code repository", hint=hint)
-    return top
 
 
 class Migrated(NamedTuple):

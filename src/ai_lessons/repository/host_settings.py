@@ -1,4 +1,4 @@
-"""Our hooks and our server in the settings of agent hosts, for one project or for all: decided first, then written."""
+"""Our hooks and our server in a user's settings of agent hosts: decided first, then written."""
 
 from __future__ import annotations
 
@@ -28,10 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HOOKS, SERVERS = "hooks", "mcpServers"
-PROJECT = {".claude/settings.json": HOOKS, ".mcp.json": SERVERS}
-"""The files of a project that Claude Code reads, and the key of the table in each."""
-
-SOURCES = {HOOKS: "hooks/hooks.json", SERVERS: ".mcp.json"}  # of the plugin, where our part stands
+SOURCE = "hooks/hooks.json"  # of the plugin, where our part stands
 HEARS = {"claude-code": None, "codex": {"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"}}
 """The hosts that call our hook, and those of its events that they know (all)."""
 
@@ -75,7 +72,7 @@ def for_user(where: Where, plugin: Path, names: Sequence[str], job: str) -> tupl
 
 def _of_kind(kind: HostKind, where: Where, plugin: Path, job: str) -> Iterator[HostChange]:
     if kind.id in HEARS:
-        known, all_of_them = HEARS[kind.id], _stated(plugin, HOOKS)
+        known, all_of_them = HEARS[kind.id], _stated(plugin)
         hooks = {event: groups for event, groups in all_of_them.items() if known is None or event in known}
         yield _change(kind.name, place_of(kind, where, kind.hooks[0].partition("#")[0]), HOOKS, hooks, job)
     name, _, key = kind.servers[0].partition("#")
@@ -94,14 +91,9 @@ def _server(kind: HostKind) -> Json:
     return {**more, "command": PROGRAM, "env": env}
 
 
-def for_project(top: Path, plugin: Path, job: str) -> tuple[HostChange, ...]:
-    """What the job does to the settings of Claude Code in a code repository. Raises StorageFailed."""
-    return tuple(_change("Claude Code", top / name, key, _stated(plugin, key), job) for name, key in PROJECT.items())
-
-
-def _stated(plugin: Path, key: str) -> Json:
+def _stated(plugin: Path) -> Json:
     with translated(str(plugin)):
-        found: Json = json.loads((plugin / SOURCES[key]).read_bytes())[key]
+        found: Json = json.loads((plugin / SOURCE).read_bytes())[HOOKS]
     return found
 
 
@@ -117,8 +109,6 @@ def carry_out(changes: Sequence[HostChange]) -> None:
                 replace_file(one.file, one.after)
             else:
                 one.file.unlink()
-                if one.file.parent.name == ".claude" and not any(one.file.parent.iterdir()):
-                    one.file.parent.rmdir()
 
 
 def _bytes(file: Path) -> bytes | None:
@@ -141,9 +131,6 @@ def _change(host: str, file: Path, key: str, ours: Json, job: str) -> HostChange
     except (ValueError, RecursionError):
         return HostChange(host, file, _LEFT, there, there)
     held = clean != text
-    if job == "status":
-        says = "not there" if not held else "there" if same else "there, of another version"
-        return HostChange(host, file, says, there, there)
     if job == "install":
         says = "already there" if same else "written" if there is None else "brought up to date" if held else "added"
         # a file of our own ends in a line feed, by which it is known when it goes

@@ -157,21 +157,19 @@ def hooks() -> None:
 def hooks_command(job: HookJob, text: str) -> None:
     """Define one of the three commands about hooks."""
     name = f"ai-lessons admin hooks {job}"
-    examples = [name, f"{name} --server /srv/git/knowledge.git", f"{name} --agents", f"{name} --host claude-code"]
+    examples = [name, f"{name} --server /srv/git/knowledge.git", f"{name} --agents"]
 
     @hooks.command(job, help=text, examples=examples)
     @click.option("--server", metavar="HUB", help="Those of this hub, which people push to, instead of this clone's.")
     @click.option("--agents", "paragraph", is_flag=True, help="Instead: our paragraph in AGENTS.md or CLAUDE.md here.")
     @click.option("--file", "files", metavar="F", multiple=True, help="Our paragraph in this file; may be given again.")
-    @click.option("--host", type=click.Choice(["claude-code"]), help="Instead: this agent host's hooks here.")
-    def command(call: Call, server: str | None, paragraph: bool, files: tuple[str, ...], host: str | None) -> None:
+    def command(call: Call, server: str | None, paragraph: bool, files: tuple[str, ...]) -> None:
         jobs, cwd = library.setup, call.settings.cwd
         if server:
             done = jobs.server_hook(job, cwd / server)
-        elif paragraph or files or host:
+        elif paragraph or files:
             done = jobs.instruct(job, cwd) if paragraph else ()
             done += jobs.instruct(job, cwd, [cwd / Path(file).expanduser() for file in files]) if files else ()
-            done += jobs.register(job, cwd) if host else ()
         else:
             done = jobs.hooks(call.library, job)
         call.answer(done, render_jobs.lines)
