@@ -89,10 +89,7 @@ def test_a_step_is_one_commit_after_a_tag_and_undo_takes_it_back(
 ) -> None:
     fixture(world, 1)
     before = git(world.root, "rev-parse", "HEAD")
-    dry = migrate(world.library, dry_run=True, steps=newer)
-    assert git(world.root, "rev-parse", "HEAD") == before
-    done = migrate(world.library, dry_run=False, steps=newer)
-    assert done.changed == dry.changed
+    done = migrate(world.library, steps=newer)
     assert (done.old, done.new, done.steps) == (1, 2, ("say flow",))
     assert git(world.root, "rev-list", "--count", f"{before}..HEAD") == "1"
     assert git(world.root, "rev-parse", f"{done.snapshot}^{{}}") == before
@@ -111,7 +108,7 @@ def test_edits_in_no_commit_stop_a_migration(world: World, newer: dict[int, Migr
     path = "jira/docs/v3/workflows.md"
     world.write(path, world.read(path) + "Mine.\n")
     with pytest.raises(UnsavedEdits, match=r"workflows\.md has edits"):
-        migrate(world.library, dry_run=False, steps=newer)
+        migrate(world.library, steps=newer)
 
 
 def test_steps_follow_each_other_and_only_the_end_counts() -> None:

@@ -299,11 +299,10 @@ def migrated(value: Migrated, _view: View) -> str:
     """What the migration did, and how to take it back."""
     if value.old == value.new:
         return f"This repository has format {value.new}, the newest one: nothing to migrate."
-    head = f"{'From' if value.dry_run else 'Migrated from'} format {value.old} to {value.new}"
-    rows = [block(head, map(line, value.steps))]
+    rows = [block(f"Migrated from format {value.old} to {value.new}", map(line, value.steps))]
     rows.append(block(f"{count(len(value.changed), 'file')} changed", some(map(line, value.changed))))
     rows += [f"Before: {line(value.snapshot)}. Take it back: ai-lessons admin undo"] if value.snapshot else []
-    return "\n".join([*rows, *([DRY] if value.dry_run else [])])
+    return "\n".join(rows)
 
 
 def synced(value: Synced, view: View) -> str:

@@ -218,11 +218,10 @@ class Migrated(NamedTuple):
     snapshot: str | None = None
     changed: tuple[str, ...] = ()
     commit: str | None = None
-    dry_run: bool = False
     notes: tuple[str, ...] = ()
 
 
-def migrate(library: Library, *, dry_run: bool = False, steps: Mapping[int, Migration] = config.STEPS) -> Migrated:
+def migrate(library: Library, *, steps: Mapping[int, Migration] = config.STEPS) -> Migrated:
     """Bring the repository's files, but for approved rules, to the format of this program in one commit.
 
     Raises UnsupportedRepository: it is of a newer program. UnsavedEdits: a file that changes has edits in no commit.
@@ -231,7 +230,7 @@ def migrate(library: Library, *, dry_run: bool = False, steps: Mapping[int, Migr
     repo = library.primary
     old, new = repo.config.format, config.FORMAT
     if old == new:
-        return Migrated(old, new, dry_run=dry_run)
+        return Migrated(old, new)
     repo.save_first()
     now = _files(repo)
     changes = [
@@ -244,9 +243,6 @@ def migrate(library: Library, *, dry_run: bool = False, steps: Mapping[int, Migr
         raise UnsavedEdits(
             f"{', '.join(edited[:3])} has edits that are in no commit", hint="commit them first: git commit"
         )
-    done = Migrated(old, new, tuple(steps[version].says for version in range(old, new)), None, paths, None, dry_run)
-    if dry_run:
-        return done
     tag = f"before-format-{new}-{repo.options.now().astimezone():%Y-%m-%dT%H%M%S}"
     head, message = repo.store.head().commit or "", f"Before format {new}"
     # a signature would ask for a passphrase, and the tag proves nothing
@@ -259,7 +255,8 @@ def migrate(library: Library, *, dry_run: bool = False, steps: Mapping[int, Migr
     job = Job(f"Migrate from format {old} to {new}", changes, [("Snapshot", tag)], gate.actor(repo))
     applied = repo.store.apply(job)
     repo.current()
-    return done._replace(snapshot=tag, commit=applied.commit, notes=applied.told)
+    says = tuple(steps[version].says for version in range(old, new))
+    return Migrated(old, new, says, tag, paths, applied.commit, applied.told)
 
 
 def _files(repo: RepositorySession) -> dict[str, bytes]:

@@ -34,9 +34,6 @@ _NAMES = {
 _OF_AGENTS = ("AGENTS.md", "CLAUDE.md", ".cursor/rules", ".claude/rules", ".github/copilot-instructions.md")
 
 
-dry_option = click.option("--dry-run", is_flag=True, help="Only say what would be done.")
-
-
 part = Group("admin")  # These commands hang in the group of that name
 
 
@@ -145,7 +142,7 @@ def export(call: Call, file: str, globs: tuple[str, ...], form: str, project: st
 )
 @click.option("--project", metavar="P", help="Where notes and instructions go (default: global).")
 @click.option("--split", "split_up", is_flag=True, help="Make a rule of each section of a file of instructions.")
-@dry_option
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 def import_files(
     call: Call, files: tuple[str, ...], form: str | None, project: str | None, split_up: bool, dry_run: bool
 ) -> None:
@@ -177,8 +174,7 @@ def guess(file: Path) -> str:
     return found
 
 
-@part.command("migrate", examples=["ai-lessons admin migrate", "ai-lessons admin migrate --dry-run"])
-@dry_option
-def migrate(call: Call, dry_run: bool) -> None:
+@part.command("migrate", examples=["ai-lessons admin migrate"])
+def migrate(call: Call) -> None:
     """Bring the repository to the newest file format: a tag, then one commit, which `undo` takes back."""
-    call.answer(library.setup.migrate(call.library, dry_run=dry_run), render_jobs.migrated)
+    call.answer(library.setup.migrate(call.library), render_jobs.migrated)
