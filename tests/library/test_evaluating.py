@@ -48,19 +48,12 @@ def test_a_lesson_that_is_new_here_is_approved(target: RepositorySession) -> Non
     assert (report.recommendation, report.findings) == ("approve", ())
 
 
-def test_the_same_text_under_another_id_is_found(target: RepositorySession, world: World) -> None:
-    world.write("web/lessons/b.md", text_of().replace(OTHER, LESSON))
-    report = evaluated(target, text_of())
-    assert report.recommendation == "reject"
-    assert messages(report) == ["the same is there already: L-8F3K2A 'PUT replaces the workflow' (user)"]
-
-
 def test_what_says_much_the_same_is_found_by_words_(target: RepositorySession, world: World) -> None:
     world.write(
         "web/lessons/b.md", text_of(title="PUT replaces the whole workflow", body="Twice.\n").replace(OTHER, LESSON)
     )
     report = evaluated(target, text_of())
-    assert messages(report)[0].startswith("much like L-8F3K2A 'PUT replaces the whole workflow' (user) (")
+    assert messages(report)[0].startswith("much like L-8F3K2A 'PUT replaces the whole workflow' (user), ")
     assert report.recommendation == "revise"
 
 

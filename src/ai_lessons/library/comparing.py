@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from contextlib import suppress
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -29,7 +30,7 @@ REPEATED: Final = 0.8  # Words in common of all words of two entries, from which
 TELLING: Final = 5  # as many words at least: fewer say little
 COMPARED: Final = 20  # Entries of another repository that are read and compared
 
-TOLD: Final = 5
+TOLD: Final = 5  # So many entries that are much alike are named
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _FILLERS: Final = frozenset(
@@ -70,9 +71,9 @@ def said(entry: Entry, handle: str, state: str) -> Said:
 
 
 def alike(one: Said, others: Iterable[Said]) -> tuple[str, ...]:
-    """Names of other entries that say much the same, each with how much (0 to 1), most alike first."""
-    scored = [(score, other.name) for other in others if other.id != one.id and (score := likeness(one, other))]
-    return tuple(f"{name}, {score:.2f}" for score, name in sorted(scored, key=lambda pair: (-pair[0], pair[1])))
+    """Names of up to `TOLD` entries that say much the same, each with how much (0 to 1), most alike first."""
+    scored = [(-score, other.name) for other in others if other.id != one.id and (score := likeness(one, other))]
+    return tuple(f"{name}, {-score:.2f}" for score, name in sorted(scored)[:TOLD])
 
 
 def likeness(one: Said, other: Said) -> float:
@@ -81,10 +82,7 @@ def likeness(one: Said, other: Said) -> float:
     shorter = min(len(here), len(there))
     # two words in common of two say little, so a short title has to be the same
     title = len(here & there) / shorter if shorter > 2 or (here == there and here) else 0.0
-    full = 0.0
-    if other.body or other.rationale:
-        mine, theirs = words(one.text), words(other.text)
-        full = len(mine & theirs) / len(mine | theirs) if mine | theirs else 0.0
+    full = overlap(one.text, other.text) if other.body or other.rationale else 0.0
     return 0.0 if title < ALIKE and full < ALIKE_IN_FULL else max(title, full)
 
 
@@ -129,9 +127,11 @@ def evaluate(
     `same`: what is known to say the same there; then nothing else is compared with it.
     """
     target.current()
-    found = [*_secrets(entry, files), *(_same(one) for one in same)]
+    found = list(_secrets(entry, files))
+    found += (EvaluationFinding("duplicates", STOP, f"the same is there already: {one}") for one in same)
     if not same:
-        found += _near(target, entry)
+        near = alike(said(entry, "", ""), _like(target, entry))
+        found += (EvaluationFinding("duplicates", WARNING, f"much like {one}") for one in near)
         found += (EvaluationFinding("contradictions", WARNING, said) for said in _opposed(target, entry))
     found += specific(files, projects)
     return EvaluationReport(tuple(one._replace(message=one_line(one.message, LONGEST)) for one in found))
@@ -146,28 +146,13 @@ def _secrets(entry: Entry, files: Mapping[str, str]) -> Iterator[EvaluationFindi
             yield EvaluationFinding("secrets", NOTE if allowed else STOP, what, f"{path}:{one.line}")
 
 
-def _same(name: str) -> EvaluationFinding:
-    return EvaluationFinding("duplicates", STOP, f"the same is there already: {name}")
-
-
-def _near(repo: RepositorySession, entry: Entry) -> list[EvaluationFinding]:
-    """Entries of the same kind that say much the same, most alike first, by their titles and then their texts."""
+def _like(repo: RepositorySession, entry: Entry) -> Iterator[Said]:
+    """Entries of the same kind that may say much the same: its copies, and those whose titles are like its own."""
     lights = {one.id: one for one in repo.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))}
     titled = [one.id for one in lights.values() if relating.alike(one.title, entry.title)]
-    mine = said(entry, "", "")
-    found = []
     for light in [lights[one] for one in dict.fromkeys([*copies(repo, entry), *titled[:COMPARED]]) if one in lights]:
-        try:
-            there, _ = repo.load(light.id)
-        except AiLessonsError:
-            continue  # removed or broken since the catalog looked
-        other = said(there, light.handle, light.tier)
-        if says_the_same(entry, there):
-            found.append((2.0, _same(other.name)))
-        elif score := likeness(mine, other):
-            much = f"much like {other.name} ({score:.2f})"
-            found.append((score, EvaluationFinding("duplicates", WARNING, much)))
-    return [one for _, one in sorted(found, key=lambda pair: -pair[0])[:TOLD]]
+        with suppress(AiLessonsError):  # removed or broken since the catalog looked
+            yield said(repo.load(light.id)[0], light.handle, light.tier)
 
 
 def refuse_repetition(opened: Library, draft: LessonDraft) -> None:
@@ -177,7 +162,7 @@ def refuse_repetition(opened: Library, draft: LessonDraft) -> None:
     active = repo.catalog.select(Filter(kinds=frozenset({Kind.LESSON})))
     mine = "\n".join(filter(None, (draft.title, draft.content, draft.when, draft.do, draft.dont, draft.because)))
     for light in [one for one in active if relating.alike(one.title, draft.title)][:COMPARED]:
-        share = _share(mine, _text(repo, light.id))
+        share = overlap(mine, _text(repo, light.id))
         if share >= REPEATED:
             hint = f"update it: `ai-lessons contribute update {light.handle}`; or add this one with --anyway"
             raise Conflict(_much_like(light, share), hint=hint)
@@ -196,7 +181,7 @@ def repetitions(repo: RepositorySession) -> dict[str, str]:
         telling = [(light.kind, word) for word in title[: len(title) // 2 + 1]]
         older = {one.id: one for word in telling for one in holding[word][-COMPARED:]}
         near = [one for one in older.values() if relating.alike(one.title, light.title)]
-        share, first = max(((_share(text(light.id), text(one.id)), one) for one in near), default=(0.0, light))
+        share, first = max(((overlap(text(light.id), text(one.id)), one) for one in near), default=(0.0, light))
         if share >= REPEATED:
             found[light.id] = _much_like(first, share)
         for word in telling:
@@ -209,7 +194,7 @@ def _text(repo: RepositorySession, entry_id: str) -> str:
     return f"{entry.title}\n{entry.opening}\n{entry.body}"
 
 
-def _share(one: str, other: str) -> float:
+def overlap(one: str, other: str) -> float:
     """Words in common of all words of two texts, 0 to 1; 0.0 where they are too few to tell."""
     mine, theirs = words(one), words(other)
     return len(mine & theirs) / len(mine | theirs) if len(mine & theirs) >= TELLING else 0.0

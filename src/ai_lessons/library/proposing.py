@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.approval.rule_edits import Edited
 
-ALIKE_TOLD = 5  # So many entries that are much like a proposed one are named
-
 
 def make(
     at: ProposalContext,
@@ -95,7 +93,7 @@ def objections(at: ProposalContext, entry: Entry, handle: str) -> Objections:
     mine, others = said(entry, handle, ""), at.compared(entry)
     known = {one.id: one.name for one in others if one.id != entry.id}
     against = (f"it contradicts {known[one]}" for one in contradicted(at.repo, entry) if one in known)
-    return Objections(tuple(against), alike(mine, others)[:ALIKE_TOLD], rejected_before(at, mine))
+    return Objections(tuple(against), alike(mine, others), rejected_before(at, mine))
 
 
 def rejected_before(at: ProposalContext, mine: Said) -> str:
