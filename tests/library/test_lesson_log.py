@@ -118,7 +118,7 @@ def test_damaged_lines_are_skipped_and_counted(world: World, log: Path) -> None:
         "13",
     ]
     reasons = [reason for _, reason in done.skipped]
-    assert reasons[:5] == ["not JSON", *["no entry with an id"] * 3, "not JSON"]
+    assert reasons[:5] == ["no JSON object with an id"] * 5
     assert reasons[5].startswith("the pattern has no WHEN")
     assert reasons[6] == "created 'soon' is not a date"
 
@@ -139,7 +139,7 @@ def test_negative_promoted_and_one_text_patterns_are_understood(world: World, lo
 
 def test_a_file_without_any_lesson_is_an_error_and_an_empty_one_is_none(world: World, log: Path) -> None:
     log.write_text("# not a log\n")
-    with pytest.raises(InvalidEntry, match=r"lessons.jsonl:1: not JSON"):
+    with pytest.raises(InvalidEntry, match=r"lessons.jsonl:1: no JSON object"):
         transfer.import_files(world.library, [log], "lessons-jsonl")
     log.write_text("")
     assert transfer.import_files(world.library, [log], "lessons-jsonl").written == ()

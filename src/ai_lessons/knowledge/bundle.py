@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode, b64encode
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from math import isnan
@@ -20,7 +20,7 @@ from ai_lessons.knowledge.entries import HANDLE_LENGTH, Category, Entry, Kind, R
 from ai_lessons.knowledge.texts import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 
 WORDS = {"very-low": 0.1, "low": 0.3, "medium": 0.5, "high": 0.7, "very-high": 0.9}
@@ -53,6 +53,15 @@ class Bundle(NamedTuple):
     damaged: Sequence[tuple[str, str]] = ()
     events: Sequence[Mapping[str, Any]] = ()
     left: Sequence[tuple[str, str, str]] = ()
+
+
+@contextmanager
+def noting(where: str, damaged: list[tuple[str, str]]) -> Iterator[None]:
+    """Go on after an error of ours here: it is noted in `damaged`, as (where, reason)."""
+    try:
+        yield
+    except AiLessonsError as error:
+        damaged.append((where, error.message))
 
 
 def made_id(*said: object, created: datetime | None = None) -> str:
@@ -237,13 +246,11 @@ def _each(
         return []
     for number, raw in enumerate(listed, 1):
         where = f"{key.removesuffix('s')} {number}"
-        try:
+        where += f" ({str(raw['id'])[:40]})" if isinstance(raw, dict) and "id" in raw else ""
+        with noting(where, damaged):
             if not isinstance(raw, dict):
                 raise UsageError("not an object")
-            where += f" ({str(raw['id'])[:40]})" if "id" in raw else ""
             found.append(read_one(raw, where))
-        except AiLessonsError as error:
-            damaged.append((where, error.message))
     return found
 
 

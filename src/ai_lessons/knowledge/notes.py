@@ -6,10 +6,10 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.errors import InvalidEntry, Problem, UsageError
+from ai_lessons.errors import InvalidEntry, Problem
 from ai_lessons.knowledge import frontmatter, layout, markdown, origins
 from ai_lessons.knowledge.agent_rules import matter_of, sections
-from ai_lessons.knowledge.bundle import Bundle, Item, made, made_id, moment
+from ai_lessons.knowledge.bundle import Bundle, Item, made, made_id, moment, noting
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Relation, stated_id
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.markdown import REMOVE
@@ -17,7 +17,7 @@ from ai_lessons.knowledge.origins import project_of
 from ai_lessons.knowledge.texts import decode, one_line, split
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
 SKILL, MEMORY = "SKILL.md", "MEMORY.md"
@@ -46,29 +46,22 @@ def note(name: str, data: bytes, project: str | None, now: datetime) -> Item:
     return Item(name, path, markdown.edit(text, changes).encode())
 
 
-def linked_notes(notes: Mapping[str, bytes], project: str | None, now: datetime) -> Bundle:
-    """Notes of basic-memory (path: content) as entries that are linked as `[[Title]]` links them."""
-    items: list[Item] = []
-    faults = []
-    for name, data in notes.items():
-        try:
-            items.append(note(name, data, project, now))
-        except InvalidEntry as error:
-            faults.append((name, error.message))
+def linked(items: Sequence[Item]) -> list[Item]:
+    """Notes of basic-memory, linked as `[[Title]]` links them."""
     entries = [read_entry(item.path, item.data) for item in items]
     names = ((said, entry.id) for entry in entries for said in (entry.fields.get("permalink"), entry.title))
     named = {str(said).casefold(): entry_id for said, entry_id in names if said}
-    linked = []
+    found = []
     for item, entry in zip(items, entries, strict=True):
         wanted = (named.get(title.strip().casefold()) for title in _WIKI_LINK.findall(entry.body))
         links = [{Relation.RELATED_TO.value: one} for one in dict.fromkeys(wanted) if one and one != entry.id]
         text = markdown.edit(item.data.decode(), {"links": links}) if links and not entry.links else ""
-        linked.append(item._replace(data=text.encode()) if text else item)
-    return Bundle(linked, faults)
+        found.append(item._replace(data=text.encode()) if text else item)
+    return found
 
 
-def memory(name: str, data: bytes, project: str | None, now: datetime) -> Item | None:
-    """What an agent wrote down for itself, as a lesson; None where it only lists its other files.
+def memory(name: str, data: bytes, project: str | None, now: datetime) -> list[Item]:
+    """What an agent wrote down for itself, as a lesson; none where it only lists its other files.
 
     Raises InvalidEntry: not text.
     """
@@ -76,12 +69,12 @@ def memory(name: str, data: bytes, project: str | None, now: datetime) -> Item |
     matter, body = split(text)
     rows = [row for row in body.split("\n") if row.strip() and not row.lstrip().startswith("#")]
     if not rows or all(map(_INDEX.match, rows)):
-        return None
+        return []
     said = {key: values[0] for key, values in matter_of(matter or "").items() if values}
     stem = name.rpartition("/")[2].removesuffix(".md").replace("_", " ").replace("-", " ")
     heading = next((one.title for one in sections(body) if one.title), "")
     title = said.get("description") or said.get("name") or heading or stem
-    return _lesson(name, title, body, project or GLOBAL_PROJECT, now, tags=[said["type"]] if "type" in said else [])
+    return [_lesson(name, title, body, project or GLOBAL_PROJECT, now, tags=[said["type"]] if "type" in said else [])]
 
 
 def _lesson(where: str, title: str, body: str, project: str, created: datetime, **stated: Any) -> Item:
@@ -107,7 +100,7 @@ def memories(text: str, name: str, project: str | None, now: datetime) -> Bundle
     if not isinstance(found, list):
         raise InvalidEntry([Problem(name, "no list of memories")])
     items: list[Item] = []
-    damaged = []
+    damaged: list[tuple[str, str]] = []
     for number, one in enumerate(found, 1):
         where = f"{name}: memory {number}"
         texts = (one.get(key) for key in _TEXT_OF_MEMORY) if isinstance(one, dict) else ()
@@ -115,7 +108,7 @@ def memories(text: str, name: str, project: str | None, now: datetime) -> Bundle
         if said is None:
             damaged.append((where, "it says nothing"))
             continue
-        try:
+        with noting(where, damaged):
             user = f"{origins.USER}:{one['user_id']}" if one.get("user_id") else None
             place = origins.place_of(user if user and origins.is_scope(user) else project)
             tags = one.get("categories") or []
@@ -123,8 +116,6 @@ def memories(text: str, name: str, project: str | None, now: datetime) -> Bundle
                 where, said.strip().split("\n")[0], said, place.project, moment(one.get("created_at")) or now,
                 scope=place.stated, tags=[str(tag) for tag in tags] if isinstance(tags, list) else [],
             ))  # fmt: skip
-        except UsageError as error:
-            damaged.append((where, error.message))
     return Bundle(items, damaged)
 
 

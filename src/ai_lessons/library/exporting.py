@@ -6,10 +6,10 @@ from collections import Counter
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.errors import AiLessonsError, Refused, StorageFailed, UsageError
+from ai_lessons.errors import Refused, StorageFailed, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import agent_rules, bundle, frontmatter
-from ai_lessons.knowledge.bundle import Item
+from ai_lessons.knowledge.bundle import Item, noting
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Status
 from ai_lessons.knowledge.origins import USER
 from ai_lessons.library.browsing import show
@@ -231,9 +231,9 @@ def _entries(repo: RepositorySession, project: str | None) -> tuple[list[tuple[E
     """Every entry with its file by their ids, and those that cannot be read with the reason."""
     lights = sorted(repo.current().select(Filter(project=project, status=None)), key=lambda light: light.id)
     repo.expect([light.id for light in lights])
-    found, skipped = [], []
+    found, skipped = [], list[tuple[str, str]]()
     for light in repo.options.each("reading", lights):
-        try:
+        with noting(light.path, skipped):
             entry, text = repo.load(light.id)
             place = repo.catalog.locate(light.id)
             if entry.kind is Kind.RULE:  # as it is in force
@@ -244,8 +244,6 @@ def _entries(repo: RepositorySession, project: str | None) -> tuple[list[tuple[E
                 side, data = text.encode() if place.side_path else None, repo.store.read(entry.path)
                 file = Item("", entry.path, data, side, repo.executable(entry.path))
             found.append((entry, file))
-        except AiLessonsError as error:
-            skipped.append((light.path, error.message))
     return found, skipped
 
 

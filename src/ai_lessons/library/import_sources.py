@@ -12,9 +12,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, UsageError
+from ai_lessons.errors import InvalidEntry, NotFound, Problem, UsageError
 from ai_lessons.knowledge import bundle, frontmatter, layout, markdown, patterns
-from ai_lessons.knowledge.bundle import Bundle, Item, made, made_id, moment, word_of
+from ai_lessons.knowledge.bundle import Bundle, Item, made, made_id, moment, noting, word_of
 from ai_lessons.knowledge.entries import (
     GLOBAL_PROJECT,
     UNVERSIONED,
@@ -90,28 +90,25 @@ _SAME = ("created", "when", "action", "do", "because", "scope")
 def read_log(text: str, name: str) -> Bundle:
     """The lessons of a log in the order in which they came; lines that are none are damaged."""
     rows: dict[str, tuple[int, Row, Row]] = {}
-    damaged = []
+    damaged: list[tuple[str, str]] = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
             entry = json.loads(line)
         except (ValueError, RecursionError):
-            damaged.append((f"{name}:{number}", "not JSON"))
-            continue
+            entry = None
         known = entry.get("id") if isinstance(entry, dict) else None
         if not isinstance(known, str | int) or not str(known).strip():
-            damaged.append((f"{name}:{number}", "no entry with an id"))
+            damaged.append((f"{name}:{number}", "no JSON object with an id"))
             continue
         start, first, last = rows.get(str(known), (number, entry, {}))
         rows[str(known)] = (start, first, {**last, **entry})
     items = []
     for number, first, last in rows.values():
         where = f"{name}:{number}"
-        try:
+        with noting(where, damaged):
             items.append(_logged(where, first, last))
-        except AiLessonsError as error:
-            damaged.append((where, error.message))
     return Bundle(items, damaged)
 
 
@@ -145,7 +142,6 @@ def _logged(where: str, first: Row, last: Row) -> Item:
 
 # --- the SQLite database of the predecessor: a foreign file, of which a copy is opened ---
 
-_HEADER = b"SQLite format 3\0"
 _STEPS, _PATIENCE = 1_000_000, 2_000
 """A query is cut off after so many times so many steps of SQLite's machine; a full table scan takes far fewer."""
 
@@ -162,9 +158,6 @@ def read_database(file: Path, now: datetime) -> Bundle:
     Raises InvalidEntry: it is no such database, or damaged.
     """
     with translated(str(file)), TemporaryDirectory() as folder:
-        with file.open("rb") as start:
-            if start.read(len(_HEADER)) != _HEADER:
-                raise InvalidEntry([Problem(str(file), "not a SQLite database")])
         copy = Path(folder, "copy.db")
         shutil.copyfile(file, copy)
         log = file.with_name(file.name + "-wal")
@@ -191,11 +184,9 @@ def read_database(file: Path, now: datetime) -> Bundle:
     items = []
     for table, row, key in rows:
         where = f"{file.name}: {table} {key[:60]}"
-        try:
+        with noting(where, damaged):
             told = row | {name: lists[table, key, name] for name in _LISTS}
             items.append(_entry(where, table, told, ids[key], now, links[key]))
-        except AiLessonsError as error:
-            damaged.append((where, error.message))
     return Bundle(items, damaged)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, UsageError
+from ai_lessons.errors import InvalidEntry, Problem, UsageError
 from ai_lessons.knowledge import frontmatter, layout, markdown
-from ai_lessons.knowledge.bundle import ADDED, KNOWN, QUEUED, SKIPPED, Item, beside
+from ai_lessons.knowledge.bundle import ADDED, KNOWN, QUEUED, SKIPPED, Item, beside, noting
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, Kind, handle, stated_id
 from ai_lessons.knowledge.relations import wrong_kinds
 from ai_lessons.library import secret_scan
@@ -156,7 +156,7 @@ class _Sorting:
                 self.skipped.append((one.item.where, next(filter(None, wrong))))
 
     def take(self, item: Item) -> None:
-        try:
+        with noting(item.where, self.skipped):
             layout.check_path(item.path)
             entry = checked(item.path, item.data, item.side)
             if entry.id in self._seen:
@@ -168,8 +168,6 @@ class _Sorting:
                 self.known.append(Arrival(item, entry))
             else:
                 self.fresh.append(self._placed(item, entry))
-        except AiLessonsError as error:
-            self.skipped.append((item.where, error.message))
 
     def _placed(self, item: Item, entry: Entry) -> Arrival:
         if self._free(item):
@@ -233,15 +231,13 @@ def _propose_rules(
         reason = "there is no approval branch yet: commit something, then import again"
         return [], [(one.item.where, reason) for one in rules]
     made: list[Suggested] = []
-    skipped = []
+    skipped: list[tuple[str, str]] = []
     with desk(repo) as at:
         rejected = {one.entry for one in at.rejections}
         unknown = [one for one in rules if one.entry.id not in rejected and not at.trunk.places(one.entry.id)]
         new = [one for one in unknown if not at.about(one.entry.id)]
         for one in repo.options.each("proposing", new):
             subject, files = f"Propose rule: {one.entry.title}", {one.item.path: one.item.data}
-            try:
+            with noting(one.item.where, skipped):
                 made.append(make(at, one.entry, files, subject, trailers=origin, dry_run=dry_run))
-            except AiLessonsError as error:
-                skipped.append((one.item.where, error.message))
     return made, skipped
