@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parents[1] / "src/ai_lessons"
 PAGE = Path(__file__).with_name("started_and_read.md")
 RUNNERS = {"run", "run_outside", "leave_running", "_run", "_git", "_demand"}
-READS = {"open", "os.open", "os.walk", "os.scandir", "os.readlink"}
+READS = {"open", "os.open", "os.walk", "os.scandir", "os.readlink", "shutil.copyfile"}
 
 
 @functools.cache

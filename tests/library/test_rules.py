@@ -396,9 +396,9 @@ def test_the_audit_tells_who_approved_and_what_violates_the_policy(world: World)
     world.commit()
     bad = audit.audit(world.fresh())
     assert not bad.ok
-    problems = {row.title: row.problem for row in bad.rows}
-    assert "without approval" in problems["GET before PUT"]
-    assert "committed without a proposal" in problems["Straight"]
+    problems = {row.path: row.problem for row in bad.rows}
+    assert "without approval" in problems[made.path]
+    assert "committed without a proposal" in problems["p/rules/straight.md"]
     assert [row.in_force for row in bad.rows] == [True, False]
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import AiLessonsError, AmbiguousName, NotFound, Refused
+from ai_lessons.errors import AmbiguousName, NotFound, Refused
 from ai_lessons.knowledge.entries import Kind, handle
-from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.library.reports import Audit, AuditRow, TrustedKeys
 from ai_lessons.library.signing import told_of
 from ai_lessons.repository import proposal_records
@@ -35,7 +34,6 @@ def audit(library: Library) -> Audit:
     if view is None:
         return Audit((), ("there is no approval branch, so no rule is in force",), ok=False)
     verdicts = [one for one in view.verdicts.values() if one.in_force or one.unapproved]
-    repo.rules.expect(blob for one in verdicts for blob in (one.blob, *(text.blob for text in one.unapproved)) if blob)
     rows = sorted((_row(repo, view, one) for one in verdicts), key=lambda row: (row.path, row.id))
     alarms = tuple(f"{alarm.message} ({alarm.hint})" if alarm.hint else alarm.message for alarm in view.alarms)
     odd = odd_commits(repo.store.worktree, view.ref)
@@ -68,11 +66,6 @@ def _row(repo: RepositorySession, view: BranchView, verdict: Verdict) -> AuditRo
     evidence = verdict.evidence
     path = verdict.path or next((one.path for one in verdict.unapproved), "")
     light = repo.catalog.many([verdict.rule]).get(verdict.rule)
-    blob = verdict.blob or next((one.blob for one in verdict.unapproved if one.blob), None)
-    try:
-        title = light.title if light else read_entry(path, repo.rules.text(verdict.rule, blob)).title if blob else path
-    except AiLessonsError:
-        title = path  # a text that cannot be read is no less on the branch
     problems = [
         f"{'a text' if one.blob else 'its removal'} at {one.path} is on {branch_name(view.ref)} without approval: "
         f"{one.evidence.reason}"
@@ -81,7 +74,7 @@ def _row(repo: RepositorySession, view: BranchView, verdict: Verdict) -> AuditRo
     return AuditRow(
         id=verdict.rule,
         handle=light.handle if light else handle(Kind.RULE, verdict.rule),
-        title=title,
+        title=light.title if light else path,
         path=path,
         in_force=verdict.in_force,
         evidence=evidence.level,

@@ -206,10 +206,14 @@ def _much_like(light: Light, share: float) -> str:
 
 def copies(repo: RepositorySession, entry: Entry) -> list[str]:
     """The ids under which an entry may stand here: those promoted from it, what it was promoted from, its own."""
-    edges = repo.catalog.edges(entry.id)
-    made = [edge.source for edge in edges if edge.relation == Relation.DERIVED_FROM and edge.target == entry.id]
     original = origins.original_of(entry.fields.get("source"))
-    return [*made, *([original] if original else []), entry.id]
+    return [*promoted_from(repo, entry.id), *([original] if original else []), entry.id]
+
+
+def promoted_from(repo: RepositorySession, entry_id: str) -> list[str]:
+    """The ids of what here is derived from an entry."""
+    edges = repo.catalog.edges(entry_id)
+    return [edge.source for edge in edges if edge.relation == Relation.DERIVED_FROM and edge.target == entry_id]
 
 
 def _opposed(repo: RepositorySession, entry: Entry) -> Iterator[str]:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from ai_lessons.repository.agent_hosts import Where
 
 FOLDER, FILE, NEXT = "harvest", "seen.json", "next.json"
-_MEGABYTE = 1 << 20
 _MEMORY_LIMIT = 1 << 29
 _UNKNOWN = "…"  # Stands in a draft for what only a person can say
 _DRAFT = re.compile(r"\A\s*# (?P<title>[^\n]+)\n+(?P<pattern>WHEN .*?(?=\n\n|\Z))?(?P<body>.*)\Z", re.DOTALL)
@@ -68,23 +67,19 @@ def harvest(
     change is not read again. Raises NotFound: no such folder.
     """
     repo = opened.reading
-    memory, show = _Memory(repo.options.state_dir / FOLDER), repo.options.progress
+    memory = _Memory(repo.options.state_dir / FOLDER)
     files = outside.transcripts(_globs(where, repo.options.cwd, folder))
     if since:
         files = [(file, status) for file, status in files if status.st_mtime >= since.timestamp()]
-    total, done = sum(status.st_size for _, status in files), 0
     every, notes = list[Seen](), list[str]()
     try:
-        for file, status in files:
-            show("reading transcripts (MB)", done // _MEGABYTE, total // _MEGABYTE)
-            done += status.st_size
+        for file, status in repo.options.each("reading transcripts", files):
             try:
-                every.append(memory.of(file, status) or memory.keep(file, _read(file, status)))
+                every.append(memory.seen(file, status))
             except AiLessonsError as error:  # the others can be read
                 notes.append(f"{file}: {error.message}")
     finally:  # what was read before Ctrl-C need not be read again
         memory.save()
-        show("reading transcripts (MB)", total // _MEGABYTE, total // _MEGABYTE)
     found = [one for seen in every for one in seen.episodes if not since or one.at >= f"{since:%Y-%m-%d}"]
     projects = {cwd: _project(cwd) for cwd in {one.cwd for one in found}}
     catalog = repo.current()
@@ -241,17 +236,13 @@ class _Memory:
             self.decided = {str(one): str(how) for one, how in known["decided"].items()}
             self._files = known["files"] if known["reader"] == READER else {}
 
-    def of(self, file: Path, status: os.stat_result) -> Seen | None:
-        """What a file held when it was read, if it did not change."""
+    def seen(self, file: Path, status: os.stat_result) -> Seen:
+        """What a file holds; it is read again only if it has changed. Raises as `_read`."""
         row = self._files.get(str(file))
-        if not row or row[:2] != [status.st_size, status.st_mtime_ns]:
-            return None
-        return Seen._make((*row[:5], [Episode._make(one) for one in row[5]]))
-
-    def keep(self, file: Path, seen: Seen) -> Seen:
-        """Remember it."""
-        self._files[str(file)] = seen
-        return seen
+        if row and row[:2] == [status.st_size, status.st_mtime_ns]:
+            return Seen._make((*row[:5], [Episode._make(one) for one in row[5]]))
+        self._files[str(file)] = found = _read(file, status)
+        return found
 
     def save(self) -> None:
         """Put it on the disk, whole or not at all, for this user's eyes only."""

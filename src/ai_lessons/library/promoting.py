@@ -20,7 +20,7 @@ from ai_lessons.knowledge.origins import original_of, promoted
 from ai_lessons.knowledge.texts import one_line
 from ai_lessons.learning import fold
 from ai_lessons.library import governing, secret_scan
-from ai_lessons.library.comparing import copies, evaluate, says_the_same
+from ai_lessons.library.comparing import copies, evaluate, promoted_from, says_the_same
 from ai_lessons.library.gate import checked
 from ai_lessons.library.governing import LEFT_BEHIND, Move, digest, releases
 from ai_lessons.library.lessons import refuse_wrong
@@ -147,21 +147,15 @@ def _path(entry: Entry, target: RepositorySession, entry_id: str, created: str) 
 
 def _links(entry: Entry, source: RepositorySession, target: RepositorySession) -> tuple[list[Link], tuple[str, ...]]:
     """The links of the copy, the one to its original last, and those that lead nowhere in the target."""
-    there, known = (one.catalog.many(link.target for link in entry.links) for one in (target, source))
+    known = source.catalog.many(link.target for link in entry.links)
     kept, dropped = [], []
     for link in entry.links:
-        now: str | None = link.target
-        if link.target not in there:  # what was promoted from it, in the target
-            copies = (e for e in target.catalog.edges(link.target) if e.relation == Relation.DERIVED_FROM)
-            found = [edge.source for edge in copies if edge.target == link.target]
-            now = next((one for one in found if target.catalog.many([one])), None)
-        if now is not None and link.target != entry.id:
-            kept.append(link._replace(target=now))
-        elif link.target != entry.id:
+        there = target.catalog.many([link.target, *promoted_from(target, link.target)])
+        if there:
+            kept.append(link._replace(target=link.target if link.target in there else next(iter(there))))
+        else:
             light = known.get(link.target)
-            dropped.append(
-                f"{link.relation} {light.handle} {light.title}" if light else f"{link.relation} {link.target}"
-            )
+            dropped.append(f"{link.relation} {f'{light.handle} {light.title}' if light else link.target}")
     kept.append(Link(Relation.DERIVED_FROM.value, entry.id))
     return list(dict.fromkeys(kept)), tuple(dropped)
 
@@ -324,12 +318,10 @@ class _Way:
     def _start(self) -> tuple[float, float] | None:
         """Where a lesson begins that did well or badly: as one that is derived from it would here."""
         light = self.light
-        told = self.source.usages.tallies([light.id]).get(light.id)
-        own = fold.prior(light.details.get("confidence"))
+        used = self.source.usages.of(light) if light.kind is Kind.LESSON else None
         start = light.details.get("start")
-        if light.kind is Kind.LESSON and told is not None and told.outcomes:
-            used = self.source.usages.of(light)
-            start = fold.inherited(own, [fold.UsageTally(told, used.alpha, used.beta)])
+        if used and used.tallies.outcomes:
+            start = fold.inherited(fold.prior(light.details.get("confidence")), [used])
         if not isinstance(start, float):
             return None
         return fold.PRIOR_STRENGTH * start, fold.PRIOR_STRENGTH * (1 - start)

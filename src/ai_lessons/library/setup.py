@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from ai_lessons.library.opened import Library
     from ai_lessons.library.options import Options
 
-LISTED = 20  # So many reasons are named; who pushes reads them in a terminal
-
 
 def init_repository(
     path: Path,
@@ -117,22 +115,15 @@ def hooks(library: Library, job: HookJob) -> tuple[str, ...]:
     return git_hooks.carry_out(library.primary.store.root, scaffold.hooks_dir(), job)
 
 
-class PushChecked(NamedTuple):
-    """Why a push is refused, for those who pushed; nothing: it is taken. `more` counts reasons that are not listed."""
+def check_push(hub: Path, lines: Iterable[str]) -> tuple[str, ...]:
+    """Why the push inside the `pre-receive` hook of `hub` is refused, for those who pushed; nothing: it is taken.
 
-    refused: tuple[str, ...]
-    more: int = 0
-
-
-def check_push(hub: Path, lines: Iterable[str]) -> PushChecked:
-    """Decide about a push inside the `pre-receive` hook of `hub`; `lines` is what git gives that hook to read.
-
-    Raises Refused: not such lines. NoRepository, NotFound, UnsupportedRepository: it cannot be decided, so refuse it.
+    `lines` is what git gives that hook to read. Raises Refused: not such lines. NoRepository, NotFound,
+    UnsupportedRepository: it cannot be decided, so refuse it.
     """
     from ai_lessons.repository import push_check
 
-    found = push_check.check(hub, push_check.parse_updates(lines))
-    return PushChecked(found[:LISTED], max(len(found) - LISTED, 0))
+    return push_check.check(hub, push_check.parse_updates(lines))
 
 
 def server_hook(job: HookJob, hub: Path) -> tuple[str, ...]:

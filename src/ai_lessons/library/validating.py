@@ -214,15 +214,15 @@ INJECTIONS = 10  # A lesson that was shown so often and never helped is asked ab
 FAILURES = 3  # A script whose last runs, so many, all failed is asked about
 
 
-def review(library: Library, injections: int = 10) -> tuple[Outdated, ...]:
+def review(library: Library) -> tuple[Outdated, ...]:
     """Active entries that may have gone stale, the oldest first, once for each reason. See `editing.keep`."""
-    return tuple(_Review(library.primary, injections).everything())
+    return tuple(_Review(library.primary).everything())
 
 
 def _review_problems(repo: RepositorySession) -> list[Problem]:
     """The same as problems of files, each with its line."""
     found = []
-    for one in _Review(repo, INJECTIONS).everything():
+    for one in _Review(repo).everything():
         side = side_of(one.entry.path)
         file = side if one.entry.kind is Kind.SCRIPT and repo.store.exists(side) else one.entry.path
         text = repo.load(one.entry.id)[1] if one.key else ""
@@ -233,8 +233,8 @@ def _review_problems(repo: RepositorySession) -> list[Problem]:
 class _Review:
     """One look at everything. The folders and logs it asks are asked once."""
 
-    def __init__(self, repo: RepositorySession, injections: int) -> None:
-        self._repo, self._injections = repo, injections
+    def __init__(self, repo: RepositorySession) -> None:
+        self._repo = repo
         self._today: date = repo.options.now().astimezone(UTC).date()
 
     def everything(self) -> Iterator[Outdated]:
@@ -269,7 +269,7 @@ class _Review:
         if light.id in self._repeated:
             yield Outdated(light, "repeats", self._repeated[light.id])
         had = self._tallies.get(light.id)
-        if light.kind is Kind.LESSON and had and not had.helpful and had.injected >= self._injections:
+        if light.kind is Kind.LESSON and had and not had.helpful and had.injected >= INJECTIONS:
             yield Outdated(light, "never_helpful", f"it was shown {had.injected} times and never helped")
         if light.handle in self._gone:
             one = self._gone[light.handle]

@@ -330,12 +330,11 @@ def agent_hook(call: Call, project: str | None, explain: bool) -> None:
 @admin.command("check-push", hidden=True, examples=["ai-lessons admin check-push < updates   # in a pre-receive hook"])
 def check_push(call: Call) -> int:
     """Decide about a push inside a pre-receive hook, from its standard input. Exit code 8 if it is refused."""
-    done = library.setup.check_push(Path(os.environ.get("GIT_DIR") or "."), sys.stdin.read().splitlines())
-    if done.refused or call.json:
-        more = [f"refused: and {done.more} more"] if done.more else []
-        told = (*(f"refused: {reason}" for reason in done.refused), *more)
-        call.answer(done, lambda _, view: render_jobs.lines(told, view))
-    return EXIT_REFUSED if done.refused else 0
+    refused = library.setup.check_push(Path(os.environ.get("GIT_DIR") or "."), sys.stdin.read().splitlines())
+    if refused or call.json:
+        told = [f"refused: {reason}" for reason in refused]
+        call.answer(refused, lambda _, view: render_jobs.lines(told, view), lambda reasons: {"refused": reasons})
+    return EXIT_REFUSED if refused else 0
 
 
 # hidden, because only git calls it

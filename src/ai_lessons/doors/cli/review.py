@@ -221,26 +221,18 @@ STALE_TOLD = {"keep": "kept", "edit": "edited", "supersede": "superseded", "wron
 @click.command(
     "review",
     cls=Command,
-    examples=[
-        "ai-lessons admin review",
-        "ai-lessons admin review --list --injections 25",
-        "ai-lessons admin review --keep L-8F3K2A",
-    ],
+    examples=["ai-lessons admin review", "ai-lessons admin review --list", "ai-lessons admin review --keep L-8F3K2A"],
 )
 @click.option("--list", "only_list", is_flag=True, help="List it; on a terminal, too.")
 @click.option(
     "--keep", "kept", metavar="ID", help="This one holds: ask again in half a year.", shell_complete=options.offer("id")
 )
-@click.option(
-    "--injections", metavar="N", type=click.IntRange(1), default=10, show_default=True,
-    help="Ask about lessons that were shown so often and never helped.",
-)  # fmt: skip
-def stale(call: Call, only_list: bool, kept: str | None, injections: int) -> None:
+def stale(call: Call, only_list: bool, kept: str | None) -> None:
     """Go through what may have gone stale, at a terminal with one key each; elsewhere list it."""
     if kept:
         call.answer((library.editing.keep(call.library, kept),), render_jobs.writes)
         return
-    found = library.validating.review(call.library, injections)
+    found = library.validating.review(call.library)
     asked = call.can_ask and is_terminal(sys.stdout) and not call.settings.agent
     if only_list or not asked or not found:
         call.answer(found, render_jobs.outdated, paged=True)
