@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.knowledge import layout, markdown
@@ -13,12 +13,13 @@ from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import check_path, side_of
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_scan
+from ai_lessons.library.reports import Imported
 from ai_lessons.repository.files import read_file
 from ai_lessons.repository.git import author_here
-from ai_lessons.repository.store import Actor
+from ai_lessons.repository.store import Actor, Change
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
     from ai_lessons.errors import Problem
@@ -45,6 +46,43 @@ def checked(path: str, data: bytes, side: bytes | None = None, *, was: Entry | N
     if problems:
         raise InvalidEntry(problems)
     return entry
+
+
+class Planned(NamedTuple):
+    """An entry on its way in, and the changes that put it in place (none: it is there already)."""
+
+    entry: Entry
+    changes: tuple[Change, ...]
+
+
+def new_files(path: str, data: bytes, side: bytes | None = None, *, runs: bool | None = None) -> tuple[Change, ...]:
+    """The changes that make the files of an entry, where nothing is yet."""
+    file = Change(path, data, executable=runs, expect=None)
+    return (file,) if side is None else (file, Change(side_of(path), side, expect=None))
+
+
+def bring(
+    repo: RepositorySession, planned: Collection[Planned], many: str, skipped: Sequence[tuple[str, str]] = ()
+) -> Imported:
+    """Put what is planned in place, in one commit, called `many` where it is of several entries. Raises as `write`."""
+    fresh = [one for one in planned if one.changes]
+    if not fresh:
+        return Imported((), len(planned), tuple(skipped), None)
+    first, alone = fresh[0].entry, len(fresh) == 1
+    changes = [change for one in fresh for change in one.changes]
+    repo.options.progress("writing", 0, len(fresh))
+    repo.keep_edits([change.path for change in changes if isinstance(change.expect, str)])
+    subject = f"Add {first.kind}: {first.title}" if alone else many
+    applied = repo.write(subject, changes, [("Entry", first.id)] if alone else [])
+    repo.options.progress("writing", len(fresh), len(fresh))
+    parsed = {
+        path: (data, one.entry)
+        for one in fresh
+        for path, data, _, expect in one.changes
+        if expect is None and path == one.entry.path and isinstance(data, bytes) and not one.entry.side_path
+    }
+    written = repo.written([one.entry.id for one in fresh], applied, parsed=parsed)
+    return Imported(written, len(planned) - len(fresh), tuple(skipped), applied.commit, applied.told)
 
 
 def texts_of(path: str, data: bytes, side: bytes | None) -> list[tuple[str, str]]:

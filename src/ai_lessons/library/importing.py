@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, Problem, Unreachable, UsageError
 from ai_lessons.index.catalog_reading import Filter
@@ -16,7 +16,7 @@ from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.passages import split
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_scan
-from ai_lessons.library.gate import checked, project_name
+from ai_lessons.library.gate import Planned, bring, checked, new_files, project_name
 from ai_lessons.library.refreshing import as_doc, refreshed_text, remember_sources, take, take_page, web
 from ai_lessons.library.reports import Imported, PassagePreview
 from ai_lessons.library.running import content, interpreter_of
@@ -34,20 +34,12 @@ if TYPE_CHECKING:
     from ai_lessons.library.reports import ResourceDraft
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.outside import Outside
-    from ai_lessons.repository.store import Applied
     from ai_lessons.repository.web import Web
 
 
 _SOURCES = {Kind.DOC: ("source_path", "source_url"), Kind.SCRIPT: ("path",)}  # Keys that say where a text came from
 _PAGES_A_COMMIT = 25
 T = TypeVar("T")
-
-
-class Planned(NamedTuple):
-    """What one file becomes: the entry, and the changes that put it in place (none: it is there already)."""
-
-    entry: Entry
-    changes: tuple[Change, ...]
 
 
 def add_resources(library: Library, draft: ResourceDraft) -> Imported:
@@ -85,16 +77,15 @@ def _taken(
             skipped.append((name, error.message))
         else:
             planned[one.entry.id] = one
-    entries = [one.entry for one in planned.values()]
-    places = [(one.id, str(one.fields[key])) for one in entries for key in _SOURCES[one.kind] if one.fields.get(key)]
-    fresh = [one for one in planned.values() if one.changes]
-    if not fresh:
-        remember_sources(repo, places)
-        return Imported((), len(planned), tuple(skipped), None)
-    applied = _write(repo, draft, fresh)
-    remember_sources(repo, places)
-    written = repo.written([one.entry.id for one in fresh], applied, parsed=planner.parsed)
-    return Imported(written, len(planned) - len(fresh), tuple(skipped), applied.commit, applied.told)
+    entries, fresh = [one.entry for one in planned.values()], [one.entry for one in planned.values() if one.changes]
+    done = bring(repo, planned.values(), f"Add {len(fresh)} {draft.kind}s", skipped)
+    remember_sources(
+        repo, [(one.id, str(one.fields[key])) for one in entries for key in _SOURCES[one.kind] if one.fields.get(key)]
+    )
+    if draft.kind is Kind.SCRIPT:  # they may run on this machine
+        marks = [(one.path, fingerprint(content(repo, one)[1], interpreter_of(one))) for one in fresh]
+        Trust(repo.options.state_dir).add_all(marks)
+    return done
 
 
 def _add_pages(repo: RepositorySession, draft: ResourceDraft) -> Imported:
@@ -143,22 +134,6 @@ def _files(repo: RepositorySession, draft: ResourceDraft) -> list[Outside]:
     return files
 
 
-def _write(repo: RepositorySession, draft: ResourceDraft, fresh: Sequence[Planned]) -> Applied:
-    """Put what is new in place; scripts may then run on this machine."""
-    first, alone = fresh[0].entry, len(fresh) == 1
-    what = f"{draft.kind}: {first.title}" if alone else f"{len(fresh)} {draft.kind}s"
-    changes = [change for one in fresh for change in one.changes]
-    repo.options.progress("writing", 0, len(fresh))
-    repo.keep_edits([change.path for change in changes if isinstance(change.expect, str)])
-    applied = repo.write(f"Add {what}", changes, [("Entry", first.id)] if alone else [])
-    repo.options.progress("writing", len(fresh), len(fresh))
-    scripts = [one.entry for one in fresh if one.entry.kind is Kind.SCRIPT]
-    marks = [(one.path, fingerprint(content(repo, one)[1], interpreter_of(one))) for one in scripts]
-    if marks:
-        Trust(repo.options.state_dir).add_all(marks)
-    return applied
-
-
 class Planner:
     """Decides for one import what each file becomes. Asks each source repository once."""
 
@@ -168,7 +143,6 @@ class Planner:
         self._now = repo.options.now()
         self._taken: set[str] = set()
         self._inside: dict[Path, bool] = {}
-        self.parsed: dict[str, tuple[bytes, Entry]] = {}
         docs = repo.current().select(Filter(kinds=frozenset({Kind.DOC}), status=None))
         self._known = {
             (str(light.details[key]), frozenset(light.versions)): light
@@ -224,9 +198,7 @@ class Planner:
         path = self._place(came, name)
         allowed = secret_scan.fields(self._draft.allow_secrets, text=source.body)
         data = markdown.render(fields | foreign | allowed, source.body).encode()
-        entry = checked(path, data)
-        self.parsed[path] = (data, entry)
-        return Planned(entry, (Change(path, data, expect=None),))
+        return Planned(checked(path, data), new_files(path, data))
 
     def _new_words(self, entry: Entry, data: bytes) -> dict[str, Any]:
         """Title, tags and allowed secrets of the draft as far as the entry does not have them yet."""
@@ -255,14 +227,9 @@ class Planner:
         side = markdown.render(fields, frontmatter.body_of(frontmatter.description(came.data))).encode()
         if self._draft.in_place:
             side_path = layout.side_of(path)
-            return Planned(checked(side_path, side), (Change(side_path, side, expect=None),))
-        return Planned(
-            checked(path, came.data, side),
-            (
-                Change(path, came.data, executable=came.executable or came.data.startswith(b"#!"), expect=None),
-                Change(layout.side_of(path), side, expect=None),
-            ),
-        )
+            return Planned(checked(side_path, side), new_files(side_path, side))
+        runs = came.executable or came.data.startswith(b"#!")
+        return Planned(checked(path, came.data, side), new_files(path, came.data, side, runs=runs))
 
     def _script_there(self, came: Incoming) -> Planned | None:
         """The script itself, if it was imported before and has not changed since."""

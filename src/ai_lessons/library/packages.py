@@ -14,18 +14,20 @@ from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.model_sources import download_commands
 from ai_lessons.knowledge import frontmatter, layout, manifests, markdown
 from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.manifests import Manifest, normal
 from ai_lessons.knowledge.versions import IN_USE, newest_first
-from ai_lessons.library.gate import checked
-from ai_lessons.library.reports import Imported, Refreshed, Stale
+from ai_lessons.library.gate import Planned, bring, checked, new_files
+from ai_lessons.library.reports import Refreshed, Stale
 from ai_lessons.repository import code_repository, outside, packages
 from ai_lessons.repository.store import Change, blob_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ai_lessons.knowledge.entries import Entry, Light
+    from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.opened import Library
+    from ai_lessons.library.reports import Imported
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.packages import Package, Page
 
@@ -98,10 +100,9 @@ def _locked(repo: RepositorySession, lock: str) -> Iterator[PackageRequest]:
 
 def _add(repo: RepositorySession, wanted: Sequence[PackageRequest]) -> Imported:
     places = packages.places(repo.options.cwd, repo.options.virtual_env)
-    planned: dict[str, tuple[Entry, bytes, str | None]] = {}
+    planned: dict[str, Planned] = {}
     skipped: list[tuple[str, str]] = []
     taken: list[Package] = []
-    unchanged = 0
     repo.current()
     with tempfile.TemporaryDirectory(prefix="ai-lessons-package-") as temporary:
         for number, one in enumerate(repo.options.each("reading packages", wanted)):
@@ -114,23 +115,16 @@ def _add(repo: RepositorySession, wanted: Sequence[PackageRequest]) -> Imported:
                         break
                     try:
                         made = _planned(repo, package, page)
+                        planned[made.entry.path] = made
                     except AiLessonsError as error:
                         skipped.append((f"{package.name} {package.version}: {page.path}", error.message))
-                        continue
-                    unchanged += made is None
-                    planned |= {made[0].path: made} if made else {}
             except AiLessonsError as error:
                 if len(wanted) == 1:
                     raise
                 skipped.append((one.name, error.message))
-    if not planned:
-        return Imported((), unchanged, tuple(skipped), None)
     names = [f"{one.name} {one.version}" for one in taken]
-    subject = f"Add docs of {names[0] if len(names) == 1 else f'{len(names)} packages'}"
-    applied = repo.write(subject, [Change(path, data, expect=was) for path, (_, data, was) in planned.items()])
-    parsed = {path: (data, entry) for path, (entry, data, _) in planned.items()}
-    written = repo.written([entry.id for entry, _, _ in planned.values()], applied, parsed=parsed)
-    return Imported(written, unchanged, tuple(skipped), applied.commit, applied.told)
+    many = f"Add docs of {names[0] if len(names) == 1 else f'{len(names)} packages'}"
+    return bring(repo, planned.values(), many, skipped)
 
 
 def _obtain(repo: RepositorySession, wanted: PackageRequest, places: Sequence[Path], folder: Path) -> Package:
@@ -155,8 +149,8 @@ def project_of(package: Package) -> str:
     return normal(re.sub(r"[@/]+", "-", package.name))
 
 
-def _planned(repo: RepositorySession, package: Package, page: Page) -> tuple[Entry, bytes, str | None] | None:
-    """The entry, its bytes and the blob that they replace; None: it is there. Raises as `checked`."""
+def _planned(repo: RepositorySession, package: Package, page: Page) -> Planned:
+    """What a page becomes. Raises as `checked`."""
     path = layout.resource_path(Kind.DOC, project_of(package), (package.version,), page.path)
     layout.check_path(path)
     body = frontmatter.body_of(page.text)
@@ -164,9 +158,9 @@ def _planned(repo: RepositorySession, package: Package, page: Page) -> tuple[Ent
     if repo.store.exists(path):
         old = repo.store.read(path)
         if f"content_hash: {digest}\n".encode() in old:
-            return None
+            return Planned(read_entry(path, old), ())
         data = markdown.edit(old.decode("utf-8", "replace"), {"content_hash": digest}, body).encode()
-        return checked(path, data), data, blob_id(old)
+        return Planned(checked(path, data), (Change(path, data, expect=blob_id(old)),))
     now = repo.options.now()
     source = {"package": package.name, "licence": package.licence, "origin": package.origin}
     fields = frontmatter.doc_fields(
@@ -174,7 +168,7 @@ def _planned(repo: RepositorySession, package: Package, page: Page) -> tuple[Ent
         versions=[package.version], source={key: value for key, value in source.items() if value},
     )  # fmt: skip
     data = markdown.render(fields, body).encode()
-    return checked(path, data), data, None
+    return Planned(checked(path, data), new_files(path, data))
 
 
 # --- what moved on ---

@@ -11,14 +11,13 @@ from ai_lessons.knowledge.bundle import ADDED, KNOWN, QUEUED, SKIPPED, Item, bes
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, Kind, handle, stated_id
 from ai_lessons.knowledge.relations import wrong_kinds
 from ai_lessons.library import secret_scan
-from ai_lessons.library.gate import checked
+from ai_lessons.library.gate import Planned, bring, checked, new_files
 from ai_lessons.library.import_sources import read_source
 from ai_lessons.library.proposal_context import desk
 from ai_lessons.library.proposing import make
 from ai_lessons.library.reports import Imported, Suggested, Written
 from ai_lessons.library.usage import take_over
 from ai_lessons.repository.approval.rule_files import BATCH
-from ai_lessons.repository.store import Applied, Change
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,14 +90,14 @@ def import_files(
     fresh = sorting.fresh
     arrived = {entry.id for _, entry in (*fresh, *sorting.rules)}
     came, turned, notes = take_over(repo, bundle.events, arrived, dry_run=dry_run)
-    written, applied = _write(repo, fresh, name, dry_run=dry_run)
+    done = _write(repo, fresh, name, dry_run=dry_run)
     batch = frontmatter.new_id(repo.options.now())[-HANDLE_LENGTH:]
     origin = [("Imported-from", secret_scan.masked(name)), (BATCH, batch)]
     queued, unproposed = _propose_rules(repo, sorting.rules, origin, dry_run=dry_run)
     skipped += unproposed
-    seen = _seen(sorting, bundle, skipped, [*written, *queued])
+    seen = _seen(sorting, bundle, skipped, [*done.written, *queued])
     return Ported(
-        written=written,
+        written=done.written,
         unchanged=sum(one.became == KNOWN for one in seen),
         skipped=tuple(skipped),
         relations=sum(len(entry.links) for _, entry in fresh),
@@ -107,9 +106,9 @@ def import_files(
         queued=tuple(queued),
         batch=batch if len(queued) > 1 else "",
         seen=seen,
-        commit=applied.commit,
+        commit=done.commit,
         dry_run=dry_run,
-        notes=(*notes, *applied.told),
+        notes=(*notes, *done.notes),
     )
 
 
@@ -194,23 +193,15 @@ def _stated(item: Item, entry: Entry) -> Arrival:
     return Arrival(item._replace(data=data), checked(item.path, data))
 
 
-def _write(
-    repo: RepositorySession, fresh: Sequence[Arrival], name: str, *, dry_run: bool
-) -> tuple[tuple[Written, ...], Applied]:
-    if dry_run or not fresh:
+def _write(repo: RepositorySession, fresh: Sequence[Arrival], name: str, *, dry_run: bool) -> Imported:
+    if dry_run:
         would_be = (Written(e.id, handle(e.kind, e.id), e.kind, e.title, item.path, None) for item, e in fresh)
-        return tuple(would_be), Applied()
-    first, one = fresh[0].entry, len(fresh) == 1
-    subject = f"Add {first.kind}: {first.title}" if one else f"Import {len(fresh)} entries from {name}"
-    repo.options.progress("writing", 0, len(fresh))
-    changes: list[Change] = []
-    for item, _ in fresh:
-        changes.append(Change(item.path, item.data, executable=item.executable or None, expect=None))
-        changes += [Change(layout.side_of(item.path), item.side, expect=None)] if item.side is not None else []
-    applied = repo.write(subject, changes, [("Entry", first.id)] if one else [])
-    repo.options.progress("writing", len(fresh), len(fresh))
-    parsed = {one.item.path: (one.item.data, one.entry) for one in fresh if one.item.side is None}
-    return repo.written([one.entry.id for one in fresh], applied, parsed=parsed), applied
+        return Imported(tuple(would_be), 0, (), None)
+    planned = [
+        Planned(entry, new_files(item.path, item.data, item.side, runs=item.executable or None))
+        for item, entry in fresh
+    ]
+    return bring(repo, planned, f"Import {len(fresh)} entries from {name}")
 
 
 # --- rules ---
