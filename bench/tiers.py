@@ -16,10 +16,10 @@ from functools import partial
 from statistics import mean, median
 from typing import TYPE_CHECKING, NamedTuple
 
+from ai_lessons.knowledge.tiers import Places, TierPlace
 from ai_lessons.library import searching
 from ai_lessons.library.answers import Query
 from ai_lessons.library.opened import Library
-from ai_lessons.library.options import Places, TierPlace
 from ai_lessons.settings import folders
 from bench import corpora, metrics
 from bench.harness import Bar, Outcome, arguments, machine, number, paired, program, ratio, run, table, world

@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "__init__": set(),
     "__main__": {"doors"},
     "errors": set(),
-    "settings": {"errors"},
+    "settings": {"errors", "knowledge"},
     "knowledge": {"errors"},
     "repository": {"errors", "knowledge"},
     "index": {"errors", "knowledge"},

@@ -67,7 +67,7 @@ def test_the_configuration_file_sets_everything(home: Path, work: Path) -> None:
     assert found.index_dir == "s3://bucket/index"
     assert found.model_dir == home / ".config/ai-lessons/models"
     assert (found.agent, found.offline) == ("claude", True)
-    assert [(one.name, str(one.path)) for one in found.known[2:]] == [("enterprise:acme", "/srv/acme")]
+    assert [(one.name, str(one.root)) for one in found.places.known[2:]] == [("enterprise:acme", "/srv/acme")]
 
 
 @pytest.mark.parametrize("variable", ["AI_AGENT", "AGENT", *settings.AGENT_HOSTS])
@@ -203,19 +203,19 @@ def test_a_project_with_a_repository_is_written_to_and_the_users_is_read_with_it
     (work / ".ai/reference").mkdir(parents=True)
     found = load({"HOME": str(home)}, work / "deep")
     assert (found.repo, found.tier) == (work / ".ai/reference", "project")
-    assert [one.name for one in found.reads] == ["project", "user"]
+    assert [one.name for one in found.places.reads] == ["project", "user"]
 
 
 def test_in_the_home_folder_the_users_own_repository_is_no_project(home: Path) -> None:
     (home / ".ai/reference").mkdir(parents=True)
     found = load({"HOME": str(home)}, home)
-    assert (found.tier, [one.name for one in found.reads]) == ("user", ["user"])
+    assert (found.tier, [one.name for one in found.places.reads]) == ("user", ["user"])
 
 
 def test_a_folder_without_one_reads_and_writes_the_users_alone(home: Path, work: Path) -> None:
     found = load({"HOME": str(home)}, work)
-    assert (found.tier, [one.name for one in found.reads]) == ("user", ["user"])
-    assert [one.name for one in found.known] == ["project", "user"]
+    assert (found.tier, [one.name for one in found.places.reads]) == ("user", ["user"])
+    assert [one.name for one in found.places.known] == ["project", "user"]
 
 
 @pytest.mark.parametrize("stands_in", ["", "deep"])
@@ -225,15 +225,15 @@ def test_a_project_says_which_enterprise_it_belongs_to(home: Path, work: Path, s
     )
     (work / ".ai-lessons.toml").write_text('enterprise = "acme"\n')
     found = load({"HOME": str(home)}, work / stands_in)
-    assert [one.name for one in found.reads] == ["user", "enterprise:acme"]
-    assert (found.belongs_to, found.tier) == ("enterprise:acme", "user")
-    assert (found.reads[1].path, found.reads[1].url) == (home / "acme", "https://git.example/acme.git")
+    assert [one.name for one in found.places.reads] == ["user", "enterprise:acme"]
+    assert (found.places.belongs_to, found.tier) == ("enterprise:acme", "user")
+    assert (found.places.reads[1].root, found.places.reads[1].url) == (home / "acme", "https://git.example/acme.git")
 
 
 def test_the_enterprise_of_a_project_above_the_top_of_the_code_is_not_ours(home: Path, work: Path) -> None:
     (work / "deep/.git").mkdir()
     (work / ".ai-lessons.toml").write_text('enterprise = "acme"\n')
-    assert load({"HOME": str(home)}, work / "deep").belongs_to == ""
+    assert load({"HOME": str(home)}, work / "deep").places.belongs_to == ""
 
 
 def test_a_tier_or_a_repository_that_is_named_is_the_only_one(home: Path, work: Path) -> None:
@@ -241,7 +241,7 @@ def test_a_tier_or_a_repository_that_is_named_is_the_only_one(home: Path, work: 
     (work / ".ai/reference").mkdir(parents=True)
     (work / ".ai-lessons.toml").write_text('enterprise = "acme"\n')
     for given in ({"tier": "user"}, {"tier": "enterprise:acme"}, {"repo": str(work)}):
-        assert len(load({"HOME": str(home)}, work, **given).reads) == 1
+        assert len(load({"HOME": str(home)}, work, **given).places.reads) == 1
     assert load({"HOME": str(home)}, work, repo=str(home / "acme")).tier == "enterprise:acme"
 
 

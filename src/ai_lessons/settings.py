@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import NotFound, StorageFailed, UsageError
+from ai_lessons.knowledge.tiers import ENTERPRISE, PROJECT, USER, Places, TierPlace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 PROGRAM = "ai-lessons"
-USER, PROJECT, ENTERPRISE = "user", "project", "enterprise"
 PROJECT_REPOSITORY = Path(".ai") / "reference"
 TRUE, FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
 KEYS = ("repo", "index_dir", "model_dir", "skills_dir", "tools_dir", "agent", "offline", "enterprise", "warm", "agents")
@@ -43,15 +43,6 @@ class Folders(NamedTuple):
     cache: Path
 
 
-class Tier(NamedTuple):
-    """A repository of the tier `user`, `project` or `enterprise:NAME`: what names it, and where it is shared."""
-
-    name: str
-    path: Path
-    why: str
-    url: str | None = None
-
-
 class Agents(NamedTuple):
     """What hooks tell agents: most characters at the start of a session and later; `outcomes`: whether they learn."""
 
@@ -63,11 +54,9 @@ class Agents(NamedTuple):
 class Settings(NamedTuple):
     """Everything a door needs to open a library. Paths are absolute; none need exist.
 
-    `repo` is written to and has the name `tier`; `reads` are the tiers that are read here, nearest first, and `known`
-    are all. `belongs_to` is the enterprise tier of the code project around `cwd`, empty for none. `named`: a path or
-    tier was named, so that no other applies. `skills_dir` and `tools_dir` are what lessons are promoted into.
-    `agent` calls, if no person does, as the variable or file `agent_by` says. The user writes all this in `file`.
-    `warm` is the folder of the helper that stays in memory; None: it is off.
+    `repo` is written to and has the name `tier`. `skills_dir` and `tools_dir` are what lessons are promoted into.
+    `agent` calls, if no person does, as the variable or file `agent_by` says. `warm` is the folder of the helper that
+    stays in memory; None: it is off.
     """
 
     repo: Path
@@ -76,7 +65,6 @@ class Settings(NamedTuple):
     cwd: Path
     skills_dir: Path
     tools_dir: Path
-    file: Path
     index_dir: str | None = None
     model_dir: Path | None = None
     agent: str | None = None
@@ -84,10 +72,7 @@ class Settings(NamedTuple):
     session: str | None = None
     offline: bool = False
     virtual_env: Path | None = None
-    reads: tuple[Tier, ...] = ()
-    known: tuple[Tier, ...] = ()
-    belongs_to: str = ""
-    named: bool = False
+    places: Places = Places()
     warm: Path | None = None
     agents: Agents = Agents()
 
@@ -128,7 +113,7 @@ def load(
     agent, agent_by = _agent(environ, _text(table, "agent", file), file)
     claude = _path(environ.get("CLAUDE_CONFIG_DIR"), here, environ) or _home(environ) / ".claude"
     return Settings(
-        repo=reads[0].path,
+        repo=reads[0].root,
         tier=reads[0].name,
         folders=places,
         cwd=here,
@@ -141,11 +126,7 @@ def load(
         session=environ.get("AI_LESSONS_SESSION") or None,
         virtual_env=_path(environ.get("VIRTUAL_ENV"), here, environ),
         offline=_flag(environ, "AI_LESSONS_OFFLINE", table, "offline", file),
-        reads=reads,
-        known=known,
-        belongs_to=belongs_to,
-        named=bool(chosen or tier),
-        file=file,
+        places=Places(reads, known, belongs_to, named=bool(chosen or tier), file=str(file)),
         warm=_warm(environ, table, file, places.state),
         agents=_agents(table, file),
     )
@@ -264,12 +245,13 @@ def _flag(environ: Mapping[str, str], variable: str, table: Mapping[str, Any], k
     return value
 
 
-def _known(table: Mapping[str, Any], file: Path, environ: Mapping[str, str], cwd: Path) -> tuple[Tier, ...]:
+def _known(table: Mapping[str, Any], file: Path, environ: Mapping[str, str], cwd: Path) -> tuple[TierPlace, ...]:
     """Every tier there is for this user and this folder, nearest first."""
     stated = _path(_text(table, "repo", file), file.parent, environ)
-    user = Tier(USER, stated or _home(environ) / ".ai" / "reference", f"{file} names it" if stated else "the default")
-    place = project_repository(cwd, user.path)
-    project = Tier(PROJECT, place, f"the nearest {PROJECT_REPOSITORY.as_posix()} upward")
+    why = f"{file} names it" if stated else "the default"
+    user = TierPlace(USER, stated or _home(environ) / ".ai" / "reference", why)
+    place = project_repository(cwd, user.root)
+    project = TierPlace(PROJECT, place, f"the nearest {PROJECT_REPOSITORY.as_posix()} upward")
     named = table.get("enterprise", {})
     if not isinstance(named, dict):
         raise UsageError(f"{file}: enterprise must be a table", hint='for example: [enterprise]\nacme = "~/acme"')
@@ -277,7 +259,7 @@ def _known(table: Mapping[str, Any], file: Path, environ: Mapping[str, str], cwd
     return (project, user, *filter(None, found))
 
 
-def _enterprise(name: str, value: Any, file: Path, environ: Mapping[str, str]) -> Tier | None:
+def _enterprise(name: str, value: Any, file: Path, environ: Mapping[str, str]) -> TierPlace | None:
     """One enterprise of `config.toml`: a path, or a table of `path` and `sync_url`. None for one without a path."""
     table, key = (value, f"enterprise.{name}.path") if isinstance(value, dict) else ({"path": value}, name)
     _refuse_unknown(table, ("path", "sync_url"), file, f"enterprise.{name}.")
@@ -285,30 +267,30 @@ def _enterprise(name: str, value: Any, file: Path, environ: Mapping[str, str]) -
     if path is None and isinstance(value, dict):
         raise UsageError(f"{file}: enterprise.{name} has no path", hint='path = "~/acme-knowledge"')
     url = _text(table, "sync_url", file)
-    return Tier(f"{ENTERPRISE}:{name}", path, f"{file} names it", url) if path else None
+    return TierPlace(f"{ENTERPRISE}{name}", path, f"{file} names it", url) if path else None
 
 
-def _reads(chosen: Path | None, tier: str | None, known: Sequence[Tier], belongs_to: str) -> tuple[Tier, ...]:
+def _reads(chosen: Path | None, tier: str | None, known: Sequence[TierPlace], belongs_to: str) -> tuple[TierPlace, ...]:
     """The tiers that are read, nearest first; one that was named by its path or its name is the only one."""
     if chosen is not None:
-        known_as = next((one.name for one in known if one.path == chosen), USER)
-        return (Tier(tier or known_as, chosen, "--repo or AI_LESSONS_REPO names it"),)
+        known_as = next((one.name for one in known if one.root == chosen), USER)
+        return (TierPlace(tier or known_as, chosen, "--repo or AI_LESSONS_REPO names it"),)
     if tier:
         return (_named(tier, known)._replace(why="--tier names it"),)
-    user = next(one.path for one in known if one.name == USER)
+    user = next(one.root for one in known if one.name == USER)
     here = {USER, belongs_to}
     return tuple(
-        one for one in known if one.name in here or (one.name == PROJECT and user != one.path and one.path.is_dir())
+        one for one in known if one.name in here or (one.name == PROJECT and user != one.root and one.root.is_dir())
     )
 
 
-def _named(name: str, known: Sequence[Tier]) -> Tier:
+def _named(name: str, known: Sequence[TierPlace]) -> TierPlace:
     if found := next((one for one in known if one.name == name), None):
         return found
-    word, _, rest = name.partition(":")
-    if word != ENTERPRISE or not rest:
+    rest = name.removeprefix(ENTERPRISE)
+    if not rest or rest == name:
         raise UsageError(f"{name!r} is not a tier", hint="project, user or enterprise:NAME")
-    names = sorted(one.name.partition(":")[2] for one in known if one.name.startswith(f"{ENTERPRISE}:"))
+    names = sorted(one.name.removeprefix(ENTERPRISE) for one in known if one.name.startswith(ENTERPRISE))
     hint = "" if names else "name it in config.toml below [enterprise]"
     raise NotFound("enterprise tier", rest, suggestions=names, hint=hint)
 
@@ -319,7 +301,7 @@ def _belongs_to(cwd: Path) -> str:
         file = folder / CODE_FILE
         if file.is_file():
             name = _text(_read(file, ("enterprise",)), "enterprise", file)
-            return f"{ENTERPRISE}:{name}" if name else ""
+            return f"{ENTERPRISE}{name}" if name else ""
         if (folder / ".git").exists():
             break
     return ""

@@ -30,10 +30,11 @@ from ai_lessons.doors.terminal import View
 from ai_lessons.doors.warm_helper import Helper
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.tiers import Places, TierPlace
 from ai_lessons.library import browsing, warm
 from ai_lessons.library.answers import ContextQuery, Query, Touch
 from ai_lessons.library.opened import Library
-from ai_lessons.library.options import Options, Places, TierPlace
+from ai_lessons.library.options import Options
 from ai_lessons.settings import load
 from doors.world import PROGRAM, environment
 from library.world import CountingEmbedder, lesson
@@ -535,7 +536,8 @@ def test_a_hook_that_asks_the_helper_loads_next_to_nothing() -> None:
     code = "import sys, ai_lessons.doors.hook; print([n for n in sys.modules if n.startswith('ai_lessons')])"
     done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
     assert {name.removeprefix("ai_lessons.") for name in literal_eval(done.stdout)} == {
-        "ai_lessons", "doors", "doors.hook", "errors", "library", "library.warm", "settings",
+        "ai_lessons", "doors", "doors.hook", "errors", "knowledge", "knowledge.tiers", "library", "library.warm",
+        "settings",
     }  # fmt: skip
 
 

@@ -13,10 +13,10 @@ from ai_lessons.errors import InvalidEntry, NotFound, Refused
 from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.governance import FROM_CONTEXT, OUTBOUND, PERSONAL, Policies, PolicyVerdict
 from ai_lessons.knowledge.passages import code_blocks
+from ai_lessons.knowledge.tiers import Places, TierPlace
 from ai_lessons.library import browsing, editing, governing, importing, promoting, proposing, review
 from ai_lessons.library.governing import Move, allow, governed
 from ai_lessons.library.opened import Library
-from ai_lessons.library.options import Options, Places, TierPlace
 from ai_lessons.library.reports import LessonDraft, PromotionRequest, ResourceDraft, RuleDraft
 from library.world import lesson, options
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
     from pathlib import Path
 
+    from ai_lessons.library.options import Options
     from ai_lessons.library.reports import Promoted, Suggested
     from conftest import Git
 

@@ -9,6 +9,7 @@ import pytest
 from ai_lessons.errors import Conflict, InvalidEntry, NoRepository, NotFound, Refused, UsageError
 from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.tiers import TierPlace
 from ai_lessons.learning.events import HELPFUL
 from ai_lessons.library import (
     browsing,
@@ -21,7 +22,6 @@ from ai_lessons.library import (
     review,
     validating,
 )
-from ai_lessons.library.options import TierPlace
 from ai_lessons.library.promoting import promote
 from ai_lessons.library.reports import LessonDraft, Promoted, PromotionRequest, ResourceDraft, RuleDraft
 from library.test_governing import ACME, BETA, Company

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ai_lessons.errors import AmbiguousName, NotFound, Refused, StorageFailed
+from ai_lessons.knowledge.tiers import Places, TierPlace
 from ai_lessons.library import browsing, contexts, editing, proposing, provenance, review, searching
 from ai_lessons.library.answers import ContextQuery, Query
 from ai_lessons.library.model import Embedders
 from ai_lessons.library.opened import Library, tier_states
-from ai_lessons.library.options import Places, TierPlace
 from ai_lessons.library.reports import LessonDraft, RuleDraft
 from hash_embedder import HashEmbedder
 from library.world import LESSON, OTHER, World, lesson, options

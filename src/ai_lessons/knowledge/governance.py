@@ -5,10 +5,11 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from ai_lessons.knowledge.tiers import ENTERPRISE
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-ENTERPRISE: Final = "enterprise:"
 GROUP: Final = "governance"  # The group of the settings that state policies
 # The key of an entry's frontmatter by which its enterprise lets it go: for each tier the digest of the text meant
 RELEASED: Final = "release_to"

@@ -39,8 +39,8 @@ from ai_lessons.knowledge.governance import (
     stricter,
 )
 from ai_lessons.knowledge.layout import CONFIG_PATH
+from ai_lessons.knowledge.tiers import PROJECT
 from ai_lessons.library.comparing import copies
-from ai_lessons.library.options import PROJECT
 from ai_lessons.library.proposal_context import entry_of
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
 from ai_lessons.repository.proposal_records import file_at

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar
 
 from ai_lessons import library
 from ai_lessons.errors import AiLessonsError, NoRepository, NotFound, Refused, StorageFailed
-from ai_lessons.library.options import ENTERPRISE, PROJECT, USER, TierPlace
+from ai_lessons.knowledge.tiers import ENTERPRISE, PROJECT, USER, TierPlace
 from ai_lessons.library.session import RepositorySession
 from ai_lessons.repository.store import Store
 

@@ -9,40 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ai_lessons.errors import Refused
+from ai_lessons.knowledge.tiers import USER, Places
 from ai_lessons.library.answers import Progress, silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 T = TypeVar("T")
-USER, PROJECT, ENTERPRISE = "user", "project", "enterprise:"  # names of tiers; the last goes on with its own
-
-
-class TierPlace(NamedTuple):
-    """Where the repository of a tier lies, or would. `why` says what names it, `url` where an enterprise shares it."""
-
-    name: str
-    root: Path
-    why: str = ""
-    url: str | None = None
-
-    def remedy(self, otherwise: str) -> str:
-        """The command that brings a missing repository here; `otherwise` where it was not said from where."""
-        return f"ai-lessons admin init {self.root} --from {self.url}" if self.url else otherwise
-
-
-class Places(NamedTuple):
-    """The tiers that are read from where one stands (none: only what is opened), and all known, nearest first.
-
-    `belongs_to`: the tier of the code project's enterprise, known here or not. `named`: the one that is read was named,
-    so that no other applies. `file`: where enterprises are named.
-    """
-
-    reads: tuple[TierPlace, ...] = ()
-    known: tuple[TierPlace, ...] = ()
-    belongs_to: str = ""
-    named: bool = False
-    file: str = "config.toml"
 
 
 class Limits(NamedTuple):

@@ -18,13 +18,13 @@ from ai_lessons.knowledge.governance import RELEASED
 from ai_lessons.knowledge.markdown import REMOVE
 from ai_lessons.knowledge.origins import original_of, promoted
 from ai_lessons.knowledge.texts import one_line
+from ai_lessons.knowledge.tiers import ENTERPRISE, PROJECT, USER
 from ai_lessons.learning import fold
 from ai_lessons.library import governing, secret_scan
 from ai_lessons.library.comparing import copies, evaluate, promoted_from, says_the_same
 from ai_lessons.library.gate import checked
 from ai_lessons.library.governing import LEFT_BEHIND, Move, digest, releases
 from ai_lessons.library.lessons import refuse_wrong
-from ai_lessons.library.options import ENTERPRISE, PROJECT, USER
 from ai_lessons.library.proposal_context import desk
 from ai_lessons.library.proposing import make
 from ai_lessons.library.reports import ASKED, COPIED, PRESENT, PROPOSED, Promoted, PromotionRequest, Suggested

@@ -95,7 +95,7 @@ class Call:
     @property
     def view(self) -> View:
         """How to draw on what stdout is."""
-        roots = {tier.name: str(tier.path) for tier in (*self.settings.known, *self.settings.reads)}
+        roots = {tier.name: str(tier.root) for tier in (*self.settings.places.known, *self.settings.places.reads)}
         home, verbose = "" if self.tool else os.path.expanduser("~"), self.tool or self.verbose
         view = View(root=str(self.root), home=home, roots=roots, verbose=verbose)
         if self.tool or not is_terminal(sys.stdout):

@@ -18,8 +18,8 @@ from ai_lessons import library
 from ai_lessons.doors.look import plots
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge.entries import Kind, Light
+from ai_lessons.knowledge.tiers import ENTERPRISE
 from ai_lessons.library.answers import Query
-from ai_lessons.library.options import ENTERPRISE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -75,9 +75,9 @@ def limits(root: Path | None, token_file: Path | None, token: str | None) -> Lim
 def refuse_shared(token_file: Path, pool: SessionPool) -> None:
     """Refuse a token that lies in a repository that is served."""
     file = os.path.realpath(token_file)
-    for tier in pool.settings.reads:
-        if os.path.commonpath([file, os.path.realpath(tier.path)]) == os.path.realpath(tier.path):
-            raise Refused(f"{token_file} lies in {tier.path}, which callers read", hint="keep the token elsewhere")
+    for tier in pool.settings.places.reads:
+        if os.path.commonpath([file, os.path.realpath(tier.root)]) == os.path.realpath(tier.root):
+            raise Refused(f"{token_file} lies in {tier.root}, which callers read", hint="keep the token elsewhere")
 
 
 class Gate:
