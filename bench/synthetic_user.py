@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
+from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.learning import fold
 from ai_lessons.learning.choose import Bars, Fit, choose
 from ai_lessons.learning.fold import BUDGET, CONFIDENCE, DEFINITIONS, SIMILARITY, initial, learned
@@ -100,11 +101,11 @@ def learn(user: User, count: int, seed: int) -> Run:
         candidates = [_candidate(str(n), lesson) for n, (lesson, _) in enumerate(fitting)]
         choice = choose(candidates, Bars(int(at[BUDGET]), at[CONFIDENCE], at[SIMILARITY], positions))
         worth = 0.0
-        for place, (name, edge) in enumerate(choice.chosen.items()):
-            lesson, number = fitting[int(name)]
+        for place, entry in enumerate(one.entry.id for one in choice.chosen):
+            lesson, number = fitting[int(entry)]
             said = outcome(lesson, place, user, number)
             worth += fold.WORTH[said]
-            for event in learned(said, edge):
+            for event in learned(said, choice.edges.get(entry, {})):
                 assert event.value is not None
                 assert event.weight is not None
                 parameters[event.entry] = parameters[event.entry].update(event.value, event.weight)
@@ -117,7 +118,8 @@ def learn(user: User, count: int, seed: int) -> Run:
 def _candidate(name: str, lesson: Lesson) -> Fit:
     alpha, beta = fold.PRIOR_STRENGTH * lesson.confidence, fold.PRIOR_STRENGTH * (1 - lesson.confidence)
     usage = fold.UsageTally(fold.NOTHING, alpha, beta)
-    return Fit(name, "", usage=usage, similarity=lesson.similarity)
+    light = Light(name, "", Kind.LESSON, "", "", (), (), "")
+    return Fit(light, usage=usage, similarity=lesson.similarity)
 
 
 def fixed(user: User, given: list[list[tuple[Lesson, float]]], setting: Mapping[str, float]) -> float:

@@ -16,7 +16,8 @@ from ai_lessons.errors import InvalidEntry, NotFound, Problem
 from ai_lessons.knowledge.entries import Kind, Light, Pattern
 from ai_lessons.knowledge.evaluation import EvaluationFinding, EvaluationReport
 from ai_lessons.knowledge.passages import TextSection
-from ai_lessons.library.answers import Answer, Hit, Left, Listing, Related, Shown
+from ai_lessons.learning.choose import LeftOut
+from ai_lessons.library.answers import Answer, Hit, Listing, Related, Shown
 from ai_lessons.library.exporting import Exported
 from ai_lessons.library.lessons import LessonShown, Loaded
 from ai_lessons.library.opened import TierState
@@ -167,7 +168,7 @@ SHAPED: list[tuple[Any, Any]] = [
      {"active": 1, "groups": [{"scope": "global", "lessons": [ROW]}], "notes": []}),
     (LessonShown(LESSON, Pattern("w", "a", "b", negative=True), {"reason": "r"}, "body"),
      {**ROW, "reason": "r", "parsed": {"when": "w", "action": "dont", "do": "a", "because": "b"}, "text": "body"}),
-    (Left(LESSON, "harm", "it was"), {**LIGHT, "reason": "harm", "detail": "it was"}),
+    (LeftOut(LESSON, "harm", "it was"), {**LIGHT, "reason": "harm", "detail": "it was"}),
     (Outdated(LESSON, "asked", "it was"), {**LIGHT, "reason": "asked", "detail": "it was"}),
     (TierState("user", "reads", "/p", "why"),
      {"tier": "user", "state": "reads", "path": "/p", "why": "why", "hint": "", "url": None}),

@@ -2,80 +2,94 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.knowledge.entries import Moment
+from ai_lessons.knowledge.entries import Kind, Light, Moment
 from ai_lessons.knowledge.globs import ANYTHING, BELOW, BY_KIND, BY_NAME
-from ai_lessons.learning.choose import Bars, Choice, Fit, choose, harmful, tell
+from ai_lessons.learning.choose import STARTER, Bars, Choice, Fit, choose, harmful, tell
 from ai_lessons.learning.fold import BUDGET, CONFIDENCE, SIMILARITY, Tallies, usage
 
 MOMENTS = (Moment.BEGIN, Moment.PROMPT, Moment.BEFORE_TOOL, Moment.TOOL_FAILED)
 BARS = Bars(3, 0.4, 0.5, {BUDGET: 0.2, CONFIDENCE: 0.3, SIMILARITY: 0.6})
 
 
+def light(name: str, kind: Kind = Kind.LESSON, project: str = "mine", *tags: str, firm: bool = False) -> Light:
+    return Light(name, name, kind, name, project, tags, (), "", details={"firm": firm})
+
+
+def fit(name: str, *about: Kind | str, firm: bool = False, **more: Any) -> Fit:
+    return Fit(light(name, *about, firm=firm), **more)  # type: ignore[arg-type]  # a kind, a project, tags
+
+
 def one(
     name: str, start: float = 0.5, similarity: float | None = None, *, helpful: int = 0, contradicted: int = 0
 ) -> Fit:
     used = usage(Tallies(helpful=helpful, contradicted=contradicted), start)
-    return Fit(name, "", usage=used, similarity=similarity)
+    return fit(name, usage=used, similarity=similarity)
 
 
-def reasons(*candidates: Fit, bars: Bars = BARS) -> dict[str, str]:
-    return {left.id: left.reason for left in choose(candidates, bars).left_out}
+def ids(choice: Choice) -> list[str]:
+    return [one.entry.id for one in choice.chosen]
+
+
+def why_not(choice: Choice) -> dict[str, str]:
+    return {left.entry.id: left.reason for left in choice.left_out}
 
 
 def test_they_come_in_their_order_while_the_budget_lasts() -> None:
     choice = choose([one(name) for name in "abcde"], BARS)
-    assert list(choice.chosen) == ["a", "b", "c"]
-    assert [(left.id, left.reason) for left in choice.left_out] == [("d", "budget"), ("e", "budget")]
+    assert ids(choice) == ["a", "b", "c"]
+    assert why_not(choice) == {"d": "budget", "e": "budget"}
     assert choice.left_out[0].detail == "the budget of 3 is spent"
 
 
 def test_each_that_does_not_come_has_its_reason() -> None:
-    assert reasons(
+    candidates = [
         one("unsure", 0.1),
         one("far", similarity=0.4),
         one("harmful", 0.9, contradicted=2, helpful=1),
         one("near", similarity=0.6),
         one("fine"),
-    ) == {"unsure": "confidence", "far": "similarity", "harmful": "harm"}
+    ]
+    assert why_not(choose(candidates, BARS)) == {"unsure": "confidence", "far": "similarity", "harmful": "harm"}
 
 
 def test_what_is_left_out_takes_nobodys_place() -> None:
     choice = choose([one("a", 0.1), one("b"), one("c"), one("d")], BARS, lambda name: name == "b")
-    assert list(choice.chosen) == ["c", "d"]
-    assert [(left.id, left.reason) for left in choice.left_out] == [("a", "confidence"), ("b", "ablation")]
+    assert ids(choice) == ["c", "d"]
+    assert why_not(choice) == {"a": "confidence", "b": "ablation"}
 
 
 def test_nobody_is_left_out_on_purpose_who_would_not_have_come() -> None:
-    assert reasons(*(one(name) for name in "abcd"), bars=BARS._replace(budget=0)) == dict.fromkeys("abcd", "budget")
+    nobody = choose([one(name) for name in "abcd"], BARS._replace(budget=0))
+    assert why_not(nobody) == dict.fromkeys("abcd", "budget")
     choice = choose([one("a", 0.1)], BARS, lambda _: True)
     assert choice.left_out[0].reason == "confidence"
 
 
 def test_who_came_through_only_just_carries_the_parameter() -> None:
     choice = choose([one("a", 0.9, 0.9), one("b", 0.45, 0.8), one("c", 0.6, 0.55), one("d", 0.9)], BARS)
-    assert choice.chosen == {
-        "a": {}, "b": {CONFIDENCE: 0.3}, "c": {SIMILARITY: 0.6, BUDGET: 0.2},
-    }  # fmt: skip
+    assert choice.edges == {"b": {CONFIDENCE: 0.3}, "c": {SIMILARITY: 0.6, BUDGET: 0.2}}
 
 
 def test_a_parameter_that_is_not_learned_has_no_edge() -> None:
     choice = choose([one("a", 0.45), one("b")], BARS._replace(budget=1, positions={CONFIDENCE: 0.3}))
-    assert choice.chosen == {"a": {CONFIDENCE: 0.3}}
+    assert choice.edges == {"a": {CONFIDENCE: 0.3}}
 
 
 def test_a_budget_that_nobody_stayed_outside_for_has_no_last_one() -> None:
     choice = choose([one("a"), one("b")], BARS)
-    assert all(BUDGET not in edge for edge in choice.chosen.values())
+    assert all(BUDGET not in edge for edge in choice.edges.values())
 
 
 @given(st.lists(st.tuples(st.floats(0.05, 0.95), st.integers(0, 5), st.integers(0, 5))), st.integers(0, 6))
 def test_every_candidate_either_comes_or_has_a_reason(lessons: list[tuple[float, int, int]], budget: int) -> None:
     candidates = [one(str(n), start, helpful=h, contradicted=c) for n, (start, h, c) in enumerate(lessons)]
     choice = choose(candidates, BARS._replace(budget=budget))
-    assert sorted(list(choice.chosen) + [x.id for x in choice.left_out]) == sorted(x.id for x in candidates)
+    assert sorted([*ids(choice), *why_not(choice)]) == sorted(x.entry.id for x in candidates)
     assert len(choice.chosen) <= budget
 
 
@@ -91,20 +105,12 @@ def test_harm_is_more_contradictions_than_help() -> None:
 TWO = BARS._replace(budget=2)
 
 
-def ids(choice: Choice) -> list[str]:
-    return list(choice.chosen)
-
-
-def why_not(choice: Choice) -> dict[str, str]:
-    return {left.id: left.reason for left in choice.left_out}
-
-
 def test_at_the_start_what_holds_everywhere_and_what_is_of_the_project_take_turns() -> None:
     every = [
-        *(Fit(f"rule {n}", "", rule=True) for n in range(9)),
-        Fit("lesson", "", level=9.0),
-        Fit("firm everywhere", "", firm=True, everywhere=True),
-        Fit("rule everywhere", "", rule=True, everywhere=True),
+        *(fit(f"rule {n}", Kind.RULE) for n in range(9)),
+        fit("lesson", level=9.0),
+        fit("firm everywhere", Kind.LESSON, "global", firm=True),
+        fit("rule everywhere", Kind.RULE, "global"),
     ]
     told = ids(tell(Moment.BEGIN, every, (), BARS._replace(budget=6)))
     assert told == ["rule everywhere", "rule 0", "firm everywhere", "rule 1", "rule 2", "rule 3"]
@@ -112,12 +118,12 @@ def test_at_the_start_what_holds_everywhere_and_what_is_of_the_project_take_turn
 
 def test_before_a_tool_the_closest_comes_then_ones_own_and_a_kind_of_file_only_with_its_text() -> None:
     every = [
-        Fit("kind", "", level=BY_KIND, chance=0.4),
-        Fit("any", "", level=ANYTHING, chance=0.6),
-        Fit("name", "", level=BY_NAME),
-        Fit("own", "", level=BY_NAME, own=0.5),
-        Fit("folder", "", level=BELOW),
-        Fit("earlier", ""),
+        fit("kind", level=BY_KIND, chance=0.4),
+        fit("any", level=ANYTHING, chance=0.6),
+        fit("name", level=BY_NAME),
+        fit("own", level=BY_NAME, own=0.5),
+        fit("folder", level=BELOW),
+        fit("earlier"),
     ]
     choice = tell(Moment.BEFORE_TOOL, every, {"earlier"}, TWO)
     assert ids(choice) == ["folder", "own"]
@@ -125,37 +131,36 @@ def test_before_a_tool_the_closest_comes_then_ones_own_and_a_kind_of_file_only_w
 
 
 def test_at_a_prompt_only_what_is_likely_comes() -> None:
-    choice = tell(
-        Moment.PROMPT, [Fit("a", "", chance=0.49), Fit("b", "", chance=0.5), Fit("c", "", chance=0.9)], (), TWO
-    )
+    choice = tell(Moment.PROMPT, [fit("a", chance=0.49), fit("b", chance=0.5), fit("c", chance=0.9)], (), TWO)
     assert ids(choice) == ["c", "b"]
     assert choice.left_out[0].detail == "the chance that it helps is 0.49, below 0.50"
 
 
 def test_at_a_failure_a_second_entry_has_to_be_likely_itself() -> None:
-    best, second = Fit("best", "", chance=0.9), Fit("second", "", chance=0.6)
+    best, second = fit("best", chance=0.9), fit("second", chance=0.6)
     assert ids(tell(Moment.TOOL_FAILED, [second, best], (), TWO)) == ["best", "second"]
     assert ids(tell(Moment.TOOL_FAILED, [second._replace(chance=0.4), best], (), TWO)) == ["best"]
     assert ids(tell(Moment.TOOL_FAILED, [best._replace(chance=0.24)], (), TWO)) == []
 
 
 def test_of_entries_that_are_as_likely_at_a_failure_the_one_that_helped_is_tried() -> None:
-    helped = Fit("helped", "", chance=0.85, usage=usage(Tallies(helpful=2), 0.5))
-    choice = tell(Moment.TOOL_FAILED, [Fit("other", "", chance=0.9), helped], (), TWO)
+    helped = fit("helped", chance=0.85, usage=usage(Tallies(helpful=2), 0.5))
+    choice = tell(Moment.TOOL_FAILED, [fit("other", chance=0.9), helped], (), TWO)
     assert ids(choice) == ["helped"]
     assert why_not(choice) == {"other": "budget"}
 
 
 def test_what_was_told_before_a_failure_keeps_its_place_and_what_nobody_asked_for_is_no_best() -> None:
-    every = [Fit("told", "", chance=0.9), Fit("next", "", chance=0.4), Fit("theirs", "", chance=1.0, starter=True)]
+    every = [fit("told", chance=0.9), fit("next", chance=0.4), fit("theirs", Kind.LESSON, "mine", STARTER, chance=1.0)]
     choice = tell(Moment.TOOL_FAILED, every, {"told"}, TWO)
     assert ids(choice) == []
     assert why_not(choice) == {"told": "told", "next": "chance", "theirs": "starter"}
+    assert "starter" not in why_not(tell(Moment.TOOL_FAILED, every, None, TWO)).values(), "a person asked"
 
 
 def test_rules_pass_by_harm_and_chance_of_being_left_out_which_are_about_lessons() -> None:
-    harmed = Fit("rule", "", rule=True, usage=usage(Tallies(contradicted=3), 0.5))
-    every = [harmed, harmed._replace(id="lesson", rule=False), Fit("fine", ""), Fit("firm", "", firm=True)]
+    harmed = fit("rule", Kind.RULE, usage=usage(Tallies(contradicted=3), 0.5))
+    every = [harmed, harmed._replace(entry=light("lesson")), fit("fine"), fit("firm", firm=True)]
     choice = tell(Moment.PROMPT, every, (), BARS, {"rule", "fine", "firm"}.__contains__)
     assert ids(choice) == ["rule", "firm"]
     assert why_not(choice) == {"lesson": "harm", "fine": "ablation"}
@@ -165,19 +170,18 @@ def test_rules_pass_by_harm_and_chance_of_being_left_out_which_are_about_lessons
     st.sampled_from(MOMENTS),
     st.lists(
         st.builds(
-            Fit,
+            fit,
             st.sampled_from("abcdefgh"),
-            st.just(""),
-            rule=st.booleans(),
+            st.sampled_from([Kind.RULE, Kind.LESSON]),
+            st.sampled_from(["mine", "global"]),
+            st.sampled_from(["tag", STARTER]),
             firm=st.booleans(),
             level=st.integers(0, 4),
             chance=st.floats(0, 1),
             own=st.floats(0, 1),
-            everywhere=st.booleans(),
-            starter=st.booleans(),
             against=st.sampled_from([None, ("superseded", "by another")]),
         ),
-        unique_by=lambda fit: fit.id,
+        unique_by=lambda fit: fit.entry.id,
     ),
     st.sets(st.sampled_from("abcdefgh")),
     st.integers(1, 8),
@@ -186,7 +190,6 @@ def test_every_entry_is_told_or_has_one_reason_not_to_be(
     moment: Moment, every: list[Fit], told: set[str], budget: int
 ) -> None:
     choice = tell(moment, every, told, BARS._replace(budget=budget))
-    by_id = {fit.id: fit for fit in every}
-    assert sorted([*ids(choice), *(left.id for left in choice.left_out)]) == sorted(by_id)
+    assert sorted([*ids(choice), *why_not(choice)]) == sorted(one.entry.id for one in every)
     assert len(choice.chosen) <= budget
-    assert not any(by_id[name].starter or by_id[name].against or name in told for name in ids(choice))
+    assert not any(STARTER in one.entry.tags or one.against or one.entry.id in told for one in choice.chosen)

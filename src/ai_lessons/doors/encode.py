@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 KEYS: Mapping[str, str] = {
     "answers.Context": "rules lessons notes left_out?",
     "answers.Hit": "**entry heading factors? also_in? section?",
-    "answers.Left": "*entry reason detail",
     "choose.Earlier": "id handle title moment why outcome",
+    "choose.LeftOut": "*entry reason detail",
     "history.FileRevision": "commit author when subject path trailers",
     "errors.Problem": "path line message fixable",
     "evaluation.EvaluationReport": "recommendation findings",

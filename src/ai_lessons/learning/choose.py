@@ -9,7 +9,7 @@ from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.knowledge import failures
-from ai_lessons.knowledge.entries import Moment
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Moment
 from ai_lessons.knowledge.failures import is_check
 from ai_lessons.knowledge.globs import BY_KIND, EXACT
 from ai_lessons.learning.events import (
@@ -30,11 +30,13 @@ from ai_lessons.learning.fold import BUDGET, CONFIDENCE, NOTHING, SIMILARITY, Us
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+    from ai_lessons.knowledge.entries import Light
     from ai_lessons.learning.fold import Tallies
 
 NEAR = 0.06  # A lesson this close above a threshold came through only just
 FEW = 2  # Entries that come unasked, but for the start of a session
 SURE = 0.5  # Chance of an answer from which something is told at a prompt, or where a pattern names every file
+STARTER = "starter"  # Tag of what the starter set brought
 TIE = 0.1  # Chances that differ by no more do not tell which entry helps
 
 
@@ -44,25 +46,24 @@ UNUSED = UsageTally(NOTHING, 1.0, 1.0)
 class Fit(NamedTuple):
     """An entry that may be told at a moment, `why`, how it has done so far, and how well it fits.
 
-    `firm`: a person stated it, so that no record of use keeps it away: anybody can push such records. `level`: how
-    closely it names what is touched (`globs.specificity`), or how much speaks for it. `chance`: that it is about the
-    text, or helps with the failure; `similarity`: to the words of who asked. `own`: 0 to 1, more for what is of this
-    project; `everywhere`: it is of no project. `starter`: the starter set brought it. `against`: the word and the
-    sentence for why another entry comes in its place.
+    `level`: how closely it names what is touched (`globs.specificity`), or how much speaks for it. `chance`: that it is
+    about the text, or helps with the failure; `similarity`: to the words of who asked. `own`: 0 to 1, more for what is
+    of this project. `against`: the word and the sentence for why another entry comes in its place.
     """
 
-    id: str
-    why: str
-    rule: bool = False
-    firm: bool = False
+    entry: Light
+    why: str = ""
     usage: UsageTally = UNUSED
     level: float = EXACT
     chance: float = 1.0
     own: float = 0.0
-    everywhere: bool = False
-    starter: bool = False
     against: tuple[str, str] | None = None
     similarity: float | None = None
+
+    @property
+    def firm(self) -> bool:
+        """Whether a person stated or approved it: then no record of use keeps it away, as anybody can push those."""
+        return self.entry.kind is Kind.RULE or bool(self.entry.details.get("firm"))
 
 
 class Bars(NamedTuple):
@@ -75,9 +76,13 @@ class Bars(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """A lesson that does not come: a word for why, and a sentence with the figures."""
+    """An entry that fitted and does not come: a word for why, and a sentence with the figures.
 
-    id: str
+    The words: harm, confidence, similarity, budget, ablation, superseded, specialized, contradicts; at a moment of a
+    session also starter, told, chance.
+    """
+
+    entry: Light
     reason: str
     detail: str
 
@@ -131,12 +136,13 @@ def came(shown: Iterable[str], edges: Mapping[str, Mapping[str, float]], ablated
 
 
 class Choice(NamedTuple):
-    """The entries that come, in their order, by id, and those that do not.
+    """What comes, in its order, and what does not.
 
-    Of each that comes: the parameters whose bar it passed only just, with their positions.
+    `edges`: of lessons that come, by id, the parameters whose bar they passed only just, with their positions.
     """
 
-    chosen: Mapping[str, Mapping[str, float]]
+    chosen: tuple[Fit, ...]
+    edges: Mapping[str, Mapping[str, float]]
     left_out: tuple[LeftOut, ...]
 
 
@@ -148,52 +154,51 @@ def choose(candidates: Sequence[Fit], bars: Bars, ablate: Callable[[str], bool] 
         reason = _objection(one, bars)
         if not reason and len(chosen) >= bars.budget:
             reason = "budget", f"the budget of {bars.budget} is spent"
-        if not reason and not one.firm and ablate(one.id):
+        if not reason and not one.firm and ablate(one.entry.id):
             reason = "ablation", "left out on purpose, to measure whether it makes a difference"
         if reason:
-            left_out.append(LeftOut(one.id, *reason))
+            left_out.append(LeftOut(one.entry, *reason))
         else:
             chosen.append(one)
     spent = any(one.reason == "budget" for one in left_out)
-    return Choice(_edges(chosen, bars, spent=spent), tuple(left_out))
+    return Choice(tuple(chosen), _edges(chosen, bars, spent=spent), tuple(left_out))
 
 
 def tell(
     moment: Moment | None,
     fits: Sequence[Fit],
-    told: Collection[str],
+    told: Collection[str] | None,
     bars: Bars,
     ablate: Callable[[str], bool] = lambda _: False,
 ) -> Choice:
     """What is told at a moment of a session, best first, and why the others are not: decided from these values alone.
 
-    Where a person asked (None), that for which most speaks comes first, the surest of it. Before a tool runs, it is
-    what names its file or command most closely; at a prompt and a failure, what is likeliest; at the start, what holds
-    everywhere and what is of the project take turns, in each rules and what a person stated first. `told` has the ids
-    of what the agent was told before; at a failure that keeps its place, so that the next best is not told in its
-    stead. `ablate` is as in `choose`; rules count as firm.
+    At no moment (None), that for which most speaks comes first, the surest of it. Before a tool runs, it is what names
+    its file or command most closely; at a prompt and a failure, what is likeliest; at the start, what holds everywhere
+    and what is of the project take turns, in each rules and what a person stated first. `told` has the ids of what the
+    agent was told before (None: a person asks, who is told starters, too); at a failure that keeps its place, so that
+    the next best is not told in its stead. `ablate` is as in `choose`.
     """
-    best = max((one.chance for one in fits if not one.starter), default=0.0)
-    unfit = [LeftOut(one.id, *why) for one in fits if (why := _unfit(moment, one, told, best))]
-    out = {one.id for one in unfit}
-    ranked = _ranked(moment, [one for one in fits if one.id not in out], best)
+    best = max((one.chance for one in fits if told is None or STARTER not in one.entry.tags), default=0.0)
+    unfit = [LeftOut(one.entry, *why) for one in fits if (why := _unfit(moment, one, told, best))]
+    out = {one.entry.id for one in unfit}
+    ranked = _ranked(moment, [one for one in fits if one.entry.id not in out], best)
     if moment is Moment.TOOL_FAILED and sum(best - one.chance <= TIE for one in ranked) > 1 and bars.budget <= FEW:
         bars = bars._replace(budget=1)  # words do not tell which of them helps: one is tried
-    candidates = [one._replace(firm=one.rule or one.firm) for one in ranked]
-    choice, rules = choose(candidates, bars, ablate), {one.id for one in ranked if one.rule}
-    fresh = {one: {} if one in rules else edge for one, edge in choice.chosen.items() if one not in told}
-    known = (LeftOut(one, *_KNOWN) for one in choice.chosen if one in told)
-    return Choice(fresh, (*unfit, *known, *choice.left_out))
+    choice, before = choose(ranked, bars, ablate), told or ()
+    fresh = tuple(one for one in choice.chosen if one.entry.id not in before)
+    known = (LeftOut(one.entry, *_KNOWN) for one in choice.chosen if one.entry.id in before)
+    return choice._replace(chosen=fresh, left_out=(*unfit, *known, *choice.left_out))
 
 
 _KNOWN = "told", "told earlier in this session"
 
 
-def _unfit(moment: Moment | None, one: Fit, told: Collection[str], best: float) -> tuple[str, str] | None:
+def _unfit(moment: Moment | None, one: Fit, told: Collection[str] | None, best: float) -> tuple[str, str] | None:
     failure = moment is Moment.TOOL_FAILED
-    if one.starter:
+    if told is not None and STARTER in one.entry.tags:
         return "starter", "of the starter set, which is told only to those who ask"
-    if one.id in told and not failure:
+    if one.entry.id in (told or ()) and not failure:
         return _KNOWN
     bar = SURE if moment is Moment.PROMPT or (moment is Moment.BEFORE_TOOL and one.level <= BY_KIND) else 0.0
     if failure:
@@ -218,8 +223,8 @@ def _ranked(moment: Moment | None, fits: Sequence[Fit], best: float) -> list[Fit
     surest = sorted(fits, key=lambda one: (-one.level, -one.usage.confidence))
     if moment is None:
         return surest
-    surest.sort(key=lambda one: (not one.rule, not one.firm))
-    slots = ([one for one in surest if one.everywhere is side] for side in (True, False))
+    surest.sort(key=lambda one: (one.entry.kind is not Kind.RULE, not one.firm))
+    slots = ([one for one in surest if (one.entry.project == GLOBAL_PROJECT) is side] for side in (True, False))
     return [one for one in chain.from_iterable(zip_longest(*slots)) if one]
 
 
@@ -238,15 +243,14 @@ def _objection(one: Fit, bars: Bars) -> tuple[str, str] | None:
 def _edges(chosen: Sequence[Fit], bars: Bars, *, spent: bool) -> dict[str, Mapping[str, float]]:
     """For each lesson the bars that it passed only just; the budget's for the last one, if another stayed outside."""
     edges: dict[str, Mapping[str, float]] = {}
-    for one in chosen:
+    for one in (one for one in chosen if one.entry.kind is Kind.LESSON):
         near = {
             CONFIDENCE: one.usage.confidence - bars.confidence <= NEAR,
             SIMILARITY: one.similarity is not None and one.similarity - bars.similarity <= NEAR,
             BUDGET: spent and one is chosen[-1],
         }
-        edges[one.id] = {
-            name: bars.positions[name] for name, is_near in near.items() if is_near and name in bars.positions
-        }
+        just = {name: bars.positions[name] for name, is_near in near.items() if is_near and name in bars.positions}
+        edges |= {one.entry.id: just} if just else {}
     return edges
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ai_lessons.index.catalog_reading import Tally
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.passages import TextSection
-    from ai_lessons.learning.choose import Earlier
+    from ai_lessons.learning.choose import Earlier, LeftOut
     from ai_lessons.learning.fold import ParameterState, UsageTally
     from ai_lessons.repository.history import FileRevision
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     Usage: TypeAlias = UsageTally
     Parameter: TypeAlias = ParameterState
     ToldEarlier: TypeAlias = Earlier
+    Left: TypeAlias = LeftOut
 
 Progress = Callable[[str, int, int], None]  # called as `progress(what, done, total)`, in the thread that does the work
 
@@ -173,17 +174,6 @@ class ContextQuery(NamedTuple):
     budget: int | None = None
     error: str = ""
     approvals: bool = False
-
-
-class Left(NamedTuple):
-    """Left out, by `reason`: harm, confidence, similarity, budget, ablation, superseded, specialized, contradicts.
-
-    At a moment of a session also: starter, told, chance.
-    """
-
-    entry: Light
-    reason: str
-    detail: str
 
 
 class Context(NamedTuple):

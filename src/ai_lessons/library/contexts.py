@@ -17,7 +17,7 @@ from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Confidence, Kind, Momen
 from ai_lessons.knowledge.globs import EXACT, any_match, specificity, stated
 from ai_lessons.learning.choose import FEW, Bars, Fit, came, tell
 from ai_lessons.learning.fold import ABLATION, ASSESSMENT, BUDGET, CONFIDENCE, SIMILARITY
-from ai_lessons.library.answers import Context, ContextQuery, Left, Query
+from ai_lessons.library.answers import Context, ContextQuery, Query
 from ai_lessons.library.relating import giving_way
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.opened import Library, Reading
 
-STARTER = "starter"  # Tag of what the starter set brought
 LOOKED_AT = 500  # Newest lessons of a project or tag among which the surest are chosen
 _LIKELIEST = 10  # Entries that may help with a failure, among which is chosen
 _BY_PATH, _BY_PROJECT, _BY_GLOBAL = 2.0, 1.0, 0.5  # What the reasons weigh, beside the tags
@@ -57,13 +56,10 @@ def known(opened: Library, query: ContextQuery) -> Context:
     injecting = Injecting(repo, query.budget)
     asked = _Asked(repo, query, injecting.budget)
     rules = asked.rules()
-    near = {one.id: one for one in asked.lessons()[: NEAREST + 3 * injecting.budget]}
+    near = asked.lessons()[: NEAREST + 3 * injecting.budget]
     similar = similarities(repo, query.query) if near and query.query.strip() else {}
-    fits = [
-        fit(one, "", None, level=one.score or 0.0)._replace(starter=False, similarity=similar.get(one.id))
-        for one in near.values()
-    ]
-    found = injecting.tell(None, fits, near, project=query.project, rules=len(rules))
+    fits = [Fit(one, level=one.score or 0.0, similarity=similar.get(one.id)) for one in near]
+    found = injecting.tell(None, fits, None, query.project, rules=len(rules))
     chosen = rules[: injecting.budget - len(found.entries)]
     notes = [*found.notes]
     if len(rules) > len(chosen):
@@ -95,22 +91,15 @@ def helping(
     chances = {one: failures.chance(much, similar.get(one)) for one, much in alike.items()}
     likeliest = sorted(chances, key=lambda one: -chances[one])[:_LIKELIEST]
     known = repo.catalog.many(likeliest)
-    lights = {one: known[one]._replace(score=chances[one]) for one in likeliest if one in known}
-    fits = [
-        fit(one, f"keeps a failure like this one ({one.score:.2f})", None, chance=one.score or 0.0)
-        for one in lights.values()
-    ]
-    if told is None:
-        fits = [one._replace(starter=False) for one in fits]
-    return Injecting(repo, None, most or FEW).tell(Moment.TOOL_FAILED, fits, lights, told or ())
+    lights = [known[one]._replace(score=chances[one]) for one in likeliest if one in known]
+    fits = [Fit(one, f"keeps a failure like this one ({one.score:.2f})", chance=one.score or 0.0) for one in lights]
+    return Injecting(repo, None, most or FEW).tell(Moment.TOOL_FAILED, fits, told)
 
 
 def fit(light: Light, why: str, project: str | None, *, level: float = EXACT, chance: float = 1.0) -> Fit:
     """An entry that may be told in this project; what is of it, and of nobody's enterprise, is one's own."""
-    rule, firm = light.kind is Kind.RULE, bool(light.details.get("firm"))
     own = 0.5 * (light.project == project) + 0.25 * (light.tier in {"user", "project"})
-    everywhere, starter = light.project == GLOBAL_PROJECT, STARTER in light.tags
-    return Fit(light.id, why, rule, firm, level=level, chance=chance, own=own, everywhere=everywhere, starter=starter)
+    return Fit(light, why, level=level, chance=chance, own=own)
 
 
 def holding(repo: Reading, project: str | None) -> list[Light]:
@@ -253,35 +242,34 @@ class Injecting:
         self,
         moment: Moment | None,
         fits: Sequence[Fit],
-        lights: Mapping[str, Light],
-        told: Collection[str] = (),
+        told: Collection[str] | None,
         project: str | None = None,
         *,
         rules: int = 0,
     ) -> Context:
-        """What is told of these at a moment of a session, with its texts; `choose.tell` decides. `lights` by id.
+        """What is told of these at a moment of a session, with its texts; `choose.tell` decides.
 
         `rules`: so many come beside them, and take at most half of the budget while lessons are left.
         """
-        usages = self._repo.usages.several([lights[one.id] for one in fits])
-        every = [one._replace(usage=usages[one.id]) for one in fits]
+        usages = self._repo.usages.several([one.entry for one in fits])
+        every = [one._replace(usage=usages[one.entry.id]) for one in fits]
         could = tell(moment, every, told, self._bars._replace(budget=len(every) + 1)).chosen
-        lessons = [lights[one] for one in could if lights[one].kind is Kind.LESSON]
+        lessons = [one.entry for one in could if one.entry.kind is Kind.LESSON]
         often = [one for one in lessons if usages[one.id].tallies.injected >= OFTEN]
         away = giving_way(self._repo, lessons, project)
-        every = [one._replace(against=away.get(one.id)) for one in every]
+        every = [one._replace(against=away.get(one.entry.id)) for one in every]
         beside = min(rules, max((self.budget + 1) // 2, self.budget - (len(lessons) - len(away))))
         bars = self._bars._replace(budget=self.budget - beside)
         choice = tell(moment, every, told, bars, self._ablation(often).__contains__)
-        chosen = tuple(lights[one] for one in choice.chosen)
-        approved = [one for one in chosen if one.kind is Kind.RULE]
+        why = {one.entry.id: one.why for one in choice.chosen}
+        approved = [one.entry for one in choice.chosen if one.entry.kind is Kind.RULE]
         return Context(
-            chosen,
-            {one.id: one.why for one in fits if one.id in choice.chosen},
-            self._repo.catalog.openings(choice.chosen),
+            tuple(one.entry for one in choice.chosen),
+            why,
+            self._repo.catalog.openings(why),
             library.provenance.approvals_of(self._repo, approved) if approved else {},
-            tuple(Left(lights[one.id], one.reason, one.detail) for one in choice.left_out),
-            {one: edge for one, edge in choice.chosen.items() if edge},
+            choice.left_out,
+            choice.edges,
             tuple(self._repo.notes()),
         )
 

@@ -38,9 +38,9 @@ def at_the_start(opened: Library, cwd: Path, project: str | None) -> Context:
     repo = opened.reading
     repo.current()
     project = project or _project(repo, cwd)
-    lights = {one.id: one for one in library.contexts.holding(repo, project)}
-    fits = [fit(one, _holds(one), project, level=one.score or 0.0) for one in lights.values()]
-    offered = Injecting(repo, AT_THE_START).tell(Moment.BEGIN, fits, lights, (), project)
+    holding = library.contexts.holding(repo, project)
+    fits = [fit(one, _holds(one), project, level=one.score or 0.0) for one in holding]
+    offered = Injecting(repo, AT_THE_START).tell(Moment.BEGIN, fits, (), project)
     try:
         pending, notes = sum(map(library.rules_in_force.number_pending, repo.every)), offered.notes
     except AiLessonsError as error:
@@ -54,11 +54,12 @@ def at_a_prompt(opened: Library, text: str, project: str | None, told: Collectio
     repo.current()
     project = project or _project(repo, repo.options.cwd)
     here = {project, GLOBAL_PROJECT}
-    lights = {one.id: one for one in _found(repo, text) if one.kind is not Kind.RULE or one.project in here}
     fits = [
-        fit(one, f"about the prompt ({one.score:.2f})", project, chance=one.score or 0.0) for one in lights.values()
+        fit(one, f"about the prompt ({one.score:.2f})", project, chance=one.score or 0.0)
+        for one in _found(repo, text)
+        if one.kind is not Kind.RULE or one.project in here
     ]
-    return Injecting(repo, None, FEW).tell(Moment.PROMPT, fits, lights, told, project)
+    return Injecting(repo, None, FEW).tell(Moment.PROMPT, fits, told, project)
 
 
 def before_a_tool(opened: Library, touch: Touch, told: Collection[str]) -> Context:
@@ -85,7 +86,7 @@ def before_a_tool(opened: Library, touch: Touch, told: Collection[str]) -> Conte
     fits = [
         fit(one, why[one.id], project, level=level[one.id], chance=likely.get(one.id, 0.0)) for one in lights.values()
     ]
-    return Injecting(repo, None, FEW).tell(Moment.BEFORE_TOOL, fits, lights, told, project)
+    return Injecting(repo, None, FEW).tell(Moment.BEFORE_TOOL, fits, told, project)
 
 
 def at_a_failure(opened: Library, error: str, told: Collection[str] = (), *, words: bool = False) -> Context:
