@@ -42,7 +42,7 @@ def context(opened: Library, query: ContextQuery, ask: Callable[..., Context] | 
     """
     found = ask("context", query) if ask else known(opened, query)
     happened = came((one.id for one in found.entries), found.edges, found.ablated)
-    return found._replace(notes=(*found.notes, *opened.reading.usages.record_if_possible(happened)))
+    return found._replace(notes=(*found.notes, *library.usage.record(opened, happened)))
 
 
 def known(opened: Library, query: ContextQuery) -> Context:
@@ -221,7 +221,7 @@ class Injecting:
 
     def __init__(self, repo: Reading, budget: int | None, most: int | None = None) -> None:
         """`budget` None: as many entries as has proved best, and not more than `most`."""
-        self._repo, self._parameters = repo, repo.usages.parameters()
+        self._repo, self._parameters = repo, repo.every[0].usages.parameters()
         self._session = repo.options.session or ""
         draw, names = self._chance("bars").betavariate, (BUDGET, CONFIDENCE, SIMILARITY)
         positions = {name: self._parameters[name].sample(draw) for name in names}
@@ -251,7 +251,7 @@ class Injecting:
 
         `rules`: so many come beside them, and take at most half of the budget while lessons are left.
         """
-        usages = self._repo.usages.several([one.entry for one in fits])
+        usages = library.usage.several(self._repo, [one.entry for one in fits])
         every = [one._replace(usage=usages[one.entry.id]) for one in fits]
         could = tell(moment, every, told, self._bars._replace(budget=len(every) + 1)).chosen
         lessons = [one.entry for one in could if one.entry.kind is Kind.LESSON]
@@ -275,7 +275,7 @@ class Injecting:
 
     def _ablation(self, lessons: Sequence[Light]) -> frozenset[str]:
         """Lessons to leave out on purpose. Only in a session with a name that is recorded: else it measures nothing."""
-        if not (lessons and self._session and self._repo.usages.recording):
+        if not (lessons and self._session and all(one.usages.recording for one in self._repo.every)):
             return frozenset()
         rate = self._parameters[ABLATION].value
         return frozenset(light.id for light in lessons if self._chance(f"without {light.id}").random() < rate)

@@ -160,10 +160,10 @@ def link(opened: Library, a: str, b: str, relation: str, weight: float | None = 
     start, end = _pair(opened, a, b)
     refuse_wrong_kinds(opened.reading, start.kind, [(relation, end.id)])
     refuse_circle(opened.reading, start, relation, end)
-    there, _ = opened.reading.load(end.id)
+    there, _ = opened.reading.of(end.id).load(end.id)
     if Relation(relation).symmetric and (relation, start.id) in {(x.relation, x.target) for x in there.links}:
         start, end = end, start
-    entry, _ = opened.reading.load(start.id)
+    entry, _ = opened.reading.of(start.id).load(start.id)
     kept = [x for x in entry.links if (x.relation, x.target) != (relation, end.id)]
     links = frontmatter.link_items(kept, add=(relation, end.id, weight))
     subject = f"Link: {start.title} {relation} {end.title}"
@@ -178,7 +178,7 @@ def unlink(opened: Library, a: str, b: str, relation: str | None = None) -> Writ
     """Take the edges between two entries away (of one relation, or all). Raises NotFound: there is none."""
     start, end = _pair(opened, a, b)
     for here, there in ((start, end), (end, start)):
-        entry, _ = opened.reading.load(here.id)
+        entry, _ = opened.reading.of(here.id).load(here.id)
         edges = entry.links
         kept = [x for x in edges if x.target != there.id or relation not in {None, x.relation}]
         if len(kept) != len(edges):

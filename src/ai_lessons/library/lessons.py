@@ -98,7 +98,7 @@ def load(library: Library, scope: str | None = None, *, limit: int | None = None
     """
     reading = library.reading
     catalog = reading.current()
-    harm = [entry for entry, had in reading.usages.tallies().items() if harmful(had)]
+    harm = [entry for one in reading.every for entry, had in one.usages.tallies().items() if harmful(had)]
     known = catalog.many(harm) if harm else {}
     left_out = frozenset(entry for entry, light in known.items() if not is_firm(light))
     without = superseded(reading) | left_out

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ai_lessons.errors import AmbiguousName, NotFound
 from ai_lessons.index import ranking
-from ai_lessons.index.catalog_reading import Sizes, Tally
+from ai_lessons.index.catalog_reading import Tally
 from ai_lessons.index.rows import Candidates, IndexRefresh, PassageFilter
 
 if TYPE_CHECKING:
@@ -18,12 +18,9 @@ if TYPE_CHECKING:
     from ai_lessons.index.catalog import Catalog
     from ai_lessons.index.catalog_reading import Filter
     from ai_lessons.knowledge.config import RepositoryConfig
-    from ai_lessons.knowledge.entries import Entry, Light
+    from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.failures import Shape
     from ai_lessons.knowledge.relations import Edge
-    from ai_lessons.learning import fold
-    from ai_lessons.learning.events import Event
-    from ai_lessons.learning.fold import ParameterState, UsageTally
     from ai_lessons.library.session import RepositorySession
 
     Key = Callable[[Light], tuple[object, ...]]
@@ -37,7 +34,6 @@ class MultiRepository:
         self.every, self._notes = tuple(repos), tuple(notes)
         self.options = repos[0].options
         self.catalog = Catalogs([one.catalog for one in repos])
-        self.usages = SeveralUsages(repos, self.of)
         self.indexing = SeveralIndexes(repos)
         self._place = {one.options.tier: place for place, one in enumerate(repos)}
 
@@ -92,10 +88,6 @@ class MultiRepository:
         """How far a tier is from where one stands: 0 is the nearest."""
         return self._place.get(tier, len(self._place))
 
-    def load(self, entry_id: str) -> tuple[Entry, str]:
-        """As `RepositorySession.load`."""
-        return self.of(entry_id).load(entry_id)
-
 
 class SeveralIndexes:
     """The search indexes of all, asked at the same time."""
@@ -144,54 +136,6 @@ class SeveralIndexes:
     def passages(self) -> int:
         """How many passages there are."""
         return sum(one.indexing.passages() for one in self._repos)
-
-
-class SeveralUsages:
-    """What jobs that read ask of one `Usages`; the methods are those of it. `of_id(id)` is whose entry it is."""
-
-    def __init__(self, repos: Sequence[RepositorySession], of_id: Callable[[str], RepositorySession]) -> None:
-        self._repos, self._of_id = tuple(repos), of_id
-
-    def tallies(self, entries: Iterable[str] | None = None) -> dict[str, fold.Tallies]:
-        """What happened to each of these entries, or to all, where each lies."""
-        wanted = None if entries is None else set(entries)
-        found: dict[str, fold.Tallies] = {}
-        for one in self._repos:
-            found = one.usages.tallies(wanted) | found
-        return found
-
-    @property
-    def recording(self) -> bool:
-        """Whether events are recorded in all of them."""
-        return all(one.usages.recording for one in self._repos)
-
-    def parameters(self) -> dict[str, ParameterState]:
-        """The parameters of the nearest repository: they belong to where one works."""
-        return self._repos[0].usages.parameters()
-
-    def several(self, lights: Sequence[Light]) -> dict[str, UsageTally]:
-        """How entries have done, by id."""
-        found: dict[str, UsageTally] = {}
-        for one in self._repos:
-            own = [light for light in lights if light.tier == one.options.tier]
-            found |= one.usages.several(own) if own else {}
-        return found
-
-    def standings(self, lights: Iterable[Light]) -> dict[str, float]:
-        """By how much what was learned moves each lesson in a search; lessons that it does not move are left out."""
-        every = list(lights)
-        found: dict[str, float] = {}
-        for one in self._repos:
-            found |= one.usages.standings([light for light in every if light.tier == one.options.tier])
-        return found
-
-    def record_if_possible(self, happened: Iterable[Event]) -> list[str]:
-        """Write each event down where its entry lies; notes where that could not be."""
-        by_place: dict[int, list[Event]] = {}
-        for event in happened:
-            by_place.setdefault(self._repos.index(self._of_id(event.entry)), []).append(event)
-        done = (self._repos[place].usages.record_if_possible(several) for place, several in by_place.items())
-        return [note for notes in done for note in notes]
 
 
 class Catalogs:
@@ -263,10 +207,6 @@ class Catalogs:
         for one in self._all:
             found = dict(one.complete(what, prefix, limit)) | found
         return list(islice(found.items(), limit))
-
-    def sizes(self) -> Sizes:
-        """The entries of all, counted; nothing else is."""
-        return Sizes(sum((Counter(one.sizes().entries) for one in self._all), Counter()))
 
 
 def created(light: Light) -> tuple[object, ...]:

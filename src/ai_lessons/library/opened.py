@@ -117,7 +117,7 @@ class Library:
         reading = self.reading
         reading.current()
         light = reading.resolve(ref)
-        return reading if isinstance(reading, RepositorySession) else reading.of(light.id), light
+        return reading.of(light.id), light
 
     def writing(self, ref: str) -> tuple[RepositorySession, Light]:
         """As `holding`, to change the entry. Raises Refused: it is an enterprise's, and that tier was not named."""

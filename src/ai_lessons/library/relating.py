@@ -8,6 +8,7 @@ from itertools import combinations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from ai_lessons import library
 from ai_lessons.errors import Conflict, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Relation, Status
@@ -295,13 +296,13 @@ class Graph(NamedTuple):
 
 
 def graph(
-    library: Library, refs: Sequence[str] = (), *, depth: int = 1, most: int = 200, project: str | None = None
+    opened: Library, refs: Sequence[str] = (), *, depth: int = 1, most: int = 200, project: str | None = None
 ) -> Graph:
     """What is linked within `depth` steps of these entries, or everything (of a project, and what is linked with it).
 
     `confidence` is by lesson, as it was learned. Raises NotFound, AmbiguousName.
     """
-    repo = library.reading
+    repo = opened.reading
     catalog = repo.current()
     starts = [repo.resolve(ref).id for ref in refs]
     edges = catalog.edges()
@@ -319,5 +320,5 @@ def graph(
     entries = tuple(lights[name] for name in drawn.ids if name in lights)
     groups = clusters(pair for pair in joined if {*pair} <= lights.keys())
     lessons = [light for light in entries if light.kind is Kind.LESSON]
-    confidence = {one: used.confidence for one, used in repo.usages.several(lessons).items()}
+    confidence = {one: used.confidence for one, used in library.usage.several(repo, lessons).items()}
     return Graph(entries, missing, drawn.lines, tuple(notes), groups, confidence)

@@ -154,7 +154,7 @@ def nothing_near(repo: Reading, hits: Sequence[Hit]) -> str:
     if hits:
         nearest = hits[0].entry
         return f"nothing near; the nearest is {nearest.handle} ({nearest.title!r}, {nearest.score or 0:.2f} of 1)"
-    stored = sum(repo.catalog.sizes().entries.values())
+    stored = repo.catalog.count(Filter(status=None))
     return f"none of the {stored} entries stored here matches" if stored else "nothing is stored here yet"
 
 
@@ -258,7 +258,9 @@ def _hits(
     versions: Versions,
     lights: Mapping[str, Light],
 ) -> list[Hit]:
-    standings = repo.usages.standings(lights.values())
+    standings: dict[str, float] = {}
+    for place in repo.every:
+        standings |= place.usages.standings([one for one in lights.values() if one.tier == place.options.tier])
     aliases = repo.reading_config.tag_aliases
     ranked = rank(
         matches,

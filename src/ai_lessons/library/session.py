@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import cached_property
 from time import monotonic
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from ai_lessons import library
 from ai_lessons.errors import AiLessonsError, AmbiguousName, InvalidEntry, NotFound, Refused
@@ -181,6 +181,10 @@ class RepositorySession:
     def every(self) -> tuple[RepositorySession, ...]:
         """The repositories that are read: itself."""
         return (self,)
+
+    def of(self, _entry_id: str) -> Self:
+        """The repository that has an entry: itself."""
+        return self
 
     def nearness(self, _tier: str) -> int:
         """How far a tier is from where one stands: nothing is farther than what is alone."""

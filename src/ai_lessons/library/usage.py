@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.learning.fold import ParameterState, UsageTally
-    from ai_lessons.library.opened import Library
+    from ai_lessons.library.opened import Library, Reading
     from ai_lessons.library.session import RepositorySession
 
 CACHE_FILE = "usage.sqlite"
@@ -195,9 +195,20 @@ def history(opened: Library, ref: str) -> list[tuple[str, str]]:
     return cache.history(light.id) if cache else []
 
 
-def record(opened: Library, happened: Sequence[Event]) -> list[str]:
-    """Write down what hooks told and saw; a note if it could not be."""
-    return opened.reading.usages.record_if_possible(happened)
+def record(opened: Library, happened: Iterable[Event]) -> list[str]:
+    """Write each event down where its entry lies; notes where that could not be."""
+    by_place: dict[RepositorySession, list[Event]] = {}
+    for event in happened:
+        by_place.setdefault(opened.reading.of(event.entry), []).append(event)
+    return [note for place, events in by_place.items() for note in place.usages.record_if_possible(events)]
+
+
+def several(reading: Reading, lights: Sequence[Light]) -> dict[str, UsageTally]:
+    """How entries have done, by id, as the repositories say in which they lie."""
+    found: dict[str, UsageTally] = {}
+    for place in reading.every:
+        found |= place.usages.several([light for light in lights if light.tier == place.options.tier])
+    return found
 
 
 def _turned(lines: list[str]) -> str:
