@@ -63,7 +63,7 @@ def test_a_rule_that_is_not_known_to_be_approved_does_not_look_approved() -> Non
     rule = ENTRY._replace(kind=Kind.RULE)
     assert render.origin(rule, {})[0] == "approval: not known"
     given_ = Approval(
-        in_force=True, since="", approved_by="Ann\x1b <a@x>", approved_at="2026-11-22T00:00:00Z", suggested_by="",
+        in_force=True, approved_by="Ann\x1b <a@x>", approved_at="2026-11-22T00:00:00Z", suggested_by="",
         commit="c", evidence=2, how="merge",
     )  # fmt: skip
     assert render.origin(rule, {rule.id: given_})[0] == r"approved by Ann\x1b <a@x> on 2026-11-22"

@@ -7,7 +7,7 @@ from typing import Any
 from ai_lessons.doors import encode, render, render_jobs, render_rules
 from ai_lessons.doors.terminal import View
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library.answers import Approval, Context, Related, Shown, Why
+from ai_lessons.library.answers import Approval, Context, Shown, Why
 from ai_lessons.library.reports import Audit, AuditRow, Decided, Pending, Suggested, Written
 from ai_lessons.repository.proposal_records import TakenProposal
 from doors.test_render import LESSON, RULE, VIEW, light
@@ -58,7 +58,6 @@ EDIT = NEW._replace(
 )  # fmt: skip
 APPROVAL = Approval(
     in_force=True,
-    since="2026-11-21T20:15:00Z",
     approved_by="Ann <ann@example.com>",
     approved_at="2026-11-21T20:15:00Z",
     suggested_by="Bo <bo@example.com>",
@@ -287,7 +286,7 @@ def test_a_rule_with_an_unapproved_change_shows_it_below_the_text_in_force() -> 
 
 
 def test_why_gives_one_reason_a_line() -> None:
-    value = Why(RULE, "Bo", "2026", (), (), (), APPROVAL, ("said by Bo", "approved by Ann"))
+    value = Why(RULE, APPROVAL, ("said by Bo", "approved by Ann"))
     assert render_rules.why(value, VIEW) == (
         "[R-R00001] Always GET before PUT on Jira workflows\n  said by Bo\n  approved by Ann"
     )
@@ -344,7 +343,7 @@ def test_no_text_of_a_proposal_reaches_the_terminal_as_it_is() -> None:
         render_rules.approved((evil(Decided("", "", "", "", "", ""), bad),), VIEW),
         render_rules.decided("Rejected", evil(Decided("", "", "", "", "", ""), bad), VIEW),
         render_rules.audit(Audit((evil(ROW, bad),), (bad,), ok=False), VIEW),
-        render_rules.why(Why(entry, bad, bad, ((bad, bad),), (), (), approval, (bad,)), VIEW),
+        render_rules.why(Why(entry, approval, (bad,)), VIEW),
         render_rules.context(Context((entry, entry)), VIEW),
         render.shown(Shown(entry, bad, bad, {}, approval=approval), VIEW),
         render_jobs.written(proposed()._replace(notes=(f"proposed on {bad}",)), VIEW),
@@ -369,12 +368,10 @@ def test_a_proposal_as_data_is_a_write_with_its_branch() -> None:
 
 
 def test_why_as_data_keeps_what_the_sentences_say() -> None:
-    edge = Related(LESSON, LESSON.id, "derived_from", outgoing=True)
-    data = encode.encode(Why(RULE, "Bo", "2026", (("source", "tested"),), (edge,), (), APPROVAL, ("said by Bo",)))
-    assert (data["handle"], data["said_by"], data["stated"]) == ("R-R00001", "Bo", {"source": "tested"})
-    assert data["derived_from"][0]["entry"]["handle"] == "L-L00001"
+    data = encode.encode(Why(RULE, APPROVAL, ("said by Bo",)))
+    assert (data["handle"], data["lines"]) == ("R-R00001", ["said by Bo"])
     assert data["approval"]["approved_by"] == "Ann <ann@example.com>"
-    assert encode.encode(Why(LESSON, "", "", (), (), (), None, ()))["approval"] is None
+    assert encode.encode(Why(LESSON, None, ()))["approval"] is None
 
 
 def test_context_as_data_has_rules_and_lessons_without_scores() -> None:

@@ -107,8 +107,3 @@ def test_a_derived_lesson_starts_nearer_to_a_proven_parent() -> None:
     assert inherited(0.5, [proven]) == pytest.approx(0.5 + 0.9 * (proven.confidence - 0.5))
     harmful = usage(Tallies(contradicted=18), 0.5)
     assert inherited(0.5, [harmful]) < 0.5
-
-
-def test_the_most_useful_come_first_and_the_untold_not_at_all() -> None:
-    told = {"b": Tallies(helpful=2), "a": Tallies(contradicted=1), "c": Tallies(injected=9), "d": Tallies(helpful=2)}
-    assert fold.by_worth(told) == ["b", "d", "a"]

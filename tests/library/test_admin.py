@@ -39,7 +39,7 @@ def test_init_makes_a_repository_with_a_starter_set_once(world: World, git: Git,
     assert git(tmp_path / "kb", "status", "--porcelain") == ""
     with Library(tmp_path / "kb", world.options) as library:
         assert health.stats(library).entries["lesson"] >= 12
-        assert rules_in_force.pending_count(library) >= 4
+        assert rules_in_force.pending_count(library.primary) >= 4
         assert [light for light in browsing.list_entries(library).entries if light.kind == "rule"] == []
         assert validating.validate(library).problems == ()
         assert {check.state for check in health.doctor(library)} <= {"ok", "warning"}

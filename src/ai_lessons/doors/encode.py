@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 KEYS: Mapping[str, str] = {
     "answers.Context": "rules lessons notes left_out?",
     "answers.Hit": "**entry heading factors? also_in? section?",
+    "answers.Why": "*entry approval lines",
     "choose.Earlier": "id handle title moment why outcome",
     "choose.LeftOut": "*entry reason detail",
     "history.FileRevision": "commit author when subject path trailers",
@@ -166,11 +167,6 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
         | keyed(value, "target weight depth entry")
     ),
     "answers.Shown": _shown,
-    "answers.Why": lambda value: (
-        keyed(value, "*entry said_by said_at")
-        | {"stated": dict(value.source)}
-        | keyed(value, "derived_from evidence approval lines")
-    ),
     "entries.Light": light,
     "entries.Pattern": pattern,
     "lessons.LessonShown": _lesson_shown,

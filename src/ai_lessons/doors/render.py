@@ -159,10 +159,9 @@ def shown(value: Shown, view: View, *, call: str = SECTION_CALL, frame: Frame = 
 
 
 def _in_force(given: Approval, view: View) -> str:
-    """Whether a rule is in force, since when, and who approved it."""
-    since = f"In force since {view.when(given.since)}" if given.in_force else "Not in force"
+    """Since when a rule is in force, and who approved it."""
     by = f", approved by {line(given.approved_by)}" if given.approved_by else ""
-    return view.paint(since + by, "good" if given.in_force else "bad")
+    return view.paint(f"In force since {view.when(given.approved_at)}{by}", "good")
 
 
 def _about(value: Shown, view: View) -> Iterator[str]:

@@ -123,12 +123,6 @@ def worth(had: Tallies) -> float:
     return HELPFUL_ALPHA * had.helpful - IGNORED_BETA * had.ignored - CONTRADICTED_BETA * had.contradicted
 
 
-def by_worth(tallied: Mapping[str, Tallies]) -> list[str]:
-    """Entries with outcomes, most useful first, then by id."""
-    said = [entry for entry, had in tallied.items() if had.outcomes]
-    return sorted(said, key=lambda entry: (-worth(tallied[entry]), entry))
-
-
 BUDGET = "injection_budget"
 CONFIDENCE = "confidence_threshold"
 SIMILARITY = "semantic_similarity_threshold"

@@ -126,14 +126,13 @@ class Related(NamedTuple):
 
 
 class Approval(NamedTuple):
-    """By whose hand a rule is in force. Times are ISO 8601 in UTC, people `Name <address>`.
+    """Who approved a rule that is in force. Times are ISO 8601 in UTC, people `Name <address>`.
 
     `evidence`: 1 a commit on the branch, 2 a merge of its proposal, 3 signed; `how`: the way in one word.
     `unapproved_change`: unified diff from the text in force to the working tree, else to the approval branch; or empty.
     """
 
     in_force: bool
-    since: str
     approved_by: str
     approved_at: str
     suggested_by: str
@@ -144,18 +143,9 @@ class Approval(NamedTuple):
 
 
 class Why(NamedTuple):
-    """Where an entry comes from. `lines` say it all in sentences; the rest is the same as data.
-
-    `said_by` and `said_at` are of the first commit (if any), for a rule of its proposal. `source`: (key, value) as the
-    entry states. `derived_from`: the whole chain, nearest first; `evidence`: what it is linked with otherwise.
-    """
+    """Where an entry comes from, in sentences."""
 
     entry: Light
-    said_by: str
-    said_at: str
-    source: tuple[tuple[str, str], ...]
-    derived_from: tuple[Related, ...]
-    evidence: tuple[Related, ...]
     approval: Approval | None
     lines: tuple[str, ...]
 

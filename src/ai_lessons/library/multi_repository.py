@@ -49,11 +49,6 @@ class MultiRepository:
         told = [f"{one.options.tier}: {note}" for one in self.every[1:] for note in one.notes()]
         return [*self._notes, *self.every[0].notes(), *told]
 
-    def config_notes(self) -> list[str]:
-        """What a reader should know about the settings of each."""
-        told = [f"{one.options.tier}: {note}" for one in self.every[1:] for note in one.config_notes()]
-        return [*self.every[0].config_notes(), *told]
-
     @property
     def reading_config(self) -> RepositoryConfig:
         """The settings of the nearest, with the tag aliases of all."""

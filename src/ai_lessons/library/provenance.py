@@ -59,12 +59,10 @@ def approvals_of(repo: Reading, rules: Iterable[Light]) -> dict[str, Approval]:
 
 
 def _approval(evidence: Evidence, unapproved_change: str = "") -> Approval:
-    at = moment(evidence.at)
     return Approval(
         in_force=True,
-        since=at,
         approved_by=_name(evidence.by),
-        approved_at=at,
+        approved_at=moment(evidence.at),
         suggested_by=", ".join(map(_name, evidence.suggested_by)),
         commit=evidence.commit,
         evidence=evidence.level,
@@ -123,33 +121,21 @@ def why(library: Library, ref: str) -> Why:
     entry, _ = repo.load(light.id)
     revisions = repo.history.log(repo.file_of(light))
     approval = approval_of(repo, light) if light.kind is Kind.RULE else None
-    source = tuple((key, origins.told(entry.fields[key])) for key in _STATED if entry.fields.get(key) not in (None, ""))
+    stated = {key: origins.told(entry.fields[key]) for key in _STATED if entry.fields.get(key) not in (None, "")}
     chain, others = _linked(library.reading.catalog, light)
-    first = revisions[-1] if revisions else None
-    agent = f", agent {by}" if first and (by := first.trailers.get("Agent")) else ""
-    said_by = approval.suggested_by if approval else f"{first.author} <{first.email}>{agent}" if first else ""
-    said_at = approval.approved_at if approval and not first else first.when if first else ""
-    return Why(
-        entry=light,
-        said_by=said_by,
-        said_at=said_at,
-        source=source,
-        derived_from=chain,
-        evidence=others,
-        approval=approval,
-        lines=(
-            *_said(said_by, said_at, revisions),
-            *([f"stated by {light.details['stated_by']}"] if light.details.get("stated_by") else []),
-            *(f"{'its file says ' if light.kind is Kind.LESSON else ''}{key}: {value}" for key, value in source),
-            *(f"derived from {_title(one)}" for one in chain),
-            *(
-                f"{one.relation.replace('_', ' ')}{'' if one.outgoing else ' (said there):'} {_title(one)}"
-                for one in others
-            ),
-            *(_approved(approval) if approval else () if light.kind is Kind.RULE else _taken(repo, light)),
-            *_done(repo.usages.of(light)),
+    lines = (
+        *_said(approval, revisions),
+        *([f"stated by {light.details['stated_by']}"] if light.details.get("stated_by") else []),
+        *(f"{'its file says ' if light.kind is Kind.LESSON else ''}{key}: {value}" for key, value in stated.items()),
+        *(f"derived from {_title(one)}" for one in chain),
+        *(
+            f"{one.relation.replace('_', ' ')}{'' if one.outgoing else ' (said there):'} {_title(one)}"
+            for one in others
         ),
+        *(_approved(approval) if approval else () if light.kind is Kind.RULE else _taken(repo, light)),
+        *_done(repo.usages.of(light)),
     )
+    return Why(light, approval, lines)
 
 
 def _linked(catalog: Reader, light: Light) -> tuple[tuple[Related, ...], tuple[Related, ...]]:
@@ -171,11 +157,17 @@ def _linked(catalog: Reader, light: Light) -> tuple[tuple[Related, ...], tuple[R
     return related_of(catalog, origins), related_of(catalog, near)
 
 
-def _said(by: str, at: str, revisions: Sequence[FileRevision]) -> Iterator[str]:
-    if not by and not revisions:
+def _said(approval: Approval | None, revisions: Sequence[FileRevision]) -> Iterator[str]:
+    """Who said it: the author of the first commit, of a rule those of its proposal."""
+    if revisions:
+        first, agent = revisions[-1], revisions[-1].trailers.get("Agent")
+        by, at = f"{first.author} <{first.email}>{f', agent {agent}' if agent else ''}", first.when
+    elif approval:
+        by, at = "", approval.approved_at
+    else:
         yield "not committed yet: git does not know who said it"
         return
-    yield f"said by {by or 'an unknown author'}" + (f" on {at}" if at else "")
+    yield f"said by {(approval.suggested_by if approval else by) or 'an unknown author'} on {at}"
     if len(revisions) > 1:
         last = revisions[0]
         times = "once" if len(revisions) == 2 else f"{len(revisions) - 1} times"

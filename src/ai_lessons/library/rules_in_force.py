@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from ai_lessons.index.catalog import Catalog
     from ai_lessons.knowledge.entries import Entry
-    from ai_lessons.library.opened import Library
     from ai_lessons.library.options import Options
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.library.signing import Signatures
@@ -219,13 +218,8 @@ def _named(settings: bytes) -> str:
 _PENDING = "pending.json"
 
 
-def pending_count(opened: Library) -> int:
-    """How many wait; with nothing new since the last question it reads a few small files."""
-    return number_pending(opened.primary)
-
-
-def number_pending(repo: RepositorySession) -> int:
-    """As `pending_count`, of this repository."""
+def pending_count(repo: RepositorySession) -> int:
+    """How many proposals wait; with nothing new since the last question it reads a few small files."""
     worktree, ref = repo.store.worktree, repo.rules.ref()
 
     def key() -> str:

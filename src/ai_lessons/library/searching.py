@@ -241,7 +241,7 @@ def _notes(
     found: Candidates = NOTHING_FOUND,
     coverage: float = 1.0,
 ) -> list[str]:
-    notes = [*repo.notes(), *repo.config_notes(), *versions.notes, done.rebuilt, *done.notes, found.note]
+    notes = [*repo.notes(), *versions.notes, done.rebuilt, *done.notes, found.note]
     if done.missing and not found.note:
         notes.append(
             f"{100 * coverage:.0f} % of the passages have a vector; {done.missing:,} are found by their words alone: "

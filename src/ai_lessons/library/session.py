@@ -76,6 +76,7 @@ class RepositorySession:
         self._refreshed: CatalogRefresh | None = None
         self.skipped: list[str] = []  # Folders and names that the last walk could not read, with the reason
         self._config: tuple[bytes, RepositoryConfig] | None = None
+        self._defaults_hold = False  # because the settings are invalid
         self._place: tuple[tuple[int, ...] | None, ...] = ()
         self.looked = float("-inf")  # when `current` last looked, on a clock that only goes forward
         self.rules = RulesInForce(self.store, options)
@@ -126,12 +127,14 @@ class RepositorySession:
         return walk(self.store.root, self.skipped)
 
     def notes(self) -> list[str]:
-        """What a reader should know about the last refresh; one line each."""
+        """What a reader should know about the last refresh, and settings that were asked for; one line each."""
         notes = [self._refreshed.rebuilt] if self._refreshed and self._refreshed.rebuilt else []
         left_out = (self._refreshed.unreadable if self._refreshed else 0) + len(self.skipped)
         if left_out:
             files = "1 file is" if left_out == 1 else f"{left_out} files are"
             notes.append(f"{files} left out as unreadable: `ai-lessons admin validate` names them")
+        if self._defaults_hold:
+            notes.append(f"{CONFIG_PATH} is invalid, so the defaults hold: `ai-lessons admin validate` says why")
         return [*notes, *self.rules.notes]
 
     @property
@@ -148,17 +151,10 @@ class RepositorySession:
     def reading_config(self) -> RepositoryConfig:
         """The settings for a job that only reads: the defaults where the file is broken, because it may be pulled."""
         try:
-            return self.config
+            found, self._defaults_hold = self.config, False
         except InvalidEntry:
-            return _settings(b"")
-
-    def config_notes(self) -> list[str]:
-        """What a reader should know about the settings; one line, or none."""
-        try:
-            self.config  # noqa: B018 - asked only for its error
-        except InvalidEntry:
-            return [f"{CONFIG_PATH} is invalid, so the default settings hold: `ai-lessons admin validate` says why"]
-        return []
+            found, self._defaults_hold = _settings(b""), True
+        return found
 
     @cached_property
     def history(self) -> History:

@@ -42,7 +42,7 @@ def at_the_start(opened: Library, cwd: Path, project: str | None) -> Context:
     fits = [fit(one, _holds(one), project, level=one.score or 0.0) for one in holding]
     offered = Injecting(repo, AT_THE_START).tell(Moment.BEGIN, fits, (), project)
     try:
-        pending, notes = sum(map(library.rules_in_force.number_pending, repo.every)), offered.notes
+        pending, notes = sum(map(library.rules_in_force.pending_count, repo.every)), offered.notes
     except AiLessonsError as error:
         pending, notes = 0, (*offered.notes, f"the proposals cannot be counted: {error.message}")
     return offered._replace(project=project, pending=pending, notes=notes)

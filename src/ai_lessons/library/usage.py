@@ -234,9 +234,10 @@ def judged(repo: RepositorySession) -> tuple[tuple[Judged, ...], tuple[Judged, .
     """The entries with the best feedback, best first, and those with the worst, worst first. None is in both."""
     tallies = repo.usages.tallies()
     known = repo.catalog.many(entry for entry, had in tallies.items() if had.outcomes)
-    worth = {one: fold.worth(tallies[one]) for one in fold.by_worth(tallies) if one in known}
-    good = [one for one, much in worth.items() if much > 0][:FEW]
-    bad = [one for one, much in reversed(worth.items()) if much < 0][:FEW]
+    worth = {one: fold.worth(tallies[one]) for one in sorted(known)}
+    best = sorted(worth, key=lambda one: -worth[one])
+    good = [one for one in best if worth[one] > 0][:FEW]
+    bad = [one for one in reversed(best) if worth[one] < 0][:FEW]
     told = {}
     for one, used in repo.usages.several([known[one] for one in (*good, *bad)]).items():
         had, light = used.tallies, known[one]
