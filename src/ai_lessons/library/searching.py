@@ -258,9 +258,7 @@ def _hits(
     versions: Versions,
     lights: Mapping[str, Light],
 ) -> list[Hit]:
-    standings: dict[str, float] = {}
-    for place in repo.every:
-        standings |= place.usages.standings([one for one in lights.values() if one.tier == place.options.tier])
+    standings = {one: by for place in repo.every for one, by in place.usages.standings(lights.values()).items()}
     aliases = repo.reading_config.tag_aliases
     ranked = rank(
         matches,

@@ -165,8 +165,8 @@ class Usages:
         }
 
     def standings(self, lights: Iterable[Light]) -> dict[str, float]:
-        """By how much what was learned moves each lesson in a search; lessons that it does not move are left out."""
-        lessons = [light for light in lights if light.kind is Kind.LESSON]
+        """By how much what was learned moves each lesson from here in a search; those that it does not are left out."""
+        lessons = [one for one in lights if one.kind is Kind.LESSON and one.tier == self._repo.options.tier]
         if not lessons or not self._log.files():
             return {}
         return {entry_id: used.standing for entry_id, used in self.several(lessons).items() if used.standing != 1.0}
