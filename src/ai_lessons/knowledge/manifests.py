@@ -56,25 +56,19 @@ def in_use(
     for project in projects:
         for name in names_of_project(project, aliases or {}):
             by_name.setdefault(name, []).append(project)
-    found: dict[str, dict[Use, tuple[int, str, str, int]]] = {}
-    for manifest in manifests:
-        folder, _, file = manifest.path.rpartition("/")
-        language, order = _LANGUAGES.get(file, (PYTHON, len(_READERS)))
+    least: dict[tuple[str, ...], int] = {}
+    found: dict[str, set[Use]] = {}
+    for manifest in sorted(manifests, key=lambda one: (one.distance, _language(one.path)[1])):
+        (language, order), folder = _language(manifest.path), manifest.path.rpartition("/")[0]
         for package, version in packages(manifest.path, manifest.text):
             for project in {one for name in names_of_package(package) for one in by_name.get(name, ())}:
-                place = manifest.distance, language, folder, order
-                found.setdefault(project, {}).setdefault(Use(package, version, manifest.path), place)
-    return {project: _nearest(uses) for project, uses in sorted(found.items())}
-
-
-def _nearest(uses: Mapping[Use, tuple[int, str, str, int]]) -> tuple[Use, ...]:
-    least = min(distance for distance, *_ in uses.values())
-    first: dict[tuple[str, str], int] = {}
-    for distance, language, folder, order in uses.values():
-        if distance == least:
-            first[language, folder] = min(order, first.get((language, folder), order))
-    kept = (use for use, (d, lang, folder, order) in uses.items() if d == least and first[lang, folder] == order)
-    return tuple(sorted(kept, key=lambda use: (use.path, use.version)))
+                nearest = least.setdefault((project,), manifest.distance)
+                first = least.setdefault((project, language, folder), order)
+                if (nearest, first) == (manifest.distance, order):
+                    found.setdefault(project, set()).add(Use(package, version, manifest.path))
+    return {
+        project: tuple(sorted(uses, key=lambda use: (use.path, use.version))) for project, uses in sorted(found.items())
+    }
 
 
 def packages(path: str, text: str) -> list[Found]:
@@ -157,30 +151,19 @@ def _requirements(text: str) -> Iterator[Found]:
             yield wanted.name, " ".join(map(str, terms))
 
 
-_PAIR = re.compile(r"""^(name|version|requires-python|python-versions)\s*=\s*["']([^"']*)["']""")
+_PAIR = re.compile(r"""(?m)^(name|version|requires-python|python-versions)\s*=\s*["']([^"']*)["']""")
 
 
 def _locked_packages(text: str) -> Iterator[Found]:
     """`[[package]]` tables of uv, Poetry and Cargo, each with a name and a version."""
-    package: dict[str, str] = {}
-    inside = ""
-    for row in text.splitlines():
-        if row.startswith("["):
-            if inside == "[[package]]":
-                yield from _named(package)
-            package, inside = {}, row.strip()
-        elif pair := _PAIR.match(row):
-            if pair[1] in {"requires-python", "python-versions"} and inside in {"", "[metadata]"}:
-                yield PYTHON, pair[2].replace(",", " ")
-            else:
-                package.setdefault(pair[1], pair[2])
-    if inside == "[[package]]":
-        yield from _named(package)
-
-
-def _named(package: Mapping[str, str]) -> Iterator[Found]:
-    if "name" in package and "version" in package:
-        yield package["name"], IN_USE + package["version"]
+    for table in f"\n{text}".replace("\r\n", "\n").split("\n["):
+        begin = table[: 4 * LONGEST_NAME]  # what is looked for comes first, and lock files are long
+        stated = dict(reversed(_PAIR.findall(begin)))
+        python = stated.get("requires-python") or stated.get("python-versions")
+        if begin.startswith("[package]]") and "name" in stated and "version" in stated:
+            yield stated["name"], IN_USE + stated["version"]
+        elif python and begin.startswith(("metadata]", "\n")):
+            yield PYTHON, python.replace(",", " ")
 
 
 def _npm_lock(text: str) -> Iterator[Found]:
@@ -244,6 +227,11 @@ _READERS: Sequence[tuple[str, str, Callable[[str], Iterable[Found]]]] = (
     ("Cargo.lock", "rust", _locked_packages),
 )
 _LANGUAGES = {pattern: (language, order) for order, (pattern, language, _) in enumerate(_READERS)}
+
+
+def _language(path: str) -> tuple[str, int]:
+    """What the packages of a file are written in, and its place among the files that may say the same."""
+    return _LANGUAGES.get(path.rpartition("/")[2], (PYTHON, len(_READERS)))
 
 
 def _reader(name: str) -> Callable[[str], Iterable[Found]] | None:
