@@ -170,6 +170,7 @@ class _FolderLook:
         self._stamps: dict[str, Stamp] = {row[0]: stamp_of(row) for row in rows}
         self._before = contents(folder, known)
         self._now: dict[str, CatalogedFile] = {}
+        self._failed: dict[str, AiLessonsError] = {}
         self._change = FolderChange(folder, UNSURE)
 
     def change(self, now: bytes) -> FolderChange:
@@ -205,47 +206,38 @@ class _FolderLook:
     def _look_at_unit(self, unit: Unit) -> bool:
         """Bring one entry up to date; False where its main file is gone since the walk."""
         self._reader.step()
-        before = self._before.get(unit.name)
-        try:
-            main, data = self._look_at_file(unit.name)
-        except NotFound:
-            if before:
-                self._change.units.append(self._path(unit.name))
+        path = self._path(unit.name)
+        data, side_data = self._read(unit.name), self._read(unit.side) if unit.side else None
+        if data is None:
+            self._change.units += [path] if unit.name in self._before else []
             return False
-        side, side_data = self._look_at_side(unit.side)
-        if Content(main.hash, unit.side if side else None, side.hash if side else None) != before:
-            self._change.units.append(self._path(unit.name))
-            self._read_entry(Unit(unit.name, unit.side if side else None), data, side_data)
+        side = unit.side if side_data is not None else None
+        found = Content(self._now[unit.name].hash, side, self._now[side].hash if side else None)
+        if found != self._before.get(unit.name):
+            self._change.units.append(path)
+            self._parse(path, unit, data, side_data, found.side_hash)
         return True
 
-    def _look_at_side(self, name: str | None) -> tuple[CatalogedFile | None, bytes | None]:
-        try:
-            return self._look_at_file(name) if name else (None, None)
-        except NotFound:
-            return None, None
-
-    def _look_at_file(self, name: str) -> tuple[CatalogedFile, bytes | None]:
-        """What the file holds now, with its bytes if they had to be read. NotFound if it is gone since the walk."""
+    def _read(self, name: str) -> bytes | None:
+        """What the file holds now, empty if it cannot be read; None if it is gone since the walk."""
         stamp = self._stamps[name]
-        if name in self._now:
-            return self._now[name], None
         racy = is_racy(stamp, self._reader.started)
-        data = None
         try:
             data = self._reader.read(self._path(name))
         except NotFound:
-            raise
+            self._now.pop(name, None)
+            return None
         except AiLessonsError as error:  # too big, not a plain file: no better next time; the system said no: ask again
-            racy = racy or not isinstance(error, InvalidEntry)
-        self._now[name] = file = CatalogedFile(stamp, racy, "" if data is None else blob_id(data))
-        return file, data
+            self._failed[name] = error
+            self._now[name] = CatalogedFile(stamp, racy or not isinstance(error, InvalidEntry), "")
+            return b""
+        self._now[name] = CatalogedFile(stamp, racy, blob_id(data))
+        return data
 
-    def _read_entry(self, unit: Unit, data: bytes | None, side_data: bytes | None) -> None:
-        path, side = self._path(unit.name), unit.side
+    def _parse(self, path: str, unit: Unit, data: bytes, side_data: bytes | None, side_hash: str | None) -> None:
         try:
-            data = self._reader.read(path) if data is None else data
-            if side and side_data is None:
-                side_data = self._reader.read(self._path(side))
+            if failed := self._failed.get(unit.name) or self._failed.get(unit.side or ""):
+                raise failed
             entry = self._reader.parse(path, data, side_data)
         except InvalidEntry as error:
             self._change.problems += [(path, problem) for problem in error.problems]
@@ -253,5 +245,4 @@ class _FolderLook:
             self._change.problems.append((path, Problem(path, error.message.removeprefix(f"{path}: "))))
             self._now[unit.name] = CatalogedFile(self._stamps[unit.name], racy=True, hash="")
         else:
-            side_hash = self._now[side].hash if side else None
             self._change.records.append(record(entry, path, self._now[unit.name].hash, side_hash))

@@ -8,6 +8,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, KINDS, Entry, Kind, Link, handle, handle_lengths
+from ai_lessons.knowledge.origins import start_of
 
 if TYPE_CHECKING:
     import sqlite3
@@ -97,18 +98,10 @@ def details_of(entry: Entry) -> dict[str, Any]:
         details["source"] = entry.source
         details["status"] = entry.status.value
         details["pattern"] = str(entry.pattern) if entry.pattern else None
-        details |= _start(entry.fields.get("source"))
+        start = start_of(entry.fields.get("source"))
+        details |= {} if start is None else {"start": start}
     details["created"] = fields.get("created")
     return details
-
-
-def _start(source: object) -> dict[str, float]:
-    if not isinstance(source, dict):
-        return {}
-    from ai_lessons.knowledge.origins import start_of  # noqa: PLC0415  # a row that has none loads no YAML
-
-    start = start_of(source)
-    return {} if start is None else {"start": start}
 
 
 def text_hash(entry: Entry) -> str:
