@@ -133,3 +133,12 @@ def test_a_decision_about_a_rule_is_never_undone(world: World) -> None:
 def test_less_than_one_job_is_no_job(world: World) -> None:
     with pytest.raises(UsageError):
         syncing.undo(world.library, 0)
+
+
+def test_the_first_commit_of_a_repository_can_be_undone_too(world: World) -> None:
+    world.git(world.root, "update-ref", "-d", "HEAD")
+    world.git(world.root, "rm", "-q", "-r", "--cached", ".")
+    made = world.add("First")
+    assert world.commits() == ["Add lesson: First"]
+    assert syncing.undo(world.library)[0].undone == made.commit
+    assert not (world.root / made.path).exists()

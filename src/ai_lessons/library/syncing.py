@@ -214,7 +214,7 @@ def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
         raise UsageError("there is nothing to take back in less than one job")
     repo.save_first()
     done = []
-    for step in reverts.plan(repo.store, count):
+    for step in reverts.last(repo.store, count):
         applied = repo.write(f"Undo: {step.subject}", step.files, [(reverts.TRAILER, step.commit)])
         paths = tuple(file.path for file in step.files)
         done.append(Undone(step.commit, step.subject, paths, applied.commit, applied.told))

@@ -31,7 +31,7 @@ REMOVED: Final = "one side removed it, the other changed it"
 IN_THE_WAY: Final = "a file on one side has the name of a folder on the other"
 TAKEN: Final = "one side moved it to where the other put another file"
 
-_Entry = tuple[int, ObjectID]  # Mode and blob
+Entry = tuple[int, ObjectID]  # Mode and blob
 
 
 class Torn(NamedTuple):
@@ -64,9 +64,9 @@ class _Case(NamedTuple):
 
     path: bytes
     leaves: tuple[bytes, ...]
-    base: _Entry | None
-    ours: _Entry | None
-    theirs: _Entry | None
+    base: Entry | None
+    ours: Entry | None
+    theirs: Entry | None
     taken: bool = False
 
 
@@ -77,6 +77,7 @@ def plan(
     choose: Callable[[Torn], ConflictChoice | None] = lambda _: None,
 ) -> MergePlan:
     """Merge the trees (base, ours, theirs). `choose` is asked about every torn file what a person decided."""
+    draft.save()  # a base or side that was just made is read from the disk
     work = _Merging(repo, draft, trees)
     for case in work.cases():
         work.settle(case, choose)
@@ -89,32 +90,34 @@ def plan(
 class _Side:
     """What one side did since the base: paths with what they were and are; and where files went that it moved."""
 
-    old: dict[bytes, _Entry | None] = field(default_factory=dict)
-    new: dict[bytes, _Entry | None] = field(default_factory=dict)
+    old: dict[bytes, Entry | None] = field(default_factory=dict)
+    new: dict[bytes, Entry | None] = field(default_factory=dict)
     moves: dict[bytes, bytes] = field(default_factory=dict)
+
+
+def changed(repo: Repo, before: ObjectID, after: ObjectID | None) -> _Side:
+    """What differs between two trees that are on the disk."""
+    side = _Side()
+    for change in tree_changes(repo.object_store, before, after, change_type_same=True):
+        for one, into in ((change.old, side.old), (change.new, side.new)):
+            if one is not None and one.path is not None and one.mode is not None and one.sha is not None:
+                into[one.path] = (one.mode, ObjectID(one.sha))
+    for path in {*side.old, *side.new}:
+        side.old.setdefault(path, None)
+        side.new.setdefault(path, None)
+    return side
 
 
 class _Merging:
     def __init__(self, repo: Repo, draft: Draft, trees: tuple[ObjectID, ObjectID, ObjectID]) -> None:
         self._repo, self._draft, self._trees = repo, draft, trees
-        self._ours, self._theirs = self._side(trees[1]), self._side(trees[2])
+        self._ours, self._theirs = changed(repo, trees[0], trees[1]), changed(repo, trees[0], trees[2])
         self._follow(self._ours, self._theirs)
         self._follow(self._theirs, self._ours)
         self._done: set[bytes] = set()
-        self.edits: dict[bytes, _Entry | None] = {}
+        self.edits: dict[bytes, Entry | None] = {}
         self.merged: list[bytes] = []
         self.torn: list[Torn] = []
-
-    def _side(self, tree: ObjectID) -> _Side:
-        side = _Side()
-        for change in tree_changes(self._repo.object_store, self._trees[0], tree, change_type_same=True):
-            for one, into in ((change.old, side.old), (change.new, side.new)):
-                if one is not None and one.path is not None and one.mode is not None and one.sha is not None:
-                    into[one.path] = (one.mode, ObjectID(one.sha))
-        for path in {*side.old, *side.new}:
-            side.old.setdefault(path, None)
-            side.new.setdefault(path, None)
-        return side
 
     def _follow(self, side: _Side, other: _Side) -> None:
         """Find where those files went that this side moved and the other one touched."""
@@ -129,7 +132,7 @@ class _Merging:
                 if target is not None:
                     side.moves[path] = target
 
-    def _id(self, path: bytes, entry: _Entry) -> str | None:
+    def _id(self, path: bytes, entry: Entry) -> str | None:
         data = self._data(entry) if is_markdown(os.fsdecode(path)) else None
         return stated_id(data) if data is not None else None
 
@@ -148,7 +151,7 @@ class _Merging:
         # what was moved to one name by both is one case, with the version at the old name as its base
         return [case for case in found if case.leaves or case.path not in targets]
 
-    def _moved(self, path: bytes, base: _Entry | None, mine: bytes | None, other: bytes | None) -> _Case:
+    def _moved(self, path: bytes, base: Entry | None, mine: bytes | None, other: bytes | None) -> _Case:
         ours = self._ours.new[mine or path]
         theirs = self._theirs.new[other or path]
         place = other or mine or path
@@ -174,7 +177,7 @@ class _Merging:
         self.edits |= dict.fromkeys(case.leaves)
         self.edits[case.path] = merged
 
-    def _merge(self, case: _Case) -> tuple[_Entry | None, tuple[str, ...]]:
+    def _merge(self, case: _Case) -> tuple[Entry | None, tuple[str, ...]]:
         base, ours, theirs = case.base, case.ours, case.theirs
         if case.taken:
             return None, (TAKEN,)
@@ -189,7 +192,7 @@ class _Merging:
             return None, reasons
         return (_mode(base, ours, theirs), self._draft.blob(data)), ()
 
-    def _data(self, entry: _Entry) -> bytes | None:
+    def _data(self, entry: Entry) -> bytes | None:
         """The content of a plain file; None for a link, a submodule, or something huge."""
         found = self._repo.object_store[entry[1]] if stat.S_ISREG(entry[0]) else None
         return found.data if isinstance(found, Blob) and len(found.data) <= READ_LIMIT else None
@@ -226,11 +229,11 @@ class _Merging:
         return False
 
 
-def _name(entry: _Entry | None) -> str | None:
+def _name(entry: Entry | None) -> str | None:
     return entry[1].decode() if entry else None
 
 
-def _mode(base: _Entry | None, ours: _Entry, theirs: _Entry) -> int:
+def _mode(base: Entry | None, ours: Entry, theirs: Entry) -> int:
     """The mode that one side changed; where neither is the base's, it can be run."""
     if ours[0] == theirs[0]:
         return ours[0]
