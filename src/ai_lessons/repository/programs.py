@@ -94,19 +94,13 @@ GRACE = 3.0  # Seconds between the request to end and the kill
 
 
 def start(
-    argv: Sequence[str],
-    *,
-    cwd: Path | None,
-    env: Mapping[str, str] | None,
-    stdin: int | None = None,
-    stdout: int | None = None,
-    stderr: int | None = None,
+    argv: Sequence[str], *, cwd: Path | None, env: Mapping[str, str] | None, own_group: bool = True, **streams: int
 ) -> subprocess.Popen[bytes]:
-    """Start a command in a process group of its own. Raises NotFound (folder, program), StorageFailed."""
+    """Start a command, in a process group of its own or ours. Raises NotFound (folder, program), StorageFailed."""
     if cwd is not None and not cwd.is_dir():
         raise NotFound("folder", str(cwd))
     try:
-        return subprocess.Popen(argv, cwd=cwd, env=env, process_group=0, stdin=stdin, stdout=stdout, stderr=stderr)
+        return subprocess.Popen(argv, cwd=cwd, env=env, process_group=0 if own_group else None, **streams)  # type: ignore[call-overload,no-any-return]  # streams
     except FileNotFoundError as error:
         raise NotFound("program", argv[0]) from error
     except OSError as error:

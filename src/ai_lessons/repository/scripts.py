@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
 import threading
-import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,6 @@ from ai_lessons.repository.files import translated
 from ai_lessons.repository.trust import HERE
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import FrameType
 
@@ -33,9 +32,7 @@ _SEARCHED = (
 
 _SWITCHES = ("PERL5OPT", "RUBYOPT", "NODE_OPTIONS")
 _SHEBANG_BYTES = 256
-_POLL = 0.02
-_STDIN, _STDOUT = 0, 1
-_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_KEYS = (signal.SIGINT, signal.SIGQUIT)  # What the terminal sends to all of a group
 
 
 def environment(root: Path) -> dict[str, str]:
@@ -128,82 +125,46 @@ def run(
     timeout: float | None = None,
     env: Mapping[str, str] | None = None,
 ) -> int:
-    """Run a command in a group of its own, our streams its; its exit code, 128 + n for signal n. Raises as `start`."""
-    with _forwarding() as forward_to:
-        child = programs.start(argv, cwd=cwd, env=env)
-        forward_to(child.pid)
-        with _foreground(child.pid) as give:
-            return _wait(child, timeout, give)
+    """Run a command, our streams its; its exit code, 128 + n for signal n. Raises as `programs.start`.
 
-
-def _wait(child: subprocess.Popen[bytes], timeout: float | None, give: Callable[[int], None] | None) -> int:
-    """Wait for the child, through stops where it has our terminal (`give`); after `timeout` seconds end its group."""
-    until = time.monotonic() + (timeout or 0)
-    options = (os.WUNTRACED if give else 0) | (0 if timeout is None else os.WNOHANG)
-    while True:
-        done, status = os.waitpid(child.pid, options)
-        if not done and time.monotonic() >= until:
+    At a terminal it is of our process group, so that Ctrl-C and Ctrl-Z reach both. Elsewhere, and with a `timeout` (in
+    seconds), it has one of its own, all of which gets the signals that are sent to us, and is ended in time.
+    """
+    own = timeout is not None or not os.isatty(0)
+    with _forwarding(own_group=own) as forward_to:
+        child = programs.start(argv, cwd=cwd, env=env, own_group=own)
+        forward_to(child)
+        try:
+            code = child.wait(timeout)
+        except subprocess.TimeoutExpired:
             programs.end(child)
             return programs.TIMED_OUT
-        if not done:
-            time.sleep(_POLL)
-        elif give and os.WIFSTOPPED(status):
-            # Ctrl-Z: give the terminal back to the shell, and go on with the command when we are continued
-            give(os.getpgrp())
-            os.kill(os.getpid(), signal.SIGSTOP)
-            give(child.pid)
-            programs.signal_group(child.pid, signal.SIGCONT)
-        else:
-            child.returncode = os.waitstatus_to_exitcode(status)  # reaped here, so Popen must not wait again
-            return child.returncode if child.returncode >= 0 else 128 - child.returncode
+    return code if code >= 0 else 128 - code
 
 
 @contextmanager
-def _foreground(group: int) -> Iterator[Callable[[int], None] | None]:
-    """Give our terminal to the group and take it back in the end; yields the giving; None unless both ends are it."""
-    ours = os.getpgrp()
-    if not (os.isatty(_STDIN) and os.isatty(_STDOUT) and os.tcgetpgrp(_STDIN) == ours):
-        yield None
-        return
-
-    def give(to: int) -> None:
-        # a process in the background is stopped when it does this, unless it blocks that signal
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
-        try:
-            with suppress(OSError):
-                os.tcsetpgrp(_STDIN, to)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-    give(group)
-    programs.signal_group(group, signal.SIGCONT)  # it may have tried to read before the terminal was its own
-    try:
-        yield give
-    finally:
-        give(ours)
-
-
-@contextmanager
-def _forwarding() -> Iterator[Callable[[int], None]]:
-    """Pass signals that are sent to us on to a group; yields the naming of that group."""
+def _forwarding(*, own_group: bool) -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
+    """Pass signals that are sent to us on to a child; yields the naming of it."""
     if threading.current_thread() is not threading.main_thread():
-        yield lambda _group: None
+        yield lambda _child: None
         return
-    groups: list[int] = []
+    children: list[subprocess.Popen[bytes]] = []
     waiting: list[int] = []
 
     def pass_on(number: int, _frame: FrameType | None) -> None:
-        if groups:
-            programs.signal_group(groups[0], number)
-        else:
+        if not children:
             waiting.append(number)
+        elif own_group:
+            programs.signal_group(children[0].pid, number)
+        elif number not in _KEYS:
+            children[0].send_signal(number)
 
-    def forward_to(group: int) -> None:
-        groups.append(group)
+    def forward_to(child: subprocess.Popen[bytes]) -> None:
+        children.append(child)
         while waiting:
-            programs.signal_group(group, waiting.pop(0))
+            child.send_signal(waiting.pop(0))
 
-    before = {number: signal.signal(number, pass_on) for number in _FORWARDED}
+    before = {number: signal.signal(number, pass_on) for number in (*_KEYS, signal.SIGTERM, signal.SIGHUP)}
     try:
         yield forward_to
     finally:
