@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 FOLDER = "agent-sessions"
 KEPT_SECONDS = 7 * 24 * 3600  # A session that was not heard of for so long is forgotten
 _LIMIT = 1 << 20
-_ROW = [str, str, str, str, str, list, list, str, int, str]
 
 
 class Session:
@@ -156,17 +155,10 @@ def _file(state_dir: Path, name: str) -> Path:
 
 
 def _parsed(data: bytes) -> Session:
-    """What a file holds; nothing where it is half written by a process that was killed, or of another shape."""
-    session = Session()
+    """What a file holds; nothing where it is half written by a process that was killed, or of another version."""
     try:
-        found = json.loads(data or b"{}")
-        found = {"missed": [], **found}  # a session that an older program remembers has none
-        known = {name: found[name] for name in vars(session) if isinstance(found[name], type(getattr(session, name)))}
-        lists = [*known["shown"].values(), *known["files"].values()]
-        lists += [known[name] for name in ("failing", "failed", "said", "missed")]
-        rows = all([type(one) for one in row] == _ROW for row in known["told"])
-        if rows and all(isinstance(one, str) for names in lists for one in names):
-            session = Session(**known)
-    except (ValueError, KeyError, TypeError, AttributeError):
-        pass
-    return session
+        found = json.loads(data)
+    except ValueError:
+        return Session()
+    session = Session()
+    return Session(**found) if found.keys() == vars(session).keys() else session

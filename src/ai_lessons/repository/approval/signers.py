@@ -18,8 +18,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LIMIT = 256 * 1024  # Bytes. A list of a thousand people is half of it
-_OPTION = re.compile(r'([A-Za-z-]+)(?:="((?:[^"\\]|\\"?)*)")?(?:,|(?=\s)|$)')
-_KEY_TYPE = re.compile(r"(?:ssh-|ecdsa-|sk-)[A-Za-z0-9@.-]+")
+_OPTION = re.compile(r'([A-Za-z-]+)="((?:[^"\\]|\\"?)++)"')
+_OPTIONS = re.sub(r"\((?!\?)", "(?:", _OPTION.pattern)  # without groups of their own
+_LINE = re.compile(
+    rf"""(?!\#)(?:"([^"]+)"\s*|((?!")\S+)\s+)((?:{_OPTIONS}(?:,{_OPTIONS})*+\s+)?)
+    ((?:ssh-|ecdsa-|sk-)[A-Za-z0-9@.-]+)\s+(\S+)\s*(.*)""",
+    re.VERBOSE,
+)
+_KNOWN = {"namespaces", "valid-after", "valid-before"}
 _TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?(Z?)")
 
 
@@ -46,11 +52,10 @@ class Signer(NamedTuple):
 def parse_signers(text: str) -> tuple[Signer, ...]:
     """Those of the lines that can be read; none of a list that is too long. Never raises."""
     signers = []
-    for raw in text.splitlines() if len(text) <= LIMIT else ():
-        line = raw.strip(" \t\r")
-        if line and not line.startswith("#"):
-            with suppress(ValueError, NotVerified):
-                signers.append(_signer(line))
+    for line in text.splitlines() if len(text) <= LIMIT else ():
+        if found := _LINE.fullmatch(line.strip(" \t\r")):
+            with suppress(ValueError, TypeError, OverflowError, NotVerified):
+                signers.append(_signer(found))
     return tuple(signers)
 
 
@@ -77,63 +82,29 @@ def fingerprint(key: bytes) -> str:
     return "SHA256:" + b64encode(sha256(key).digest()).decode().rstrip("=")
 
 
-@lru_cache(maxsize=1024)
 def matches(name: str, patterns: str) -> bool:
     """OpenSSH's pattern list: comma-separated, `*` and `?`, and `!` for what must not match, wherever it stands."""
-    found = False
-    for pattern in patterns.split(","):
-        # runs of stars are one star: `*` * 40 would take for ever on a name that does not match
-        pieces = re.findall(r"\*+|\?|[^*?]+", pattern.removeprefix("!"))
-        plain = "".join(".*" if p[0] == "*" else "." if p == "?" else re.escape(p) for p in pieces)
-        if re.fullmatch(plain, name, re.DOTALL):
-            if pattern.startswith("!"):
-                return False
-            found = True
-    return found
+    hits = {one[:1] == "!" for one in patterns.split(",") if _pattern(one.removeprefix("!")).fullmatch(name)}
+    return hits == {False}
 
 
-def _signer(line: str) -> Signer:
-    word, _, rest = line[1:].partition('"') if line[0] == '"' else re.sub(r"\s", " ", line, count=1).partition(" ")
-    rest = rest.strip()
-    if not word or not rest:
-        raise ValueError("a line needs principals and a key")
-    options: dict[str, str] = {}
-    if not _KEY_TYPE.fullmatch(rest.split(None, 1)[0]):
-        options, rest = _options(rest)
-    kind, encoded, comment = ([*rest.split(None, 2), "", "", ""])[:3]
-    if not encoded:
-        raise ValueError("there is no key on this line")
-    after, before = _moment(options.get("valid-after")), _moment(options.get("valid-before"))
-    if after is not None and before is not None and before <= after:
-        raise ValueError("valid-before is not later than valid-after")
-    try:
-        key = b64decode(encoded, validate=True)
-    except ValueError as error:
-        raise ValueError("the key is not base64") from error
-    if key_type(key) != kind:
-        raise ValueError("the key is not of the type that the line names")
-    if "-cert-v01@" in kind:
-        raise ValueError("certificates are not supported: list the key itself")
-    return Signer(word, key, options.get("namespaces"), after, before, comment)
+@lru_cache(maxsize=1024)
+def _pattern(text: str) -> re.Pattern[str]:
+    # runs of stars are one star: `*` * 40 would take for ever on a name that does not match
+    plain = re.escape(re.sub(r"\*+", "*", text)).replace(r"\*", ".*").replace(r"\?", ".")
+    return re.compile(plain, re.DOTALL)
 
 
-def _options(text: str) -> tuple[dict[str, str], str]:
-    """Leading `option[,option…]` and what follows."""
-    options: dict[str, str] = {}
-    at = 0
-    while at == 0 or text[at - 1] == ",":
-        found = _OPTION.match(text, at)
-        if found is None:
-            raise ValueError("the options on this line cannot be read")
-        name, value, at = found[1].lower(), found[2], found.end()
-        if name == "cert-authority":
-            raise ValueError("certificate authorities are not supported: list the keys themselves")
-        if name not in {"namespaces", "valid-after", "valid-before"} or not value:
-            raise ValueError(f"option {name!r} is unknown or has no value")
-        if name in options:
-            raise ValueError(f"option {name!r} stands twice")
-        options[name] = value.replace('\\"', '"')
-    return options, text[at:].strip()
+def _signer(line: re.Match[str]) -> Signer:
+    """What a line says. Raises ValueError and its like: nothing that counts."""
+    said = [(name.lower(), value.replace('\\"', '"')) for name, value in _OPTION.findall(line[3])]
+    options, key = dict(said), b64decode(line[5], validate=True)
+    after, before = (_moment(options.get(name)) for name in ("valid-after", "valid-before"))
+    lasts = after is None or before is None or after < before
+    fits = lasts and key_type(key) == line[4] and "-cert-v01@" not in line[4]
+    if not fits or len(options) != len(said) or not options.keys() <= _KNOWN:
+        raise ValueError(line[0])
+    return Signer(line[1] or line[2], key, options.get("namespaces"), after, before, line[6])
 
 
 def _moment(text: str | None) -> float | None:
@@ -141,12 +112,9 @@ def _moment(text: str | None) -> float | None:
     if text is None:
         return None
     found = _TIME.fullmatch(text)
-    try:
-        numbers = [int(group or 0) for group in found.groups()[:6]] if found else []
-        zone = UTC if found and found[7] else None
-        return datetime(*numbers, tzinfo=zone).timestamp()  # type: ignore[arg-type,misc]  # six numbers, or TypeError
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{text!r} is not a time") from error
+    numbers = [int(group or 0) for group in found.groups()[:6]] if found else []
+    zone = UTC if found and found[7] else None
+    return datetime(*numbers, tzinfo=zone).timestamp()  # type: ignore[arg-type,misc]  # six numbers, or TypeError
 
 
 class PinnedKeys:
