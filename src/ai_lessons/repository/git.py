@@ -241,16 +241,6 @@ def unmerged(worktree: Worktree) -> frozenset[str]:
     return frozenset(os.fsdecode(row.partition(b"\t")[2]) for row in rows)
 
 
-def left_out(worktree: Worktree, paths: Iterable[str]) -> frozenset[str]:
-    """Those paths (relative to `root`) that a sparse checkout leaves out of the working tree."""
-    names = tuple(sorted(paths))
-    if not names:
-        return frozenset()
-    done = run(worktree, "ls-files", "-t", "-z", "--", *names, cwd=worktree.root, extra={"GIT_LITERAL_PATHSPECS": "1"})
-    rows = done.out.split(b"\0")[:-1]
-    return frozenset(os.fsdecode(row[2:]) for row in rows if row.startswith(b"S "))
-
-
 def checked_out(worktree: Worktree, path: str, blob: str) -> bytes | None:
     """A blob as git would write it to `path` (line endings, filters); None where git said no."""
     done = run(worktree, "cat-file", "--filters", f"--path={path}", blob)

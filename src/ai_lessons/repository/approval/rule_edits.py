@@ -21,8 +21,6 @@ from ai_lessons.repository.checkout import committing
 from ai_lessons.repository.commit import NO_IDENTITY
 from ai_lessons.repository.objects import PLAIN, Draft, data_of, opened
 from ai_lessons.repository.proposal_files import rule_of
-from ai_lessons.repository.store import blob_id
-from ai_lessons.repository.worktree import walk
 from ai_lessons.repository.worktree_status import blobs, here
 
 if TYPE_CHECKING:
@@ -63,21 +61,14 @@ def edited(store: Store, repo: Repo, paths: Sequence[str] = ()) -> list[Edited]:
 
 def _differing(store: Store, repo: Repo, was: Mapping[str, str]) -> dict[str, str | None]:
     """Rule files on disk that are not as they were, and (None) those that are gone; blobs as git would store them."""
-    contents: dict[str, bytes] = {}
-    there: set[str] = set()
-    for folder, rows in walk(store.root):
-        for row in rows:
-            path = f"{folder}/{row[0]}" if folder else row[0]
-            if is_rule(path):
-                there.add(path)
-                data = store.read(path, TEXT_LIMIT)
-                if blob_id(data) != was.get(path):
-                    contents[path] = data
+    asked = ("status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", "--", ".")
+    rows = git.run(store.worktree, *asked, cwd=store.root).out.split(b"\0")
+    changed = [path for row in rows if is_rule(path := os.fsdecode(row[3:]).removeprefix(store.prefix))]
+    contents = {path: store.read(path, TEXT_LIMIT) for path in changed if store.exists(path)}
     draft = Draft(repo)
     stored = {path: blob.decode() for path, blob in blobs(store.worktree, draft, contents).items()}
     draft.save()
-    gone = was.keys() - there
-    gone -= git.left_out(store.worktree, gone)
+    gone = [path for path in changed if path in was and path not in contents]
     return {path: blob for path, blob in stored.items() if blob != was.get(path)} | dict.fromkeys(gone)
 
 
