@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ai_lessons.repository.proposal_records import Rejection
     from ai_lessons.repository.proposals import Waiting
     from ai_lessons.repository.store import Store
+    from ai_lessons.repository.worktree import Worktree
 
 HEADS = "refs/heads/"
 REJECT = "Reject"
@@ -62,54 +63,40 @@ class Made(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-class CommitSignature(NamedTuple):
-    """Who makes a commit (author and committer, `Name <email>`) and when, in seconds since 1970."""
+class Author:
+    """The user whom git knows here, who makes commits now. Raises Refused: it knows none."""
 
-    author: str
-    committer: str
-    when: int
+    def __init__(self, worktree: Worktree) -> None:
+        self._people, self.when = People(worktree), int(time.time())
+        author, committer = self._people.author(), self._people.committer()
+        if not author or not committer:
+            words, _, hint = NO_IDENTITY.partition("; ")
+            raise Refused(words, hint=hint)
+        self.author, self.committer = author, committer
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Why a commit is not signed, where it should be."""
+        return (self._people.unsigned,) if self._people.unsigned else ()
 
     @property
     def stamp(self) -> str:
         """How git's reflog tells who and when."""
         return f"{self.committer} {self.when} {zone(self.when)}"
 
-
-def signature(people: People, when: float) -> CommitSignature:
-    """The user whom git knows here. Raises Refused."""
-    author, committer = people.author(), people.committer()
-    if not author or not committer:
-        words, _, hint = NO_IDENTITY.partition("; ")
-        raise Refused(words, hint=hint)
-    return CommitSignature(author, committer, int(when))
-
-
-def intent(message: str, when: int) -> Intent:
-    """A commit to be made, as those who make and sign commits want it told."""
-    return Intent(new_name(), message, when, time.localtime(when).tm_gmtoff, ())
-
-
-class _Author:
-    """The user who makes one commit."""
-
-    def __init__(self, store: Store) -> None:
-        self._store, self._people = store, People(store.worktree)
-        self.who = signature(self._people, time.time())
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Why the commit is not signed, where it should be."""
-        return (self._people.unsigned,) if self._people.unsigned else ()
-
-    def commit(self, draft: Draft, parents: Sequence[str], files: Mapping[str, _Entry], message: str) -> str:
-        """A commit that changes the tree of the first parent: mode and blob by path, None to remove a file."""
-        before = [ObjectID(parent.encode()) for parent in parents]
-        edits = {os.fsencode(self._store.prefix + path): new for path, new in files.items()}
-        tree = draft.edit(draft.tree_of(before[0]), edits)
-        who, job = (self.who.author, self.who.committer, self.who.when), intent(message, self.who.when)
-        made = self._people.commit(draft, job, tree, before, who)
+    def commit(self, draft: Draft, tree: ObjectID, parents: Sequence[str], message: str, author: str = "") -> str:
+        """A commit, on the disk with all that is new in the draft; `author` (`Name <email>`) if it is another."""
+        job = Intent(new_name(), message, self.when, time.localtime(self.when).tm_gmtoff, ())
+        who = author or self.author, self.committer, self.when
+        made = self._people.commit(draft, job, tree, [ObjectID(parent.encode()) for parent in parents], who)
         draft.save()
         return made.decode()
+
+
+def _edited(store: Store, draft: Draft, base: str, files: Mapping[str, _Entry]) -> ObjectID:
+    """The tree of a commit with these files set or (None) removed."""
+    edits = {os.fsencode(store.prefix + path): new for path, new in files.items()}
+    return draft.edit(draft.tree_of(ObjectID(base.encode())), edits)
 
 
 def propose(store: Store, repo: Repo, trunk: Trunk, wanted: ProposalRequest) -> Made:
@@ -152,7 +139,7 @@ def amend(store: Store, repo: Repo, proposal: Waiting, wanted: ProposalRequest) 
 
 def _point(store: Store, draft: Draft, branch: str, base: str, old: str | None, wanted: ProposalRequest) -> Made:
     """Commit on top of `base`, and move the branch there from `old`."""
-    by, before = _Author(store), draft.tree_of(ObjectID(base.encode()))
+    by, before = Author(store.worktree), draft.tree_of(ObjectID(base.encode()))
     files: dict[str, _Entry] = {}
     for path, data in wanted.files.items():
         found = draft.lookup(before, os.fsencode(store.prefix + path))
@@ -162,13 +149,13 @@ def _point(store: Store, draft: Draft, branch: str, base: str, old: str | None, 
     if wanted.family != PROPOSALS:  # a squash or rebase of what is no rule would tell nobody where it was proposed
         more = [(rule_files.ENTRY_TRAILER, wanted.entry), (rule_files.PROPOSED_TRAILER, branch)]
     message = rule_files.with_report(message_of(wanted.subject, [*wanted.trailers, *more], wanted.actor), wanted.report)
-    commit = by.commit(draft, [base], files, message)
+    commit = by.commit(draft, _edited(store, draft, base, files), [base], message)
     said = f"commit: {wanted.subject}" if old else f"branch: {wanted.subject}"
     branch_update.point(store.worktree, HEADS + branch, old, commit, said)
     if branch.startswith(PROPOSALS):  # noted for those who judge: the branch may be gone before the first look
         path, new = next((pair for pair in files.items() if pair[1]), next(iter(files.items())))
-        who, when = person(by.who.author.encode()), by.who.when
-        known = Proposal(branch, commit, wanted.entry, path, new[1].decode() if new else None, who, when)
+        blob = new[1].decode() if new else None
+        known = Proposal(branch, commit, wanted.entry, path, blob, person(by.author.encode()), by.when)
         approval_memory.add_proposals(store.state_dir, [known])
     return Made(branch, commit, by.notes)
 
@@ -187,12 +174,12 @@ def approve(
 
     Each proposal is a parent of its own, named in this order. Raises Refused, Conflict: one of them cannot be taken.
     """
-    by = _Author(store)
+    by = Author(store.worktree)
 
     def build(draft: Draft, tip: str) -> Landing:
         taken: dict[str, tuple[str | None, _Entry]] = {}
         for one in (_still_open(repo, store, trunk, proposal, tip) for proposal in several):
-            _refuse(one, trunk, by.who)
+            _refuse(one, trunk, by)
             pieces = [piece for piece in one.pieces if not piece.done]
             if twice := next((piece.path for piece in pieces if piece.path in taken), None):
                 raise Conflict(f"two of these proposals are about {twice}; nothing was approved")
@@ -203,9 +190,9 @@ def approve(
         gone = " (removal)" if len(several) == 1 and several[0].sort == "removal" else ""
         subject = f"{rule_files.APPROVE} {what}{'s' if len(several) > 1 else ''}: {title}{gone}"
         message = message_of(subject, [pair for one in several for pair in _about(one)], Actor())
-        parents = (tip, *(one.commit for one in several))
-        commit = by.commit(draft, parents, {path: new for path, (_, new) in files.items()}, message)
-        return Landing(commit, files, by.who.stamp, f"merge {several[0].branch}: {subject}")
+        tree = _edited(store, draft, tip, {path: new for path, (_, new) in files.items()})
+        commit = by.commit(draft, tree, (tip, *(one.commit for one in several)), message)
+        return Landing(commit, files, by.stamp, f"merge {several[0].branch}: {subject}")
 
     landing, notes = land(store, repo, trunk.ref, build)
     return Made(trunk.name, landing.commit, (*by.notes, *notes, *_drop_branches(store, several)))
@@ -248,15 +235,15 @@ def _add(
     check: Callable[[str], None],
 ) -> Made:
     """A commit of new files on the approval branch; `check` is given the tip before, and raises if it has moved on."""
-    by = _Author(store)
+    by = Author(store.worktree)
     subject, trailers = said
 
     def build(draft: Draft, tip: str) -> Landing:
         check(tip)
         new: dict[str, _Entry] = {path: (PLAIN, draft.blob(data)) for path, data in records.items()}
-        commit = by.commit(draft, (tip,), new, message_of(subject, trailers, Actor()))
+        commit = by.commit(draft, _edited(store, draft, tip, new), (tip,), message_of(subject, trailers, Actor()))
         files = {path: (None, entry) for path, entry in new.items()}
-        return Landing(commit, files, by.who.stamp, f"commit: {subject}")
+        return Landing(commit, files, by.stamp, f"commit: {subject}")
 
     landing, notes = land(store, repo, trunk.ref, build)
     return Made(trunk.name, landing.commit, (*by.notes, *notes))
@@ -281,7 +268,7 @@ def _still_open(repo: Repo, store: Store, trunk: Trunk, proposal: Waiting, tip: 
     return found
 
 
-def _refuse(one: Waiting, trunk: Trunk, by: CommitSignature) -> None:
+def _refuse(one: Waiting, trunk: Trunk, by: Author) -> None:
     if one.foreign:
         what = RULE if one.is_rule else "entry"
         raise Refused(f"{one.branch} is not only about its {what}: {one.smuggled}", hint=f"git diff ...{one.branch}")

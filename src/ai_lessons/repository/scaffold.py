@@ -219,7 +219,7 @@ def _with_rules(done: Scaffolded, rules: Mapping[str, bytes]) -> Scaffolded:
         return done
     try:
         propose_starters(locate(done.root), start, rules)
-    except StorageFailed as error:  # the repository is there, and works without them
+    except (Refused, StorageFailed) as error:  # the repository is there, and works without them
         return done._replace(notes=(*done.notes, error.message))
     note = f"{len(rules)} starter rules wait for a person who reads and approves them: ai-lessons admin review-rules"
     return done._replace(notes=(*done.notes, note))

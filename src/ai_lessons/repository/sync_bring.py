@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -23,10 +22,9 @@ from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.repository import git, worktree_status
 from ai_lessons.repository.branch_update import refuse_locked
 from ai_lessons.repository.checkout import committing
-from ai_lessons.repository.commit import People
 from ai_lessons.repository.history import unified
 from ai_lessons.repository.objects import Draft, opened
-from ai_lessons.repository.proposal_commits import HEADS, intent, signature
+from ai_lessons.repository.proposal_commits import HEADS, Author
 from ai_lessons.repository.sync_merge import Decisions, plan, texts
 from ai_lessons.repository.worktree import read_ref
 
@@ -241,14 +239,9 @@ def _bases(store: Store, one: str, other: str) -> list[ObjectID]:
 
 def _commit(store: Store, draft: Draft, tree: ObjectID, sides: tuple[str, str], place: RemoteBranch) -> str:
     """The merge commit, with a message that says to those who judge approvals what it is, and no more."""
-    people = People(store.worktree)
-    who = signature(people, time.time())
     # always with its destination: without one it would speak of the approval branch, wherever it was made
-    job = intent(f"Merge remote-tracking branch '{place.name}' into {branch(store)}\n", who.when)
-    parents = [ObjectID(side.encode()) for side in sides]
-    commit = people.commit(draft, job, tree, parents, (who.author, who.committer, who.when))
-    draft.save()
-    return commit.decode()
+    message = f"Merge remote-tracking branch '{place.name}' into {branch(store)}\n"
+    return Author(store.worktree).commit(draft, tree, sides, message)
 
 
 def count(store: Store, tip: str, without: str | None) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dulwich.objects import ObjectID
@@ -18,8 +17,8 @@ from ai_lessons.repository.approval.approval_branch import PROPOSALS
 from ai_lessons.repository.approval.rule_files import TEXT_LIMIT, is_rule, stated_id
 from ai_lessons.repository.branch_update import refuse_locked, until_done
 from ai_lessons.repository.checkout import committing
-from ai_lessons.repository.commit import NO_IDENTITY
 from ai_lessons.repository.objects import PLAIN, Draft, data_of, opened
+from ai_lessons.repository.proposal_commits import Author
 from ai_lessons.repository.proposal_files import rule_of
 from ai_lessons.repository.worktree_status import blobs, here
 
@@ -136,21 +135,14 @@ AUTHOR: Final = "ai-lessons starter set <starter-set@ai-lessons.invalid>"
 
 
 def propose_starters(worktree: Worktree, start: str, rules: Mapping[str, bytes]) -> None:
-    """Propose these rules (by path) on top of `start`, each on a branch of its own. Raises StorageFailed."""
-    who, now = git.identity(worktree), int(time.time())
-    if who is None:
-        raise StorageFailed(NO_IDENTITY)
-    when = (now, time.localtime(now).tm_gmtoff)
+    """Propose these rules (by path) on top of `start`, each on a branch of its own. Raises Refused, StorageFailed."""
+    by = Author(worktree)
     with opened(worktree) as repo:
-        draft, base = Draft(repo), ObjectID(start.encode())
-        made: dict[str, ObjectID] = {}
+        draft = Draft(repo)
+        before = draft.tree_of(ObjectID(start.encode()))
         for path, data in rules.items():
             rule = read_entry(path, data)
-            tree = draft.edit(draft.tree_of(base), {os.fsencode(path): (PLAIN, draft.blob(data))})
-            message = f"Propose rule: {rule.title}\n"
-            made[f"{PROPOSALS}R-{rule.id[-HANDLE_LENGTH:]}-{slug(rule.title)}"] = draft.commit(
-                tree, [base], message, author=(AUTHOR, *when), committer=(who, *when)
-            )
-        draft.save()
-        for branch, commit in made.items():
-            repo.refs.add_if_new(Ref(f"refs/heads/{branch}".encode()), commit)
+            tree = draft.edit(before, {os.fsencode(path): (PLAIN, draft.blob(data))})
+            commit = by.commit(draft, tree, [start], f"Propose rule: {rule.title}\n", author=AUTHOR)
+            branch = f"{PROPOSALS}R-{rule.id[-HANDLE_LENGTH:]}-{slug(rule.title)}"
+            repo.refs.add_if_new(Ref(f"refs/heads/{branch}".encode()), ObjectID(commit.encode()))
