@@ -62,7 +62,7 @@ def test_a_conflict_prints_both_versions_and_the_next_command_and_leaves_with_5(
     assert "  both changed: title\n" in done.out
     assert "    +title: Ours\n" in done.out
     assert "    +title: Theirs\n" in done.out
-    assert "  choose: ai-lessons admin conflicts L-8F3K2A --take ours|theirs|edit\n" in done.out
+    assert "  choose: ai-lessons admin conflicts L-8F3K2A --take ours|theirs\n" in done.out
     assert "Your side is kept on conflict/2" in done.out
     assert "title: Ours" in (knowledge / PATH).read_text()
     listed = run("admin", "conflicts")
@@ -84,23 +84,6 @@ def test_a_conflict_is_settled_by_taking_a_side(knowledge: Path, other: Path, ru
     assert run("admin", "sync").out == "origin/main: 0 commits came in, 2 commits went out.\n"
     assert run("admin", "sync", "--repo", other).code == 0
     assert f"title: {take.capitalize()}\n" in (other / PATH).read_text()
-
-
-def test_a_conflict_is_settled_in_the_editor_and_what_is_invalid_is_not_taken(
-    knowledge: Path, other: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    torn(knowledge, other, run)
-    assert run("admin", "sync").code == 5
-    for text, code in (("s/^title: Ours/title:/", 4), ("s/^title: Ours/title: Of both/", 0)):
-        editor = knowledge.parent / "editor"
-        editor.write_text(f"#!/bin/sh\nsed -i '{text}' \"$1\"\n")
-        editor.chmod(0o755)
-        monkeypatch.setenv("EDITOR", str(editor))
-        assert run("admin", "conflicts", "L-8F3K2A", "--take", "edit").code == code
-    found = (knowledge / PATH).read_text()
-    assert "title: Of both\n" in found
-    assert "Theirs" not in found
-    assert ">8" not in found
 
 
 def test_what_there_is_to_be_settled_is_said_to_whoever_asks_for_something_else(

@@ -153,9 +153,3 @@ def test_an_mcp_server_that_starts_in_a_project_reads_all_tiers_and_writes_to_th
         done = agent.call("add_lesson", title="Learned here", content="Seen.")
         assert (shop / ".ai/reference" / done["path"]).is_file()
         assert agent.call("record_outcome", id=acme, outcome="helpful")["outcome"] == "helpful"
-
-
-def test_a_sync_without_a_remote_names_the_address_that_the_settings_know(shop: Path, run: Run, tmp_path: Path) -> None:
-    done = run("--tier", "enterprise:acme", "admin", "sync")
-    assert done.code == 3
-    assert f"hint: git -C {tmp_path}/acme remote add origin https://git.example/acme.git" in done.err

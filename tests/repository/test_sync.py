@@ -17,7 +17,6 @@ from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Change, Job, Store
 from ai_lessons.repository.sync import Synced, kept, sync
 from ai_lessons.repository.sync_bring import decide, torn_now
-from ai_lessons.repository.sync_merge import ConflictChoice
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -266,15 +265,14 @@ class TestConflict:
         assert (again.kept, again.conflicts) == (done.kept, done.conflicts)
         assert team.bob.git(team.hub, "rev-parse", done.kept) == team.bob.head
 
-    @pytest.mark.parametrize(("take", "text"), [("ours", "1."), ("theirs", "I."), ("edit", "one")])
+    @pytest.mark.parametrize(("take", "text"), [("ours", "1."), ("theirs", "I.")])
     def test_is_settled_by_a_choice_and_the_next_sync_clears_the_branch(
         self, team: Team, done: Synced, take: str, text: str
     ) -> None:
         (torn,) = torn_now(team.bob.store, done.place)
         assert torn.ours == TEXT.replace("One.", "1.")
         assert torn.theirs == TEXT.replace("One.", "I.")
-        edited = TEXT.replace("One.", "one").encode() if take == "edit" else None
-        brought = decide(team.bob.store, done.place, torn.path, ConflictChoice(take, edited))
+        brought = decide(team.bob.store, done.place, torn.path, take)
         assert brought.torn == ()
         assert torn_now(team.bob.store, done.place) == ()
         assert team.bob.read(LESSON) == TEXT.replace("One.", text)
@@ -293,7 +291,7 @@ class TestConflict:
         team.bob.sync()
         lesson, rule = torn_now(team.bob.store, done.place)
         assert rule.reasons == ("a rule, which is never merged",)
-        assert decide(team.bob.store, done.place, lesson.path, ConflictChoice("ours")).torn[0].path == RULE
+        assert decide(team.bob.store, done.place, lesson.path, "ours").torn[0].path == RULE
         team.bob.edit(LESSON, "1.", "2.")
         assert [one.path for one in torn_now(team.bob.store, done.place)] == [LESSON, RULE]
 
@@ -325,7 +323,7 @@ def test_removed_here_and_changed_there_is_a_conflict_from_both_sides(team: Team
         (RULE, True, False),
     ]
     for one in torn_now(team.bob.store, done.place):
-        decide(team.bob.store, done.place, one.path, ConflictChoice("theirs"))
+        decide(team.bob.store, done.place, one.path, "theirs")
     assert not (team.bob.root / LESSON).exists()
     assert "one" in team.bob.read(RULE)
 

@@ -27,7 +27,7 @@ PROPOSED = "proposed on "  # begins a note that nothing was written but a propos
 BATCH = "ai-lessons admin approve-rule --batch"
 REVIEW_RULES = "Rules count once a person has approved them: ai-lessons admin review-rules"
 DRY = "Nothing was written. Without --dry-run this is what would be done."
-CHOOSE = "ai-lessons admin conflicts {} --take ours|theirs|edit"
+CHOOSE = "ai-lessons admin conflicts {} --take ours|theirs"
 INDENT = "    "
 
 

@@ -131,7 +131,9 @@ def refuse(repo: RepositorySession, files: Mapping[str, bytes | None], known: st
     problems = [found for path, text in texts.items() for found in _news(repo, path, text, files, known)]
     if problems:
         raise InvalidEntry(problems, hint="nothing was written")
-    marks = [mark for mark in _newly_allowed(repo, files) if mark not in known]
+    new = _allowed(texts)
+    old = _allowed({path: _committed(repo, path) for path in files}) if new else new
+    marks = sorted(mark for mark in new - old if mark not in known)
     if marks:
         repo.options.refuse_agents(
             f"allow what looks like a secret ({', '.join(marks)})", "the same command with --allow-secret"
@@ -140,20 +142,10 @@ def refuse(repo: RepositorySession, files: Mapping[str, bytes | None], known: st
     return [(ALLOWED, f"{mark} by {by or 'a person whom git does not know'}") for mark in marks]
 
 
-def _newly_allowed(repo: RepositorySession, files: Mapping[str, bytes | None]) -> list[str]:
-    """Marks of secrets that these files allow, and that no file did at these paths."""
-    new = {mark for path, data in files.items() if data and layout.is_markdown(path) for mark in _allowed_in(data)}
-    old = {mark for path in files if new for mark in _allowed_in(_committed(repo, path).encode())}
-    return sorted(new - old)
-
-
-def _allowed_in(data: bytes) -> frozenset[str]:
-    if secret_scan.KEY.encode() not in data:
-        return frozenset()
-    try:
-        return secret_scan.allowed(markdown.parse(data.decode("utf-8", "replace")).fields)
-    except InvalidEntry:
-        return frozenset()
+def _allowed(texts: Mapping[str, str]) -> set[str]:
+    """Marks of secrets that the frontmatter of these files allows."""
+    found = (_fields(text) for path, text in texts.items() if secret_scan.KEY in text and layout.is_markdown(path))
+    return {mark for fields in found for mark in secret_scan.allowed(fields)}
 
 
 def actor(repo: RepositorySession) -> Actor:
@@ -236,6 +228,10 @@ def _frontmatter(path: str, text: str, read: Read) -> Mapping[str, Any]:
         return {}
     if place.kind is Kind.SCRIPT and not layout.is_markdown(path):
         text = (read(layout.side_of(path)) or b"").decode("utf-8", "replace")
+    return _fields(text)
+
+
+def _fields(text: str) -> Mapping[str, Any]:
     try:
         return markdown.parse(text).fields
     except InvalidEntry:

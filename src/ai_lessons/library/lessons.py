@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.errors import Conflict, NotFound, UsageError
+from ai_lessons.errors import Conflict, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import Entry, Kind, Status
 from ai_lessons.knowledge.origins import ScopePlace, place_of
@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 
 def lesson(place: Callable[[str], tuple[RepositorySession, Light]], ref: str) -> tuple[RepositorySession, Light]:
     """The lesson that is meant, and its repository, by `place`. Raises as that; UsageError: it is no lesson."""
-    try:
-        repo, light = place(ref)
-    except NotFound as error:
-        error.hint = error.hint or "`lesson list` names them, with --all also the wrong and the promoted"
-        raise
+    repo, light = place(ref)
     if light.kind is not Kind.LESSON:
         hint = f"ai-lessons recall show {light.handle}"
         raise UsageError(f"{light.handle} is a {light.kind}, not a lesson", hint=hint)

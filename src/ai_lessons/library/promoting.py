@@ -122,13 +122,14 @@ def placed(
     changes["links"] = frontmatter.link_items(links)
     changes |= {"status": "active"} if one.entry.kind is Kind.LESSON else {}
     changes |= secret_scan.fields(allow_secrets, there=said, text=one.whole)
-    text = markdown.edit(one.text, changes).encode()
     path = _path(one.entry, target, entry_id, created)
-    if one.code is None:
-        return Placed(read_entry(path, text), {path: text}, (), dropped)
-    side = layout.side_of(path)
-    runs = (path,) if one.executable else ()
-    return Placed(read_entry(path, one.code, text), {path: one.code, side: text}, runs, dropped)
+    files = _files(path, markdown.edit(one.text, changes), one.code)
+    return Placed(read_entry(path, *files.values()), files, (path,) if one.executable else (), dropped)
+
+
+def _files(path: str, text: str, code: bytes | None) -> dict[str, bytes]:
+    """The files of an entry at `path`; the last one has its frontmatter."""
+    return {path: text.encode()} if code is None else {path: code, layout.side_of(path): text.encode()}
 
 
 def _path(entry: Entry, target: RepositorySession, entry_id: str, created: str) -> str:
@@ -276,11 +277,8 @@ class _Way:
             copy = placed(original, self.source, there, self._start(), self.wanted.allow_secrets)
         else:
             path = found.entry.path
-            files = {path: found.text.encode()}
-            if found.code is not None:
-                files = {path: found.code, layout.side_of(path): found.text.encode()}
-            copy = Placed(found.entry, files, (path,) if found.executable else ())
-        file = list(copy.files)[-1]  # of a script its description
+            copy = Placed(found.entry, _files(path, found.text, found.code), (path,) if found.executable else ())
+        file = list(copy.files)[-1]
         named = {**releases(copy.entry), move.target: digest(move.entry)}
         rows = {RELEASED: [{tier: name} for tier, name in sorted(named.items())]}
         return copy._replace(files={**copy.files, file: markdown.edit(copy.files[file].decode(), rows).encode()})

@@ -9,9 +9,7 @@ from ai_lessons.errors import AiLessonsError, Conflict, NotFound, UsageError
 from ai_lessons.knowledge import merging
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, handle, id_end
 from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.knowledge.layout import place
 from ai_lessons.library import gate
-from ai_lessons.library.gate import checked
 from ai_lessons.library.proposal_context import desk, refuse_agents
 from ai_lessons.repository import outside, sync_bring
 from ai_lessons.repository import sync as syncing
@@ -19,10 +17,10 @@ from ai_lessons.repository import undo as reverts
 from ai_lessons.repository.files import translated
 from ai_lessons.repository.loose_files import loose
 from ai_lessons.repository.recover import bring_back
-from ai_lessons.repository.sync_merge import IN_THE_WAY, ConflictChoice
+from ai_lessons.repository.sync_merge import IN_THE_WAY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from ai_lessons.library.opened import Library
@@ -33,13 +31,7 @@ Synced = syncing.Synced
 TornEntry = sync_bring.TornEntry
 """What the repository tells of a sync, and of a file in conflict; the doors show it as it is."""
 
-TAKES = ("ours", "theirs", "edit")
 ARRIVED_NAMED = 10  # So many proposals that a sync brought are named
-
-CUT = "# ------------------------ >8 ------------------------"
-_EXPLAINED = (
-    f"{CUT}\n# Above is your version; what you leave there is kept. Below is theirs, to copy from; it is left out.\n"
-)
 
 
 class Conflicts(NamedTuple):
@@ -80,8 +72,7 @@ def sync(library: Library, remote: str | None = None, *, ask: bool = False) -> S
     repo = library.primary
     repo.refuse_other_formats()
     gate.refuse_waiting(repo)
-    name = _remote(repo, remote)
-    gate.refuse_sharing(repo, name)
+    gate.refuse_sharing(repo, sync_bring.where(repo.store, remote).remote)
     _, said = repo.usages.share(at_least=1)
     done = syncing.sync(
         repo.store,
@@ -94,18 +85,6 @@ def sync(library: Library, remote: str | None = None, *, ask: bool = False) -> S
     more = len(done.arrived) - ARRIVED_NAMED
     arrived = (f"{more} more proposals arrived: ai-lessons admin pending-rules",) if more > 0 else ()
     return done._replace(arrived=done.arrived[:ARRIVED_NAMED], notes=(*said, *arrived, *done.notes, *repo.notes()))
-
-
-def _remote(repo: RepositorySession, named: str | None) -> str:
-    """The remote to share with; where there is none, the error tells the address that the user's settings know."""
-    try:
-        return sync_bring.where(repo.store, named).remote
-    except NotFound as error:
-        root = repo.store.root
-        url = next((place.url for place in repo.options.places.known if place.root == root and place.url), None)
-        if url and named is None:
-            error.hint = f"git -C {root} remote add origin {url}"
-        raise
 
 
 def _own_proposals(repo: RepositorySession) -> dict[str, str]:
@@ -140,24 +119,15 @@ def conflicts(library: Library, ref: str | None = None, *, remote: str | None = 
     return Conflicts(here.name, torn if ref is None else (_find(repo, torn, ref),))
 
 
-def resolve(
-    library: Library,
-    ref: str,
-    take: str,
-    editor: Callable[[str, str], str | None] | None = None,
-    *,
-    remote: str | None = None,
-) -> Resolved:
-    """Choose what becomes of one file in conflict: `ours`, `theirs`, or `edit`, what `editor` makes of both.
+def resolve(library: Library, ref: str, take: str, *, remote: str | None = None) -> Resolved:
+    """Choose whose becomes one file in conflict: `ours` or `theirs`.
 
     With the last of them decided the merge is made, here; the next sync shares it.
-    Raises as `conflicts`; NotFound: no such conflict. UsageError: that cannot be chosen here. InvalidEntry: the edited
-    text breaks the format. Refused: an agent would choose between two versions of a rule.
+    Raises as `conflicts`; NotFound: no such conflict. UsageError: that cannot be chosen here. Refused: an agent would
+    choose between two versions of a rule.
     """
     repo = library.primary
     repo.refuse_other_formats()
-    if take not in TAKES:
-        raise UsageError(f"{take!r} is no way to settle a conflict", hint="--take ours, --take theirs or --take edit")
     here = sync_bring.where(repo.store, remote)
     entry = _find(repo, sync_bring.torn_now(repo.store, here), ref)
     if IN_THE_WAY in entry.reasons and take != "ours":
@@ -166,8 +136,7 @@ def resolve(
         )
     if merging.RULE in entry.reasons:
         refuse_agents(repo, "choose between two versions of")
-    choice = ConflictChoice(take, _edited(repo, entry, editor) if take == "edit" else None)
-    brought = sync_bring.decide(repo.store, here, entry.path, choice)
+    brought = sync_bring.decide(repo.store, here, entry.path, take)
     left = sync_bring.torn_now(repo.store, here) if brought.torn else ()
     repo.current()
     return Resolved(entry.id, entry.path, take, left, None if brought.torn else brought.head)
@@ -180,26 +149,6 @@ def _find(repo: RepositorySession, torn: Sequence[TornEntry], ref: str) -> TornE
             return entry
     known = [entry.id for entry in torn]
     raise NotFound("conflict", ref, suggestions=known[:5], hint="" if known else "see: ai-lessons admin conflicts")
-
-
-def _edited(repo: RepositorySession, entry: TornEntry, editor: Callable[[str, str], str | None] | None) -> bytes:
-    """The text that a person makes of both, valid as an entry if it is one."""
-    if merging.RULE in entry.reasons:
-        raise UsageError(
-            "a rule is taken as one side has it, because another text would be one that nobody approved",
-            hint="take one, then propose the change: ai-lessons contribute edit",
-        )
-    if entry.ours is None or entry.theirs is None or editor is None:
-        raise UsageError(f"there are no two texts of {entry.path} to edit", hint="--take ours or --take theirs")
-    start = entry.ours + ("" if entry.ours.endswith("\n") else "\n") + _EXPLAINED + entry.theirs
-    made = editor(start, ".md")
-    if made is None:
-        raise UsageError("nothing was edited, so nothing is decided", hint="--take ours or --take theirs")
-    data = made.partition(CUT)[0].encode()
-    gate.refuse(repo, {entry.path: data}, entry.ours + entry.theirs)
-    if place(entry.path) is not None and sync_bring.entry_of(entry.path, entry.ours) is not None:
-        checked(entry.path, data)
-    return data
 
 
 def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
@@ -255,8 +204,12 @@ def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = Fal
     if not only_list:
         repo.refuse_other_formats()
     store = repo.store
-    jobs = (*store.journal.swept(), *store.journal.missing(store.root))
-    found = [(job, tuple(_kept(repo, job))) for job in reversed(jobs)]
+
+    def kept() -> list[tuple[Intent, tuple[KeptFile, ...]]]:
+        jobs = (*store.journal.swept(), *store.journal.missing(store.root))
+        return [(job, tuple(_kept(repo, job))) for job in reversed(jobs)]
+
+    found = kept()
     for ref in refs:
         if not any(_is_meant(ref, one) for _, every in found for one in every):
             raise NotFound("kept file", ref, hint="see what is kept: ai-lessons admin recover --list")
@@ -269,9 +222,7 @@ def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = Fal
             bring_back(store, job)
             brought += every
     saved = store.save()
-    jobs = (*store.journal.swept(), *store.journal.missing(store.root))
-    left = tuple(one for job in jobs for one in _kept(repo, job))
-    return Recovered(left, tuple(brought), saved.commits, saved.told)
+    return Recovered(tuple(one for _, every in kept() for one in every), tuple(brought), saved.commits, saved.told)
 
 
 def _kept(repo: RepositorySession, job: Intent) -> Iterator[KeptFile]:

@@ -102,12 +102,11 @@ def _of_model(name: str, text: str) -> list[Problem]:
     try:
         from ai_lessons.index.embedding import dimensions_of
 
-        dimensions_of(name)
+        with suppress(UsageError):
+            dimensions_of(name)
     except NotFound as error:
         line = next((n for n, row in enumerate(text.split("\n"), 1) if row.strip().startswith("model:")), 0)
         return [Problem(layout.CONFIG_PATH, f"{error.message}: {error.hint}", line)]
-    except UsageError:
-        return []
     return []
 
 

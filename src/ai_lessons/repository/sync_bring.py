@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.repository.store import Store
-    from ai_lessons.repository.sync_merge import ConflictChoice, MergePlan, Torn
+    from ai_lessons.repository.sync_merge import MergePlan, Torn
     from ai_lessons.repository.worktree import Worktree
 
 
@@ -193,13 +193,16 @@ def entry_of(path: str, text: str | None) -> Entry | None:
         return None
 
 
-def decide(store: Store, place: RemoteBranch, path: str, choice: ConflictChoice) -> Brought:
-    """Note a person's choice for a torn file; all chosen, they are merged. Raises as `bring`; NotFound: no conflict."""
+def decide(store: Store, place: RemoteBranch, path: str, take: str) -> Brought:
+    """Note whose a torn file shall be (`ours`, `theirs`); all chosen, they are merged.
+
+    Raises as `bring`; NotFound: no conflict.
+    """
     with _torn(store, place) as (_, found):
         torn = next((one for one in found if one.path == path), None)
     if torn is None:
         raise NotFound("conflict", path)
-    Decisions(store.state_dir).note(torn, choice)
+    Decisions(store.state_dir).note(torn, take)
     return bring(store, place)
 
 

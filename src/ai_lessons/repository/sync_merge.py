@@ -6,7 +6,7 @@ import json
 import os
 import stat
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dulwich.diff_tree import tree_changes
 from dulwich.object_store import iter_tree_contents
@@ -17,7 +17,7 @@ from ai_lessons.knowledge.merging import WHOLE, merge_file
 from ai_lessons.repository import files
 from ai_lessons.repository.approval.rule_files import stated_id
 from ai_lessons.repository.files import READ_LIMIT
-from ai_lessons.repository.objects import EXECUTABLE, PLAIN
+from ai_lessons.repository.objects import EXECUTABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,13 +44,6 @@ class Torn(NamedTuple):
     theirs: str | None
 
 
-class ConflictChoice(NamedTuple):
-    """What shall become of a torn file: what one side has (`ours`, `theirs`), or a text that a person made of both."""
-
-    take: str
-    text: bytes | None = None
-
-
 class MergePlan(NamedTuple):
     """The merged tree, None while there is a torn file; and the files that both sides changed and that were merged."""
 
@@ -74,7 +67,7 @@ def plan(
     repo: Repo,
     draft: Draft,
     trees: tuple[ObjectID, ObjectID, ObjectID],
-    choose: Callable[[Torn], ConflictChoice | None] = lambda _: None,
+    choose: Callable[[Torn], str | None] = lambda _: None,
 ) -> MergePlan:
     """Merge the trees (base, ours, theirs). `choose` is asked about every torn file what a person decided."""
     draft.save()  # a base or side that was just made is read from the disk
@@ -158,20 +151,17 @@ class _Merging:
         taken = mine != other and (place in self._ours.new if place == other else place in self._theirs.new)
         return _Case(place, tuple(name for name in {path, mine or path} if name != place), base, ours, theirs, taken)
 
-    def settle(self, case: _Case, choose: Callable[[Torn], ConflictChoice | None]) -> None:
+    def settle(self, case: _Case, choose: Callable[[Torn], str | None]) -> None:
         """Merge one file, or note that it is torn."""
         self._done |= {case.path, *case.leaves}
         merged, reasons = self._merge(case)
         if reasons:
             torn = Torn(os.fsdecode(case.path), reasons, *(_name(e) for e in (case.base, case.ours, case.theirs)))
-            choice = choose(torn)
-            if choice is None:
+            take = choose(torn)
+            if take is None:
                 self.torn.append(torn)
                 return
-            if choice.text is None:
-                merged = case.ours if choice.take == "ours" else case.theirs
-            else:
-                merged = (case.ours or case.theirs or (PLAIN, None))[0], self._draft.blob(choice.text)
+            merged = case.ours if take == "ours" else case.theirs
         else:
             self.merged.append(case.path)
         self.edits |= dict.fromkeys(case.leaves)
@@ -197,15 +187,14 @@ class _Merging:
         found = self._repo.object_store[entry[1]] if stat.S_ISREG(entry[0]) else None
         return found.data if isinstance(found, Blob) and len(found.data) <= READ_LIMIT else None
 
-    def take_theirs(self, choose: Callable[[Torn], ConflictChoice | None]) -> None:
+    def take_theirs(self, choose: Callable[[Torn], str | None]) -> None:
         """Everything that only the other side changed."""
         for path, entry in sorted(self._theirs.new.items()):
             if path in self._done or path in self._ours.new:
                 continue
             if entry is not None and self._theirs.old[path] is None and self._in_the_way(path):
                 torn = Torn(os.fsdecode(path), (IN_THE_WAY,), None, None, _name(entry))
-                choice = choose(torn)
-                if choice is None or choice.take != "ours":
+                if choose(torn) != "ours":
                     self.torn.append(torn)
                 continue
             self.edits[path] = entry
@@ -257,21 +246,16 @@ class Decisions:
 
     def __init__(self, state_dir: Path) -> None:
         self._state_dir = state_dir
-        self._made: dict[str, dict[str, Any]] = self._read()
+        self._made: dict[str, dict[str, str | None]] = self._read()
 
-    def choose(self, torn: Torn) -> ConflictChoice | None:
-        """The choice for a torn file, None if no person has chosen, or one side has changed it since."""
-        made = self._made.get(torn.path)
-        if made is None or (made["ours"], made["theirs"]) != (torn.ours, torn.theirs):
-            return None
-        return ConflictChoice(
-            made["take"], made["text"].encode("utf-8", "surrogateescape") if made["text"] is not None else None
-        )
+    def choose(self, torn: Torn) -> str | None:
+        """Whose a torn file shall be (`ours`, `theirs`); None: no person has chosen, or one side has changed since."""
+        made = self._made.get(torn.path, {})
+        return made.get("take") if (made.get("ours"), made.get("theirs")) == (torn.ours, torn.theirs) else None
 
-    def note(self, torn: Torn, choice: ConflictChoice) -> None:
+    def note(self, torn: Torn, take: str) -> None:
         """Remember a choice. Raises StorageFailed: it cannot be written."""
-        text = None if choice.text is None else choice.text.decode("utf-8", "surrogateescape")
-        self._made[torn.path] = {"ours": torn.ours, "theirs": torn.theirs, "take": choice.take, "text": text}
+        self._made[torn.path] = {"ours": torn.ours, "theirs": torn.theirs, "take": take}
         with files.translated(_FILE, writing=True):
             (self._state_dir / _FILE).parent.mkdir(parents=True, exist_ok=True)
         files.write_file(self._state_dir, _FILE, json.dumps(self._made).encode())
@@ -281,10 +265,10 @@ class Decisions:
         self._made = {}
         (self._state_dir / _FILE).unlink(missing_ok=True)
 
-    def _read(self) -> dict[str, dict[str, Any]]:
+    def _read(self) -> dict[str, dict[str, str | None]]:
         try:
             found = json.loads((self._state_dir / _FILE).read_bytes())
         except (FileNotFoundError, ValueError):
             return {}
-        keys = {"ours", "theirs", "take", "text"}
+        keys = {"ours", "theirs", "take"}
         return {path: made for path, made in found.items() if isinstance(made, dict) and made.keys() == keys}

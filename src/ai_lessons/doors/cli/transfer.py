@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,6 @@ import click
 
 from ai_lessons import library
 from ai_lessons.doors import encode, render_jobs
-from ai_lessons.doors.cli.asking import until_valid
 from ai_lessons.doors.cli.commands import Group
 from ai_lessons.errors import Conflict, UsageError
 
@@ -55,9 +53,7 @@ def sync(call: Call, remote: str | None) -> int:
 
 @part.command("conflicts", examples=["ai-lessons admin conflicts", "ai-lessons admin conflicts --json"])
 @click.argument("ref", metavar="[ID]", required=False)
-@click.option(
-    "--take", type=click.Choice(["ours", "theirs", "edit"]), help="Settle it: one version, or your own of both."
-)
+@click.option("--take", type=click.Choice(["ours", "theirs"]), help="Settle it: take one version.")
 @remote_option
 def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None) -> None:
     """Show what the last sync could not merge, both versions, or settle one of them with --take."""
@@ -67,8 +63,7 @@ def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None)
         return
     if ref is None:
         raise UsageError("--take needs the conflict that it is about", hint="name one of: ai-lessons admin conflicts")
-    job = partial(library.syncing.resolve, call.library, ref, take, remote=remote)
-    call.answer(until_valid(call, job) if take == "edit" else job(), render_jobs.resolved)
+    call.answer(library.syncing.resolve(call.library, ref, take, remote=remote), render_jobs.resolved)
 
 
 @part.command("recover", examples=["ai-lessons admin recover --list", "ai-lessons admin recover"])
