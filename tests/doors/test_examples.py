@@ -22,7 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-EXAMPLES = [example for command in COMMANDS.values() if isinstance(command, Command) for example in command.examples]
+EXAMPLES = [
+    example
+    for path, command in COMMANDS.items()
+    if isinstance(command, Command)
+    for example in command.typed(" ".join(("ai-lessons", *path)))
+]
 UNREACHABLE, REFUSED = 7, 8
 """`model pull` in a test that has no network."""
 

@@ -29,9 +29,8 @@ def test_every_command_has_help_with_an_example(path: tuple[str, ...], capsys: p
     assert len(command.help.partition("\n\n")[0]) < 120
     text = help_of(capsys, *path)
     assert "\nExamples:\n  " in text
-    for example in command.examples:
-        assert example in text
-        assert "ai-lessons " in example
+    for example in command.typed(" ".join(("ai-lessons", *path))):
+        assert f"\n  {example}\n" in text
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
@@ -90,7 +89,7 @@ def test_add_is_short_for_a_new_lesson(run: Run, knowledge: Path) -> None:
 
 def test_add_is_a_second_name_of_add_lesson(capsys: pytest.CaptureFixture[str]) -> None:
     first, second = help_of(capsys, "contribute", "add"), help_of(capsys, "contribute", "add-lesson")
-    assert first.splitlines()[2:] == second.splitlines()[2:]
+    assert first.replace(" add ", " add-lesson ").split() == second.split()
 
 
 def test_the_version_is_told(run: Run) -> None:

@@ -38,10 +38,10 @@ lesson = Group("lesson", help=ABOUT, **cli.PROGRAM)
 @lesson.command(
     "add",
     examples=[
-        'lesson add "WHEN editing config files -> DO read first -> BECAUSE understand existing structure"',
-        'lesson add --scope=tmux "WHEN editing -> DO read first -> BECAUSE avoid wrong assumptions"',
-        'lesson add -w "user is debugging" --dont "suggest refactors" -b "breaks focus"',
-        'lesson add --firm "WHEN multiple approaches -> DO pick minimal -> BECAUSE user preference"',
+        '"WHEN editing config files -> DO read first -> BECAUSE understand existing structure"',
+        '--scope=tmux "WHEN editing -> DO read first -> BECAUSE avoid wrong assumptions"',
+        '-w "user is debugging" --dont "suggest refactors" -b "breaks focus"',
+        '--firm "WHEN multiple approaches -> DO pick minimal -> BECAUSE user preference"',
     ],
 )
 @click.argument("words", metavar="[PATTERN]", nargs=-1)
@@ -77,7 +77,7 @@ def pattern_of(words: tuple[str, ...], parts: dict[str, str | None]) -> Pattern:
     return patterns.parse(read_input() if words == ("-",) else words[0])
 
 
-@lesson.command("list", examples=["lesson list", "lesson list --scope=tmux --from=ai", "lesson list --all"])
+@lesson.command("list", examples=["", "--scope=tmux --from=ai", "--all"])
 @scope_option("Only this scope; global for those that hold everywhere.")
 @click.option("--from", "origin", type=ORIGINS, help="Only what agents drafted, or what the user stated.")
 @click.option("--all", "every", is_flag=True, help="Also the wrong and the promoted ones.")
@@ -92,7 +92,7 @@ def list_lessons(call: Call, scope: str | None, origin: str | None, every: bool)
     )
 
 
-@lesson.command("show", examples=["lesson show L-8F3K2A"])
+@lesson.command("show", examples=["L-8F3K2A"])
 @id_argument
 def show(call: Call, ref: str) -> None:
     """Show a lesson in full, as YAML."""
@@ -101,7 +101,7 @@ def show(call: Call, ref: str) -> None:
 
 @lesson.command(
     "wrong",
-    examples=["lesson wrong L-8F3K2A", 'lesson wrong L-8F3K2A --reason "too specific"'],
+    examples=["L-8F3K2A", 'L-8F3K2A --reason "too specific"'],
     tool=Tool(
         "mark_wrong",
         "id=ref reason",
@@ -119,9 +119,7 @@ def wrong(call: Call, ref: str, reason: str, origin: str | None) -> None:
     call.answer(done, render_lessons.marked_wrong)
 
 
-@lesson.command(
-    "promote", examples=["lesson promote L-8F3K2A --to=skill/config-edit", "lesson promote L-8F3K2A --to=tool/tmux"]
-)
+@lesson.command("promote", examples=["L-8F3K2A --to=skill/config-edit", "L-8F3K2A --to=tool/tmux"])
 @id_argument
 @click.option("--to", required=True, metavar="TARGET", help="skill/NAME or tool/NAME.")
 def promote(call: Call, ref: str, to: str) -> None:
@@ -131,7 +129,7 @@ def promote(call: Call, ref: str, to: str) -> None:
     call.answer(done, render_lessons.promoted)
 
 
-@lesson.command("search", examples=['lesson search "tmux"', 'lesson search "config" --scope=global'])
+@lesson.command("search", examples=['"tmux"', '"config" --scope=global'])
 @click.argument("words", metavar="QUERY...", nargs=-1, required=True)
 @scope_option("Only this scope.")
 @limit_option
@@ -151,7 +149,7 @@ FIRST = "Most lessons, firm and newest first; 0 for all."
 
 @lesson.command(
     "load",
-    examples=["lesson load", "lesson load --scope=tmux"],
+    examples=["", "--scope=tmux"],
     tool=Tool(
         "load_lessons",
         "scope limit",

@@ -22,7 +22,7 @@ PROGRAM = "ai-lessons-mcp"
 SETS = ("default", "all")
 
 
-@click.command("mcp", cls=Command, examples=["ai-lessons admin mcp", "ai-lessons admin mcp --tools all"])
+@click.command("mcp", cls=Command, examples=["", "--tools all"])
 @click.option("--http", metavar="HOST:PORT", help="Serve over HTTP there; port 0 takes any. Default: standard streams.")
 @click.option("--token-file", metavar="F", type=click.Path(), help="Callers over HTTP need the token in this file.")
 @click.option("--allow-host", metavar="NAME", multiple=True, help="Another name of this server; may be given again.")

@@ -51,7 +51,7 @@ def admin() -> None:
     """Make, check and care for the repository."""
 
 
-@admin.command("init", examples=["ai-lessons admin init", "ai-lessons admin init team-knowledge --team --no-hooks"])
+@admin.command("init", examples=["", "team-knowledge --team --no-hooks"])
 @click.argument("path", required=False, type=click.Path())
 @click.option("--from", "from_url", metavar="URL", help="Clone this repository instead.")
 @click.option("--no-hooks", is_flag=True, help="Install no git hooks.")
@@ -65,10 +65,7 @@ def init(call: Call, path: str | None, from_url: str | None, no_hooks: bool, tea
     call.answer(done, render_jobs.initialised)
 
 
-@admin.command(
-    "validate",
-    examples=["ai-lessons admin validate", "ai-lessons admin validate --fix", "ai-lessons admin validate --ci"],
-)
+@admin.command("validate", examples=["", "--fix", "--ci"])
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path())
 @click.option("--fix", is_flag=True, help="Mend what can be mended without a decision.")
 @click.option("--ci", is_flag=True, help="What `admin review` asks about is a problem, too.")
@@ -79,7 +76,7 @@ def validate(call: Call, paths: tuple[str, ...], fix: bool, ci: bool) -> int:
     return EXIT_PROBLEMS if report.problems else 0
 
 
-@admin.command("doctor", examples=["ai-lessons admin doctor"])
+@admin.command("doctor")
 def doctor(call: Call) -> int:
     """Check everything around the files; each finding with what to do. Exit code 1 if something is wrong."""
     checks = library.health.doctor(call.library)
@@ -87,37 +84,33 @@ def doctor(call: Call) -> int:
     return int(any(check.state == "error" for check in checks))
 
 
-@admin.command("tiers", examples=["ai-lessons admin tiers"])
+@admin.command("tiers")
 def tiers(call: Call) -> None:
     """Which repositories are read and written from where you stand, and why."""
     call.answer(library.opened.tier_states(call.root, call.options()), render_jobs.tiers)
 
 
-@admin.command(
-    "stats",
-    examples=["ai-lessons admin stats"],
-    tool=Tool("stats", "", "entries files", "How much is kept, and what waits.", reads=True),
-)
+@admin.command("stats", tool=Tool("stats", "", "entries files", "How much is kept, and what waits.", reads=True))
 def stats(call: Call) -> None:
     """Counts and sizes."""
     call.answer(library.health.stats(call.library), render_jobs.stats)
 
 
-@admin.command("save", examples=["ai-lessons admin save"])
+@admin.command("save")
 def save(call: Call) -> None:
     """Commit the writes that wait for a commit."""
     done = library.syncing.save(call.library)
     call.answer(done, render_jobs.saved, lambda value: {"commits": value[0], "notes": value[1]})
 
 
-@admin.command("adopt", examples=["ai-lessons admin adopt jira-api/notes.md"])
+@admin.command("adopt", examples=["jira-api/notes.md"])
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
 def adopt(call: Call, paths: tuple[str, ...]) -> None:
     """Write ids into plain files, so that they keep them when they are moved."""
     call.answer(library.validating.adopt(call.library, paths), render_jobs.writes)
 
 
-@admin.command("trust-script", examples=["ai-lessons admin trust-script S-9XW2RB"])
+@admin.command("trust-script", examples=["S-9XW2RB"])
 @id_argument
 def trust_script(call: Call, ref: str) -> None:
     """Trust a script, and files beside it that it names, as they stand now on this machine; any change asks again."""
@@ -133,14 +126,14 @@ def config() -> None:
     """Read and change the configuration of the repository."""
 
 
-@config.command("get", examples=["ai-lessons admin config get", "ai-lessons admin config get search.model"])
+@config.command("get", examples=["", "search.model"])
 @click.argument("key", required=False)
 def config_get(call: Call, key: str | None) -> None:
     """Print one value, or all."""
     call.answer(library.setup.config_get(call.library, key), render_jobs.config)
 
 
-@config.command("set", examples=["ai-lessons admin config set git.autocommit true"])
+@config.command("set", examples=["git.autocommit true"])
 @click.argument("key")
 @click.argument("value")
 def config_set(call: Call, key: str, value: str) -> None:
@@ -156,10 +149,8 @@ def hooks() -> None:
 
 def hooks_command(job: HookJob, text: str) -> None:
     """Define one of the three commands about hooks."""
-    name = f"ai-lessons admin hooks {job}"
-    examples = [name, f"{name} --server /srv/git/knowledge.git", f"{name} --agents"]
 
-    @hooks.command(job, help=text, examples=examples)
+    @hooks.command(job, help=text, examples=["", "--server /srv/git/knowledge.git", "--agents"])
     @click.option("--server", metavar="HUB", help="Those of this hub, which people push to, instead of this clone's.")
     @click.option("--agents", "paragraph", is_flag=True, help="Instead: our paragraph in AGENTS.md or CLAUDE.md here.")
     @click.option("--file", "files", metavar="F", multiple=True, help="Our paragraph in this file; may be given again.")
@@ -180,27 +171,27 @@ hooks_command("uninstall", "Take ours away again.")
 hooks_command("status", "Say which are installed.")
 
 
-@admin.command("reindex", examples=["ai-lessons admin reindex", "ai-lessons admin reindex --full"])
+@admin.command("reindex", examples=["", "--full"])
 @click.option("--full", is_flag=True, help="Throw catalog and index away first; vectors are kept.")
 def reindex(call: Call, full: bool) -> None:
     """Bring catalog and index up to date now. Every search does it by itself."""
     call.answer(library.indexing.reindex(call.library, full=full), render_jobs.indexed)
 
 
-@admin.command("reindex-resources", examples=["ai-lessons admin reindex-resources"])
+@admin.command("reindex-resources")
 def reindex_resources(call: Call) -> None:
     """Read all docs and scripts again, those outside the repository too."""
     call.answer(library.indexing.reindex(call.library, kinds=RESOURCES), render_jobs.indexed)
 
 
-@admin.command("reindex-resource", examples=["ai-lessons admin reindex-resource S-9XW2RB"])
+@admin.command("reindex-resource", examples=["S-9XW2RB"])
 @ids_argument
 def reindex_resource(call: Call, refs: tuple[str, ...]) -> None:
     """Read these entries again."""
     call.answer(library.indexing.reindex(call.library, refs), render_jobs.indexed)
 
 
-@admin.command("list-stale", examples=["ai-lessons admin list-stale"])
+@admin.command("list-stale")
 def list_stale(call: Call) -> None:
     """List docs and scripts whose file outside changed since it was read, or is gone, and packages that moved on."""
     parts = call.library.primary
@@ -212,22 +203,19 @@ def model() -> None:
     """The embedding model that search by meaning needs."""
 
 
-@model.command("status", examples=["ai-lessons admin model status"])
+@model.command("status")
 def model_status(call: Call) -> None:
     """Say where the model is, or where it was looked for."""
     call.answer(library.model.model_status(call.library), render_jobs.model)
 
 
-@model.command("pull", examples=["ai-lessons admin model pull"])
+@model.command("pull")
 def model_pull(call: Call) -> None:
     """Fetch the model now; it is checked against its pinned hash."""
     call.answer(library.model.model_pull(call.library), render_jobs.model)
 
 
-@admin.command(
-    "completion",
-    examples=["ai-lessons admin completion --install", "ai-lessons admin completion fish"],
-)
+@admin.command("completion", examples=["--install", "fish"])
 @click.argument("shell", type=click.Choice(list(SHELLS)), required=False)
 @click.option(
     "--install", is_flag=True, help="Put it where the shell reads it when it starts, in place of an older one."
@@ -261,21 +249,21 @@ def uri_argument(required: bool) -> Callable[[Callable[..., None]], Callable[...
     return click.argument("uri", required=required, callback=lambda _ctx, _param, uri: uri and os.path.expanduser(uri))
 
 
-@index.command("status", examples=["ai-lessons admin index status"])
+@index.command("status")
 @uri_argument(required=False)
 def index_status(call: Call, uri: str | None) -> None:
     """Say what is in the index; with URI also what a shared one holds, and how much of it is of use here."""
     call.answer(library.indexing.index_status(call.library, uri), render_jobs.index_state)
 
 
-@index.command("push", examples=["ai-lessons admin index push /srv/git/knowledge-index"])
+@index.command("push", examples=["/srv/git/knowledge-index"])
 @uri_argument(required=True)
 def push(call: Call, uri: str) -> None:
     """Complete the index and make the shared one at URI equal to it: for the machine that builds it for all."""
     call.answer(library.indexing.index_push(call.library, uri), render_jobs.pushed)
 
 
-@index.command("pull", examples=["ai-lessons admin index pull /srv/git/knowledge-index"])
+@index.command("pull", examples=["/srv/git/knowledge-index"])
 @uri_argument(required=True)
 def pull(call: Call, uri: str) -> None:
     """Take over the vectors of the shared index at URI. Texts are never taken: those are your own files."""
@@ -286,10 +274,7 @@ admin.commands.update(transfer.part.commands)
 admin.add_command(mcp_server.mcp)
 
 
-@admin.command(
-    "hosts",
-    examples=["ai-lessons admin hosts", "ai-lessons admin hosts --install", "ai-lessons admin hosts --remove cursor"],
-)
+@admin.command("hosts", examples=["", "--install", "--remove cursor"])
 @click.argument("names", metavar="[NAME]...", nargs=-1, type=click.Choice(HOSTS))
 @click.option("--install", "job", flag_value="install", help="Set our hooks and MCP server up, for all your projects.")
 @click.option("--remove", "job", flag_value="uninstall", help="Take them out again; all else stays as it was.")
@@ -312,7 +297,7 @@ def hosts(call: Call, names: tuple[str, ...], job: HookJob | None, yes: bool) ->
 
 
 # hidden, because only an agent host calls it
-@admin.command("agent-hook", hidden=True, examples=["ai-lessons admin agent-hook < event.json   # by an agent host"])
+@admin.command("agent-hook", hidden=True, examples=["< event.json   # by an agent host"])
 @click.option("--project", metavar="P", help="Project of the session, instead of the one named as the folder is.")
 @click.option("--explain", is_flag=True, help="Say what is told and what is not, each with the reason.")
 def agent_hook(call: Call, project: str | None, explain: bool) -> None:
@@ -327,7 +312,7 @@ def agent_hook(call: Call, project: str | None, explain: bool) -> None:
 
 
 # hidden, because only a hook calls it
-@admin.command("check-push", hidden=True, examples=["ai-lessons admin check-push < updates   # in a pre-receive hook"])
+@admin.command("check-push", hidden=True, examples=["< updates   # in a pre-receive hook"])
 def check_push(call: Call) -> int:
     """Decide about a push inside a pre-receive hook, from its standard input. Exit code 8 if it is refused."""
     refused = library.setup.check_push(Path(os.environ.get("GIT_DIR") or "."), sys.stdin.read().splitlines())
@@ -338,7 +323,7 @@ def check_push(call: Call) -> int:
 
 
 # hidden, because only git calls it
-@admin.command("merge-file", hidden=True, examples=["ai-lessons admin merge-file %O %A %B %P"])
+@admin.command("merge-file", hidden=True, examples=["%O %A %B %P"])
 @click.argument("files", metavar="BASE OURS THEIRS", nargs=3, type=click.Path(exists=True, path_type=Path))
 @click.argument("path")
 def merge_file(_: Call, files: tuple[Path, Path, Path], path: str) -> None:
@@ -349,14 +334,7 @@ def merge_file(_: Call, files: tuple[Path, Path, Path], path: str) -> None:
 admin.commands.update(rules.to_admin.commands)
 
 
-@admin.command(
-    "params",
-    examples=[
-        "ai-lessons admin params",
-        "ai-lessons admin params injection_budget --reset",
-        "ai-lessons admin params --reset",
-    ],
-)
+@admin.command("params", examples=["", "injection_budget --reset", "--reset"])
 @click.argument("name", required=False)
 @click.option("--reset", is_flag=True, help="Forget what was learned, and the bounds; of all without a NAME.")
 def params(call: Call, name: str | None, reset: bool) -> None:
@@ -382,13 +360,13 @@ def _helpers(found: tuple[HelperState, ...], _view: View) -> str:
     return "\n".join(rows)
 
 
-@warm.command("status", examples=["ai-lessons admin warm status", "ai-lessons admin warm status --json"])
+@warm.command("status", examples=["", "--json"])
 def status(call: Call) -> None:
     """Say whether a helper runs: its age, memory, requests and repositories."""
     call.answer(library.warm.helpers(call.options()), _helpers)
 
 
-@warm.command("stop", examples=["ai-lessons admin warm stop"])
+@warm.command("stop")
 def stop(call: Call) -> None:
     """End it now, also one that hangs. The next search that needs one starts another."""
     call.answer(library.warm.helpers(call.options(), stop=True), _helpers)

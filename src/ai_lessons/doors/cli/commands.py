@@ -57,11 +57,12 @@ class HelpfulCommand(click.Command):
 class Command(HelpfulCommand):
     """A command whose help ends with examples, and that takes the global options too; a `tool` for agents, perhaps.
 
-    Its function is given the `Call` first, then what was parsed.
+    An example is what stands behind the command, or has `{}` in its place. Its function is given the `Call` first, then
+    what was parsed.
     """
 
-    def __init__(self, *args: Any, examples: Sequence[str], tool: Tool | None = None, **kwargs: Any) -> None:
-        self.examples, self.tool = tuple(examples), tool
+    def __init__(self, *args: Any, examples: Sequence[str] = ("",), tool: Tool | None = None, **kwargs: Any) -> None:
+        self.examples, self.tool = examples, tool
         params, callback = kwargs["params"] + _global_options(), click.pass_obj(kwargs["callback"])
         super().__init__(*args, **kwargs | {"params": params, "callback": callback, "context_settings": CONTEXT})
 
@@ -73,10 +74,14 @@ class Command(HelpfulCommand):
             bars = getattr(ctx.obj, "bars", None)
             raise Interrupted(bars.at if bars else "") from error
 
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # click's signature
+    def typed(self, command: str) -> list[str]:
+        """The examples as they are typed by who calls this with the words `command`."""
+        return [one.format(command) if "{}" in one else f"{command} {one}".rstrip() for one in self.examples]
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Examples as they are typed: never wrapped, ready to copy."""
         with formatter.section("Examples"):
-            for example in self.examples:
+            for example in self.typed(ctx.command_path):
                 formatter.write(f"{'':{formatter.current_indent}}{example}\n")
 
 

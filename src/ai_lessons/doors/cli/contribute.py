@@ -49,9 +49,9 @@ def text_from(content: str | None, file: str | None, dash: str | None, *, option
 @contribute.command(
     "add-lesson",
     examples=[
-        'ai-lessons contribute add-lesson --title "git gc keeps reflogs" --content "Ninety days long." --tags git',
-        'ai-lessons contribute add --title "PUT replaces" --when "updating" --do "GET first" --because "PUT deletes"',
-        'git log -1 --format=%B | ai-lessons contribute add-lesson --title "Why we did it" -',
+        '--title "git gc keeps reflogs" --content "Ninety days long." --tags git',
+        '--title "PUT replaces" --when "updating" --do "GET first" --because "PUT deletes"',
+        'git log -1 --format=%B | {} --title "Why we did it" -',
     ],
     tool=Tool(
         "add_lesson",
@@ -103,7 +103,7 @@ def add_lesson(
 contribute.add_command(add_lesson, "add")
 
 
-@contribute.command("update", examples=["ai-lessons contribute update L-8F3K2A --confidence high --add-tags review"])
+@contribute.command("update", examples=["L-8F3K2A --confidence high --add-tags review"])
 @options.id_argument
 @click.option("--title", metavar="T", help="New title.")
 @options.new_tags_options
@@ -123,7 +123,7 @@ def update(call: Call, /, ref: str, content: str | None, file: str | None, **giv
     call.answer(library.editing.update(call.library, ref, **options.changes(given)), render_jobs.written)
 
 
-@contribute.command("edit", examples=["EDITOR=nano ai-lessons contribute edit L-8F3K2A"])
+@contribute.command("edit", examples=["EDITOR=nano {} L-8F3K2A"])
 @options.id_argument
 def edit(call: Call, ref: str) -> None:
     """Open an entry in your editor; it is checked before it is written."""
@@ -148,7 +148,7 @@ def remove(call: Call, refs: Sequence[str], *, yes: bool, only_resources: bool =
     call.answer(gone, render_jobs.deleted, (lambda value: value[0]) if len(refs) == len(gone) == 1 else None)
 
 
-@contribute.command("delete", examples=["ai-lessons contribute delete L-8F3K2A --yes"])
+@contribute.command("delete", examples=["L-8F3K2A --yes"])
 @delete_options
 def delete(call: Call, refs: tuple[str, ...], yes: bool) -> None:
     """Delete entries. Git keeps their history."""
@@ -162,7 +162,7 @@ two_ids = options.stack(
 
 @contribute.command(
     "link",
-    examples=["ai-lessons contribute link L-8F3K2A S-9XW2RB --relation has_script"],
+    examples=["L-8F3K2A S-9XW2RB --relation has_script"],
     tool=Tool("link", "from_id=a to_id=b relation weight", "id handle path commit", repeatable=True),
 )
 @two_ids
@@ -178,7 +178,7 @@ def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> Non
 
 @contribute.command(
     "unlink",
-    examples=["ai-lessons contribute unlink L-8F3K2A D-4T7QZM"],
+    examples=["L-8F3K2A D-4T7QZM"],
     tool=Tool(
         "unlink",
         "from_id=a to_id=b relation",
@@ -197,10 +197,10 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
 @contribute.command(
     "add-resource",
     examples=[
-        'ai-lessons contribute add-resource --type doc --path WorkflowsApi.md --title "Workflows API" --version v3',
-        "ai-lessons contribute add-resource --type script --path update-workflow.sh --version v2 --version v3",
-        "ai-lessons contribute add-resource --type doc --path notes --recursive --project notes",
-        "ai-lessons contribute add-resource --type doc --url https://example.org/retries.html",
+        '--type doc --path WorkflowsApi.md --title "Workflows API" --version v3',
+        "--type script --path update-workflow.sh --version v2 --version v3",
+        "--type doc --path notes --recursive --project notes",
+        "--type doc --url https://example.org/retries.html",
     ],
     tool=Tool(
         "add_resource",
@@ -244,10 +244,7 @@ def add_resource(call: Call, /, kind: str, preview: bool, **given: Any) -> None:
             call.answer(done, render_jobs.imported)
 
 
-@contribute.command(
-    "add-package",
-    examples=["ai-lessons contribute add-package click", "ai-lessons contribute add-package --locked"],
-)
+@contribute.command("add-package", examples=["click", "--locked"])
 @click.argument("names", metavar="[NAME[==V]]...", nargs=-1)
 @click.option("--locked", is_flag=False, flag_value="", metavar="[LOCKFILE]", help="What the project asks for itself.")
 def add_package(call: Call, names: tuple[str, ...], locked: str | None) -> None:
@@ -257,7 +254,7 @@ def add_package(call: Call, names: tuple[str, ...], locked: str | None) -> None:
 
 @contribute.command(
     "refresh-resource",
-    examples=["ai-lessons contribute refresh-resource D-4T7QZM", "ai-lessons contribute refresh-resource --all"],
+    examples=["D-4T7QZM", "--all"],
     tool=Tool(
         "refresh_resource",
         "resource_id=refs! all=every",
@@ -278,10 +275,7 @@ def refresh_resource(call: Call, refs: tuple[str, ...], every: bool, **given: An
     call.answer(done, render_jobs.refreshed)
 
 
-@contribute.command(
-    "update-resource",
-    examples=['ai-lessons contribute update-resource D-4T7QZM --title "Workflows API" --version v2 --version v3'],
-)
+@contribute.command("update-resource", examples=['D-4T7QZM --title "Workflows API" --version v2 --version v3'])
 @options.id_argument
 @click.option("--title", metavar="T", help="New title.")
 @options.version_option
@@ -294,7 +288,7 @@ def update_resource(call: Call, /, ref: str, **given: Any) -> None:
     call.answer(done, render_jobs.written)
 
 
-@contribute.command("delete-resource", examples=["ai-lessons contribute delete-resource D-4T7QZM --yes"])
+@contribute.command("delete-resource", examples=["D-4T7QZM --yes"])
 @delete_options
 def delete_resource(call: Call, refs: tuple[str, ...], yes: bool) -> None:
     """Delete docs or scripts. Git keeps their history."""
@@ -311,9 +305,9 @@ OUTCOMES = ("helpful", "ignored", "contradicted")
 @contribute.command(
     "feedback",
     examples=[
-        "ai-lessons contribute feedback L-8F3K2A helpful",
-        'ai-lessons contribute feedback L-8F3K2A contradicted --note "PATCH works since v4"',
-        "ai-lessons contribute feedback L-8F3K2A=helpful S-9XW2RB=ignored",
+        "L-8F3K2A helpful",
+        'L-8F3K2A contradicted --note "PATCH works since v4"',
+        "L-8F3K2A=helpful S-9XW2RB=ignored",
     ],
     tool=Tool(
         "record_outcome",

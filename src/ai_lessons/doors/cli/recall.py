@@ -61,10 +61,10 @@ def find(call: Call, words: tuple[str, ...], given: Mapping[str, Any], *, only_r
 @recall.command(
     "search",
     examples=[
-        'ai-lessons recall search "workflow transitions"',
-        'ai-lessons recall search "workflow" --type script --version v3 --limit 5',
-        'ai-lessons recall search "workflow" --context-tags "reviewer,jira-api=1.5" --explain',
-        "ai-lessons recall search 'transitions \"plain notes\" kind:doc version:3.x'",
+        '"workflow transitions"',
+        '"workflow" --type script --version v3 --limit 5',
+        '"workflow" --context-tags "reviewer,jira-api=1.5" --explain',
+        "'transitions \"plain notes\" kind:doc version:3.x'",
     ],
     tool=Tool(
         "search",
@@ -89,10 +89,7 @@ def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
 
 @recall.command(
     "search-resources",
-    examples=[
-        'ai-lessons recall search-resources "workflow transitions"',
-        'ai-lessons recall search-resources "workflow" --type doc --version v2 --version v3',
-    ],
+    examples=['"workflow transitions"', '"workflow" --type doc --version v2 --version v3'],
     tool=Tool(
         "search_resources",
         "query=words! type=kinds! versions limit",
@@ -137,7 +134,7 @@ SHOWN = "notice id handle kind title tags path frontmatter related section appro
 
 @recall.command(
     "show",
-    examples=["ai-lessons recall show L-8F3K2A", "ai-lessons recall show D-4T7QZM --section 2"],
+    examples=["L-8F3K2A", "D-4T7QZM --section 2"],
     tool=Tool(
         "get",
         "id=ref section heading",
@@ -154,7 +151,7 @@ def show(call: Call, /, **given: Any) -> None:
 
 @recall.command(
     "show-resource",
-    examples=["ai-lessons recall show-resource S-9XW2RB", "ai-lessons recall show-resource D-4T7QZM --heading Limits"],
+    examples=["S-9XW2RB", "D-4T7QZM --heading Limits"],
     tool=Tool(
         "get_resource",
         "resource_id=ref section heading",
@@ -171,10 +168,7 @@ def show_resource(call: Call, /, **given: Any) -> None:
 
 @recall.command(
     "run-resource",
-    examples=[
-        "ai-lessons recall run-resource S-9XW2RB -- --dry-run v3",
-        "ai-lessons recall run-resource S-9XW2RB --timeout 30",
-    ],
+    examples=["S-9XW2RB -- --dry-run v3", "S-9XW2RB --timeout 30"],
     tool=Tool(
         "run_script",
         "resource_id=ref args timeout",
@@ -203,10 +197,7 @@ def run_resource(call: Call, ref: str, cwd: str | None, timeout: float | None, a
     return library.running.run(call.library, ref, args, cwd=folder, timeout=timeout)
 
 
-@recall.command(
-    "list",
-    examples=["ai-lessons recall list --type lesson", "ai-lessons recall list --project jira-api --sort title --json"],
-)
+@recall.command("list", examples=["--type lesson", "--project jira-api --sort title --json"])
 @options.type_option
 @options.project_option
 @click.option("--tag", metavar="T", help="Only entries with this tag.", shell_complete=options.offer("tag"))
@@ -227,11 +218,7 @@ def list_(call: Call, /, every: bool, **given: Any) -> None:
 
 @recall.command(
     "context",
-    examples=[
-        "ai-lessons recall context --project jira-api --explain",
-        "ai-lessons recall context --path src/app.py --context-tags reviewer",
-        "ai-lessons recall context --error failed.txt",
-    ],
+    examples=["--project jira-api --explain", "--path src/app.py --context-tags reviewer", "--error failed.txt"],
     tool=Tool(
         "context",
         "project context_tags paths query budget error",
@@ -262,7 +249,7 @@ def counting(name: str) -> None:
     """Define one of the three commands that count entries by something."""
     text = f"{name.capitalize()}, with the number of entries of each kind."
 
-    @recall.command(name, help=text, examples=[f"ai-lessons recall {name}"])
+    @recall.command(name, help=text)
     def command(call: Call) -> None:
         call.answer(getattr(library.browsing, name)(call.library), partial(render.counts, what=name[:-1]))
 
@@ -273,7 +260,7 @@ for counted in ("tags", "projects"):
 
 @recall.command(
     "versions",
-    examples=["ai-lessons recall versions", "ai-lessons recall versions --project jira-api"],
+    examples=["", "--project jira-api"],
     tool=Tool("versions", "project", "notice versions", "Versions of docs and scripts, the newest first.", reads=True),
 )
 @options.project_option
@@ -290,7 +277,7 @@ def versions(call: Call, project: str | None) -> None:
 
 @recall.command(
     "related",
-    examples=["ai-lessons recall related L-8F3K2A --depth 2"],
+    examples=["L-8F3K2A --depth 2"],
     tool=Tool("related", "id=ref depth", "related", "Entries that links lead to, either way.", reads=True),
 )
 @options.id_argument
@@ -303,10 +290,7 @@ def related(call: Call, ref: str, depth: int) -> None:
 FORMATS = ("text", "dot", "mermaid")
 
 
-@recall.command(
-    "graph",
-    examples=["ai-lessons recall graph L-8F3K2A --depth 2", "ai-lessons recall graph --format mermaid"],
-)
+@recall.command("graph", examples=["L-8F3K2A --depth 2", "--format mermaid"])
 @click.argument("refs", metavar="[ID...]", nargs=-1, shell_complete=options.offer("id"))
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="How to draw it.")
 @click.option("--depth", type=click.IntRange(1, 10), default=1, show_default=True, help="Steps from these entries.")
@@ -317,14 +301,14 @@ def graph(call: Call, refs: tuple[str, ...], form: str, depth: int, limit: int) 
     call.answer(drawn, render.FORMATS[form], paged=form == "text")
 
 
-@recall.command("log", examples=["ai-lessons recall log L-8F3K2A"])
+@recall.command("log", examples=["L-8F3K2A"])
 @options.id_argument
 def log(call: Call, ref: str) -> None:
     """Show the history of an entry, from git."""
     call.answer(library.browsing.log(call.library, ref), render.log, paged=True)
 
 
-@recall.command("diff", examples=["ai-lessons recall diff L-8F3K2A", "ai-lessons recall diff L-8F3K2A HEAD"])
+@recall.command("diff", examples=["L-8F3K2A", "L-8F3K2A HEAD"])
 @options.id_argument
 @click.argument("rev", required=False)
 def diff(call: Call, ref: str, rev: str | None) -> None:
@@ -338,21 +322,21 @@ def diff(call: Call, ref: str, rev: str | None) -> None:
         call.exactly(text)
 
 
-@recall.command("why", examples=["ai-lessons recall why L-8F3K2A"])
+@recall.command("why", examples=["L-8F3K2A"])
 @options.id_argument
 def why(call: Call, ref: str) -> None:
     """Show where an entry comes from: who said it, from what, and who approved it."""
     call.answer(library.provenance.why(call.library, ref), render_rules.why)
 
 
-@recall.command("why-told", examples=["ai-lessons recall why-told 00893aaf"])
+@recall.command("why-told", examples=["00893aaf"])
 @click.argument("session", metavar="SESSION")
 def why_told(call: Call, session: str) -> None:
     """Show what hooks told an agent in a session, why, and what came of it."""
     call.answer(library.agent_hooks.why_told(call.options().state_dir, session), render.why_told)
 
 
-@click.command("look", cls=Command, examples=["ai-lessons look", "ai-lessons look --port 8766 --no-browser"])
+@click.command("look", cls=Command, examples=["", "--port 8766 --no-browser"])
 @click.option("--port", metavar="N", type=click.IntRange(0, 65_535), default=0, help="Where to listen; else any.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 def look(call: Call, port: int, no_browser: bool) -> None:

@@ -218,11 +218,7 @@ STALE_CHOICES: asking.Choices = {
 STALE_TOLD = {"keep": "kept", "edit": "edited", "supersede": "superseded", "wrong": "marked wrong", "skip": "skipped"}
 
 
-@click.command(
-    "review",
-    cls=Command,
-    examples=["ai-lessons admin review", "ai-lessons admin review --list", "ai-lessons admin review --keep L-8F3K2A"],
-)
+@click.command("review", cls=Command, examples=["", "--list", "--keep L-8F3K2A"])
 @click.option("--list", "only_list", is_flag=True, help="List it; on a terminal, too.")
 @click.option(
     "--keep", "kept", metavar="ID", help="This one holds: ask again in half a year.", shell_complete=options.offer("id")
@@ -284,15 +280,7 @@ HARVEST_CHOICES: asking.Choices = {
 HARVEST_TOLD = {"keep": "kept", "skip": "skipped", "never": "never again"}
 
 
-@click.command(
-    "harvest",
-    cls=Command,
-    examples=[
-        "ai-lessons contribute harvest",
-        "ai-lessons contribute harvest --since 2026-11-01 --project shop --json",
-        "ai-lessons contribute harvest . --json",
-    ],
-)
+@click.command("harvest", cls=Command, examples=["", "--since 2026-11-01 --project shop --json", ". --json"])
 @click.argument("folder", required=False, default="")
 @click.option("--since", metavar="D", type=click.DateTime(["%Y-%m-%d"]), help="Only what happened from this day on.")
 @options.project_option

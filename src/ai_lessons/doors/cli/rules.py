@@ -30,8 +30,8 @@ to_contribute, to_admin = Group("contribute"), Group("admin")  # These commands 
 @to_contribute.command(
     "suggest-rule",
     examples=[
-        'ai-lessons contribute suggest-rule --title "GET before PUT" --rationale "PUT replaces all" --tags jira-api',
-        'ai-lessons contribute suggest-rule --title "Reset on Mondays" --rationale "Seen" --link-lesson L-8F3K2A',
+        '--title "GET before PUT" --rationale "PUT replaces all" --tags jira-api',
+        '--title "Reset on Mondays" --rationale "Seen" --link-lesson L-8F3K2A',
     ],
     tool=Tool(
         "suggest_rule",
@@ -61,7 +61,7 @@ def suggest_rule(call: Call, /, content: str | None, file: str | None, **given: 
     call.answer(library.proposing.suggest_rule(call.library, draft), render_rules.suggested)
 
 
-@to_contribute.command("propose", examples=["ai-lessons contribute propose"])
+@to_contribute.command("propose")
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path())
 def propose(call: Call, paths: tuple[str, ...]) -> None:
     """Turn rules that were edited in the folder into proposals; there the approved text comes back."""
@@ -70,7 +70,7 @@ def propose(call: Call, paths: tuple[str, ...]) -> None:
 
 @to_admin.command(
     "pending-rules",
-    examples=["ai-lessons admin pending-rules", "ai-lessons admin pending-rules --count"],
+    examples=["", "--count"],
     tool=Tool(
         "list_pending",
         "",
@@ -90,20 +90,14 @@ def pending_rules(call: Call, only_count: bool) -> None:
         call.answer(library.review.pending_rules(opened), render_rules.pending, paged=True, framed=framing.proposed)
 
 
-@to_admin.command("review-rules", examples=["ai-lessons admin review-rules"])
+@to_admin.command("review-rules")
 @click.option("--sign", is_flag=True, help="Add a record to every approval, signed with your SSH key.")
 def review_rules(call: Call, sign: bool) -> None:
     """Go through the proposals on a terminal: approve, edit, reject, skip."""
     review.run(call, sign=sign)
 
 
-@to_admin.command(
-    "approve-rule",
-    examples=[
-        "ai-lessons admin approve-rule R-5N1QTC --yes",
-        "ai-lessons admin approve-rule 'rules/R-*' --yes",
-    ],
-)
+@to_admin.command("approve-rule", examples=["R-5N1QTC --yes", "'rules/R-*' --yes"])
 @click.argument("refs", metavar="[ID|GLOB]...", nargs=-1, shell_complete=options.offer("id"))
 @click.option("--batch", default="", metavar="ID", help="All rules that one import proposed; pending-rules names it.")
 @options.project_option
@@ -135,7 +129,7 @@ def approve_rule(call: Call, refs: tuple[str, ...], batch: str, project: str | N
             call.answer(tuple(done), render_rules.approved)
 
 
-@to_admin.command("reject-rule", examples=['ai-lessons admin reject-rule R-5N1QTC --reason "Holds only for v3"'])
+@to_admin.command("reject-rule", examples=['R-5N1QTC --reason "Holds only for v3"'])
 @options.id_argument
 @click.option("--reason", default="", metavar="R", help="Why; whoever suggests it again is told.")
 def reject_rule(call: Call, ref: str, reason: str) -> None:
@@ -143,7 +137,7 @@ def reject_rule(call: Call, ref: str, reason: str) -> None:
     call.answer(library.review.reject_rule(call.library, ref, reason=reason), partial(render_rules.decided, "Rejected"))
 
 
-@to_admin.command("revoke-rule", examples=["ai-lessons admin revoke-rule R-5N1QTC --yes"])
+@to_admin.command("revoke-rule", examples=["R-5N1QTC --yes"])
 @options.id_argument
 @click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
 def revoke_rule(call: Call, ref: str, yes: bool) -> None:
@@ -155,7 +149,7 @@ def revoke_rule(call: Call, ref: str, yes: bool) -> None:
     call.answer(library.signing.revoke_rule(call.library, ref), partial(render_rules.decided, "Revoked"))
 
 
-@to_admin.command("trust-keys", examples=["ai-lessons admin trust-keys --yes"])
+@to_admin.command("trust-keys", examples=["--yes"])
 @click.option("--yes", is_flag=True, help="Do not show and ask; needed where there is no terminal.")
 def trust_keys(call: Call, yes: bool) -> None:
     """Trust the keys on the repository's list of signers to approve rules, as it stands now. Agents are refused."""
@@ -163,7 +157,7 @@ def trust_keys(call: Call, yes: bool) -> None:
     call.answer(library.audit.trust_keys(call.library, ask), render_rules.trusted_keys)
 
 
-@to_admin.command("audit", examples=["ai-lessons admin audit", "ai-lessons admin audit --acknowledge"])
+@to_admin.command("audit", examples=["", "--acknowledge"])
 @click.option("--acknowledge", is_flag=True, help="Accept what raises an alarm, once a person has looked at it.")
 @click.option("--yes", is_flag=True, help="With --acknowledge: do not ask; needed where there is no terminal.")
 def audit(call: Call, acknowledge: bool, yes: bool) -> int:
@@ -178,8 +172,8 @@ def audit(call: Call, acknowledge: bool, yes: bool) -> int:
     "promote",
     cls=Command,
     examples=[
-        "ai-lessons contribute promote L-8F3K2A --to user",
-        'ai-lessons contribute promote L-8F3K2A --to enterprise:acme --reason "three teams lost statuses"',
+        "L-8F3K2A --to user",
+        'L-8F3K2A --to enterprise:acme --reason "three teams lost statuses"',
     ],
     tool=Tool(
         "promote",

@@ -38,7 +38,7 @@ part = Group("admin")  # These commands hang in the group of that name
 remote_option = click.option("--remote", metavar="R", help="The remote, where there are several.")
 
 
-@part.command("sync", examples=["ai-lessons admin sync", "ai-lessons admin sync --remote origin"])
+@part.command("sync", examples=["", "--remote origin"])
 @remote_option
 def sync(call: Call, remote: str | None) -> int:
     """Share: commit what waits, fetch, merge, push. Exit code 5 if a file needs a decision of yours.
@@ -51,7 +51,7 @@ def sync(call: Call, remote: str | None) -> int:
     return Conflict.exit_code if done.conflicts else 0
 
 
-@part.command("conflicts", examples=["ai-lessons admin conflicts", "ai-lessons admin conflicts --json"])
+@part.command("conflicts", examples=["", "--json"])
 @click.argument("ref", metavar="[ID]", required=False)
 @click.option("--take", type=click.Choice(["ours", "theirs"]), help="Settle it: take one version.")
 @remote_option
@@ -66,7 +66,7 @@ def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None)
     call.answer(library.syncing.resolve(call.library, ref, take, remote=remote), render_jobs.resolved)
 
 
-@part.command("recover", examples=["ai-lessons admin recover --list", "ai-lessons admin recover"])
+@part.command("recover", examples=["--list", ""])
 @click.argument("refs", metavar="[ID]...", nargs=-1)
 @click.option("--list", "only_list", is_flag=True, help="Only show what is kept.")
 def recover(call: Call, refs: tuple[str, ...], only_list: bool) -> None:
@@ -75,7 +75,7 @@ def recover(call: Call, refs: tuple[str, ...], only_list: bool) -> None:
     call.answer(done, render_jobs.recovered)
 
 
-@part.command("undo", examples=["ai-lessons admin undo", "ai-lessons admin undo 2"])
+@part.command("undo", examples=["", "2"])
 @click.argument("count", metavar="[N]", type=click.IntRange(min=1), default=1)
 def undo(call: Call, count: int) -> None:
     """Take back the last job of this program, or the last N, each by a new commit. Decisions about rules stay."""
@@ -85,11 +85,11 @@ def undo(call: Call, count: int) -> None:
 @part.command(
     "export",
     examples=[
-        "ai-lessons admin export knowledge.json",
-        "ai-lessons admin export - | gzip > knowledge.json.gz",
-        "ai-lessons admin export AGENTS.md --to agents-md",
-        "ai-lessons admin export .claude/rules --to claude-rules --project jira-api",
-        "ai-lessons admin export public --to site",
+        "knowledge.json",
+        "- | gzip > knowledge.json.gz",
+        "AGENTS.md --to agents-md",
+        ".claude/rules --to claude-rules --project jira-api",
+        "public --to site",
     ],
 )
 @click.argument("file", metavar="PATH", type=click.Path())
@@ -125,10 +125,10 @@ def export(call: Call, file: str, globs: tuple[str, ...], form: str, project: st
 @part.command(
     "import",
     examples=[
-        "ai-lessons admin import knowledge.json --dry-run",
-        "ai-lessons admin import lessons.jsonl --from lessons-jsonl",
-        "ai-lessons admin import notes --from markdown --project jira-api",
-        "ai-lessons admin import AGENTS.md --split",
+        "knowledge.json --dry-run",
+        "lessons.jsonl --from lessons-jsonl",
+        "notes --from markdown --project jira-api",
+        "AGENTS.md --split",
     ],
 )
 @click.argument("files", metavar="PATH...", nargs=-1, required=True)
@@ -169,7 +169,7 @@ def guess(file: Path) -> str:
     return found
 
 
-@part.command("migrate", examples=["ai-lessons admin migrate"])
+@part.command("migrate")
 def migrate(call: Call) -> None:
     """Bring the repository to the newest file format: a tag, then one commit, which `undo` takes back."""
     call.answer(library.setup.migrate(call.library), render_jobs.migrated)
