@@ -35,8 +35,8 @@ def test_hosts_shows_what_is_there_and_what_of_it_is_ours(run: Run, code: Path, 
     (hermetic / ".claude").mkdir()
     assert run("admin", "hosts", "--install", "--yes").code == 0
     shown = run("admin", "hosts").out.splitlines()
-    assert shown[1].startswith("Claude Code  ~/.claude")
-    assert shown[1].endswith("session-start, edit, mcp")
+    assert shown[0] == "Claude Code  ~/.claude"
+    assert shown[1].startswith("  hooks: SessionStart, ")
     assert "  text around an edit: ~/.claude/settings.json (ours is there)" in shown
     (host,) = run("admin", "hosts", "--json").json
     assert host["id"] == "claude-code"

@@ -329,8 +329,10 @@ def test_arguments_that_are_wrong_are_named_without_decoration(agent: Agent) -> 
         "hint: it takes query, context_tags, type, versions, project, limit"
     )  # fmt: skip
     told = agent.fails("search", query="x", limit=0)
-    assert told == "wrong arguments for search: limit: 0 is not in the range 1<=x<=1000."
-    assert agent.fails("search") == "wrong arguments for search: query: needed"
+    assert told.startswith(
+        "wrong arguments for search: limit: 0 is not in the range 1<=x<=1000.\nhint: it takes query, "
+    )
+    assert agent.fails("search").startswith("wrong arguments for search: query: needed\n")
     assert "title: not of the type string" in agent.fails("add_lesson", title=5)
     assert "tags: not a list of strings" in agent.fails("add_lesson", title="T", tags=[5])
     assert "the weight of 'a' must be a number" in agent.fails("search", query="x", context_tags={"a": "b"})

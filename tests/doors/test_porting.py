@@ -59,13 +59,6 @@ def test_a_name_says_what_a_file_is(name: str, form: str) -> None:
     assert guess(Path(name)) == form
 
 
-def test_a_folder_with_instructions_and_perhaps_notes_is_asked_about(tmp_path: Path) -> None:
-    (tmp_path / ".cursor/rules").mkdir(parents=True)
-    with pytest.raises(UsageError, match="instructions for agents") as caught:
-        guess(tmp_path)
-    assert caught.value.hint == "say which to take: --from agents-md or --from markdown"
-
-
 def test_a_name_that_says_nothing_is_asked_about(run: Run, knowledge: Path) -> None:
     with pytest.raises(UsageError, match="does not say what it is"):
         guess(Path("backup.tar"))

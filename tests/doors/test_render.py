@@ -181,21 +181,6 @@ def test_a_result_of_another_tier_says_so() -> None:
     assert "[D-D00002] enterprise:acme (0.50) Other" in render.answer(Answer("q", (Hit(entry),)), VIEW)
 
 
-def test_a_search_of_resources_is_one_list_best_first() -> None:
-    assert (
-        render.resources(FOUND, VIEW)
-        == """\
-[S-S00001] (0.89) update-workflow.sh
-  v2, v3 | "Updates workflow with proper status preservation..."
-
-[D-D00001] (0.82) Jira Workflows API v3
-  v3
-
----
-\N{ELECTRIC LIGHT BULB} No rule covers this yet: consider suggesting one."""
-    )
-
-
 def test_an_entry_in_full_begins_with_its_text_and_ends_with_what_is_known_of_it() -> None:
     shown = Shown(
         LESSON,
@@ -289,7 +274,6 @@ def test_no_text_of_a_file_reaches_the_terminal_as_it_is() -> None:
         render.shown(shown, VIEW),
         clean(evil),
         render.answer(Answer(evil, (Hit(entry, evil, {evil: 1.0}),), prompt=evil), VIEW),
-        render.resources(Answer(evil, (Hit(entry),)), VIEW),
         render.listing(Listing((entry,), 1), VIEW),
         render.counts((Tally(evil, 1, {}),), VIEW, what="tag"),
         render.related((Related(entry, evil, evil, outgoing=True),), VIEW),

@@ -101,7 +101,8 @@ def test_the_graph_as_data() -> None:
     data = encode.encode(GRAPH)
     assert [entry["handle"] for entry in data["entries"]] == ["L-AAA", "S-BBB", "R-CCC", "D-DDD"]
     assert (data["missing"], data["notes"]) == (["GONE"], [])
-    assert data["links"][1] == {"source": "AAA", "relation": "related_to", "target": "CCC", "weight": 0.5}
+    found = {"source": "AAA", "relation": "related_to", "target": "CCC", "weight": 0.5, "both_ways": True}
+    assert data["links"][1] == found
 
 
 STRING = r'"((?:[^"\\\n]|\\.)*)"'

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.errors import AiLessonsError
     from ai_lessons.knowledge.entries import Light, Pattern
-    from ai_lessons.library.answers import Parameter, Shown, Usage
+    from ai_lessons.library.answers import Shown, Usage
     from ai_lessons.library.exporting import Exported
     from ai_lessons.library.lessons import LessonShown
 
@@ -28,20 +28,16 @@ KEYS: Mapping[str, str] = {
     "answers.Why": "*entry approval lines",
     "choose.Earlier": "id handle title moment why outcome",
     "choose.LeftOut": "*entry reason detail",
-    "history.FileRevision": "commit author when subject path trailers",
-    "errors.Problem": "path line message fixable",
     "evaluation.EvaluationReport": "recommendation findings",
+    "fold.ParameterState": "name help value uncertainty observations alpha beta low high updated_at",
     "host_settings.HostChange": "host file done diff",
     "relating.Graph": "entries missing links=lines clusters notes",
     "passages.TextSection": "number heading level lines",
-    "relations.Line": "source relation target weight",
-    "rows.IndexRefresh": "entries passages embedded missing rebuilt notes",
     "reports.Feedback": "*entry outcome usage notes",
     "reports.Imported": "written unchanged skipped:path,reason commit notes",
     "reports.Outdated": "*entry reason detail",
     "reports.Promoted": "id=entry.id handle=entry.handle title=entry.title from=source to=target outcome"
     " copy=written proposal=suggested evaluation=report policy decided_in dropped_links=dropped notes",
-    "reports.Report": "files problems fixed",
     "sync_bring.TornEntry": "id title path reasons ours theirs",
     "opened.TierState": "tier=name state path why hint url",
     "reports.Written": "id handle path commit change? target? notes?",
@@ -149,11 +145,6 @@ def _usage(value: Usage) -> Data:
     return counts | learned | {"seen_helpful": had.followed + had.worked, "seen_again": had.recurred}
 
 
-def _parameter(value: Parameter) -> Data:
-    data = keyed(value, "name help value uncertainty observations alpha beta low high updated_at")
-    return {key: round(one, 6) if isinstance(one, float) else one for key, one in data.items()}
-
-
 SHAPES: Mapping[str, Callable[[Any], Any]] = {
     "answers.Answer": lambda value: (
         {"query": value.query, "order": [kind.folder for kind, hits in value.groups.items() if hits]}
@@ -176,7 +167,6 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
         "notes": list(value.notes),
     },
     "exporting.Exported": _exported,
-    "fold.ParameterState": _parameter,
     "fold.UsageTally": _usage,
     "syncing.Conflicts": lambda value: encode(value.entries),
     "syncing.Resolved": lambda value: (

@@ -10,7 +10,7 @@ import click
 from ai_lessons import library
 from ai_lessons.doors import cli, encode, render_lessons
 from ai_lessons.doors.cli.asking import read_input
-from ai_lessons.doors.cli.commands import Group, Tool
+from ai_lessons.doors.cli.commands import Group, Tool, global_options, show_version
 from ai_lessons.doors.cli.options import id_argument, limit_option, offer
 from ai_lessons.doors.mcp import framing
 from ai_lessons.errors import UsageError
@@ -32,7 +32,7 @@ def scope_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
 
 
 ABOUT = "Behavioural lessons of agents and people: WHEN … -> DO … -> BECAUSE …, kept as Markdown files in git."
-lesson = Group("lesson", help=ABOUT, **cli.PROGRAM)
+lesson = show_version(Group("lesson", help=ABOUT, params=global_options()))
 
 
 @lesson.command(

@@ -12,8 +12,8 @@ import click
 
 from ai_lessons import settings
 from ai_lessons.doors.cli import error_handler
-from ai_lessons.doors.cli.command_context import Call, version
-from ai_lessons.doors.cli.commands import Command
+from ai_lessons.doors.cli.command_context import Call
+from ai_lessons.doors.cli.commands import Command, show_version
 from ai_lessons.doors.terminal import is_terminal
 from ai_lessons.errors import UsageError
 from ai_lessons.library.options import Limits
@@ -23,6 +23,7 @@ SETS = ("default", "all")
 
 
 @click.command("mcp", cls=Command, examples=["", "--tools all"])
+@show_version
 @click.option("--http", metavar="HOST:PORT", help="Serve over HTTP there; port 0 takes any. Default: standard streams.")
 @click.option("--token-file", metavar="F", type=click.Path(), help="Callers over HTTP need the token in this file.")
 @click.option("--allow-host", metavar="NAME", multiple=True, help="Another name of this server; may be given again.")
@@ -59,8 +60,8 @@ def mcp(
         if is_terminal(sys.stdin):
             print(f"waiting for an MCP client on standard input; {PROGRAM} --help says more", file=sys.stderr)
         serve = partial(server.stdio)
-    with server.logging_to(log):
-        serve(server.build(pool, log, **which), pool)
+    server.log_to(log)
+    serve(server.build(pool, log, **which), pool)
 
 
 def main() -> None:
@@ -70,7 +71,4 @@ def main() -> None:
 
 def run(args: list[str]) -> int:
     """Run the program on these arguments and return its exit code."""
-    if "--version" in args:
-        print(f"{PROGRAM} {version()}")
-        return 0
     return error_handler.run(lambda: mcp.main(args, PROGRAM, standalone_mode=False, obj=Call()), args)

@@ -40,13 +40,8 @@ def answer(found: Answer, view: View) -> str:
         for kind, hits in found.groups.items()
         if hits
     ]
-    return _told(blocks, found)
-
-
-def resources(found: Answer, view: View) -> str:
-    """A search of docs and scripts: one list, best first."""
-    hits = sorted((*found.scripts, *found.docs), key=lambda hit: -(hit.entry.score or 0.0))
-    return _told([_hit(hit, found, view) for hit in hits], found)
+    prompt = f"\n\n---\n{PROMPT_MARK} {clean(found.prompt)}" if found.prompt else ""
+    return ("\n\n".join(blocks) or f'Nothing found for "{line(found.query)}".') + prompt
 
 
 def _hit(hit: Hit, found: Answer, view: View) -> str:
@@ -96,11 +91,6 @@ def _where(entry: Light, view: View) -> str:
     """Where its file is; a script that is kept elsewhere is there."""
     kept = entry.details.get("path") if entry.kind is Kind.SCRIPT else None
     return line(str(kept)) if kept else view.place(entry.path, entry.tier)
-
-
-def _told(blocks: Sequence[str], found: Answer) -> str:
-    prompt = f"\n\n---\n{PROMPT_MARK} {clean(found.prompt)}" if found.prompt else ""
-    return ("\n\n".join(blocks) or f'Nothing found for "{line(found.query)}".') + prompt
 
 
 def _label(entry: Light, view: View) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ai_lessons.doors.terminal import block, clip, count, line, table
+from ai_lessons.doors.terminal import block, clip, count, line
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.agent_hooks import Reminder
 
@@ -140,22 +140,20 @@ NO_HOST = "No agent host was found: no program on the path, no folder of one, no
 
 
 def hosts(found: Sequence[Host], view: View) -> str:
-    """A line for each host, then for each the ways to its agent."""
-    rows = []
+    """For each host what shows that it is here, what calls its hooks, and the ways to its agent."""
+    blocks = []
     for host in found:
         events = dict.fromkeys(event for events in host.hooks.values() for event in events)
-        ours = dict.fromkeys(target.way for target in host.targets if target.ours)
-        rows.append((host.name, ", ".join(host.found), ", ".join(events), ", ".join(ours)))
-    lines = [table(("HOST", "FOUND", "HOOKS", "OURS"), rows, view, NO_HOST, flexible=(1, 2))]
-    for host in found:
         ways = (
             f"{WAYS[target.way]}: {line(target.place)} "
             f"({'ours is there' if target.ours else 'nothing of ours' if target.there else 'no file'})"
             for target in host.targets
         )
         unreadable = (f"{view.paint('cannot be read:', 'warn')} {line(place)}" for place in host.unreadable)
-        lines += ["", block(view.paint(line(host.name), "heading"), (*ways, *unreadable))]
-    return "\n".join(lines)
+        heard = f"hooks: {line(', '.join(events))}" if events else ""
+        head = f"{view.paint(line(host.name), 'heading')}  {line(', '.join(host.found))}"
+        blocks.append(block(head, (heard, *ways, *unreadable)))
+    return "\n".join(blocks) or NO_HOST
 
 
 def connected(values: Sequence[HostChange], view: View) -> str:

@@ -177,11 +177,6 @@ def config(value: Mapping[str, object], view: View) -> str:
     return pairs({key: _value(one) for key, one in value.items()}, view)
 
 
-def setting(value: Mapping[str, str], _view: View) -> str:
-    """What was set, as it would be written."""
-    return "\n".join(f"{line(key)} = {line(text)}" for key, text in value.items())
-
-
 def _value(value: object) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value))

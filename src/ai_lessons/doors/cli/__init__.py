@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gc
 import sys
-from typing import Any
-
-import click
+from typing import TYPE_CHECKING
 
 from ai_lessons.doors.cli import error_handler
-from ai_lessons.doors.cli.command_context import Call, version
-from ai_lessons.doors.cli.commands import LazyGroup
+from ai_lessons.doors.cli.command_context import Call
+from ai_lessons.doors.cli.commands import LazyGroup, global_options, show_version
+
+if TYPE_CHECKING:
+    import click
 
 HERE = "ai_lessons.doors.cli"
 GROUPS = {
@@ -37,33 +38,10 @@ EVERYDAY = (
 )
 
 
-def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    if value and not ctx.resilient_parsing:
-        click.echo(f"{ctx.info_name} {version()}")
-        ctx.exit()
-
-
-@click.pass_context
-def _begin(ctx: click.Context, /, **given: Any) -> None:
-    ctx.obj = Call(**given)
-
-
-REPO = "Knowledge repository (or AI_LESSONS_REPO; default ~/.ai/reference)."
-SHOW_VERSION: dict[str, Any] = {"is_eager": True, "expose_value": False, "callback": _show_version}
-PROGRAM: dict[str, Any] = {
-    "callback": _begin,
-    "params": [
-        click.Option(["--repo"], metavar="PATH", help=REPO),
-        click.Option(["--tier"], metavar="TIER", help="Repository by tier: project, user or enterprise:NAME."),
-        click.Option(["--json"], is_flag=True, help="Print data instead of text; errors too."),
-        click.Option(["-q", "--quiet"], is_flag=True, help="No notes, no progress."),
-        click.Option(["-v", "--verbose"], is_flag=True, help="Show all that is known of each result."),
-        click.Option(["--version"], is_flag=True, help="Print the version.", **SHOW_VERSION),
-    ],
-}  # What every program of ours begins with
-
 ABOUT = "Lessons, rules, docs and scripts for coding agents and people: Markdown files in git, searched by meaning."
-root = LazyGroup("ai-lessons", help=ABOUT, lazy=GROUPS, short=SHORT, everyday=EVERYDAY, **PROGRAM)
+root = show_version(
+    LazyGroup("ai-lessons", help=ABOUT, lazy=GROUPS, short=SHORT, everyday=EVERYDAY, params=global_options())
+)
 
 FEW_COLLECTIONS = 1_000_000  # New objects between two garbage collections; Python's own 700 costs a list a tenth
 
@@ -82,4 +60,4 @@ def main(group: click.Group = root) -> None:
 
 def run(args: list[str], group: click.Group = root) -> int:
     """Run the program on these arguments and return its exit code."""
-    return error_handler.run(lambda: group.main(args, group.name, standalone_mode=False), args)
+    return error_handler.run(lambda: group.main(args, group.name, standalone_mode=False, obj=Call()), args)

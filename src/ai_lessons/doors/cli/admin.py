@@ -139,7 +139,7 @@ def config_get(call: Call, key: str | None) -> None:
 def config_set(call: Call, key: str, value: str) -> None:
     """Change one value; only its line in the file changes."""
     commit = library.setup.config_set(call.library, key, value)
-    call.answer({key: value}, render_jobs.setting, lambda _: {"key": key, "value": value, "commit": commit})
+    call.answer({key: value}, render_jobs.pairs, lambda _: {"key": key, "value": value, "commit": commit})
 
 
 @admin.group("hooks")

@@ -63,7 +63,7 @@ class Command(HelpfulCommand):
 
     def __init__(self, *args: Any, examples: Sequence[str] = ("",), tool: Tool | None = None, **kwargs: Any) -> None:
         self.examples, self.tool = examples, tool
-        params, callback = kwargs["params"] + _global_options(), click.pass_obj(kwargs["callback"])
+        params, callback = kwargs["params"] + global_options(hidden=True), click.pass_obj(kwargs["callback"])
         super().__init__(*args, **kwargs | {"params": params, "callback": callback, "context_settings": CONTEXT})
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -85,21 +85,29 @@ class Command(HelpfulCommand):
                 formatter.write(f"{'':{formatter.current_indent}}{example}\n")
 
 
-def _global_options() -> list[click.Option]:
-    """Copies of the global options for one command; only `--json` is worth a line in every help."""
+def _remember(ctx: click.Context, param: click.Parameter, value: object) -> None:
+    call = ctx.find_root().obj
+    if value and call is not None and param.name:
+        setattr(call, param.name, value)
 
-    def remember(ctx: click.Context, param: click.Parameter, value: object) -> None:
-        call = ctx.find_root().obj
-        if value and call is not None and param.name:
-            setattr(call, param.name, value)
 
-    common: dict[str, Any] = {"expose_value": False, "callback": remember, "is_eager": True}
+def global_options(*, hidden: bool = False) -> list[click.Option]:
+    """The options of a program, which each command takes behind it, too; its help shows only `--json` (`hidden`)."""
+    common: dict[str, Any] = {"expose_value": False, "callback": _remember, "is_eager": True}
+    more = {"hidden": hidden, **common}
+    repo = "Knowledge repository (or AI_LESSONS_REPO; default ~/.ai/reference)."
     return [
-        click.Option(["--json"], is_flag=True, help="Print data instead of text.", **common),
-        click.Option(["--repo"], hidden=True, **common),
-        click.Option(["-q", "--quiet"], is_flag=True, hidden=True, **common),
-        click.Option(["-v", "--verbose"], is_flag=True, hidden=True, **common),
+        click.Option(["--repo"], metavar="PATH", help=repo, **more),
+        click.Option(["--tier"], metavar="TIER", help="Repository by tier: project, user or enterprise:NAME.", **more),
+        click.Option(["--json"], is_flag=True, help="Print data instead of text; errors too.", **common),
+        click.Option(["-q", "--quiet"], is_flag=True, help="No notes, no progress.", **more),
+        click.Option(["-v", "--verbose"], is_flag=True, help="Show all that is known of each result.", **more),
     ]
+
+
+show_version = click.version_option(
+    package_name="ai-lessons", message="%(prog)s %(version)s", help="Print the version."
+)
 
 
 class Group(HelpfulCommand, click.Group):

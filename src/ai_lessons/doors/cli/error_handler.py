@@ -6,7 +6,6 @@ import os
 import sys
 from contextlib import suppress
 from itertools import takewhile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -29,6 +28,7 @@ from ai_lessons.errors import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
 NEXT_STEPS: Mapping[type[AiLessonsError], str] = {
     NotFound: "look at how it is written; ai-lessons search WORDS finds entries, ai-lessons list shows what is there",
@@ -45,10 +45,9 @@ def next_step(error: AiLessonsError) -> str:
     return error.hint or next(step for kind, step in NEXT_STEPS.items() if isinstance(error, kind))
 
 
-def in_words(error: AiLessonsError, hint: str = "") -> str:
-    """What happened and, on a line of its own, what to do; `hint` for an error that has none."""
-    hint = error.hint or hint
-    return clean(f"{error.message}\nhint: {hint}" if hint else error.message)
+def in_words(error: AiLessonsError) -> str:
+    """What happened and, on a line of its own, what to do."""
+    return clean(f"{error.message}\nhint: {next_step(error)}")
 
 
 def run(program: Callable[[], object], args: Sequence[str]) -> int:
@@ -88,11 +87,7 @@ def _tell(error: AiLessonsError, args: Sequence[str], code: int) -> int:
         click.echo(encode.dump(encode.error(error)), err=True)
         return code
     # a crash is one line
-    remark(
-        f"error: {clean(error.message)}; {error.hint}"
-        if code == EXIT_BUG
-        else f"error: {in_words(error, next_step(error))}"
-    )
+    remark("error: " + (f"{clean(error.message)}; {error.hint}" if code == EXIT_BUG else in_words(error)))
     return code
 
 
@@ -141,32 +136,25 @@ def _of_output(error: OSError) -> bool:
 
 
 def _bug(args: Sequence[str]) -> int:
-    from tempfile import gettempdir
     from traceback import format_exc
 
     report = format_exc()
     hint = "no report of it can be written on this disk"
-    for place in (_state, lambda: Path(gettempdir())):
-        with suppress(OSError, AiLessonsError):
-            hint = f"attach this file when you report it: {_keep(report, args, place())}"
-            break
+    with suppress(OSError, AiLessonsError):
+        hint = f"attach this file when you report it: {_keep(report, args)}"
     told = f"a bug in ai-lessons ({report.strip().splitlines()[-1]})"
     return _tell(AiLessonsError(told, hint=hint), args, EXIT_BUG)
 
 
-def _state() -> Path:
-    folder = settings.folders(os.environ).state / "bugs"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-def _keep(report: str, args: Sequence[str], folder: Path) -> str:
+def _keep(report: str, args: Sequence[str]) -> Path:
     """Write the report beside earlier ones, for the user's eyes only: arguments may hold private text."""
     import platform
     import time
 
+    folder = settings.folders(os.environ).state / "bugs"
+    folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"ai-lessons-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.getpid()}.txt"
     lines = (f"ai-lessons {version()}", f"Python {sys.version}", platform.platform(), f"arguments: {list(args)!r}", "")
     with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
         out.write("\n".join([*lines, report]))
-    return str(file)
+    return file

@@ -140,10 +140,10 @@ def offer(what: str, *, listed: bool = False) -> Completer:
         from click.shell_completion import CompletionItem
 
         before, comma, last = incomplete.rpartition(",") if listed else ("", "", incomplete)
-        given = ctx.find_root().params
+        given = ctx.find_root().obj or Call()
         try:
             with contextlib.redirect_stderr(io.StringIO()):
-                chosen = settings.load(os.environ, repo=given.get("repo"), tier=given.get("tier"))
+                chosen = settings.load(os.environ, repo=given.repo, tier=given.tier)
                 with library.opened.Library(chosen.repo, options(chosen)) as opened:
                     known = list(library.browsing.complete(opened, last, what))
         except Exception:  # noqa: BLE001  # a word on stderr would land in the middle of the line that is being typed

@@ -17,7 +17,6 @@ from ai_lessons.doors.cli.commands import Command, Group, Tool
 from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.terminal import clean, is_terminal
 from ai_lessons.errors import UsageError
-from ai_lessons.knowledge.entries import Status
 from ai_lessons.library.answers import ContextQuery, Query
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
 SORTS = ("newest", "title", "path", "created")
 LISTED = 100  # entries that a list shows unless told otherwise: neither a person nor an agent reads ten thousand
-STATUSES = (*(status.value for status in Status), "all")
 
 
 @click.group("recall", cls=Group)
@@ -48,14 +46,12 @@ search_options = options.stack(
 )
 
 
-def find(call: Call, words: tuple[str, ...], given: Mapping[str, Any], *, only_resources: bool = False) -> None:
-    """Search, and answer with everything or with docs and scripts alone."""
+def find(call: Call, words: tuple[str, ...], given: Mapping[str, Any]) -> None:
+    """Search, and answer with what was found."""
     query = Query(text=" ".join(words), approvals=call.tool, **given)
     if not query.text.strip():
         raise UsageError("the search has no words", hint='for example: ai-lessons recall search "undo a commit"')
-    found = call.ask("search", query)
-    text = render.resources if only_resources else render.answer
-    call.answer(found, text, framed=framing.told)
+    call.answer(call.ask("search", query), render.answer, framed=framing.told)
 
 
 @recall.command(
@@ -103,7 +99,7 @@ def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
 @search_options
 def search_resources(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
     """Search docs and scripts only."""
-    find(call, words, given, only_resources=True)
+    find(call, words, given)
 
 
 read_options = options.stack(
@@ -202,17 +198,14 @@ def run_resource(call: Call, ref: str, cwd: str | None, timeout: float | None, a
 @options.project_option
 @click.option("--tag", metavar="T", help="Only entries with this tag.", shell_complete=options.offer("tag"))
 @click.option("--category", type=options.CATEGORY, help="Only lessons of this sort.")
-@click.option(
-    "--status", type=click.Choice(STATUSES), default="active", show_default=True, help="Lessons that stand so."
-)
+@click.option("--status", type=options.STATUS, default="active", show_default=True, help="Lessons that stand so.")
 @click.option("--all", "every", is_flag=True, help="Whatever its status, and also what something newer supersedes.")
 @options.version_option
 @click.option("--sort", type=click.Choice(SORTS), default="newest", show_default=True, help="Order.")
 @click.option("--limit", type=click.IntRange(0), default=LISTED, show_default=True, help="At most so many; 0 for all.")
 def list_(call: Call, /, every: bool, **given: Any) -> None:
     """List entries, the newest first, without what was superseded. A big repository is not poured out: see --limit."""
-    status = None if every or given["status"] == "all" else given["status"]
-    given |= {"status": status, "limit": given["limit"] or None}
+    given |= {"status": None if every else given["status"], "limit": given["limit"] or None}
     call.answer(library.browsing.list_entries(call.library, **given), render.listing, paged=True)
 
 
@@ -313,13 +306,7 @@ def log(call: Call, ref: str) -> None:
 @click.argument("rev", required=False)
 def diff(call: Call, ref: str, rev: str | None) -> None:
     """Show how an entry differs from a commit (default: the last one)."""
-    text = library.browsing.diff(call.library, ref, rev)
-    if call.json:
-        call.answer(text, render.diff, lambda text: {"diff": text})
-    elif is_terminal(sys.stdout):
-        call.say(render.diff(text, call.view), paged=True)
-    else:
-        call.exactly(text)
+    call.answer(library.browsing.diff(call.library, ref, rev), render.diff, lambda text: {"diff": text}, paged=True)
 
 
 @recall.command("why", examples=["L-8F3K2A"])

@@ -29,7 +29,6 @@ _NAMES = {
     r"skill\.md|skills": "skills", r".*\.json": GROOVE, r".*\.jsonl": LOG, r".*\.(db|sqlite3?)": SQLITE,
     r".*\.(md|markdown)": MARKDOWN,
 }  # fmt: skip
-_OF_AGENTS = ("AGENTS.md", "CLAUDE.md", ".cursor/rules", ".claude/rules", ".github/copilot-instructions.md")
 
 
 part = Group("admin")  # These commands hang in the group of that name
@@ -155,18 +154,11 @@ def import_files(
 
 
 def guess(file: Path) -> str:
-    """What a file is by its name. Raises UsageError: the name does not say."""
+    """What a file is by its name; a folder is one of notes. Raises UsageError: the name does not say."""
     found = next((form for names, form in _NAMES.items() if re.fullmatch(names, file.name, re.I)), None)
-    if found is None and any((file / one).exists() for one in _OF_AGENTS):
-        raise UsageError(
-            f"{file.name!r} has instructions for agents, and may have notes",
-            hint=f"say which to take: --from {AGENTS} or --from {MARKDOWN}",
-        )
-    if found is None and file.is_dir():
-        return MARKDOWN
-    if found is None:
+    if found is None and not file.is_dir():
         raise UsageError(f"{file.name!r} does not say what it is", hint="say it: --from " + "|".join(FORMATS))
-    return found
+    return found or MARKDOWN
 
 
 @part.command("migrate")

@@ -13,7 +13,7 @@ from ai_lessons.doors import render
 from ai_lessons.doors.cli import error_handler
 from ai_lessons.doors.encode import encode
 from ai_lessons.doors.terminal import View, clean, line
-from ai_lessons.errors import AiLessonsError, NotFound
+from ai_lessons.errors import AiLessonsError
 from ai_lessons.library.answers import Answer, Context, Shown
 
 if TYPE_CHECKING:
@@ -132,8 +132,7 @@ def schema(gives: str) -> dict[str, Any]:
 
 def failure(error: AiLessonsError) -> str:
     """What happened, and what to do next."""
-    find = "ids stand in square brackets in the results of search"
-    return error_handler.in_words(error, find if isinstance(error, NotFound) else "")
+    return error_handler.in_words(error)
 
 
 def bug(error: BaseException, log: Path) -> str:

@@ -6,7 +6,6 @@ import logging
 import os
 import signal
 import sys
-from contextlib import contextmanager
 from functools import partial
 from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING, Any
@@ -25,7 +24,7 @@ from ai_lessons.doors.terminal import View
 from ai_lessons.errors import AiLessonsError, NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable
     from io import TextIOWrapper
     from pathlib import Path
 
@@ -109,29 +108,17 @@ class _Private(RotatingFileHandler):
         return open(fd, "a", encoding="utf-8", errors="backslashreplace")  # the handler closes it
 
 
-@contextmanager
-def logging_to(file: Path) -> Iterator[None]:
+def log_to(file: Path) -> None:
     """Everything that is logged goes to the file, with the process it comes from; to stderr if it cannot be written."""
-    handler: logging.Handler
+    handler: logging.Handler = logging.StreamHandler(sys.stderr)
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         handler = _Private(file, maxBytes=LOG_BYTES, backupCount=1)
     except OSError as error:
-        handler = logging.StreamHandler(sys.stderr)
         print(f"warning: {file} cannot be written ({error.strerror}): the log goes here", file=sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))
-    root = logging.getLogger()
-    before = root.level
-    root.addHandler(handler)
-    root.setLevel(logging.INFO)
+    line = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
+    logging.basicConfig(handlers=[handler], level=logging.INFO, format=line)
     logging.captureWarnings(capture=True)
-    try:
-        yield
-    finally:
-        logging.captureWarnings(capture=False)
-        root.removeHandler(handler)
-        root.setLevel(before)
-        handler.close()
 
 
 def build(pool: SessionPool, log: Path, chosen: str = "default", *, read_only: bool = False) -> MCPServer[Any]:

@@ -197,7 +197,8 @@ def _called(
         context = command.make_context(tool.name, command_line(tool, params, arguments), obj=call)
     except click.BadParameter as error:
         name = next((f"{one.name}: " for one in params if one.of is error.param), "")
-        raise AiLessonsError(f"wrong arguments for {tool.name}: {name}{error.message}") from error
+        hint = "it takes " + ", ".join(one.name for one in params)
+        raise AiLessonsError(f"wrong arguments for {tool.name}: {name}{error.message}", hint=hint) from error
     call.settings = pool.settings
 
     def job(library: Library) -> CallToolResult:
