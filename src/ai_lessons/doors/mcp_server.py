@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -60,8 +61,8 @@ def mcp(
         if is_terminal(sys.stdin):
             print(f"waiting for an MCP client on standard input; {PROGRAM} --help says more", file=sys.stderr)
         serve = partial(server.stdio)
-    server.log_to(log)
-    serve(server.build(pool, log, **which), pool)
+    with closing(server.log_to(log)):
+        serve(server.build(pool, log, **which), pool)
 
 
 def main() -> None:

@@ -108,8 +108,11 @@ class _Private(RotatingFileHandler):
         return open(fd, "a", encoding="utf-8", errors="backslashreplace")  # the handler closes it
 
 
-def log_to(file: Path) -> None:
-    """Everything that is logged goes to the file, with the process it comes from; to stderr if it cannot be written."""
+def log_to(file: Path) -> logging.Handler:
+    """Everything that is logged goes to the file, with the process it comes from; to stderr if it cannot be written.
+
+    The handler is to be closed at the end.
+    """
     handler: logging.Handler = logging.StreamHandler(sys.stderr)
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -119,6 +122,7 @@ def log_to(file: Path) -> None:
     line = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
     logging.basicConfig(handlers=[handler], level=logging.INFO, format=line)
     logging.captureWarnings(capture=True)
+    return handler
 
 
 def build(pool: SessionPool, log: Path, chosen: str = "default", *, read_only: bool = False) -> MCPServer[Any]:
