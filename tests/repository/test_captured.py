@@ -42,7 +42,7 @@ def test_long_output_keeps_its_beginning_and_its_end(more: int, monkeypatch: pyt
     monkeypatch.setattr(programs, "KEPT", 100)
     code = f"import sys; sys.stdout.write('a' * 50 + 'm' * {more} + 'z' * 50)"
     done = programs.run_captured([sys.executable, "-c", code])
-    assert done.stdout_omitted == more
+    assert done.omitted == more
     assert done.stdout.startswith("a" * 50)
     assert done.stdout.endswith("z" * 50)
     assert len(done.stdout) < 200

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,20 +19,14 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
+    from ai_lessons.repository.programs import Captured
 
 
 class Ran(NamedTuple):
-    """A script that was run without a terminal: its exit code, and what it printed, long output without its middle.
-
-    `omitted` counts the bytes that are left out.
-    """
+    """A script that was run without a terminal, how it ended and what it printed."""
 
     entry: Light
-    code: int
-    timed_out: bool
-    stdout: str
-    stderr: str
-    omitted: int
+    done: Captured
 
 
 def run(
@@ -68,7 +62,7 @@ def run_captured(
     with _allowed(repo, light, args, cwd) as (argv, where, env):
         done = programs.run_captured(argv, cwd=where, env=env, timeout=timeout, interrupted=interrupted)
     _note(repo, light, done.code)
-    return Ran(light, done.code, done.timed_out, done.stdout, done.stderr, done.stdout_omitted + done.stderr_omitted)
+    return Ran(light, done)
 
 
 def _note(repo: RepositorySession, light: Light, code: int) -> None:
@@ -91,11 +85,9 @@ def _allowed(
     file, data = content(repo, entry)
     beside = _beside(repo, entry, file, data, where)
     _demand_trust(repo, light, file, beside | {file.name: data}, by)
-    env = scripts.environment(root)
-    if not file.is_relative_to(root):
-        yield scripts.command(file, args, interpreter=by, root=root, env=env), where, env
-        return
-    with scripts.copied(file, beside | {file.name: data}, repo.options.state_dir / "running") as copy:
+    env, running = scripts.environment(root), repo.options.state_dir / "running"
+    inside = file.is_relative_to(root)
+    with scripts.copied(file, beside | {file.name: data}, running) if inside else nullcontext() as copy:
         yield scripts.command(file, args, interpreter=by, copy=copy, root=root, env=env), where, env
 
 

@@ -108,14 +108,13 @@ def start(
 
 
 class Captured(NamedTuple):
-    """How a command ended, and the beginning and end of what it printed; `…_omitted` counts bytes left out between."""
+    """How a command ended, and the beginning and end of what it printed; `omitted` counts the bytes left out."""
 
     code: int
     timed_out: bool
     stdout: str
     stderr: str
-    stdout_omitted: int = 0
-    stderr_omitted: int = 0
+    omitted: int = 0
 
 
 class _Ends:
@@ -183,7 +182,7 @@ def _watched(child: subprocess.Popen[bytes], timeout: float | None, interrupted:
             elif ended is None:
                 interrupted()
     code = TIMED_OUT if timed_out else child.returncode if child.returncode >= 0 else 128 - child.returncode
-    return Captured(code, timed_out, out.text, err.text, out.omitted, err.omitted)
+    return Captured(code, timed_out, out.text, err.text, out.omitted + err.omitted)
 
 
 def _read(ready: selectors.BaseSelector) -> None:

@@ -66,8 +66,9 @@ def shown(value: Shown, view: View, *, call: str = SECTION_CALL) -> str:
 
 def ran(value: Ran, _view: View) -> str:
     """How a script ended, and what it printed between marks."""
-    how = "was stopped: its time was over" if value.timed_out else f"ended with exit code {value.code}"
-    streams = (("stdout", value.stdout), ("stderr", value.stderr))
+    done = value.done
+    how = "was stopped: its time was over" if done.timed_out else f"ended with exit code {done.code}"
+    streams = (("stdout", done.stdout), ("stderr", done.stderr))
     blocks = [f"[{line(value.entry.handle)}] {line(value.entry.title)} {how}."]
     texts = [marked(f"{name} of the script", clean(text).rstrip("\n")) for name, text in streams if text.strip()]
     return "\n\n".join([*blocks, *(texts or ["It printed nothing."])])
