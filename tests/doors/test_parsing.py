@@ -90,11 +90,11 @@ def test_an_update_of_nothing_is_refused() -> None:
 @pytest.mark.parametrize(
     ("words", "meant"),
     [
-        ("list --project jira-ap", "no project 'jira-ap' here: did you mean jira-api?"),
-        ("list --tag workflow", "no tag 'workflow' here: did you mean workflows?"),
-        ("list --version v33", "no version 'v33' here: did you mean v3?"),
-        ("search statuses --tags nowhere --project jira-api", "no tag 'nowhere' here: see ai-lessons recall tags"),
-        ("recall versions --project jira-ap", "did you mean jira-api?"),
+        ("list --project jira-ap", "no project 'jira-ap' here: did you mean project jira-api, versions v3"),
+        ("list --tag workflow", "no tag 'workflow' here: did you mean tag workflows?"),
+        ("list --version v33", "no version 'v33' here: did you mean version v3?"),
+        ("search statuses --tags nowhere --project jira-api", "no tag 'nowhere' here: there are "),
+        ("recall versions --project jira-ap", "did you mean project jira-api"),
         ("show L-8F3K2X", "did you mean L-8F3K2A (PUT /workflows replaces the entire resource)?"),
         ("contribute promot", "did you mean: ai-lessons contribute promote?"),
     ],

@@ -131,10 +131,9 @@ def test_lists_sort_limit_and_count(world: World) -> None:
     assert world.titles(sort="path") == ["Alpha", "beta", "gamma"]
     listing = browsing.list_entries(world.library, limit=2)
     assert (len(listing.entries), listing.total) == (2, 3)
-    for wrong in ({"sort": "colour"}, {"status": "gone"}):
-        with pytest.raises(UsageError, match=r"colour|gone") as error:
-            browsing.list_entries(world.library, **wrong)  # type: ignore[arg-type]
-        assert error.value.hint
+    with pytest.raises(UsageError, match="colour") as error:
+        browsing.list_entries(world.library, sort="colour")
+    assert error.value.hint
 
 
 def test_lists_filter_by_kind_project_tag_and_version(guide: World) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import library
-from ai_lessons.errors import NotFound, UsageError
+from ai_lessons.errors import NotFound
 from ai_lessons.index.catalog_reading import Filter, Tally
 from ai_lessons.knowledge import relations
 from ai_lessons.knowledge.entries import UNVERSIONED, Kind, Status
@@ -76,9 +76,7 @@ def list_entries(
     sort: str = "newest",
     limit: int | None = None,
 ) -> Listing:
-    """Entries by filters, as `Filter` sorts; `status` None: any, and the superseded. Raises UsageError: no status."""
-    if status is not None and status not in set(Status):
-        raise UsageError(f"no status {status!r}", hint="one of: " + ", ".join(Status))
+    """Entries by filters, as `Filter` sorts; `status` None: any, and the superseded."""
     catalog = opened.reading.current()
     wanted = Filter(
         kinds=frozenset(kinds),
@@ -210,11 +208,7 @@ class Contents(NamedTuple):
 def contents_of(repo: RepositorySession, light: Light) -> Contents:
     """The entry as its files are on disk; a rule as it is in force. Raises NotFound: it is gone; InvalidEntry."""
     place = repo.catalog.locate(light.id)
-    if place.approved and place.hash:
-        data, side = repo.rules.text(light.id, place.hash), None
-    else:
-        data = b"" if place.hash is None else repo.store.read(place.path)
-        side = repo.store.read(place.side_path) if place.side_path else None
+    data, side = repo.files_of(place)
     texts = texts_of(place.path, data, side, script=light.kind is Kind.SCRIPT)
     own = data if side is None else side
     same = (place.hash is None or blob_id(data) == place.hash) and (side is None or blob_id(side) == place.side_hash)

@@ -159,9 +159,8 @@ def nothing_near(repo: Reading, hits: Sequence[Hit]) -> str:
 
 
 def _what_there_is(repo: Reading, query: Query) -> str:
-    catalog = repo.catalog
-    told = what_there_is(query, catalog.versions_of_projects(), [tally.name for tally in catalog.projects()])
-    return "; ".join(filter(None, [told, *not_here(catalog, {"tag": query.tags})]))
+    missing = not_here(repo.catalog, {"project": (query.project or "",), "tag": query.tags})
+    return "; ".join(missing or what_there_is(query, repo.catalog.versions_of_projects()))
 
 
 def understood(query: Query) -> tuple[Query, tuple[str, ...]]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.index.catalog import CatalogRefresh
+    from ai_lessons.index.catalog_reading import Location
     from ai_lessons.index.passage_index import Index
     from ai_lessons.knowledge.config import RepositoryConfig
     from ai_lessons.knowledge.entries import Entry, Light
@@ -239,14 +240,17 @@ class RepositorySession:
     def load(self, entry_id: str) -> tuple[Entry, str]:
         """The entry (a rule: of the approval branch) and the text with its frontmatter; "" for a script without."""
         place = self.catalog.locate(entry_id)
-        if place.approved and place.hash:
-            approved = self.rules.text(entry_id, place.hash)
-            return self.parse(place.path, approved, None), approved.decode("utf-8", "replace")
-        side = self.store.read(place.side_path) if place.side_path else None
-        data = b"" if place.hash is None else self.store.read(place.path)
+        data, side = self.files_of(place)
         entry = self.parse(place.path, data, side)
         own = side if side is not None else b"" if entry.code else data
         return entry, own.decode("utf-8", "replace")
+
+    def files_of(self, place: Location) -> tuple[bytes, bytes | None]:
+        """What the file of an entry and the one beside it hold now; of a rule the text in force. Raises NotFound."""
+        if place.approved and place.hash:
+            return self.rules.text(place.id, place.hash), None
+        data = b"" if place.hash is None else self.store.read(place.path)
+        return data, self.store.read(place.side_path) if place.side_path else None
 
     def expect(self, ids: Iterable[str]) -> None:
         """Say that these entries will be loaded one after the other."""

@@ -94,36 +94,31 @@ def asked_versions(repo: Reading, query: Query) -> Versions:
     return Versions(asked, of_project, tuple(notes), instead)
 
 
-def what_there_is(query: Query, stored: Stored, projects: Sequence[str]) -> str:
-    """What to ask for instead, where a project or version leaves nothing; empty where neither was asked for."""
+def what_there_is(query: Query, stored: Stored) -> list[str]:
+    """Which versions there are, where one was asked for that leaves nothing."""
     project = query.project
-    if project and project not in projects:
-        from difflib import get_close_matches
-
-        near = get_close_matches(project, projects, 1, 0.5)
-        meant = f"did you mean project {near[0]}{_having(stored.get(near[0], ()))}?" if near else ""
-        known = f"there are {', '.join(projects[:NAMED_IN_NOTE])}" if projects else "there is none yet"
-        return f"no project {project!r} here: {meant or known}"
-    if not query.versions:
-        return ""
     having = [f"{name}{_having(stored[name])}" for name in ([project] if project else stored) if name in stored]
+    if not query.versions:
+        return []
     if not having:
-        return f"nothing of {project} states a version" if project else "nothing that is stored states a version"
+        return [f"nothing of {project} states a version" if project else "nothing that is stored states a version"]
     said = "; ".join(having[:NAMED_IN_NOTE])
-    return f"nothing is stored at version {', '.join(query.versions)}: there are {said}"
+    return [f"nothing is stored at version {', '.join(query.versions)}: there are {said}"]
 
 
 def not_here(catalog: Reader, asked: Mapping[str, Iterable[str]]) -> list[str]:
-    """A line for each project, tag or version that no entry has: what may have been meant, or what lists them."""
+    """A line for each project, tag or version that no entry has: what may have been meant, else what there is."""
     from difflib import get_close_matches
 
     counted = {"project": catalog.projects, "tag": catalog.tags, "version": catalog.versions}
     told = []
     for what, name in ((what, name) for what, names in asked.items() for name in names if name):
         known = [tally.name for tally in counted[what]()]
-        near = get_close_matches(name, known, 3, 0.5)
         if name not in known:
-            other = f"did you mean {' or '.join(near)}?" if near else f"see ai-lessons recall {what}s"
+            stored = catalog.versions_of_projects() if what == "project" else {}
+            near = [f"{one}{_having(stored.get(one, ()))}" for one in get_close_matches(name, known, 3, 0.5)]
+            other = f"there are {', '.join(known[:NAMED_IN_NOTE])}" if known else "there is none yet"
+            other = f"did you mean {what} {' or '.join(near)}?" if near else other
             told.append(f"no {what} {name!r} here: {other}")
     return told
 
