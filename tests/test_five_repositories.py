@@ -373,4 +373,4 @@ def test_an_export_of_a_company_keeps_where_its_lessons_come_from(world: World) 
     assert first | {"exported_at": ""} == second | {"exported_at": ""}
     why = ann.ours("again", "--repo", ".", "recall", "why", proposed).out
     assert "source: tested; promoted from project:shop" in why
-    assert "has been helpful once" in why
+    assert "helpful 1 | last used" in why

@@ -25,6 +25,7 @@ from ai_lessons.library.reports import Imported, Outdated, Promoted, Suggested, 
 from ai_lessons.library.running import Ran
 from ai_lessons.library.syncing import Conflicts, Resolved, TornEntry
 from ai_lessons.library.transfer import Ported, Seen
+from ai_lessons.repository.programs import Captured
 
 LESSON = Light(
     "01J",
@@ -171,8 +172,8 @@ SHAPED: list[tuple[Any, Any]] = [
     (LeftOut(LESSON, "harm", "it was"), {**LIGHT, "reason": "harm", "detail": "it was"}),
     (Outdated(LESSON, "asked", "it was"), {**LIGHT, "reason": "asked", "detail": "it was"}),
     (TierState("user", "reads", "/p", "why"),
-     {"tier": "user", "state": "reads", "path": "/p", "why": "why", "hint": "", "url": None}),
-    (Ran(LESSON, 1, timed_out=False, stdout="out", stderr="err", omitted=5),
+     {"tier": "user", "state": "reads", "path": "/p", "why": "why", "hint": ""}),
+    (Ran(LESSON, Captured(1, timed_out=False, stdout="out", stderr="err", omitted=5)),
      {"handle": "L-1", "exit_code": 1, "timed_out": False, "stdout": "out", "stderr": "err", "omitted_bytes": 5}),
     (Ported((WRITTEN,), 0, (("p", "r"),), "c", (), 1, 2, 3, (PROPOSED,), "B1", (Seen("p", "skipped", "r"),)),
      {"written": [WROTE], "unchanged": 0, "skipped": [{"path": "p", "reason": "r"}], "relations": 1, "params": 2,

@@ -7,6 +7,8 @@ from typing import Any
 from ai_lessons.doors import encode, render, render_jobs, render_rules
 from ai_lessons.doors.terminal import View
 from ai_lessons.knowledge.entries import Kind
+from ai_lessons.learning.choose import UNUSED
+from ai_lessons.learning.fold import Tallies
 from ai_lessons.library.answers import Approval, Context, Shown, Why
 from ai_lessons.library.reports import Audit, AuditRow, Decided, Pending, Suggested, Written
 from ai_lessons.repository.proposal_records import TakenProposal
@@ -286,10 +288,11 @@ def test_a_rule_with_an_unapproved_change_shows_it_below_the_text_in_force() -> 
 
 
 def test_why_gives_one_reason_a_line() -> None:
-    value = Why(RULE, APPROVAL, ("said by Bo", "approved by Ann"))
-    assert render_rules.why(value, VIEW) == (
-        "[R-R00001] Always GET before PUT on Jira workflows\n  said by Bo\n  approved by Ann"
-    )
+    value = Why(RULE, APPROVAL, ("said by Bo", "approved by Ann"), UNUSED)
+    said = "[R-R00001] Always GET before PUT on Jira workflows\n  said by Bo\n  approved by Ann"
+    assert render_rules.why(value, VIEW) == said
+    used = value._replace(usage=UNUSED._replace(tallies=Tallies(helpful=2, last_used="2026-11-23T10:00:00Z")))
+    assert render_rules.why(used, VIEW).startswith(f"{said}\n  learned confidence: 0.50\n  helpful 2 | last used")
 
 
 def test_context_looks_like_a_search_without_scores() -> None:
@@ -343,7 +346,7 @@ def test_no_text_of_a_proposal_reaches_the_terminal_as_it_is() -> None:
         render_rules.approved((evil(Decided("", "", "", "", "", ""), bad),), VIEW),
         render_rules.decided("Rejected", evil(Decided("", "", "", "", "", ""), bad), VIEW),
         render_rules.audit(Audit((evil(ROW, bad),), (bad,), ok=False), VIEW),
-        render_rules.why(Why(entry, approval, (bad,)), VIEW),
+        render_rules.why(Why(entry, approval, (bad,), UNUSED), VIEW),
         render_rules.context(Context((entry, entry)), VIEW),
         render.shown(Shown(entry, bad, bad, {}, approval=approval), VIEW),
         render_jobs.written(proposed()._replace(notes=(f"proposed on {bad}",)), VIEW),
@@ -368,10 +371,10 @@ def test_a_proposal_as_data_is_a_write_with_its_branch() -> None:
 
 
 def test_why_as_data_keeps_what_the_sentences_say() -> None:
-    data = encode.encode(Why(RULE, APPROVAL, ("said by Bo",)))
+    data = encode.encode(Why(RULE, APPROVAL, ("said by Bo",), UNUSED))
     assert (data["handle"], data["lines"]) == ("R-R00001", ["said by Bo"])
     assert data["approval"]["approved_by"] == "Ann <ann@example.com>"
-    assert encode.encode(Why(LESSON, None, ()))["approval"] is None
+    assert encode.encode(Why(LESSON, None, (), UNUSED))["approval"] is None
 
 
 def test_context_as_data_has_rules_and_lessons_without_scores() -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 KEYS: Mapping[str, str] = {
     "answers.Context": "rules lessons notes left_out?",
     "answers.Hit": "**entry heading factors? also_in? section?",
-    "answers.Why": "*entry approval lines",
+    "answers.Why": "*entry approval lines usage",
     "choose.Earlier": "id handle title moment why outcome",
     "choose.LeftOut": "*entry reason detail",
     "evaluation.EvaluationReport": "recommendation findings",
@@ -39,9 +39,10 @@ KEYS: Mapping[str, str] = {
     "reports.Promoted": "id=entry.id handle=entry.handle title=entry.title from=source to=target outcome"
     " copy=written proposal=suggested evaluation=report policy decided_in dropped_links=dropped notes",
     "sync_bring.TornEntry": "id title path reasons ours theirs",
-    "opened.TierState": "tier=name state path why hint url",
+    "opened.TierState": "tier=name state path why hint",
     "reports.Written": "id handle path commit change? target? notes?",
-    "running.Ran": "handle=entry.handle exit_code=code timed_out stdout stderr omitted_bytes=omitted",
+    "running.Ran": "handle=entry.handle exit_code=done.code timed_out=done.timed_out stdout=done.stdout"
+    " stderr=done.stderr omitted_bytes=done.omitted",
     "transfer.Ported": "written unchanged skipped:path,reason relations params events queued batch seen commit dry_run"
     " notes",
 }

@@ -200,8 +200,9 @@ def audit(value: Audit, view: View) -> str:
 
 
 def why(value: Why, view: View) -> str:
-    """Where an entry comes from, one reason a line."""
-    return block(_headline(value.entry, view), map(line, value.lines))
+    """Where an entry comes from, one reason a line, and how it has done if anything happened to it."""
+    done = render.usage(value.usage, view) if value.usage.tallies.last_used else []
+    return block(_headline(value.entry, view), [*map(line, value.lines), *done])
 
 
 def context(value: Context, view: View) -> str:

@@ -63,6 +63,11 @@ class Edge(NamedTuple):
     weight: float | None = None
 
 
+def derived_from(edges: Iterable[Edge], entry_id: str) -> list[str]:
+    """What an entry was derived from, of the links that start or end at it."""
+    return [edge.target for edge in edges if edge.relation == Relation.DERIVED_FROM and edge.source == entry_id]
+
+
 class GraphStep(NamedTuple):
     """An entry that was reached: over which relation, from which side it was written, and how many links away."""
 

@@ -23,7 +23,6 @@ from ai_lessons.learning.events import (
     SCRIPT_OK,
     WORKED,
     WRONG,
-    Event,
 )
 from ai_lessons.learning.fold import BUDGET, CONFIDENCE, NOTHING, SIMILARITY, UsageTally
 
@@ -127,12 +126,6 @@ def judged(one: Earlier, attempts: Iterable[str], command: str, failed: Collecti
         return one._replace(outcome=FOLLOWED if carried else WORKED)
     edited = one.attempts and not one.shape
     return one._replace(outcome=WORKED) if edited and any(map(is_check, attempts)) else one
-
-
-def came(shown: Iterable[str], edges: Mapping[str, Mapping[str, float]], ablated: Iterable[str]) -> list[Event]:
-    """That these entries came, and these were left out on purpose."""
-    told = [Event("", "", INJECTED, one, edge=edges.get(one, {})) for one in shown]
-    return [*told, *(Event("", "", LEFT_OUT, one) for one in ablated)]
 
 
 class Choice(NamedTuple):

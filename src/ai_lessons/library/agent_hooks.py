@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from ai_lessons import library
 from ai_lessons.errors import NotFound
 from ai_lessons.knowledge import failures
 from ai_lessons.knowledge.entries import Moment
-from ai_lessons.learning.choose import Earlier, came, judged
+from ai_lessons.learning.choose import Earlier, judged
 from ai_lessons.learning.events import RECURRED, Event
 from ai_lessons.library import secret_scan
 from ai_lessons.library.answers import Context, Touch
@@ -216,9 +217,10 @@ def _tell(
             does, why = str(one.details.get("pattern") or offered.texts.get(one.id, "")), offered.why[one.id]
             told = Earlier(one.id, one.handle, one.title, event.moment, why, [*attempts], [*shape], does[:_DOES])
             session.told.append(list(told))
+    offered = offered._replace(entries=entries, ran_next=ran_next)
     if entries:
-        asking.record(came((one.id for one in entries), offered.edges, offered.ablated))
-    return Told(event.moment, offered._replace(entries=entries, ran_next=ran_next))
+        asking.record(library.contexts.came(offered))
+    return Told(event.moment, offered)
 
 
 def _stop(state_dir: Path, event: AgentEvent) -> Told:

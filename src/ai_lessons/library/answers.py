@@ -143,11 +143,12 @@ class Approval(NamedTuple):
 
 
 class Why(NamedTuple):
-    """Where an entry comes from, in sentences."""
+    """Where an entry comes from, in sentences, and how it has done."""
 
     entry: Light
     approval: Approval | None
     lines: tuple[str, ...]
+    usage: Usage
 
 
 class ContextQuery(NamedTuple):
@@ -194,11 +195,6 @@ class Context(NamedTuple):
     def lessons(self) -> tuple[Light, ...]:
         """The lessons."""
         return tuple(one for one in self.entries if one.kind is Kind.LESSON)
-
-    @property
-    def ablated(self) -> list[str]:
-        """Those that were left out on purpose, to measure whether it makes a difference."""
-        return [one.entry.id for one in self.left_out if one.reason == "ablation"]
 
 
 class Touch(NamedTuple):

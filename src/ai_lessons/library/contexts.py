@@ -8,14 +8,14 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from ai_lessons import library
-from ai_lessons.errors import UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.ranking import context_boost, context_weights
 from ai_lessons.index.rows import PassageFilter
 from ai_lessons.knowledge import failures
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Confidence, Kind, Moment
 from ai_lessons.knowledge.globs import EXACT, any_match, specificity, stated
-from ai_lessons.learning.choose import FEW, Bars, Fit, came, tell
+from ai_lessons.learning.choose import FEW, Bars, Fit, tell
+from ai_lessons.learning.events import INJECTED, LEFT_OUT, Event
 from ai_lessons.learning.fold import ABLATION, ASSESSMENT, BUDGET, CONFIDENCE, SIMILARITY
 from ai_lessons.library.answers import Context, ContextQuery, Query
 from ai_lessons.library.relating import giving_way
@@ -38,19 +38,22 @@ def context(opened: Library, query: ContextQuery, ask: Callable[..., Context] | 
 
     An entry comes because `applies_to` names one of the files (the only reason where only files are asked for), by its
     project or a context tag, or as a global rule; of lessons those that `learning.choose` lets pass.
-    `ask` does the job `context`, elsewhere perhaps. Raises UsageError: a budget below 1.
+    `ask` does the job `context`, elsewhere perhaps.
     """
     found = ask("context", query) if ask else known(opened, query)
-    happened = came((one.id for one in found.entries), found.edges, found.ablated)
-    return found._replace(notes=(*found.notes, *library.usage.record(opened, happened)))
+    return found._replace(notes=(*found.notes, *library.usage.record(opened, came(found))))
+
+
+def came(found: Context) -> list[Event]:
+    """That these entries came, and which were left out on purpose, to measure whether it makes a difference."""
+    told = [Event("", "", INJECTED, one.id, edge=found.edges.get(one.id, {})) for one in found.entries]
+    return [*told, *(Event("", "", LEFT_OUT, one.entry.id) for one in found.left_out if one.reason == "ablation")]
 
 
 def known(opened: Library, query: ContextQuery) -> Context:
     """The same, and nothing is written down."""
     repo = opened.reading
     repo.current()
-    if query.budget is not None and query.budget < 1:
-        raise UsageError(f"a budget of {query.budget} leaves room for nothing", hint="--budget 10")
     if query.error.strip():
         return helping(repo, query.error, query.budget)
     injecting = Injecting(repo, query.budget)

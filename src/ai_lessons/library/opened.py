@@ -172,7 +172,6 @@ class TierState(NamedTuple):
     path: str
     why: str
     hint: str = ""
-    url: str | None = None
 
 
 def tier_states(root: Path, options: Options) -> tuple[TierState, ...]:
@@ -195,16 +194,16 @@ def _state(place: TierPlace, root: Path, reads: set[Path], options: Options) -> 
     path, name = str(place.root), place.name
     why = next((one.why for one in options.places.reads if one.root == place.root), place.why)
     if place.root not in reads:
-        return TierState(name, ELSEWHERE, path, _why_not(place, options), url=place.url)
+        return TierState(name, ELSEWHERE, path, _why_not(place, options))
     if name == options.places.belongs_to:
         why = "the project's .ai-lessons.toml names it"
     try:
         Store(place.root)
     except NoRepository as error:
-        return TierState(name, MISSING, path, why, place.remedy(error.hint), place.url)
+        return TierState(name, MISSING, path, why, place.remedy(error.hint))
     except AiLessonsError as error:
-        return TierState(name, DAMAGED, path, error.message, error.hint, place.url)
-    return TierState(name, WRITES if place.root == root else READS, path, why, url=place.url)
+        return TierState(name, DAMAGED, path, error.message, error.hint)
+    return TierState(name, WRITES if place.root == root else READS, path, why)
 
 
 def _why_not(place: TierPlace, options: Options) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import unified_diff
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError
@@ -11,12 +10,12 @@ from ai_lessons.knowledge.entries import Kind, Relation
 from ai_lessons.library.answers import Approval, Why
 from ai_lessons.library.relating import related_of
 from ai_lessons.repository.approval.approval_types import moment
+from ai_lessons.repository.history import unified
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.learning.fold import UsageTally
     from ai_lessons.library.answers import Related
     from ai_lessons.library.multi_repository import Reader
     from ai_lessons.library.opened import Library, Reading
@@ -93,26 +92,21 @@ def _unapproved_change(repo: RepositorySession, view: BranchView, verdict: Verdi
     return ""
 
 
-def _text(read: Callable[[], bytes]) -> str | None:
+def _text(read: Callable[[], bytes]) -> bytes | None:
     try:
         return _unix(read())
     except AiLessonsError:
         return None  # gone, or replaced by what is no plain file
 
 
-def _unix(data: bytes) -> str:
+def _unix(data: bytes) -> bytes:
     """As git would store it where it changes line ends on checkout."""
-    return data.decode("utf-8", "replace").replace("\r\n", "\n")
+    return data.replace(b"\r\n", b"\n")
 
 
-def _diff(path: str, approved: str, other: str | None, where: str) -> str:
-    lines = unified_diff(
-        approved.splitlines(keepends=True),
-        (other or "").splitlines(keepends=True),
-        f"{path} (in force)",
-        f"{path} ({where})" if other is not None else f"removed from the {where}",
-    )
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+def _diff(path: str, approved: bytes, other: bytes | None, where: str) -> str:
+    there = f"{path} ({where})" if other is not None else f"removed from the {where}"
+    return unified(path, approved, other, (f"{path} (in force)", there))
 
 
 def why(library: Library, ref: str) -> Why:
@@ -133,9 +127,8 @@ def why(library: Library, ref: str) -> Why:
             for one in others
         ),
         *(_approved(approval) if approval else () if light.kind is Kind.RULE else _taken(repo, light)),
-        *_done(repo.usages.of(light)),
     )
-    return Why(light, approval, lines)
+    return Why(light, approval, lines, repo.usages.of(light))
 
 
 def _linked(catalog: Reader, light: Light) -> tuple[tuple[Related, ...], tuple[Related, ...]]:
@@ -176,20 +169,6 @@ def _said(approval: Approval | None, revisions: Sequence[FileRevision]) -> Itera
 
 def _title(one: Related) -> str:
     return f"{one.entry.handle} {one.entry.title}" if one.entry else f"{one.target} (not here)"
-
-
-def _done(used: UsageTally) -> Iterator[str]:
-    """How it has done, if anything happened to it."""
-    had = used.tallies
-    counts = (
-        ("injected", had.injected), ("helpful", had.helpful), ("ignored", had.ignored),
-        ("contradicted", had.contradicted), ("run well", had.script_ok), ("run and failed", had.script_failed),
-    )  # fmt: skip
-    said = ", ".join(f"{what} {number} times" if number > 1 else f"{what} once" for what, number in counts if number)
-    if said:
-        yield f"has been {said}; last used {had.last_used}"
-    if had.outcomes:
-        yield f"learned confidence {used.confidence:.2f}"
 
 
 def _taken(repo: RepositorySession, light: Light) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -26,6 +25,7 @@ from ai_lessons.library.gate import checked
 from ai_lessons.library.reports import Refreshed
 from ai_lessons.repository import outside
 from ai_lessons.repository.files import READ_LIMIT
+from ai_lessons.repository.history import unified
 from ai_lessons.repository.outside import Outside, expanded
 from ai_lessons.repository.sources import Sources
 from ai_lessons.repository.store import Change, blob_id
@@ -222,10 +222,9 @@ def _look_at(
         return answer, None
     body = _text_of(entry, path, came.data)
     new = refreshed_text(old, entry, came, secret_scan.fields(allow, there=entry.fields, text=body))
-    names = f"a/{light.path}", f"b/{light.path}"
-    diff = list(difflib.unified_diff(entry.body.split("\n"), body.split("\n"), *names, lineterm=""))
-    added, removed = (sum(line.startswith(sign) for line in diff[2:]) for sign in "+-")
-    answer = answer._replace(changed=True, added=added, removed=removed, diff="\n".join(diff))
+    diff = unified(light.path, entry.body.encode(), body.encode())
+    added, removed = (sum(line.startswith(sign) for line in diff.split("\n")[2:]) for sign in "+-")
+    answer = answer._replace(changed=True, added=added, removed=removed, diff=diff)
     return answer, Change(entry.file, new.encode(), expect=blob_id(old.encode()))
 
 

@@ -13,7 +13,7 @@ from ai_lessons.errors import Conflict, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Relation, Status
 from ai_lessons.knowledge.patterns import parse
-from ai_lessons.knowledge.relations import ACYCLIC, clusters, drawing, wrong_kinds
+from ai_lessons.knowledge.relations import ACYCLIC, clusters, derived_from, drawing, wrong_kinds
 from ai_lessons.library.answers import Related
 from ai_lessons.library.statements import may_silence
 
@@ -90,8 +90,7 @@ def copies(repo: Reading, lights: Iterable[Light]) -> list[tuple[Light, Light]]:
 
 def _origins(repo: Reading, light: Light) -> set[str]:
     """The entry, and what it is derived from."""
-    edges = repo.catalog.edges(light.id)
-    return {light.id} | {e.target for e in edges if e.relation == Relation.DERIVED_FROM and e.source == light.id}
+    return {light.id, *derived_from(repo.catalog.edges(light.id), light.id)}
 
 
 def superseded_by(repo: Reading, entry_id: str, light: Light | None = None) -> Light | None:

@@ -45,10 +45,9 @@ _COMMON = frozenset(
 
 
 class Near(NamedTuple):
-    """A rule as the searches found it. `similarity` is 0 to 1; `enough` says that it is about what was asked."""
+    """A rule as the searches found it, scored from 0 to 1; `enough` says that it is about what was asked."""
 
     match: Match
-    similarity: float
     enough: bool
 
 
@@ -74,9 +73,8 @@ def near(
 
 def _keep(found: dict[str, Near], hit: Match, similarity: float, *, enough: bool) -> None:
     known = found.get(hit.entry_id)
-    if known is None or (enough, similarity) > (known.enough, known.similarity):
-        match = Match(hit.entry_id, hit.ordinal, similarity, hit.heading, hit.text)
-        found[hit.entry_id] = Near(match, similarity, enough)
+    if known is None or (enough, similarity) > (known.enough, known.match.score):
+        found[hit.entry_id] = Near(hit._replace(score=similarity), enough)
 
 
 def _words(text: str) -> set[str]:
@@ -99,7 +97,7 @@ def surfaced(
         is_linked = rule.id in linked
         if not (is_linked or (one and one.enough and belongs(rule, query, aliases))):
             continue
-        similarity = max(one.similarity if one else 0.0, SIMILARITY if is_linked else 0.0)
+        similarity = max(one.match.score if one else 0.0, SIMILARITY if is_linked else 0.0)
         boost = context_boost(weights, frozenset(rule.tags), aliases)
         match = one.match if one else Match(rule.id, 0, similarity)
         ranked.append(Ranked(match, similarity * boost, {"match": similarity, "context": boost}))

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from ai_lessons.errors import AiLessonsError, NotFound, UsageError
 from ai_lessons.index.usage_cache import UsageCache
 from ai_lessons.knowledge import entries
-from ai_lessons.knowledge.entries import Kind, Relation, Status
+from ai_lessons.knowledge.entries import Kind, Status
 from ai_lessons.knowledge.layout import CONFIG_PATH
+from ai_lessons.knowledge.relations import derived_from
 from ai_lessons.learning import events, fold
 from ai_lessons.learning.events import Event
 from ai_lessons.library import secret_scan
@@ -156,7 +157,8 @@ class Usages:
     def several(self, lights: Sequence[Light]) -> dict[str, UsageTally]:
         """How entries have done, by id; those nothing happened to stand where their author put them."""
         wanted = {light.id: light for light in lights}
-        parents = self._parents(wanted)
+        lessons = [one for one, light in wanted.items() if light.kind is Kind.LESSON]
+        parents = {one: derived_from(self._repo.catalog.edges(one), one) for one in lessons}
         told = self.tallies({*wanted, *(one for several in parents.values() for one in several)})
         known = wanted | self._repo.catalog.many({one for several in parents.values() for one in several} - set(wanted))
         return {
@@ -170,16 +172,6 @@ class Usages:
         if not lessons or not self._log.files():
             return {}
         return {entry_id: used.standing for entry_id, used in self.several(lessons).items() if used.standing != 1.0}
-
-    def _parents(self, lights: Mapping[str, Light]) -> dict[str, list[str]]:
-        """Of each lesson what it was derived from."""
-        derived = Relation.DERIVED_FROM.value
-        found = {}
-        for entry_id, light in lights.items():
-            if light.kind is Kind.LESSON:
-                edges = self._repo.catalog.edges(entry_id)
-                found[entry_id] = [e.target for e in edges if e.relation == derived and e.source == entry_id]
-        return found
 
 
 def stamped(happened: Iterable[Event], now: datetime) -> list[Event]:

@@ -187,9 +187,9 @@ class History:
                 break
 
 
-def unified(path: str, before: bytes | None, after: bytes | None) -> str:
+def unified(path: str, before: bytes | None, after: bytes | None, names: tuple[str, str] | None = None) -> str:
     """A unified diff as git writes it, three lines of context; None is no file, and what is no UTF-8 is replaced."""
     old, new = ((data or b"").decode(errors="replace").splitlines(keepends=True) for data in (before, after))
-    names = ("/dev/null" if before is None else f"a/{path}", "/dev/null" if after is None else f"b/{path}")
-    lines = difflib.unified_diff(old, new, *names)
+    sides = ("/dev/null" if before is None else f"a/{path}", "/dev/null" if after is None else f"b/{path}")
+    lines = difflib.unified_diff(old, new, *(names or sides))
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
