@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.errors import AiLessonsError
     from ai_lessons.knowledge.entries import Light, Pattern
-    from ai_lessons.library.answers import Shown, Usage
-    from ai_lessons.library.exporting import Exported
-    from ai_lessons.library.lessons import LessonShown
+    from ai_lessons.library import answers, exporting, lessons
 
     Data = dict[str, Any]
 
@@ -123,23 +121,23 @@ def error(value: AiLessonsError) -> Data:
     return {"error": type(value).__name__} | keyed(value, "message hint" + " problems?" * hasattr(value, "problems"))
 
 
-def _shown(value: Shown) -> Data:
+def _shown(value: answers.Shown) -> Data:
     more = {"rule": "approval", "script": "usage? code"}.get(value.entry.kind.value, "usage?")
     return keyed(value, f"**entry body frontmatter related sections section notes {more}")
 
 
-def _exported(value: Exported) -> Any:
+def _exported(value: exporting.Exported) -> Any:
     if value.document is not None:
         return encode(value.document)
     return keyed(value, "form files:path,done lessons rules docs scripts events skipped:path,reason notes")
 
 
-def _lesson_shown(value: LessonShown) -> Data:
+def _lesson_shown(value: lessons.LessonShown) -> Data:
     more = {key: encode(value.fields[key]) for key in ("reason", "promoted_to") if value.fields.get(key)}
     return lesson(value.entry) | more | keyed(value, "parsed=pattern text=body")
 
 
-def _usage(value: Usage) -> Data:
+def _usage(value: answers.Usage) -> Data:
     had = value.tallies
     counts = {f"times_{word}": getattr(had, word) for word in ("injected", "helpful", "ignored", "contradicted")}
     learned = {"last_used": had.last_used or None} | keyed(value, "alpha beta confidence")

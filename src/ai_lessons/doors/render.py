@@ -14,10 +14,8 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.relations import Line
-    from ai_lessons.library import answers
+    from ai_lessons.library import answers, relating, reports
     from ai_lessons.library.answers import Answer, Approval, Hit, Shown
-    from ai_lessons.library.relating import Graph
-    from ai_lessons.library.reports import Feedback, Stats
 
     Frame = Callable[..., str]
 
@@ -240,7 +238,7 @@ def diff(text: str, view: View) -> str:
     return "\n".join(view.paint(row, DIFF_COLOURS.get(row[:1], "")) for row in rows)
 
 
-def feedback(value: Feedback, view: View) -> str:
+def feedback(value: reports.Feedback, view: View) -> str:
     """What was said of which entry, and how it stands with that."""
     return block(
         f"{view.named(value.entry.handle, value.entry.title)}: {line(value.outcome)}", usage(value.usage, view)
@@ -290,7 +288,7 @@ def params(values: Sequence[answers.Parameter], view: View) -> str:
     return table(header, rows, view, flexible=(5,))
 
 
-def learned(value: Stats, view: View) -> list[str]:
+def learned(value: reports.Stats, view: View) -> list[str]:
     """What `stats` says of use: blocks, only those that have something to say."""
     blocks = []
     for title, some in (("Most useful:", value.most_useful), ("Least useful:", value.least_useful)):
@@ -314,7 +312,7 @@ def learned(value: Stats, view: View) -> list[str]:
 # --- the graph, also for Graphviz (dot) and for Mermaid ---
 
 
-def graph(value: Graph, view: View) -> str:
+def graph(value: relating.Graph, view: View) -> str:
     """Every entry with the links that it writes; those that hold both ways stand at one of both."""
     if not value.entries:
         return "Nothing is linked yet: ai-lessons contribute link A B --relation R"
@@ -340,7 +338,7 @@ def _weight(one: answers.Related | Line) -> str:
     return "" if one.weight is None else f" ({one.weight:g})"
 
 
-def dot(value: Graph, _view: View) -> str:
+def dot(value: relating.Graph, _view: View) -> str:
     """A directed graph in the language of Graphviz."""
     rows = ["digraph knowledge {", "  rankdir=LR;", '  node [fontname="sans-serif"];']
     for entry in value.entries:
@@ -361,7 +359,7 @@ def _dot(raw: str) -> str:
     return line(raw).replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")
 
 
-def mermaid(value: Graph, _view: View) -> str:
+def mermaid(value: relating.Graph, _view: View) -> str:
     """A flowchart for Mermaid, which forges and editors draw in Markdown."""
     names = {name: f"n{n}" for n, name in enumerate([*(entry.id for entry in value.entries), *value.missing], 1)}
     rows = ["flowchart LR"]
@@ -382,4 +380,4 @@ def _mermaid(raw: str) -> str:
     return re.sub(r"[^\w\s.,:()/+-]", lambda found: f"#{ord(found[0])};", line(raw), flags=re.ASCII)
 
 
-FORMATS: Mapping[str, Callable[[Graph, View], str]] = {"text": graph, "dot": dot, "mermaid": mermaid}
+FORMATS: Mapping[str, Callable[[relating.Graph, View], str]] = {"text": graph, "dot": dot, "mermaid": mermaid}

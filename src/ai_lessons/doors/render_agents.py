@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.doors.terminal import View
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.agent_hooks import Told
-    from ai_lessons.library.answers import Approval, Context
-    from ai_lessons.library.setup import Host, HostChange
+    from ai_lessons.library import agent_hooks, answers, setup
 
 LONGEST_LINE, LONGEST_TEXT, LEAST = 400, 800, 60  # characters of an entry: in a list, with its text, to be worth it
 
@@ -59,7 +57,7 @@ MORE = "(more than there is room for: ai-lessons recall context)"
 MOST_ATTEMPTS = 5
 
 
-def told(value: Told, root: str, most: int) -> str:
+def told(value: agent_hooks.Told, root: str, most: int) -> str:
     """The text for the agent, of at most so many characters; empty if there is nothing to say."""
     if value.reminder:
         attempts = [clip(line(attempt), 60) for attempt in value.attempts[:MOST_ATTEMPTS]]
@@ -76,7 +74,7 @@ def told(value: Told, root: str, most: int) -> str:
     return "\n".join([*rows, *_rows(value.offered, most - len(rows[0]), LONGEST_TEXT, texts=True)])
 
 
-def begin(value: Told, root: str, most: int) -> str:
+def begin(value: agent_hooks.Told, root: str, most: int) -> str:
     """What an agent is told when its session begins: even where nothing is known, that one can ask."""
     offered = value.offered
     about = f"the project {line(offered.project)}" if offered.project else "every project"
@@ -92,7 +90,7 @@ def begin(value: Told, root: str, most: int) -> str:
     return "\n".join([*rows, *_rows(offered, room, LONGEST_LINE), *more])
 
 
-def explained(value: Told) -> str:
+def explained(value: agent_hooks.Told) -> str:
     """What is told and what is not, a line for each with the reason."""
     offered = value.offered
     rows = [f"told: {line(one.handle)} {line(one.title)}: {offered.why[one.id]}" for one in offered.entries]
@@ -101,7 +99,7 @@ def explained(value: Told) -> str:
     return "\n".join(rows) or "nothing fits"
 
 
-def _rows(offered: Context, room: int, longest: int, *, texts: bool = False) -> list[str]:
+def _rows(offered: answers.Context, room: int, longest: int, *, texts: bool = False) -> list[str]:
     """A line for each entry, the room shared fairly; what is left of it after that is nothing to be told in is not."""
     rows: list[str] = []
     for left, one in zip(range(len(offered.entries), 0, -1), offered.entries, strict=True):
@@ -111,7 +109,7 @@ def _rows(offered: Context, room: int, longest: int, *, texts: bool = False) -> 
     return rows
 
 
-def _row(light: Light, text: str, approval: Approval | None, most: int) -> str:
+def _row(light: Light, text: str, approval: answers.Approval | None, most: int) -> str:
     """One entry on one line of at most so many characters: what it is, whose word it is, and what it says."""
     rule = light.kind is Kind.RULE
     reason = line(str(light.details.get("rationale" if rule else "pattern") or ("" if text else light.snippet)))
@@ -139,7 +137,7 @@ WAYS = {
 NO_HOST = "No agent host was found: no program on the path, no folder of one, no file of one here."
 
 
-def hosts(found: Sequence[Host], view: View) -> str:
+def hosts(found: Sequence[setup.Host], view: View) -> str:
     """For each host what shows that it is here, what calls its hooks, and the ways to its agent."""
     blocks = []
     for host in found:
@@ -156,7 +154,7 @@ def hosts(found: Sequence[Host], view: View) -> str:
     return "\n".join(blocks) or NO_HOST
 
 
-def connected(values: Sequence[HostChange], view: View) -> str:
+def connected(values: Sequence[setup.HostChange], view: View) -> str:
     """What was done, a line for each file."""
     rows = [f"{line(one.host)}  {view.place(str(one.file))}: {line(one.done)}" for one in values]
     return "\n".join(rows) or "Nothing to do: the plugin of Claude Code is there already."

@@ -12,14 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.doors.terminal import View
-    from ai_lessons.library import reports
-    from ai_lessons.library.exporting import Exported
-    from ai_lessons.library.indexing import Pulled, Pushed
-    from ai_lessons.library.opened import TierState
-    from ai_lessons.library.reports import IndexStatus, Written
-    from ai_lessons.library.setup import Migrated
-    from ai_lessons.library.syncing import Conflicts, Recovered, Resolved, Synced, TornEntry, Undone
-    from ai_lessons.library.transfer import Ported
+    from ai_lessons.library import exporting, indexing, opened, reports, setup, syncing, transfer
 
 STYLES = {"ok": "good", "warning": "warn", "error": "bad"}
 FEW = 10  # entries of an import are named one by one
@@ -31,18 +24,18 @@ CHOOSE = "ai-lessons admin conflicts {} --take ours|theirs"
 INDENT = "    "
 
 
-def written(value: Written, view: View) -> str:
+def written(value: reports.Written, view: View) -> str:
     """Handle, title and path; of a rule, where it is proposed."""
     proposed = [line(note) for note in value.notes if note.startswith(PROPOSED)]
     return block(view.named(value.handle, value.title), proposed or [f"path: {view.place(value.path, value.tier)}"])
 
 
-def writes(values: Sequence[Written], view: View) -> str:
+def writes(values: Sequence[reports.Written], view: View) -> str:
     """Several writes, one after the other."""
     return "\n".join(written(one, view) for one in values) or "Nothing to do."
 
 
-def deleted(values: Sequence[Written], view: View) -> str:
+def deleted(values: Sequence[reports.Written], view: View) -> str:
     """What is gone from the folder (git keeps its history); the removal of a rule is only proposed."""
     proposed = [any(note.startswith(PROPOSED) for note in one.notes) for one in values]
     words = ["Removal of" if waits else "Deleted" for waits in proposed]
@@ -56,7 +49,7 @@ def imported(value: reports.Imported, view: View) -> str:
     return block(_few(value, f"{added}, {value.unchanged:,} unchanged, {len(skipped):,} skipped", view), some(skipped))
 
 
-def _few(value: reports.Imported | Ported, sums: str, view: View) -> str:
+def _few(value: reports.Imported | transfer.Ported, sums: str, view: View) -> str:
     """The sums of an import, below its entries where there are few."""
     return f"{writes(value.written, view)}\n{sums}" if 0 < len(value.written) <= FEW else sums
 
@@ -208,7 +201,7 @@ def model(value: reports.ModelState, _view: View) -> str:
     return f"{line(value.name)}: {line(there if value.present else 'not here: searches use full text alone')}"
 
 
-def index_state(value: IndexStatus, view: View) -> str:
+def index_state(value: reports.IndexStatus, view: View) -> str:
     """What is in the index, and below it the shared one."""
     rows = {
         "model": line(value.model),
@@ -223,20 +216,20 @@ def index_state(value: IndexStatus, view: View) -> str:
     )
 
 
-def pushed(value: Pushed, view: View) -> str:
+def pushed(value: indexing.Pushed, view: View) -> str:
     """What lies there after a push."""
     head = f"{count(value.shared.entries, 'entry')} pushed: {line(value.shared.uri)}"
     return "\n".join([head, pairs(_shared(value.shared, value.shared.model), view), *map(line, value.notes)])
 
 
-def pulled(value: Pulled, _view: View) -> str:
+def pulled(value: indexing.Pulled, _view: View) -> str:
     """What came, and what was computed here."""
     came = f"{count(value.came, 'vector')} came from {line(value.uri)}, {value.embedded:,} filled in here"
     missing = f"{value.missing:,} of {count(value.passages, 'passage')} are without a vector"
     return "\n".join([came, *([missing] if value.missing else []), *map(line, value.notes)])
 
 
-def _shared(value: IndexStatus, model: str) -> dict[str, str]:
+def _shared(value: reports.IndexStatus, model: str) -> dict[str, str]:
     if not value.model:
         return {"shared": f"nothing at {line(value.uri)}"}
     use = "the one used here" if value.model == model else "another than here: of no use"
@@ -247,7 +240,7 @@ def _shared(value: IndexStatus, model: str) -> dict[str, str]:
     }
 
 
-def tiers(found: Sequence[TierState], view: View) -> str:
+def tiers(found: Sequence[opened.TierState], view: View) -> str:
     """A line for each tier, and one below it where something is to be done."""
     rows = []
     for one in found:
@@ -257,7 +250,7 @@ def tiers(found: Sequence[TierState], view: View) -> str:
     return columns(rows, view)
 
 
-def ported(value: Ported, view: View) -> str:
+def ported(value: transfer.Ported, view: View) -> str:
     """Each new entry where there are few, the sums, the proposals, then what was left out."""
     fates = Counter(one.became for one in value.seen)
     sums = [f"{count(len(value.written), 'entry')} added", f"{value.unchanged:,} here already"]
@@ -277,7 +270,7 @@ def ported(value: Ported, view: View) -> str:
     return "\n".join(rows)
 
 
-def exported(value: Exported, _view: View) -> str:
+def exported(value: exporting.Exported, _view: View) -> str:
     """Which files were written, and what is in them."""
     rows = [f"{line(path)}: {line(done)}" for path, done in value.files]
     if value.form in {"groove", "site"}:
@@ -290,7 +283,7 @@ def exported(value: Exported, _view: View) -> str:
     return block("\n".join(rows), some(f"left out {line(path)}: {line(reason)}" for path, reason in value.skipped))
 
 
-def migrated(value: Migrated, _view: View) -> str:
+def migrated(value: setup.Migrated, _view: View) -> str:
     """What the migration did, and how to take it back."""
     if value.old == value.new:
         return f"This repository has format {value.new}, the newest one: nothing to migrate."
@@ -300,7 +293,7 @@ def migrated(value: Migrated, _view: View) -> str:
     return "\n".join(rows)
 
 
-def synced(value: Synced, view: View) -> str:
+def synced(value: syncing.Synced, view: View) -> str:
     """What came in and went out; or what needs a person, with both versions and the next command."""
     place = line(f"{value.remote}/{value.branch}")
     rows = [f"  proposal sent: {line(name)}" for name in value.proposals]
@@ -317,7 +310,7 @@ def synced(value: Synced, view: View) -> str:
     return "\n".join([moved, *merged, *rows])
 
 
-def _torn(one: TornEntry, view: View) -> Iterator[str]:
+def _torn(one: syncing.TornEntry, view: View) -> Iterator[str]:
     """One conflict, both versions as changes of what they began with; indented, so that they cannot pass for ours."""
     yield ""
     yield view.named(one.id, one.title)
@@ -337,14 +330,14 @@ def _diff(diff: str, text: str | None) -> Iterator[str]:
     yield from (f"{INDENT}{row}" for row in rows if not row.startswith(("--- ", "+++ ")))
 
 
-def conflicts(value: Conflicts, view: View) -> str:
+def conflicts(value: syncing.Conflicts, view: View) -> str:
     """Every file that needs a person, with both versions."""
     if not value.entries:
         return f"No conflict with {line(value.theirs)}, as of the last sync."
     return "\n".join(row for one in value.entries for row in _torn(one, view)).lstrip("\n")
 
 
-def resolved(value: Resolved, view: View) -> str:
+def resolved(value: syncing.Resolved, view: View) -> str:
     """What was chosen, and what is left or comes next."""
     head = f"{view.paint(f'[{line(value.id)}]', 'handle')} settled: {line(value.take)}"
     if value.left:
@@ -355,7 +348,7 @@ def resolved(value: Resolved, view: View) -> str:
     return f"{head}\nMerged in {line(value.commit or '')[:10]}. Share it: ai-lessons admin sync"
 
 
-def recovered(value: Recovered, _view: View) -> str:
+def recovered(value: syncing.Recovered, _view: View) -> str:
     """What was brought back, and what is still kept."""
     rows = [f"Brought back: {line(one.path)}" for one in value.brought] + _committed(value.commits, value.notes)
     if value.kept:
@@ -368,7 +361,7 @@ def recovered(value: Recovered, _view: View) -> str:
     return "\n".join(rows) or "Nothing was taken away."
 
 
-def undone(values: Sequence[Undone], _view: View) -> str:
+def undone(values: Sequence[syncing.Undone], _view: View) -> str:
     """Each job that was taken back."""
     blocks = []
     for one in values:

@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.episodes import Candidate
-    from ai_lessons.library.answers import Answer
-    from ai_lessons.library.harvest import Harvest
-    from ai_lessons.library.lessons import LessonShown, Loaded
-    from ai_lessons.library.reports import Written
+    from ai_lessons.library import answers, harvest, lessons, reports
 
 FIRM = "[firm]"
 
@@ -42,14 +39,14 @@ def rows(entries: Sequence[Light], view: View, *, every: bool = False) -> str:
     return table(("ID", "SCOPE", *map(str.upper, keys), "PATTERN"), cells, view, "No lessons.")
 
 
-def found(answer: Answer, view: View) -> str:
+def found(answer: answers.Answer, view: View) -> str:
     """What a search found, best first, in the form of a list."""
     if not answer.lessons:
         return f'Nothing found for "{line(answer.query)}".'
     return rows([hit.entry for hit in answer.lessons], view)
 
 
-def loaded(value: Loaded, _view: View) -> str:
+def loaded(value: lessons.Loaded, _view: View) -> str:
     """Markdown for an agent's context. `[firm]` marks what a person stated."""
     blocks = [f"## Lessons ({value.total} active)"]
     for scope, entries in value.groups:
@@ -71,7 +68,7 @@ def _standing(entry: Light) -> str:
     return f" [stated by {line(str(by))}]" if by else ""
 
 
-def shown(value: LessonShown, _view: View) -> str:
+def shown(value: lessons.LessonShown, _view: View) -> str:
     """One lesson as YAML."""
     entry, details = value.entry, value.entry.details
     head = {"id": entry.handle, "scope": _scope(entry), "from": details.get("from"), "status": details.get("status")}
@@ -90,7 +87,7 @@ def shown(value: LessonShown, _view: View) -> str:
     return clean("\n".join(yaml))
 
 
-def added(value: Written, view: View) -> str:
+def added(value: reports.Written, view: View) -> str:
     """A lesson that was stated."""
     firsts = {
         "added": f"Added lesson {line(value.handle)} (from {value.origin}): {line(value.title)}",
@@ -100,26 +97,26 @@ def added(value: Written, view: View) -> str:
     return f"{first}\n  path: {view.place(value.path, value.tier)}"
 
 
-def marked_wrong(value: Written, _view: View) -> str:
+def marked_wrong(value: reports.Written, _view: View) -> str:
     """A lesson that left the results."""
     lesson = line(value.handle)
     return f"Lesson {lesson} is marked wrong already" if value.change == "unchanged" else f"Deleted lesson {lesson}"
 
 
-def promoted(value: Written, view: View) -> str:
+def promoted(value: reports.Written, view: View) -> str:
     """A lesson that stands in a skill or a tool now."""
     if value.change == "unchanged":
         return f"Lesson {line(value.handle)} stands in {view.place(value.target)} already"
     return f"Promoted lesson {line(value.handle)} to {view.place(value.target)}"
 
 
-def searched(value: Harvest) -> str:
+def searched(value: harvest.Harvest) -> str:
     """What a harvest went through."""
     read = f"{count(value.records, 'record')} read, {value.unknown} of a form that is not known"
     return f"{count(value.transcripts, 'transcript')} of {count(value.sessions, 'session')}: {read}."
 
 
-def harvested(value: Harvest, view: View) -> str:
+def harvested(value: harvest.Harvest, view: View) -> str:
     """The candidates of a harvest, none of which is stored."""
     if not value.candidates:
         return f"Nothing to propose. {searched(value)}"

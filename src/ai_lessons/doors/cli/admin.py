@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from ai_lessons.doors.cli.command_context import Call
     from ai_lessons.doors.terminal import View
-    from ai_lessons.library.setup import HookJob, HostChange
-    from ai_lessons.library.warm import HelperState
 
 RESOURCES = frozenset(kind for kind in Kind if kind.is_resource)
 SHELLS = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/completions/ai-lessons.fish"}
@@ -147,7 +145,7 @@ def hooks() -> None:
     """Git hooks of this clone or of a hub, and what tells agents of the knowledge base."""
 
 
-def hooks_command(job: HookJob, text: str) -> None:
+def hooks_command(job: library.setup.HookJob, text: str) -> None:
     """Define one of the three commands about hooks."""
 
     @hooks.command(job, help=text, examples=["", "--server /srv/git/knowledge.git", "--agents"])
@@ -279,14 +277,14 @@ admin.add_command(mcp_server.mcp)
 @click.option("--install", "job", flag_value="install", help="Set our hooks and MCP server up, for all your projects.")
 @click.option("--remove", "job", flag_value="uninstall", help="Take them out again; all else stays as it was.")
 @click.option("--yes", is_flag=True, help="Do not ask after showing what changes; needed where there is no terminal.")
-def hosts(call: Call, names: tuple[str, ...], job: HookJob | None, yes: bool) -> None:
+def hosts(call: Call, names: tuple[str, ...], job: library.setup.HookJob | None, yes: bool) -> None:
     """Show the agent hosts on this machine and what of ours reaches their agents; set them up, all or by NAME."""
     where = library.setup.where(os.environ, call.settings.cwd)
     if job is None:
         call.answer(library.setup.hosts(where), render_agents.hosts)
         return
 
-    def agreed(changes: Sequence[HostChange]) -> bool:
+    def agreed(changes: Sequence[library.setup.HostChange]) -> bool:
         if not yes and not call.can_ask:
             raise Refused("settings of other programs change only after a yes", hint="ask on a terminal, or say --yes")
         if not call.json:
@@ -351,7 +349,7 @@ def warm() -> None:
     """The helper that stays in memory for ten minutes after a search, so that the next one is answered in a blink."""
 
 
-def _helpers(found: tuple[HelperState, ...], _view: View) -> str:
+def _helpers(found: tuple[library.warm.HelperState, ...], _view: View) -> str:
     """A line for each helper and each of its repositories."""
     rows = [] if found else ["No helper runs."]
     for one in found:

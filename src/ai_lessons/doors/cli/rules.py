@@ -18,7 +18,6 @@ from ai_lessons.library.reports import PromotionRequest, RuleDraft
 
 if TYPE_CHECKING:
     from ai_lessons.doors.cli.command_context import Call
-    from ai_lessons.library.reports import Decided
 
 EXIT_VIOLATED = 8  # `audit` found that the policy is violated: the code of what a policy forbids
 link_option = partial(click.option, metavar="ID", multiple=True, shell_complete=options.offer("id"))
@@ -120,7 +119,7 @@ def approve_rule(call: Call, refs: tuple[str, ...], batch: str, project: str | N
     if not refs:
         raise UsageError("nothing to approve is named", hint="an ID, a GLOB, --project or --batch; see pending-rules")
     chosen = [(ref, None) for ref in refs] if yes else review.shown_and_confirmed(call, refs, sign=sign)
-    done: list[Decided] = []
+    done: list[library.reports.Decided] = []
     try:
         for ref, shown in chosen:
             done.append(library.review.approve_rule(call.library, ref, sign=sign, expect=shown))

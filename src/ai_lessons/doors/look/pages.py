@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from functools import partial
-from itertools import starmap, zip_longest
+from itertools import groupby, starmap, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import quote, urlencode
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from ai_lessons.library.answers import Shown
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.reports import Pending
 
     Asked: TypeAlias = Mapping[str, str]
 
@@ -114,27 +113,21 @@ class Row(NamedTuple):
 def side_by_side(diff: str) -> list[Row]:
     """A unified diff as rows of two columns."""
     rows: list[Row] = []
-    gone: list[str] = []
-    came: list[str] = []
-
-    def flush() -> None:
-        rows.extend(starmap(partial(Row, "changed"), zip_longest(gone, came, fillvalue="")))
-        gone.clear()
-        came.clear()
-
-    for line in diff.splitlines():
-        if line.startswith("-") and not line.startswith("--- "):
-            gone.append(line[1:] or " ")
-        elif line.startswith("+") and not line.startswith("+++ "):
-            came.append(line[1:] or " ")
+    for kind, group in groupby(diff.splitlines(), key=_sort_of):
+        some = list(group)
+        if kind == "changed":
+            gone = [line[1:] or " " for line in some if line.startswith("-")]
+            came = [line[1:] or " " for line in some if line.startswith("+")]
+            rows += starmap(partial(Row, kind), zip_longest(gone, came, fillvalue=""))
         else:
-            flush()
-            if line.startswith(("@@", "--- ", "+++ ", "\\", "Binary")):
-                rows.append(Row("where", line))
-            else:
-                rows.append(Row("same", line[1:], line[1:]))
-    flush()
+            rows += [Row(kind, line) if kind == "where" else Row(kind, line[1:], line[1:]) for line in some]
     return rows
+
+
+def _sort_of(line: str) -> str:
+    if line.startswith(("@@", "--- ", "+++ ", "\\", "Binary")):
+        return "where"
+    return "changed" if line.startswith(("-", "+")) else "same"
 
 
 @functools.cache
@@ -233,7 +226,7 @@ def review(opened: Library, asked: Asked) -> Page:
     return Page("review.html", values)
 
 
-def _text(opened: Library, one: Pending) -> str:
+def _text(opened: Library, one: library.reports.Pending) -> str:
     """The text of a proposal as its file has it."""
     found: list[str] = []
 

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.reports import Decided
     from ai_lessons.settings import Settings
 
 BODY_BYTES = 1_000_000  # of what a form sends: the text of an entry is a few kilobytes
@@ -95,7 +94,7 @@ def edit(opened: Library, given: Mapping[str, str]) -> Done:
     return Done((f"Edited {done.handle}: {done.title}", *done.warnings), f"/review?ref={quote(done.branch)}")
 
 
-def _decided(word: str, done: Iterable[Decided]) -> tuple[str, ...]:
+def _decided(word: str, done: Iterable[library.reports.Decided]) -> tuple[str, ...]:
     return tuple(said for one in done for said in (f"{word} {one.handle}: {one.title}", *one.notes))
 
 
