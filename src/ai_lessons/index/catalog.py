@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons.errors import AmbiguousName, NotFound
 from ai_lessons.index.catalog_reading import CatalogReader, generation_of, meta_of, unreadable_files
 from ai_lessons.index.catalog_survey import Disk, FolderChange, survey
-from ai_lessons.index.catalog_writing import Attested, CatalogRecord, Writing, attest, record
+from ai_lessons.index.catalog_writing import Attested, CatalogRecord, attest, record, write_approved, write_folders
 from ai_lessons.index.database import Database, Schema
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, Entry, Kind, Light, handle, handle_lengths
 
@@ -207,21 +207,18 @@ class Catalog(CatalogReader):
         return survey(self._database.connection, self._disk, self._clock())
 
     def _write(self, changes: list[FolderChange]) -> CatalogRefresh:
-        writing = Writing(self._database.connection)
-        writing.folders(changes)
-        return self._settle(writing)
+        write_folders(self._database.connection, changes)
+        return self._written()
 
     def _put_rules(self, tree: str, records: list[CatalogRecord], keep: frozenset[str]) -> CatalogRefresh:
         with self._database.transaction():
             _put_meta(self._database.connection, "rules_tree", tree)
             if not records and keep >= self.rules_in_force().keys():
                 return self._refreshed()
-            writing = Writing(self._database.connection)
-            writing.approved(records, keep)
-            return self._settle(writing)
+            write_approved(self._database.connection, records, keep)
+            return self._written()
 
-    def _settle(self, writing: Writing) -> CatalogRefresh:
-        writing.settle()
+    def _written(self) -> CatalogRefresh:
         # from the clock, so that a catalog made anew does not count through the numbers of the last one
         _put_meta(
             self._database.connection, "generation", max(self._clock(), generation_of(self._database.connection) + 1)

@@ -136,9 +136,15 @@ def survey(connection: sqlite3.Connection, disk: Disk, started: int) -> list[Fol
     for folder in remembered:
         known = known_files(connection, folder)
         changes.append(FolderChange(folder, None, known, [join(folder, name) for name in contents(folder, known)]))
-    reader = _SurveyReader(disk, started, total=sum(len(rows) for _, rows, _ in differing))
+    done, total = 0, sum(len(rows) for _, rows, _ in differing)
+
+    def step(files: int) -> None:
+        nonlocal done
+        done += files
+        disk.progress("reading", done, total)
+
     for folder, rows, now in differing:
-        change = _FolderLook(folder, rows, known_files(connection, folder), reader).change(now)
+        change = _FolderLook(folder, rows, known_files(connection, folder), disk, started).change(now, step)
         if change.files or change.gone or change.units or stored.get(folder) != change.digest:
             changes.append(change)
     return changes
@@ -150,31 +156,19 @@ def known_files(connection: sqlite3.Connection, folder: str) -> dict[str, Catalo
     return {row[0]: CatalogedFile(row[1:6], bool(row[6]), row[7]) for row in connection.execute(query, (folder,))}
 
 
-class _SurveyReader:
-    """Reads and parses for one survey, and counts for its progress."""
-
-    def __init__(self, disk: Disk, started: int, total: int) -> None:
-        self.started, self.read, self.parse = started, disk.read, disk.parse
-        self._disk, self._total, self._done = disk, total, 0
-
-    def step(self, files: int = 1) -> None:
-        self._done += files
-        self._disk.progress("reading", self._done, self._total)
-
-
 class _FolderLook:
     """The look at one folder whose rows are not what they were."""
 
-    def __init__(self, folder: str, rows: list[Row], known: dict[str, CatalogedFile], reader: _SurveyReader) -> None:
-        self._folder, self._known, self._reader = folder, known, reader
+    def __init__(self, folder: str, rows: list[Row], known: dict[str, CatalogedFile], disk: Disk, started: int) -> None:
+        self._folder, self._known, self._disk, self._started = folder, known, disk, started
         self._stamps: dict[str, Stamp] = {row[0]: stamp_of(row) for row in rows}
         self._before = contents(folder, known)
         self._now: dict[str, CatalogedFile] = {}
         self._failed: dict[str, AiLessonsError] = {}
         self._change = FolderChange(folder, UNSURE)
 
-    def change(self, now: bytes) -> FolderChange:
-        """What to write; nothing but the digest where only stamps of other files moved."""
+    def change(self, now: bytes, step: Callable[[int], None]) -> FolderChange:
+        """What to write; nothing but the digest where only stamps of other files moved. `step`: so many files more."""
         names = {name for name in self._stamps if name in self._known or place(join(self._folder, name)) is not None}
         pairs = list(units(self._folder, names))
         self._now = {
@@ -183,8 +177,11 @@ class _FolderLook:
             if (file := self._known.get(name)) and not file.racy and file.stamp == self._stamps[name]
         }
         doubtful = [unit for unit in pairs if not self._is_unchanged(unit)]
-        self._reader.step(len(self._stamps) - len(doubtful))
-        vanished = [unit for unit in doubtful if not self._look_at_unit(unit)]
+        step(len(self._stamps) - len(doubtful))
+        vanished = False
+        for unit in doubtful:
+            vanished |= not self._look_at_unit(unit)
+            step(1)
         here = {unit.name for unit in pairs}
         self._change.units += [self._path(name) for name in self._before if name not in here]
         self._change.files = {name: file for name, file in self._now.items() if self._known.get(name) != file}
@@ -205,7 +202,6 @@ class _FolderLook:
 
     def _look_at_unit(self, unit: Unit) -> bool:
         """Bring one entry up to date; False where its main file is gone since the walk."""
-        self._reader.step()
         path = self._path(unit.name)
         data, side_data = self._read(unit.name), self._read(unit.side) if unit.side else None
         if data is None:
@@ -221,9 +217,9 @@ class _FolderLook:
     def _read(self, name: str) -> bytes | None:
         """What the file holds now, empty if it cannot be read; None if it is gone since the walk."""
         stamp = self._stamps[name]
-        racy = is_racy(stamp, self._reader.started)
+        racy = is_racy(stamp, self._started)
         try:
-            data = self._reader.read(self._path(name))
+            data = self._disk.read(self._path(name))
         except NotFound:
             self._now.pop(name, None)
             return None
@@ -238,7 +234,7 @@ class _FolderLook:
         try:
             if failed := self._failed.get(unit.name) or self._failed.get(unit.side or ""):
                 raise failed
-            entry = self._reader.parse(path, data, side_data)
+            entry = self._disk.parse(path, data, side_data)
         except InvalidEntry as error:
             self._change.problems += [(path, problem) for problem in error.problems]
         except AiLessonsError as error:

@@ -138,25 +138,21 @@ def snippet(entry: Entry) -> str:
 FILES = "files"
 APPROVED = "approved"
 
-_TOUCH_APPROVED = """
-INSERT OR IGNORE INTO touched
-SELECT id FROM entries WHERE source = 'approved' AND id NOT IN (SELECT value FROM json_each(?))
-"""
-_FORGET_APPROVED = "DELETE FROM entries WHERE source = 'approved' AND id NOT IN (SELECT value FROM json_each(?))"
+_IN = "IN (SELECT value FROM json_each(:ids))"
 
 # Of all files that state one id, what is approved comes first, then the smallest path: the same for every reader.
-_SETTLE = """
-UPDATE entries SET standing = 2 WHERE standing <> 2 AND id IN (SELECT id FROM touched);
+_SETTLE = f"""
+UPDATE entries SET standing = 2 WHERE standing <> 2 AND id {_IN};
 UPDATE entries SET standing = (kind = 'rule' AND source = 'files') WHERE key IN (
     SELECT key FROM (
         SELECT key, row_number() OVER (PARTITION BY id ORDER BY source, file) AS place
-        FROM entries WHERE id IN (SELECT id FROM touched)
+        FROM entries WHERE id {_IN}
     ) WHERE place = 1
 );
 UPDATE entries SET standing = 1 WHERE standing = 2 AND kind = 'rule' AND source = 'files' AND id IN (
-    SELECT id FROM shown WHERE kind = 'rule' AND id IN (SELECT id FROM touched)
-);
-"""
+    SELECT id FROM shown WHERE kind = 'rule' AND id {_IN}
+)
+"""  # noqa: S608 - our own words
 
 
 class Attested(NamedTuple):
@@ -183,86 +179,74 @@ def attest(db: sqlite3.Connection, found: Mapping[str, Attested]) -> None:
     )
 
 
-class Writing:
-    """One write: collect what it touches, then settle who is shown, under which handle, and what changed."""
+def write_folders(db: sqlite3.Connection, changes: Sequence[FolderChange]) -> None:
+    """Forget and learn what the survey says."""
+    for change in changes:
+        _write_files(db, change)
+    units = [unit for change in changes for unit in change.units]
+    db.executemany("DELETE FROM problems WHERE file = ?", [(unit,) for unit in units])
+    problems = [(file, one.path, one.line, one.message) for change in changes for file, one in change.problems]
+    db.executemany("INSERT INTO problems VALUES (?, ?, ?, ?)", problems)
+    # oldest first: lists ask by age, and read half as long where rows lie on disk in that order
+    records = [record for change in changes for record in change.records]
+    records.sort(key=lambda record: (record.row["created"], record.row["id"]))
+    _replace(db, FILES, f"source = 'files' AND file {_IN}", units, records)
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        connection.execute("CREATE TEMP TABLE IF NOT EXISTS touched (id TEXT PRIMARY KEY) WITHOUT ROWID")
-        connection.execute("DELETE FROM touched")
 
-    def folders(self, changes: Sequence[FolderChange]) -> None:
-        """Forget and learn what the survey says."""
-        db = self._connection
-        for change in changes:
-            self._files(change)
-        units = [(unit,) for change in changes for unit in change.units]
-        touch = "INSERT OR IGNORE INTO touched SELECT id FROM entries WHERE source = 'files' AND file = ?"
-        db.executemany(touch, units)
-        # oldest first: lists ask by age, and read half as long where rows lie on disk in that order
-        records = [record for change in changes for record in change.records]
-        records.sort(key=lambda record: (record.row["created"], record.row["id"]))
-        db.executemany("INSERT OR IGNORE INTO touched VALUES (?)", [(record.row["id"],) for record in records])
-        db.executemany("DELETE FROM entries WHERE source = 'files' AND file = ?", units)
-        db.executemany("DELETE FROM problems WHERE file = ?", units)
-        problems = [
-            (file, problem.path, problem.line, problem.message)
-            for change in changes
-            for file, problem in change.problems
-        ]
-        db.executemany("INSERT INTO problems VALUES (?, ?, ?, ?)", problems)
-        self._insert(records, FILES)
+def write_approved(db: sqlite3.Connection, records: Sequence[CatalogRecord], keep: Collection[str]) -> None:
+    """Replace what came from the approval branch, but for the ids in `keep`."""
+    kept = sorted({*keep} - {record.row["id"] for record in records})
+    _replace(db, APPROVED, f"source = 'approved' AND id NOT {_IN}", kept, records)
 
-    def approved(self, records: Sequence[CatalogRecord], keep: Collection[str]) -> None:
-        """Replace what came from the approval branch, but for the ids in `keep`."""
-        db = self._connection
-        kept = json.dumps(sorted({*keep} - {record.row["id"] for record in records}))
-        db.execute(_TOUCH_APPROVED, (kept,))
-        db.executemany("INSERT OR IGNORE INTO touched VALUES (?)", [(record.row["id"],) for record in records])
-        db.execute(_FORGET_APPROVED, (kept,))
-        self._insert(records, APPROVED)
 
-    def settle(self) -> None:
-        """Decide who is shown and under which handle."""
-        for statement in _SETTLE.split(";"):
-            self._connection.execute(statement)
-        self._settle_handles()
+def _write_files(db: sqlite3.Connection, change: FolderChange) -> None:
+    folder = change.folder
+    if change.digest is None:
+        db.execute("DELETE FROM folders WHERE folder = ?", (folder,))
+    else:
+        db.execute("INSERT OR REPLACE INTO folders VALUES (?, ?)", (folder, change.digest))
+    db.executemany("DELETE FROM files WHERE folder = ? AND name = ?", [(folder, name) for name in change.gone])
+    rows = [(folder, name, *file.stamp, file.racy, file.hash) for name, file in change.files.items()]
+    db.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
-    def _files(self, change: FolderChange) -> None:
-        db, folder = self._connection, change.folder
-        if change.digest is None:
-            db.execute("DELETE FROM folders WHERE folder = ?", (folder,))
-        else:
-            db.execute("INSERT OR REPLACE INTO folders VALUES (?, ?)", (folder, change.digest))
-        db.executemany("DELETE FROM files WHERE folder = ? AND name = ?", [(folder, name) for name in change.gone])
-        rows = [(folder, name, *file.stamp, file.racy, file.hash) for name, file in change.files.items()]
-        db.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
-    def _insert(self, records: Sequence[CatalogRecord], source: str) -> None:
-        db = self._connection
-        (first,) = db.execute("SELECT coalesce(max(key), 0) + 1 FROM entries").fetchone()
-        keyed = list(enumerate(records, first))
-        for key, record in keyed:
-            row = {**record.row, "key": key, "source": source}
-            db.execute(f"INSERT INTO entries ({', '.join(row)}) VALUES (:{', :'.join(row)})", row)  # noqa: S608 - our names
-        db.executemany("INSERT INTO tags VALUES (?, ?)", [(key, tag) for key, r in keyed for tag in r.tags])
-        db.executemany("INSERT INTO versions VALUES (?, ?)", [(key, v) for key, r in keyed for v in r.versions])
-        db.executemany("INSERT INTO fields VALUES (?, ?, ?)", [(key, r.fields, r.opening) for key, r in keyed])
-        db.executemany("INSERT INTO failures VALUES (?, ?)", [(key, words) for key, r in keyed for words in r.failures])
-        links = [(key, link.relation, link.target, link.weight) for key, r in keyed for link in r.links]
-        db.executemany("INSERT OR REPLACE INTO links VALUES (?, ?, ?, ?)", links)
+def _replace(
+    db: sqlite3.Connection, source: str, where: str, ids: Sequence[str], records: Sequence[CatalogRecord]
+) -> None:
+    """Put the records in the place of the entries `where` is true of, and settle who of all with their ids is shown."""
+    old = {"ids": json.dumps(ids)}
+    touched = {str(record.row["id"]) for record in records}
+    touched.update(one for (one,) in db.execute(f"SELECT id FROM entries WHERE {where}", old))  # noqa: S608 - our words
+    db.execute(f"DELETE FROM entries WHERE {where}", old)  # noqa: S608
+    _insert(db, records, source)
+    for statement in _SETTLE.split(";"):
+        db.execute(statement, {"ids": json.dumps(sorted(touched))})
+    _settle_handles(db, touched)
 
-    def _settle_handles(self) -> None:
-        """Lengthen a handle only where the last characters of another shown id are the same, and shorten it again."""
-        db = self._connection
-        tails = {id_.upper()[::-1][:HANDLE_LENGTH] for (id_,) in db.execute("SELECT id FROM touched")}
-        query = "SELECT key, id, kind, handle FROM shown WHERE tail >= ? AND tail < ?"
-        updates = []
-        for tail in tails:
-            group = db.execute(query, (tail, tail + "~")).fetchall()
-            lengths = handle_lengths(row[1].upper() for row in group) if len(group) > 1 else {}
-            for key, id_, kind, had in group:
-                wanted = handle(Kind(kind), id_, lengths.get(id_.upper(), HANDLE_LENGTH))
-                if wanted != had:
-                    updates.append((wanted, key))
-        db.executemany("UPDATE entries SET handle = ? WHERE key = ?", updates)
+
+def _insert(db: sqlite3.Connection, records: Sequence[CatalogRecord], source: str) -> None:
+    (first,) = db.execute("SELECT coalesce(max(key), 0) + 1 FROM entries").fetchone()
+    keyed = list(enumerate(records, first))
+    for key, record in keyed:
+        row = {**record.row, "key": key, "source": source}
+        db.execute(f"INSERT INTO entries ({', '.join(row)}) VALUES (:{', :'.join(row)})", row)  # noqa: S608 - our names
+    db.executemany("INSERT INTO tags VALUES (?, ?)", [(key, tag) for key, r in keyed for tag in r.tags])
+    db.executemany("INSERT INTO versions VALUES (?, ?)", [(key, v) for key, r in keyed for v in r.versions])
+    db.executemany("INSERT INTO fields VALUES (?, ?, ?)", [(key, r.fields, r.opening) for key, r in keyed])
+    db.executemany("INSERT INTO failures VALUES (?, ?)", [(key, words) for key, r in keyed for words in r.failures])
+    links = [(key, link.relation, link.target, link.weight) for key, r in keyed for link in r.links]
+    db.executemany("INSERT OR REPLACE INTO links VALUES (?, ?, ?, ?)", links)
+
+
+def _settle_handles(db: sqlite3.Connection, touched: Iterable[str]) -> None:
+    """Lengthen a handle only where the last characters of another shown id are the same, and shorten it again."""
+    query = "SELECT key, id, kind, handle FROM shown WHERE tail >= ? AND tail < ?"
+    updates = []
+    for tail in {id_.upper()[::-1][:HANDLE_LENGTH] for id_ in touched}:
+        group = db.execute(query, (tail, tail + "~")).fetchall()
+        lengths = handle_lengths(row[1].upper() for row in group) if len(group) > 1 else {}
+        for key, id_, kind, had in group:
+            wanted = handle(Kind(kind), id_, lengths.get(id_.upper(), HANDLE_LENGTH))
+            if wanted != had:
+                updates.append((wanted, key))
+    db.executemany("UPDATE entries SET handle = ? WHERE key = ?", updates)
