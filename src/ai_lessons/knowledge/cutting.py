@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from ai_lessons.knowledge.frontmatter import description
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -94,10 +96,7 @@ _DEFINITION = re.compile(
     r"(?:(?:def|class|function|func|fn|sub|proc|module|interface|struct)\s+(\w[\w:.\-]*)|(\w[\w:.\-]*)\s*\(\s*\)\s*\{)",
     re.MULTILINE,
 )
-_COMMENT = re.compile(r"[ \t]*(?:#+(?!!)|//+|--|;+|%+|REM\b|::|\*|/\*+|\"\"\"|''')[ \t]*(\w[^\n]*)", re.IGNORECASE)
 _NOT_ABOUT = re.compile(r"(?:vim|author|date|copyright|\(c\)|licen[cs]e|spdx|https?|shellcheck|[\w-]+=)", re.IGNORECASE)
-_OPENERS = ("#", "<?", '"""', "'''", "/*", "//", "--", ";")
-_HEADER_LINES = 40
 _SUMMARY = 120
 _NAMES = 3
 
@@ -113,14 +112,9 @@ def cut_code(code: str, chunking: Chunking) -> list[Span]:
 
 
 def summary(code: str) -> str:
-    """The first sentence-like line of the leading comment; empty if there is none near the top."""
-    for line in code.split("\n", _HEADER_LINES)[:_HEADER_LINES]:
-        found = _COMMENT.match(line)
-        if found and len(found[1].split()) > 2 and not _NOT_ABOUT.match(found[1]):
-            return found[1].strip()[:_SUMMARY]
-        if line.strip() and not found and not line.startswith(_OPENERS):
-            return ""
-    return ""
+    """The first sentence-like line of the docstring or leading comment; empty if there is none."""
+    said = (line.strip() for line in description(code.encode()).splitlines())
+    return next((line[:_SUMMARY] for line in said if len(line.split()) > 2 and not _NOT_ABOUT.match(line)), "")
 
 
 def names(code: str) -> str:

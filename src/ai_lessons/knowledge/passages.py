@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from markdown_it import MarkdownIt
@@ -248,12 +249,10 @@ def _joined(stretches: Iterator[_Stretch], chunking: Chunking) -> list[_Stretch]
         if last is None or not small or last.tokens + stretch.tokens > chunking.limit:
             result.append(stretch)
             continue
-        shared = 0
-        while shared < min(len(last.path), len(stretch.path)) and last.path[shared] == stretch.path[shared]:
-            shared += 1
-        has_own_path = last.has_own_path and shared == len(last.path)
+        both = zip(last.path, stretch.path, strict=False)
+        path = tuple(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], both))
+        has_own_path = last.has_own_path and path == last.path
         tokens = last.tokens + stretch.tokens
-        path = last.path[:shared]
         result[-1] = last._replace(path=path, end=stretch.end, tokens=tokens, has_own_path=has_own_path)
     return result
 
