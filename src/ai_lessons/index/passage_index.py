@@ -288,6 +288,6 @@ class Index:
         if reason := self._state.damage():
             return reason
         if table is None:
-            return "its last build was not finished" if self.query.tables.any() else FIRST
+            return FIRST
         differing = [name for name, value in self._made.items() if table.made_with.get(name) != value]
         return f"it was made with another {' and '.join(differing)}" if differing else ""

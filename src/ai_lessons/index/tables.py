@@ -59,10 +59,6 @@ class Tables:
         """Open the table anew at the next use: its files may be gone."""
         self._open = None
 
-    def any(self) -> bool:
-        """Is there any table, complete or not?"""
-        return bool(self._numbers())
-
     def begin(self, made: Mapping[str, str]) -> Passages:
         """A new, empty table that no reader sees until it is finished."""
         number = max(self._numbers(), default=0) + 1

@@ -93,10 +93,9 @@ class UsageCache(OfDatabase):
 
     def tallies(self, entries: Iterable[str] | None = None) -> dict[str, tuple[int | str, ...]]:
         """For each entry (of these, or all) that has any: a count for each kind, and when it was last used."""
-        every = f"SELECT name, {', '.join(f'n{kind}' for kind in range(WORDS))}, last FROM tallies JOIN names ON key = entry"  # noqa: E501, S608 - only numbers
-        if entries is None:
-            return {row[0]: row[1:] for row in self._rows(every)}
-        rows = self._rows(f"{every} {_NAMED}", (json.dumps(list(entries)),))
+        sums = ", ".join(f"n{kind}" for kind in range(WORDS))
+        every = f"SELECT name, {sums}, last FROM tallies JOIN names ON key = entry"  # noqa: S608 - only numbers
+        rows = self._rows(every) if entries is None else self._rows(f"{every} {_NAMED}", (json.dumps(list(entries)),))
         return {row[0]: row[1:] for row in rows}
 
     def turned(self, fold: Callable[[list[str]], str]) -> str:
@@ -117,15 +116,6 @@ class UsageCache(OfDatabase):
             " WHERE session > 0 AND kind >= 0 GROUP BY session, entry, kind"
         )
         return [(session, entry, self._words[kind]) for session, entry, kind in rows]
-
-    def latest(self, entry: str, words: Sequence[str], most: int) -> list[str]:
-        """The last events of an entry that are of these words, the newest first."""
-        rows = self._rows(
-            "SELECT kind FROM events WHERE entry = (SELECT key FROM names WHERE name = ?)"
-            " AND kind IN (SELECT value FROM json_each(?)) ORDER BY at DESC, id DESC LIMIT ?",
-            (entry, json.dumps([self._kinds[word] for word in words]), most),
-        )
-        return [self._words[kind] for (kind,) in rows]
 
     def history(self, entry: str) -> list[tuple[str, str]]:
         """(time, word) of every event of an entry, the oldest first."""

@@ -276,8 +276,9 @@ class _Review:
             key = "path" if light.kind is Kind.SCRIPT else "source_path" if one.reason == GONE else "content_hash"
             yield Outdated(light, "source", f"{what}: {one.path}", key)
         if light.kind is Kind.SCRIPT and self._cache and had and had.script_failed >= FAILURES:
-            latest = self._cache.latest(light.id, (SCRIPT_OK, SCRIPT_FAILED), FAILURES)
-            yield from () if SCRIPT_OK in latest else [Outdated(light, "failing", f"its last {FAILURES} runs failed")]
+            runs = [word for _, word in self._cache.history(light.id) if word in {SCRIPT_OK, SCRIPT_FAILED}]
+            if SCRIPT_OK not in runs[-FAILURES:]:
+                yield Outdated(light, "failing", f"its last {FAILURES} runs failed")
 
     def _dead_globs(self, light: Light) -> Iterator[Outdated]:
         """Only where the code is known that they are about."""
