@@ -46,7 +46,8 @@ Docs (reference):
 workflow. ## Errors 409 means that…"
 
 ---
-\N{ELECTRIC LIGHT BULB} No rules here yet. If you had to find that out, add what is missing.
+\N{ELECTRIC LIGHT BULB} Scripts, lessons and docs cover this, but no rules. If something should always be \
+done so, suggest a rule.
 """
     )
 

@@ -178,11 +178,10 @@ GROUPS = ("rules", "scripts", "lessons", "docs")
         ((0, 0, 0, 3), "Only docs"),
         ((0, 2, 0, 0), "Only scripts"),
         ((0, 0, 1, 0), "Only lessons"),
-        ((0, 0, 1, 1), "nothing that runs"),
-        ((1, 0, 1, 0), "Rules and lessons"),
+        ((0, 0, 1, 1), "Lessons and docs cover this, but no scripts and no rules. If you turn it into"),
         ((1, 1, 1, 1), "well covered"),
-        ((1, 1, 1, 0), "No docs here yet"),
-        ((1, 1, 0, 0), "No lessons and no docs here yet"),
+        ((1, 1, 1, 0), "Rules, scripts and lessons cover this, but no docs"),
+        ((1, 1, 0, 0), "but no lessons and no docs"),
     ],
 )
 def test_a_gap_has_its_prompt(counts: tuple[int, int, int, int], words: str) -> None:

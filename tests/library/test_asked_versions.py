@@ -124,7 +124,7 @@ def test_prompts_come_from_what_is_known_and_not_from_what_was_asked_for(world: 
     world.add("Winemaking lesson", "About winemaking.", project="p")
     world.write("p/docs/unversioned/wine.md", "# Wine\n\nAbout winemaking.\n")
     said = world.search("winemaking").prompt
-    assert said.startswith("Docs and lessons cover this")
+    assert said.startswith("Lessons and docs cover this")
     assert world.search("winemaking", kinds=frozenset({Kind.DOC})).prompt == said
     assert world.search("winemaking", limit=1).prompt == said
 

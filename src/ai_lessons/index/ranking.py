@@ -219,53 +219,32 @@ def _word_start(text: str, at: int) -> int:
     return space + 1 if space >= 0 else at
 
 
-GAPS: Mapping[frozenset[str], str] = {
-    frozenset(): (
-        "Nothing is stored on this yet. If you find the answer by trying, add a lesson; "
-        "if it took a command sequence, add the script too. If it stays unsolved, add a lesson whose title begins "
-        "with [UNSOLVED]."
-    ),
-    frozenset({"docs"}): (
-        "Only docs cover this. If you had to try things out to make them work, add what you learned as a lesson "
-        "and what worked as a script."
-    ),
-    frozenset({"scripts"}): (
-        "Only scripts cover this. If one failed or surprised you, add a lesson that says why; "
-        "if its interface is documented somewhere, add the doc."
-    ),
-    frozenset({"lessons"}): (
-        "Only lessons cover this. If you turn one into working steps, add them as a script and link it (has_script)."
-    ),
-    frozenset({"rules"}): "Only rules cover this. If following one taught you how or why, add a lesson and link it.",
-    frozenset({"docs", "lessons"}): (
-        "Docs and lessons cover this, but nothing that runs. If you write a script for it, add it and link it."
-    ),
-    frozenset({"docs", "scripts"}): (
-        "Docs and scripts cover this, but no experience. If something did not work at once, add a lesson."
-    ),
-    frozenset({"lessons", "scripts"}): (
-        "Lessons and scripts cover this. If you used reference material to go further, add it as a doc; "
-        "if a way of working should always hold, suggest a rule."
-    ),
-    frozenset({"lessons", "rules"}): (
-        "Rules and lessons cover this, but nothing that runs. If you carry a rule out in steps that can be repeated, "
-        "add them as a script and link it to the rule."
-    ),
+ADVICE: Mapping[str, str] = {
+    "lessons": "If you had to try things out, or something surprised you, add what you learned as a lesson.",
+    "scripts": "If you turn it into working steps, add them as a script and link it (has_script).",
+    "docs": "If you used reference material to go further, add it as a doc.",
+    "rules": "If something should always be done so, suggest a rule.",
 }
-"""What to contribute, by the groups that were found; what is missing here is named group by group."""
+"""What to contribute where a group is missing, what is wanted most first."""
 
+NOTHING = (
+    "Nothing is stored on this yet. If you find the answer by trying, add a lesson; "
+    "if it took a command sequence, add the script too. If it stays unsolved, add a lesson whose title begins "
+    "with [UNSOLVED]."
+)
 COMPLETE = "This is well covered. If something here was wrong or out of date, say so: update it or add a lesson."
 
 
 def gap_prompt(counts: Mapping[str, int | bool]) -> str:
-    """One sentence or two on what to contribute, from how many of each group an answer holds."""
-    present = frozenset(group for group, count in counts.items() if count)
-    if len(present) == len(counts):
-        return COMPLETE
-    if present in GAPS:
-        return GAPS[present]
-    missing = [group for group in counts if group not in present]
-    return f"No {' and no '.join(missing)} here yet. If you had to find that out, add what is missing."
+    """What to contribute, in a few sentences, from how many of each group an answer holds."""
+    *others, last = [group for group in counts if counts[group]] or [""]
+    missing = [group for group in ADVICE if not counts[group]]
+    if not last or not missing:
+        return COMPLETE if last else NOTHING
+    advice = " ".join(ADVICE[group] for group in missing[:2])
+    if not others:
+        return f"Only {last} cover this. {advice}"
+    return f"{', '.join(others).capitalize()} and {last} cover this, but no {' and no '.join(missing)}. {advice}"
 
 
 class Found(NamedTuple):
