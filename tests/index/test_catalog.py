@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import NotFound, StorageFailed
-from ai_lessons.index.catalog import Catalog
 from ai_lessons.knowledge.frontmatter import read_entry
 from index.catalog_world import EVERY, A, B, C, World, everything, lesson
 
@@ -55,14 +54,6 @@ def test_the_versions_of_projects_are_those_of_now_whoever_wrote(world: World) -
     world.write("etcd/docs/3.6/a.md", "---\nkind: doc\nversions: ['3.6']\n---\n# A\n")
     world.refresh()
     assert before.versions_of_projects() == {"etcd": {"3.5", "3.6"}}
-
-
-def test_the_next_process_finds_everything_without_reading_a_file(world: World) -> None:
-    world.write("p/lessons/a.md", lesson(A))
-    world.settle()
-    world.reopen()
-    world.refresh()
-    assert (world.read, world.titles()) == ([], ["PUT replaces all"])
 
 
 def test_a_saved_edit_is_found_and_only_that_file_is_read(world: World) -> None:
@@ -414,18 +405,3 @@ def test_a_walk_that_is_slow_and_repeated_sees_a_file_saved_meanwhile(world: Wor
     world.catalog.refresh(scan, world.load, read_entry)
     world.refresh()
     assert world.titles() == ["Gamma"]
-
-
-def test_two_catalogs_on_one_file_see_each_others_work(world: World) -> None:
-    with world.open() as other:
-        world.write("p/docs/a.md", "# Alpha\n")
-        world.refresh()
-        assert [light.title for light in other.select(EVERY)] == ["Alpha"]
-        assert other.generation == world.catalog.generation
-
-
-def test_a_closed_catalog_is_a_bug_of_the_caller(tmp_path: Path) -> None:
-    catalog = Catalog(tmp_path / "c.sqlite")
-    catalog.close()
-    with pytest.raises(Exception, match="closed"):
-        catalog.tags()

@@ -43,16 +43,6 @@ def test_before_the_first_refresh_there_is_nothing_and_no_error(world: World) ->
     assert world.index.current("1") is None
 
 
-def test_what_is_indexed_is_found_by_text_and_by_vector(world: World) -> None:
-    world.put(entry("a", "how to rebase a branch"), entry("b", "how to bake bread"))
-    done = world.refresh()
-    assert (done.entries, done.passages, done.embedded, done.missing, done.rebuilt) == (2, 2, 2, 0, "")
-    assert world.found("rebasing branches") == ["a"]
-    assert world.near("bake bread")[0] == "b"
-    hit = world.index.candidates("bread").text[0]
-    assert (hit.entry_id, hit.ordinal, hit.text) == ("b", 0, "how to bake bread")
-
-
 def test_nothing_changed_reads_nothing(world: World) -> None:
     world.put(*many(5))
     world.refresh()
@@ -256,15 +246,6 @@ def test_an_empty_repository_is_fine_and_can_grow(world: World) -> None:
     assert world.found("alpha") == world.near("alpha") == []
 
 
-def test_identifiers_are_found_by_part_and_chinese_inside_a_sentence(world: World) -> None:
-    world.put(entry("a", "call setUserName before snake_case_word"), entry("b", "请修改配置文件然后重启"))
-    world.refresh()
-    assert world.found("user name") == ["a"]
-    assert world.found("setUserName") == ["a"]
-    assert world.found("snake_case_word") == ["a"]
-    assert world.found("配置") == ["b"]
-
-
 def test_filters_hold_for_both_lists(world: World) -> None:
     world.put(
         entry("a", "alpha", kind="doc", project="it's", tags=("x", "y")),
@@ -367,26 +348,6 @@ def test_a_reader_goes_on_with_the_old_table_while_a_new_one_is_built(world: Wor
     world.index.refresh("1", world.fingerprints, load_and_look, full=True)  # type: ignore[arg-type]
     answers.append(len(reader.candidates("word7").text))
     assert answers == [2, 2]
-
-
-def test_a_reader_reopens_when_its_files_are_gone(world: World) -> None:
-    world.put(*many(10))
-    world.refresh()
-    reader = world.open()
-    assert reader.candidates("word7").text
-    old = reader.query.tables.newest()
-    world.refresh(full=True)
-    reader.query.tables._open = old
-    reader.query.tables._numbers = lambda: {1}  # type: ignore[method-assign]
-    real = type(reader.query.tables)._numbers
-
-    def forget() -> None:
-        tables = reader.query.tables
-        tables._open = None
-        tables._numbers = lambda: real(tables)  # type: ignore[method-assign]
-
-    reader.query.tables.forget_open = forget  # type: ignore[method-assign]
-    assert reader.candidates("word7").text
 
 
 def test_a_busy_index_answers_from_what_is_there(world: World) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ai_lessons.index.usage_cache import VERSION, UsageCache
+from ai_lessons.index.usage_cache import UsageCache
 from ai_lessons.learning.events import USES, Event, Read, line_of, read_lines
 from ai_lessons.learning.fold import Tallies
 from learning.events_world import ENTRIES, IDS, TIMES, fold_uses, turns, uses
@@ -220,28 +219,6 @@ def test_what_turns_come_to_is_kept_until_there_is_another(cache: UsageCache, lo
     logs.add("b", turn(150)._replace(value=0.9))
     cache.refresh(logs, read_lines)
     assert turned(cache) == [line_of(turn(n)).decode() for n in (*range(100, 150), *range(151, 200), 300)]
-
-
-@pytest.mark.parametrize("content", [b"not a database, by far", b"SQLite format 3\0" + b"\xff" * 4000])
-def test_a_damaged_cache_is_made_anew(tmp_path: Path, logs: Logs, content: bytes) -> None:
-    logs.add("a", event(0))
-    file = tmp_path / "usage.sqlite"
-    file.write_bytes(content)
-    for _ in range(2):
-        cache = UsageCache(file, USES)
-        assert sums(cache, logs) == expected(logs)
-        cache.close()
-
-
-def test_a_cache_of_another_version_is_made_anew(tmp_path: Path, logs: Logs) -> None:
-    logs.add("a", event(0))
-    file = tmp_path / "usage.sqlite"
-    db = sqlite3.connect(file)
-    db.executescript(f"CREATE TABLE events (other); PRAGMA user_version = {VERSION + 1}")
-    db.close()
-    cache = UsageCache(file, USES)
-    assert sums(cache, logs) == expected(logs)
-    cache.close()
 
 
 def test_where_nothing_can_be_written_the_sums_are_kept_in_memory(tmp_path: Path, logs: Logs) -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from packaging.specifiers import SpecifierSet
 
 from ai_lessons.knowledge.versions import listed, nearest, newest_first, score
 
@@ -142,45 +141,6 @@ def test_several_versions_are_the_union_of_their_sets(
 )
 def test_a_comma_inside_a_range_parts_nothing(text: str, parts: tuple[str, ...]) -> None:
     assert listed(text) == parts
-
-
-releases = st.lists(st.integers(0, 3), min_size=1, max_size=3).map(lambda parts: ".".join(map(str, parts)))
-terms = st.tuples(st.sampled_from([">=", "<=", ">", "<", "==", "!=", "~="]), releases).filter(
-    lambda term: term[0] != "~=" or "." in term[1]
-)
-
-
-@given(st.lists(terms, min_size=1, max_size=3), releases)
-def test_a_range_holds_what_the_packaging_rules_say(written: list[tuple[str, str]], release: str) -> None:
-    texts = [operator + version for operator, version in written]
-    holds = SpecifierSet(",".join(texts)).contains(release)
-    assert (score([" ".join(texts)], [release]) is not None) == holds
-    assert (score([release], [" ".join(texts)]) is not None) == holds
-
-
-anything = st.one_of(
-    releases,
-    releases.map(lambda release: release + ".x"),
-    st.tuples(st.sampled_from(["^", "~", ">=", "<", "@"]), releases).map("".join),
-    st.sampled_from(["lts", "next"]),
-)
-sets = st.sets(anything, min_size=1, max_size=4)
-
-
-@given(sets, sets, releases)
-def test_a_fit_is_told_by_what_lies_in_both(asked: set[str], have: set[str], release: str) -> None:
-    have = {version.lstrip("@") for version in have}
-    found = score(asked, have)
-    assert found is None or found in {1.0, 0.95, 0.85, 0.75}
-    in_asked, in_have = (score([release], some) is not None for some in ({a.lstrip("@") for a in asked}, have))
-    if found is None:
-        assert not (in_asked and in_have)
-    elif found == 1.0 and not any(version.startswith("@") for version in asked):
-        assert in_asked == in_have
-    elif found == 0.95 and in_asked and not any(version.startswith("@") for version in asked):
-        assert in_have
-    elif found == 0.85 and in_have and not any(version.startswith("@") for version in asked):
-        assert in_asked
 
 
 @given(st.text(max_size=30), st.text(max_size=30))
