@@ -11,7 +11,7 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from dulwich.errors import ChecksumMismatch, FileFormatException, NotGitRepository
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
@@ -19,6 +19,7 @@ from dulwich.pack import write_pack_index_v2, write_pack_objects
 from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
 
 from ai_lessons.errors import Conflict, UnsupportedRepository
+from ai_lessons.repository.approval.rule_history import RawCommit
 from ai_lessons.repository.files import translated, write_all
 
 if TYPE_CHECKING:
@@ -29,24 +30,10 @@ if TYPE_CHECKING:
     from ai_lessons.repository.worktree import Worktree
 
 
-class StoredCommit(NamedTuple):
-    """What stands in a commit (`time` the committer's, since 1970); an odd one names no person and no time."""
-
-    id: str
-    tree: ObjectID
-    parents: tuple[ObjectID, ...]
-    author: bytes
-    committer: bytes
-    time: int
-    message: bytes
+_COMMIT: Final = re.compile(rb"tree [0-9a-f]{40}\n((?:parent [0-9a-f]{40}\n)*)")
 
 
-LAST_SECOND: Final = 253_402_300_799  # Of the year 9999, which is as far as dates can be shown
-_COMMIT: Final = re.compile(rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)")
-_MADE: Final = re.compile(rb"^(author|committer) ([^\n]*?>) (\d{1,12}) [+-]\d{4}$", re.MULTILINE)
-
-
-def read_commit(store: BaseObjectStore, name: ObjectID) -> StoredCommit:
+def read_commit(store: BaseObjectStore, name: ObjectID) -> RawCommit:
     """A commit by its own lines: dulwich refuses some that git takes. Raises KeyError: there is no such commit."""
     hexed = name.decode()
     try:
@@ -55,28 +42,12 @@ def read_commit(store: BaseObjectStore, name: ObjectID) -> StoredCommit:
     except FileNotFoundError:
         number, data = store.get_raw(name)
         kind = b"commit" if number == Commit.type_num else b""
-    if not kind.startswith(b"commit"):
-        raise KeyError(name)
-    return parse_commit(hexed, data)
-
-
-def parse_commit(name: str, data: bytes) -> StoredCommit:
-    """The same from its text."""
-    lines = _COMMIT.match(data)
-    if lines is None:
+    start = _COMMIT.match(data)
+    if start is None or not kind.startswith(b"commit"):
         raise KeyError(name)
     header, _, message = data.partition(b"\n\n")
-    made = {row[1]: row for row in reversed(list(_MADE.finditer(header)))}
-    author, committer = made.get(b"author"), made.get(b"committer")
-    return StoredCommit(
-        name,
-        ObjectID(lines[1]),
-        tuple(ObjectID(line[7:]) for line in lines[2].splitlines()),
-        author[2] if author else b"",
-        committer[2] if committer else b"",
-        time if (time := int(committer[3]) if committer else 0) <= LAST_SECOND else 0,
-        message,
-    )
+    names = b" ".join([name, *(line[7:] for line in start[1].splitlines())])
+    return RawCommit(b"%s\n%s\n\n    %s" % (names, header, message.replace(b"\n", b"\n    ")))
 
 
 PLAIN, EXECUTABLE, FOLDER = 0o100644, 0o100755, 0o040000
@@ -126,9 +97,7 @@ class Draft:
     def tree_of(self, commit: ObjectID) -> ObjectID:
         """The tree of a commit."""
         made = self._new.get(commit)
-        if made is not None:
-            return parse_commit(commit.decode(), made.as_raw_string()).tree
-        return read_commit(self._store, commit).tree
+        return ObjectID(made.as_raw_string()[5:45] if made else read_commit(self._store, commit).tree.encode())
 
     def lookup(self, tree: ObjectID | None, path: bytes) -> tuple[int, ObjectID] | None:
         """Mode and id of what lies at `path` in a tree."""

@@ -116,7 +116,8 @@ def propose(store: Store, repo: Repo, trunk: Trunk, wanted: ProposalRequest) -> 
         # just behind the tip where the files are the same there; where a shallow clone ends there is nothing behind
         paths = [os.fsencode(trunk.worktree.prefix + path) for path in wanted.files]
         here = [draft.lookup(draft.tree_of(tip), path) for path in paths]
-        parents = [ObjectID(one) for one in read_commit(repo.object_store, tip).parents if one in repo.object_store]
+        before = (ObjectID(one.encode()) for one in read_commit(repo.object_store, tip).parents)
+        parents = [one for one in before if one in repo.object_store]
         behind = [one for one in parents if [draft.lookup(draft.tree_of(one), path) for path in paths] == here]
         made = _point(store, draft, branch, (behind or [tip])[0].decode(), None, wanted)
     note = f"nothing is behind {trunk.name} yet: take it with `git merge --no-ff`, or ai-lessons admin approve-rule"

@@ -12,8 +12,7 @@ from dulwich.repo import Repo
 from ai_lessons.repository import proposal_files
 from ai_lessons.repository.approval.approval_branch import PROPOSALS, branch_of, proposal_refs
 from ai_lessons.repository.approval.rule_files import BATCH, report, trailers
-from ai_lessons.repository.approval.rule_history import person
-from ai_lessons.repository.objects import Draft, StoredCommit, read_commit
+from ai_lessons.repository.objects import Draft, read_commit
 from ai_lessons.repository.proposal_files import Piece, Sides, main_path, owners, subject_of
 from ai_lessons.repository.proposal_records import stood
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.repository.approval.approval_history import Trunk
     from ai_lessons.repository.approval.approval_types import Person
+    from ai_lessons.repository.approval.rule_history import RawCommit
 
 Repository = Repo  # An open repository, for those who only hand it on
 Sort = Literal["new", "edit", "removal"]
@@ -83,7 +83,7 @@ class Waiting(NamedTuple):
 class _Line(NamedTuple):
     """The commits that a branch has and the approval branch has not, newest first, and where it left that."""
 
-    commits: tuple[StoredCommit, ...]
+    commits: tuple[RawCommit, ...]
     base: ObjectID | None
 
 
@@ -130,9 +130,8 @@ def _in_turn(repo: Repo, refs: Mapping[str, str], first: Collection[str]) -> Ite
     by_writer: dict[str, list[tuple[int, str, str]]] = defaultdict(list)
     for ref, commit in refs.items():
         tip = read_commit(repo.object_store, ObjectID(commit.encode()))
-        who = person(tip.author)
-        key = "" if ref.startswith("refs/heads/") else who.email
-        by_writer[key].append((-tip.time, ref, f"{who.name} <{who.email}>"))
+        key = "" if ref.startswith("refs/heads/") else tip.said.author.email
+        by_writer[key].append((-tip.said.committed, ref, str(tip.said.author)))
     yield from ((ref, writer) for rows in by_writer.values() for _, ref, writer in rows if ref in first)
     rounds = zip_longest(*(sorted(by_writer[key]) for key in sorted(by_writer)))
     yield from ((row[1], row[2]) for each in rounds for row in each if row is not None and row[1] not in first)
@@ -179,8 +178,8 @@ def look(repo: Repo, trunk: Trunk, ref: str, commit: str) -> Waiting | None:
     new, old = any(piece.new for piece in mine), any(piece.old for piece in mine)
     if elsewhere and new:
         faults.append(f"the rule stands at {', '.join(sorted(elsewhere))} on {trunk.name} already")
-    writers = [person(one.author) for one in line.commits if len(one.parents) < 2]
-    messages = [one.message.decode(errors="replace") for one in line.commits]
+    writers = [one.said.author for one in line.commits if len(one.parents) < 2]
+    messages = [one.said.message for one in line.commits]
     return Waiting(
         ref=ref,
         branch=ref.removeprefix("refs/heads/").removeprefix("refs/remotes/"),
@@ -192,7 +191,7 @@ def look(repo: Repo, trunk: Trunk, ref: str, commit: str) -> Waiting | None:
         sort="removal" if not new else "edit" if old else "new",
         pieces=mine,
         suggested_by=tuple(dict.fromkeys(writers)),
-        at=line.commits[0].time,
+        at=line.commits[0].said.committed,
         trailers=trailers(messages[0]),
         foreign=tuple(foreign),
         faults=tuple(faults),
@@ -215,7 +214,7 @@ def _taken(trunk: Trunk, line: _Line, name: str, mine: Sequence[Piece]) -> bool:
 
 
 def _line(repo: Repo, trunk: Trunk, tip: str) -> _Line | None:
-    own: dict[str, StoredCommit] = {}
+    own: dict[str, RawCommit] = {}
     edges: list[str] = []
     ahead = [tip]
     while ahead:
@@ -225,7 +224,7 @@ def _line(repo: Repo, trunk: Trunk, tip: str) -> _Line | None:
         own |= {one: read_commit(repo.object_store, ObjectID(one.encode())) for one in fresh}
         if len(own) > OWN_COMMITS:
             return None  # whoever may push must not be able to stop the review of everything else
-        parents = dict.fromkeys(parent.decode() for commit in fresh for parent in own[commit].parents)
+        parents = dict.fromkeys(parent for commit in fresh for parent in own[commit].parents)
         ahead = [parent for parent in parents if parent not in own]
     base = trunk.newest(dict.fromkeys(edges))
     return _Line(tuple(own.values()), ObjectID(base.encode()) if base else None)

@@ -238,37 +238,31 @@ def texts(repo: Repo, torn: Torn) -> Mapping[str, bytes | None]:
     return {side: store[ObjectID(n.encode())].as_raw_string() if n else None for side, n in names.items()}
 
 
-_FILE: Final = "sync/decisions.json"
-
-
 class Decisions:
-    """What a person chose for torn files, in the state folder of this clone."""
+    """Whose each torn file shall be, as a person chose, in the state folder of this clone: by what the sides have."""
 
     def __init__(self, state_dir: Path) -> None:
-        self._state_dir = state_dir
-        self._made: dict[str, dict[str, str | None]] = self._read()
+        self._file = state_dir / "sync" / "decisions.json"
+        try:
+            self._made: dict[str, str] = json.loads(self._file.read_bytes())
+        except (FileNotFoundError, ValueError):
+            self._made = {}
 
     def choose(self, torn: Torn) -> str | None:
         """Whose a torn file shall be (`ours`, `theirs`); None: no person has chosen, or one side has changed since."""
-        made = self._made.get(torn.path, {})
-        return made.get("take") if (made.get("ours"), made.get("theirs")) == (torn.ours, torn.theirs) else None
+        return self._made.get(_key(torn))
 
     def note(self, torn: Torn, take: str) -> None:
         """Remember a choice. Raises StorageFailed: it cannot be written."""
-        self._made[torn.path] = {"ours": torn.ours, "theirs": torn.theirs, "take": take}
-        with files.translated(_FILE, writing=True):
-            (self._state_dir / _FILE).parent.mkdir(parents=True, exist_ok=True)
-        files.write_file(self._state_dir, _FILE, json.dumps(self._made).encode())
+        self._made[_key(torn)] = take
+        with files.translated(str(self._file), writing=True):
+            files.replace_file(self._file, json.dumps(self._made).encode(), durable=True)
 
     def forget(self) -> None:
         """Drop all choices: they are in a commit now."""
         self._made = {}
-        (self._state_dir / _FILE).unlink(missing_ok=True)
+        self._file.unlink(missing_ok=True)
 
-    def _read(self) -> dict[str, dict[str, str | None]]:
-        try:
-            found = json.loads((self._state_dir / _FILE).read_bytes())
-        except (FileNotFoundError, ValueError):
-            return {}
-        keys = {"ours", "theirs", "take"}
-        return {path: made for path, made in found.items() if isinstance(made, dict) and made.keys() == keys}
+
+def _key(torn: Torn) -> str:
+    return f"{torn.ours} {torn.theirs} {torn.path}"

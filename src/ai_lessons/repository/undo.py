@@ -14,7 +14,7 @@ from ai_lessons.repository.approval.rule_files import PROPOSAL_TRAILER, is_rule,
 from ai_lessons.repository.approval.rule_history import commits
 from ai_lessons.repository.commit import People
 from ai_lessons.repository.events import FOLDER
-from ai_lessons.repository.objects import EXECUTABLE, Draft, StoredCommit, data_of, opened, read_commit
+from ai_lessons.repository.objects import EXECUTABLE, Draft, data_of, opened
 from ai_lessons.repository.store import Change, blob_id
 from ai_lessons.repository.sync_merge import changed, plan
 from ai_lessons.repository.worktree_status import here
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from dulwich.repo import Repo
 
+    from ai_lessons.repository.approval.rule_history import RawCommit
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.sync_merge import Entry
 
@@ -58,13 +59,13 @@ def _steps(store: Store, repo: Repo) -> Iterator[Step]:
     head = now = draft.tree_of(ObjectID(tip.encode()))
     # events only say what happened, and nothing of that is taken back: a commit of them alone is no job
     prefix, events = os.fsencode(store.prefix), os.fsencode(f"{store.prefix}{FOLDER}/")
-    for commit in _jobs(store, repo, tip):
-        subject = commit.message.decode(errors="replace").partition("\n")[0]
-        before = draft.tree_of(commit.parents[0]) if commit.parents else None
-        every = changed(repo, commit.tree, before).new
+    for commit in _jobs(store, tip):
+        subject, done = commit.said.message.partition("\n")[0], ObjectID(commit.tree.encode())
+        before = draft.tree_of(ObjectID(commit.parents[0].encode())) if commit.parents else None
+        every = changed(repo, done, before).new
         back = {path: entry for path, entry in every.items() if path.startswith(prefix) and not path.startswith(events)}
         _refuse_rules(subject, [os.fsdecode(path.removeprefix(prefix)) for path in back])
-        merged = plan(repo, draft, (commit.tree, now, draft.edit(commit.tree, back)))
+        merged = plan(repo, draft, (done, now, draft.edit(done, back)))
         if merged.tree is None:
             path = merged.torn[0].path.removeprefix(store.prefix)
             hint = f"look at it: ai-lessons recall log {path}"
@@ -77,7 +78,7 @@ def _steps(store: Store, repo: Repo) -> Iterator[Step]:
             yield Step(commit.id, subject, tuple(_files(repo, made, disk)))
 
 
-def _jobs(store: Store, repo: Repo, head: str) -> Iterator[StoredCommit]:
+def _jobs(store: Store, head: str) -> Iterator[RawCommit]:
     """Commits of ours that can be taken back, newest first."""
     remembered = {commit for record in store.journal.records() for commit in record.jobs.values() if commit}
     me = (People(store.worktree).committer() or "").rpartition("<")[2].rstrip(">")
@@ -96,7 +97,7 @@ def _jobs(store: Store, repo: Repo, head: str) -> Iterator[StoredCommit]:
         if name in undone or TRAILER in keys or len(commit.parents) > 1:
             continue
         if name in remembered or (mine and keys & _OURS):
-            yield read_commit(repo.object_store, ObjectID(name.encode()))
+            yield commit
 
 
 def _refuse_rules(subject: str, paths: list[str]) -> None:

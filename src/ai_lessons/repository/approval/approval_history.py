@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed, UnsupportedRepository
+from ai_lessons.errors import AiLessonsError, NotFound, UnsupportedRepository
 from ai_lessons.knowledge.config import parse_config
 from ai_lessons.knowledge.layout import CONFIG_PATH, derived_id
 from ai_lessons.repository.approval import approval_branch, approval_memory, rule_history
@@ -41,7 +41,7 @@ def derive(worktree: Worktree, ref: str) -> BranchView:
     if tip is None:
         return BranchView(ref, None, ApprovalPolicy(), {}, {})
     found = _advanced(worktree, ref, tip) or _Derivation(worktree, ref, tip).run()
-    with suppress(StorageFailed):  # a repository that cannot be written can still be read, only never faster
+    with suppress(AiLessonsError):  # a repository that cannot be written can still be read, only never faster
         approval_memory.note(worktree, ref, found)
     view = approval_memory.with_alarms(worktree, found)
     approval_memory.advance(worktree, view)
@@ -167,7 +167,7 @@ class _Derivation:
         self._learn(commits)
         noted = dict.fromkeys(one for several in known.texts.values() for one in several)
         found = [one for one in proposed(fresh, commits, self.rule_of) if one not in noted]
-        with suppress(StorageFailed):  # then they are known this once
+        with suppress(AiLessonsError):  # then they are known this once
             approval_memory.add_proposals(self._worktree.state_dir, found)
         return approval_memory.known_from([*noted, *found])
 

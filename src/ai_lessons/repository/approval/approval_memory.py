@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ai_lessons.errors import StorageFailed
+from ai_lessons.errors import AiLessonsError
 from ai_lessons.repository.approval.approval_branch import REMEMBERED, SEEN, branch_name, cut_off, folder, key_of
 from ai_lessons.repository.approval.approval_types import (
     Alarm,
@@ -22,11 +22,11 @@ from ai_lessons.repository.approval.approval_types import (
     UnapprovedChange,
     Verdict,
 )
-from ai_lessons.repository.files import append_lines, replace_file
+from ai_lessons.repository.files import append_lines, replace_file, translated
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from ai_lessons.repository.worktree import Worktree
@@ -74,17 +74,8 @@ def kept(place: Path, key: str) -> Any:
 
 def write(place: Path, value: object) -> None:
     """Write a value as JSON into a file of ours, whole or not at all. Raises StorageFailed."""
-    with _writing(place):
+    with translated(str(place), writing=True):
         replace_file(place, json.dumps(value, separators=(",", ":")).encode())
-
-
-@contextmanager
-def _writing(place: Path) -> Iterator[None]:
-    """Whatever is in the way is a reason to do without: what is kept here only saves time."""
-    try:
-        yield
-    except OSError as error:
-        raise StorageFailed(f"{place} cannot be written: {error.strerror}") from error
 
 
 def proposals(state_dir: Path) -> Known:
@@ -129,7 +120,7 @@ def _append(state_dir: Path, rows: list[dict[str, Any]]) -> None:
     if not rows:
         return
     place = folder(state_dir) / SEEN
-    with _writing(place):
+    with translated(str(place), writing=True):
         place.parent.mkdir(parents=True, exist_ok=True)
         append_lines(place, "".join(json.dumps(row) + "\n" for row in rows).encode())
 
@@ -213,7 +204,7 @@ def acknowledge(worktree: Worktree, view: BranchView, said: ApprovalPolicy | Non
 def advance(worktree: Worktree, view: BranchView) -> None:
     """Remember tip and policy where that can be written, unless there is an alarm: none silences itself."""
     if all(alarm.kind == "shallow" for alarm in view.alarms):
-        with suppress(StorageFailed):
+        with suppress(AiLessonsError):
             acknowledge(worktree, view)
 
 

@@ -27,7 +27,7 @@ UNKNOWN: Final = Person("", "")  # who made an odd commit
 _FEW: Final = 64  # so many texts are first looked for as loose objects
 _MANY: Final = 1000  # from so many pairs of trees on, a second program is started
 _EMPTY: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-# Of the year 9999, which is as far as dates can be shown; `stored_commit.LAST_SECOND` without loading dulwich
+# Of the year 9999, which is as far as dates can be shown
 _LAST_SECOND: Final = 253_402_300_799
 _LITERAL: Final = dict.fromkeys(("GIT_LITERAL_PATHSPECS", "GIT_NO_LAZY_FETCH"), "1") | {
     "GIT_GRAFT_FILE": "/dev/null",

@@ -8,7 +8,7 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ai_lessons.errors import Refused, StorageFailed, UnsupportedRepository
+from ai_lessons.errors import AiLessonsError, Refused, UnsupportedRepository
 from ai_lessons.knowledge.layout import slug
 from ai_lessons.repository import git
 from ai_lessons.repository.approval import approval_memory, record_chain
@@ -57,7 +57,7 @@ def repository_name(worktree: Worktree, ref: str, tip: str) -> str:
     if done.code or not done.text:
         raise UnsupportedRepository(f"the history of {worktree.top} cannot be read", hint="git fsck")
     name = done.text.split()[-1]
-    with suppress(StorageFailed):  # where nothing can be written it is looked for again next time
+    with suppress(AiLessonsError):  # where nothing can be written it is looked for again next time
         approval_memory.write(folder(worktree.state_dir) / NAMES, {**known, ref: (tip, name)})
     return name
 
@@ -79,7 +79,7 @@ def with_signatures(
         valid = partial(record_chain.chains, signers=signers, repository=repository, threshold=threshold)
         verdicts, gone, records = _judged(worktree, view, valid, remembered.records)
         noted = {"gone": gone, "verdicts": verdicts}
-        with suppress(StorageFailed):  # where nothing can be written, they are judged every time
+        with suppress(AiLessonsError):  # where nothing can be written, they are judged every time
             if dict(remembered.records) != dict(records):
                 remembered = remembered._replace(records=records)
                 approval_memory.save(worktree.state_dir, remembered)
