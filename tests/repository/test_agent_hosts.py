@@ -129,7 +129,7 @@ def test_a_file_that_cannot_be_read_hides_nothing_else(where: Where, text: str) 
     write(where.project / ".claude/settings.json", {"hooks": {"SessionStart": [CALL]}})
     host = one(where)
     assert ways(host) == {"session-start": [".claude/settings.json"]}
-    assert host.unreadable == (("~/.claude/settings.json",) if text[:2] in {"{b", "[["} else ())
+    assert host.unreadable == (("~/.claude/settings.json",) if text[:2] in {"{b", "[[", "[1"} else ())
 
 
 def test_a_file_that_is_a_folder_is_named(where: Where) -> None:

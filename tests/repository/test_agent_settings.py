@@ -87,7 +87,7 @@ def test_what_others_changed_meanwhile_stays(top: Path) -> None:
     settings["hooks"]["PreToolUse"].append(THEIRS)
     settings["model"] = "opus"
     (top / SETTINGS).write_text(json.dumps(settings, indent=4))
-    assert do(top, "install")[0] == "already there"
+    assert [do(top, "install")[0] for _ in range(2)] == ["brought up to date", "already there"]
     assert do(top, "uninstall")[0] == "taken out"
     assert (top / SETTINGS).read_text() == json.dumps({"hooks": {"PreToolUse": [THEIRS]}, "model": "opus"}, indent=4)
 

@@ -152,10 +152,10 @@ class _Look:
         found = tuple(self._shown(one) for one in places if one)
         if not found:
             return None
-        tables = {file: table for name in kind.hooks for file, table in self._tables(name)}
         hooks = {
             file: {event: on for event, on in table.items() if isinstance(on, list) and on}
-            for file, table in tables.items()
+            for name in kind.hooks
+            for file, table in self._tables(name)
         }
         targets = (*self._by_hooks(hooks), *self._instructions(), *self._servers())
         events = {self._shown(file): tuple(table) for file, table in hooks.items() if table}
@@ -183,7 +183,7 @@ class _Look:
 
     def _instructions(self) -> Iterator[Target]:
         for name in self._kind.instructions:
-            file = self._place(name)
+            file = place_of(self._kind, self._where, name)
             data = self._bytes(file)
             if data is not None or name == "./AGENTS.md":
                 yield Target("instructions", self._shown(file), data is not None, holds_ours(data or b""))
@@ -200,13 +200,14 @@ class _Look:
     def _tables(self, name: str) -> Iterator[tuple[Path, Json]]:
         """The table under the key after `#` of every file that the name stands for; an empty one for no file."""
         name, _, key = name.partition("#")
-        place = self._place(name)
+        place = place_of(self._kind, self._where, name)
         for file in sorted(place.parent.glob(place.name)) if "*" in place.name else [place]:
             data = self._bytes(file)
-            settings = parsed(data, toml=file.suffix == ".toml", strict=False)
+            settings = parsed(data, toml=file.suffix == ".toml")
             if settings is None:
                 self._unreadable.append(self._shown(file))
-            yield file, _table((settings or {}).get(key))
+            table = (settings or {}).get(key)
+            yield file, table if isinstance(table, dict) else {}
 
     def _bytes(self, file: Path) -> bytes | None:
         try:
@@ -216,9 +217,6 @@ class _Look:
         except OSError:
             self._unreadable.append(self._shown(file))
             return None
-
-    def _place(self, name: str) -> Path:
-        return place_of(self._kind, self._where, name)
 
     def _shown(self, place: Path) -> str:
         if place.is_relative_to(self._where.project):
@@ -247,16 +245,12 @@ def transcripts(where: Where) -> list[str]:
     return [os.path.normpath(f"{escape(str(folder))}/{pattern}") for folder, pattern in kept]
 
 
-def _table(value: Any) -> Json:
-    return value if isinstance(value, dict) else {}
-
-
-def parsed(data: bytes | None, *, toml: bool = False, strict: bool = True) -> Json | None:
-    """A file's settings; empty if nothing is in it, None if unreadable or no table (that is empty if not `strict`)."""
+def parsed(data: bytes | None, *, toml: bool = False) -> Json | None:
+    """A file's settings; empty if nothing is in it, None if it cannot be read or holds no table."""
     if data is None or not data.strip():
         return {}
     try:
         found = tomllib.loads(data.decode()) if toml else json.loads(data)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None if strict else {}
+    return found if isinstance(found, dict) else None

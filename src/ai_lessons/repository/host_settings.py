@@ -72,8 +72,10 @@ def for_user(where: Where, plugin: Path, names: Sequence[str], job: str) -> tupl
 
 def _of_kind(kind: HostKind, where: Where, plugin: Path, job: str) -> Iterator[HostChange]:
     if kind.id in HEARS:
-        known, all_of_them = HEARS[kind.id], _stated(plugin)
-        hooks = {event: groups for event, groups in all_of_them.items() if known is None or event in known}
+        with translated(str(plugin)):
+            stated: Json = json.loads((plugin / SOURCE).read_bytes())[HOOKS]
+        known = HEARS[kind.id] or stated.keys()
+        hooks = {event: groups for event, groups in stated.items() if event in known}
         yield _change(kind.name, place_of(kind, where, kind.hooks[0].partition("#")[0]), HOOKS, hooks, job)
     name, _, key = kind.servers[0].partition("#")
     file = place_of(kind, where, name)
@@ -89,12 +91,6 @@ def _server(kind: HostKind) -> Json:
         return {"type": "local", "command": [PROGRAM], "environment": env, "enabled": True}
     more: Json = {"type": "local", "args": [], "tools": ["*"]} if kind.id == "copilot" else {}
     return {**more, "command": PROGRAM, "env": env}
-
-
-def _stated(plugin: Path) -> Json:
-    with translated(str(plugin)):
-        found: Json = json.loads((plugin / SOURCE).read_bytes())[HOOKS]
-    return found
 
 
 def carry_out(changes: Sequence[HostChange]) -> None:
@@ -126,15 +122,16 @@ def _change(host: str, file: Path, key: str, ours: Json, job: str) -> HostChange
             raise ValueError(file)
         text = (there or b"").decode()
         clean = without(text, lambda path, value: _is_ours(key, path, value)) if text.strip() else text
-        same = _ours(key, text) == _ours(key, json.dumps({key: ours}))
-        full = text if same else with_added(clean, {key: ours})
+        full = with_added(clean, {key: ours})
+        full = text if parsed(full.encode()) == parsed(there) else full
     except (ValueError, RecursionError):
         return HostChange(host, file, _LEFT, there, there)
     held = clean != text
     if job == "install":
-        says = "already there" if same else "written" if there is None else "brought up to date" if held else "added"
+        new = "written" if there is None else "brought up to date" if held else "added"
         # a file of our own ends in a line feed, by which it is known when it goes
-        return HostChange(host, file, says, there, (full + "\n" * (there is None)).encode())
+        after = (full + "\n" * (there is None)).encode()
+        return HostChange(host, file, "already there" if full == text else new, there, after)
     says = "not there" if not held else "taken out" if clean or not text.endswith("\n") else "removed"
     return HostChange(host, file, says, there, None if says == "removed" or there is None else clean.encode())
 
@@ -153,19 +150,6 @@ def _is_ours(key: str, path: Sequence[str | int], value: Any) -> bool:
 
 def _is_our_call(value: Any) -> bool:
     return isinstance(value, dict) and MARK in str(value.get("command", ""))
-
-
-def _ours(key: str, text: str) -> list[Any]:
-    """What in a text is ours, as values with their names."""
-    found: list[Any] = []
-
-    def noted(path: Sequence[str | int], value: Any) -> bool:
-        if ours := _is_ours(key, path, value):
-            found.append([path[1], value])
-        return ours
-
-    without(text, noted) if text.strip() else None
-    return sorted(found, key=lambda one: str(one[0]))
 
 
 def _change_toml(kind: HostKind, file: Path, job: str) -> HostChange:
