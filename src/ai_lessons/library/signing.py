@@ -22,10 +22,10 @@ from ai_lessons.library.proposal_context import (
 from ai_lessons.library.reports import Decided, Pending
 from ai_lessons.repository import proposal_commits
 from ai_lessons.repository.approval.approval_types import moment
-from ai_lessons.repository.approval.record_chain import trusted_signers
+from ai_lessons.repository.approval.record_chain import Record, text_digest, trusted_signers
 from ai_lessons.repository.approval.rule_files import SIGNERS
 from ai_lessons.repository.approval.rule_history import read_blobs
-from ai_lessons.repository.approval.signed import Wanted, decide, repository_name, with_signatures
+from ai_lessons.repository.approval.signed import decide, repository_name, with_signatures
 from ai_lessons.repository.approval.signers import PinnedKeys, fingerprint, key_type, parse_signers
 from ai_lessons.repository.history import unified
 from ai_lessons.repository.store import blob_id
@@ -149,10 +149,9 @@ def signed(at: ProposalContext, one: Waiting) -> Mapping[str, bytes]:
 def _record(at: ProposalContext, rule: str, path: str, data: bytes, decision: Decision) -> Mapping[str, bytes]:
     now = at.repo.options.now()
     trusted = at.repo.rules.signatures.trusted(at.trunk.view)
-    wanted = Wanted(rule, path, data, decision, frontmatter.stamp(now), frontmatter.new_id(now))
-    return decide(
-        at.trunk, wanted, repository=trusted.repository, signers=trusted.signers or (), interactive=os.isatty(0)
-    )
+    wanted = Record(trusted.repository, rule, path, text_digest(data), decision, None, frontmatter.stamp(now))
+    name = frontmatter.new_id(now)
+    return decide(at.trunk, wanted, name, signers=trusted.signers or (), interactive=os.isatty(0))
 
 
 def unsigned_rules(at: ProposalContext) -> list[Pending]:

@@ -6,7 +6,7 @@ import json
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from ai_lessons.errors import AiLessonsError, Refused, UnsupportedRepository
 from ai_lessons.knowledge.layout import slug
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ai_lessons.repository.approval.approval_history import Trunk
     from ai_lessons.repository.approval.approval_memory import Remembered
     from ai_lessons.repository.approval.approval_types import BranchView, RecordFile
-    from ai_lessons.repository.approval.record_chain import Decision, RecordFinding
+    from ai_lessons.repository.approval.record_chain import RecordFinding
     from ai_lessons.repository.approval.signers import Signer
     from ai_lessons.repository.worktree import Worktree
 
@@ -164,34 +164,21 @@ def _verdict(rule: str, found: RecordFinding, view: BranchView, blob_of: Callabl
     return Verdict(rule, in_force=True, path=path, blob=blob, evidence=evidence, unapproved=others)
 
 
-class Wanted(NamedTuple):
-    """A decision about the text `data` at `path`. `at` is ISO 8601 in UTC, `name` a ULID for the record's file."""
-
-    rule: str
-    path: str
-    data: bytes
-    decision: Decision
-    at: str
-    name: str
-
-    def record(self, repository: str, previous: str | None) -> record_chain.Record:
-        """What is to be signed."""
-        digest = text_digest(self.data)
-        return record_chain.Record(repository, self.rule, self.path, digest, self.decision, previous, self.at)
-
-
 def decide(
-    trunk: Trunk, wanted: Wanted, *, repository: str, signers: Sequence[Signer], interactive: bool
+    trunk: Trunk, wanted: record_chain.Record, name: str, *, signers: Sequence[Signer], interactive: bool
 ) -> Mapping[str, bytes]:
-    """The files, by path, of a signed decision or one more signature; all count without `signers`. Raises Refused."""
+    """The files, by path, of a signed decision or one more signature; all count without `signers`. Raises Refused.
+
+    What `wanted` follows is found here; a new one is called `name` (a ULID).
+    """
     key = git.setting(trunk.worktree, KEY_SETTING)
     if not key:
         hint = f"git config --global {KEY_SETTING} ~/.ssh/id_ed25519.pub"
         raise Refused("git does not know which key signs for you", hint=hint)
-    record, path = _fitting(trunk, wanted, repository, signers)
-    name = path.rpartition("/")[2].removesuffix(RECORD_SUFFIX) or wanted.name
+    record, path = _fitting(trunk, wanted, signers)
     email = git.setting(trunk.worktree, "user.email") or "signer"
-    record_path, signature_path = record_paths(wanted.rule, name, slug(email))
+    known = path.rpartition("/")[2].removesuffix(RECORD_SUFFIX)
+    record_path, signature_path = record_paths(wanted.rule, known or name, slug(email))
     if signature_path in trunk.view.files:
         hint = "now others have to: ai-lessons admin approve-rule --sign"
         raise Refused(f"{email} has signed this already", hint=hint)
@@ -199,9 +186,7 @@ def decide(
     return {signature_path: armoured} if path else {record_path: record.canonical(), signature_path: armoured}
 
 
-def _fitting(
-    trunk: Trunk, wanted: Wanted, repository: str, signers: Sequence[Signer]
-) -> tuple[record_chain.Record, str]:
+def _fitting(trunk: Trunk, wanted: record_chain.Record, signers: Sequence[Signer]) -> tuple[record_chain.Record, str]:
     """The decision to sign: as others made it and its path, or a new one and none. Raises Refused."""
     rule = wanted.rule
     files = [one for one in trunk.view.records if one.path.startswith(f"{APPROVALS}{rule}/")]
@@ -209,7 +194,7 @@ def _fitting(
     found = signed_records(files, contents)
     paths = {contents[one.blob]: one.path for one in files if one.blob in contents}
     if signers:
-        of = partial(record_chain.chains, found, signers, repository=repository)
+        of = partial(record_chain.chains, found, signers, repository=wanted.repository)
         valid, signed = (of(threshold=n).get(rule) or record_chain.Chain() for n in (trunk.view.policy.threshold, 1))
     else:
         records = {}
@@ -222,11 +207,11 @@ def _fitting(
     end = record_chain.joined(valid.ends())
     last = valid.records.get(end or "")
     # the same decision in the same place, whenever it was made
-    if last is not None and last._replace(at=wanted.at) == wanted.record(repository, last.previous):
+    if last is not None and last._replace(at=wanted.at) == wanted._replace(previous=last.previous):
         if signers:
             raise Refused(f"this is decided and signed already, by {', '.join(valid.signed_by[end or ''])}")
         return last, paths[last.canonical()]
-    new = wanted.record(repository, end)
+    new = wanted._replace(previous=end)
     waiting = (one for digest, one in signed.records.items() if digest not in valid.records)
     same = next((one for one in waiting if one._replace(at=new.at) == new), None)
     return (same, paths[same.canonical()]) if same else (new, "")
