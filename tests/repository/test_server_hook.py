@@ -12,7 +12,7 @@ import pytest
 from ai_lessons.errors import NoRepository, Refused
 from ai_lessons.repository import push_check, scaffold
 from ai_lessons.repository.git_hooks import carry_out_on_server
-from ai_lessons.repository.push_check import Added, Update, parse_updates, refused_files, refused_refs
+from ai_lessons.repository.push_check import Update, parse_updates, refused_files, refused_refs
 from doors.world import environment
 from repository.approval_world import (
     AGENT,
@@ -713,9 +713,7 @@ class TestTheDecisionAlone:
                 parse_updates(lines)
 
     def test_names_the_file_that_came_and_not_the_one_that_was_there(self) -> None:
-        said = list(
-            refused_files("refs/heads/main", [Added(0o100644, "a/B.md")], ["a/B.md", "a/b.md", "c/D.md", "c/d.md"])
-        )
+        said = list(refused_files("refs/heads/main", [(0o100644, "a/B.md")], ["a/B.md", "a/b.md", "c/D.md", "c/d.md"]))
 
         assert len(said) == 1
         assert said[0].startswith("main: 'a/B.md': it is the same as 'a/b.md'")

@@ -195,13 +195,6 @@ def listed(paths: Iterable[str]) -> bytes:
     return b"".join(os.fsencode(path) + b"\0" for path in paths)
 
 
-def ignored(worktree: Worktree, paths: Iterable[str]) -> frozenset[str]:
-    """Those paths (relative to `root`) that git is told to ignore."""
-    asked = listed(paths)
-    out = run(worktree, "check-ignore", "--stdin", "-z", cwd=worktree.root, stdin=asked).out if asked else b""
-    return frozenset(map(os.fsdecode, out.split(b"\0")[:-1]))
-
-
 def filtered(worktree: Worktree, paths: Iterable[str]) -> frozenset[str]:
     """Those paths whose content git would change on its way in by an attribute other than line endings."""
     names = tuple(paths)

@@ -50,13 +50,6 @@ class Update(NamedTuple):
     new: str | None
 
 
-class Added(NamedTuple):
-    """A file that a push adds or changes: its mode in the tree, and its name (undecodable bytes as surrogates)."""
-
-    mode: int
-    path: str
-
-
 def parse_updates(lines: Iterable[str]) -> tuple[Update, ...]:
     """The standard input of a `pre-receive` hook. Raises Refused."""
     found = [_LINE.fullmatch(line.strip()) for line in lines if line.strip()]
@@ -83,8 +76,8 @@ def refused_refs(updates: Sequence[Update], approval_ref: str, rewritten: Iterab
             yield f"{update.ref} would make git show other commits than those that were approved"
 
 
-def refused_files(ref: str, added: Iterable[Added], paths: Iterable[str]) -> Iterator[str]:
-    """Files that no clone should be given. `paths` are all files of the new tip, `added` those that came."""
+def refused_files(ref: str, added: Iterable[tuple[int, str]], paths: Iterable[str]) -> Iterator[str]:
+    """Files that no clone should be given. `paths` are all files of the new tip, `added` those that came with modes."""
 
     def spellings(path: str) -> Iterator[tuple[str, str]]:
         """Every folder of it and itself, and what a forgiving file system takes them for."""
@@ -95,14 +88,14 @@ def refused_files(ref: str, added: Iterable[Added], paths: Iterable[str]) -> Ite
     spelled: dict[str, set[str]] = {}
     for name, folded in (pair for path in (paths if came else ()) for pair in spellings(path)):
         spelled.setdefault(folded, set()).add(name)
-    for one in came:
-        fault = _file_fault(*one)
-        others = (spelled.get(folded, set()) - {name} for name, folded in spellings(one.path))
+    for mode, path in came:
+        fault = _file_fault(mode, path)
+        others = (spelled.get(folded, set()) - {name} for name, folded in spellings(path))
         clash = next((min(names) for names in others if names), "")
         if not fault and clash:
             fault = f"it is the same as {clash!r} on systems that do not tell capitals from small letters"
         if fault:
-            yield f"{branch_name(ref)}: {one.path!r}: {fault}"
+            yield f"{branch_name(ref)}: {path!r}: {fault}"
 
 
 def _file_fault(mode: int, path: str) -> str:
@@ -230,12 +223,12 @@ def _refused_approvals(now: Worktree, then: Worktree, ref: str) -> list[str]:
     return refused
 
 
-def _added(then: Worktree, old: str, new: str) -> Iterator[Added]:
+def _added(then: Worktree, old: str, new: str) -> Iterator[tuple[int, str]]:
     flags = ("-r", "-z", "--raw", "--no-abbrev", "--no-renames")
     rows = _run(then, "diff-tree", *flags, old, new, must=True).out.split(b"\0")
     for row, name in zip(rows[::2], rows[1::2], strict=False):
         if mode := int(row.split(b" ")[1], 8):
-            yield Added(mode, os.fsdecode(name))
+            yield mode, os.fsdecode(name)
 
 
 def _tree(then: Worktree, name: str) -> str | None:

@@ -31,30 +31,6 @@ _AS_THEY_ARE = ("--literal-pathspecs", "-c", "core.autocrlf=false", "-c", "core.
 TEXT_SAMPLE = 8000  # Git takes a file for binary if a NUL is among so many first bytes
 
 
-class FirstCommit(NamedTuple):
-    """What is in git's index now, the commit (None where it waits), and what to tell about it."""
-
-    staged: frozenset[str]
-    commit: str | None
-    notes: tuple[str, ...]
-
-
-def take(root: Path, names: Iterable[str], *, only: Sequence[str] | None, unwanted: Unwanted | None) -> FirstCommit:
-    """Commit these files (`only`: nothing else that is staged), no ignored or `unwanted` ones. Raises StorageFailed."""
-    ignored = git.ignored(locate(root), every := list(names))
-    wanted = [name for name in every if name not in ignored]
-    left = _left_out(root, wanted, unwanted) if unwanted else {}
-    staged = _stage(root, [name for name in wanted if name not in left])
-    told = [f"left out of git: {why}" for why in left.values()]
-    if known := sorted(staged & set(left)):
-        undo = f"git -C {root} rm --cached -- {' '.join(known)}"
-        return FirstCommit(staged, None, (*told, f"not committed, because you have staged it: {undo}, then: {_AGAIN}"))
-    commit, why = _commit(root, only)
-    if left:
-        told.append(f"when that is mended: git -C {root} add -A && git -C {root} commit")
-    return FirstCommit(staged, commit, (*told, *why))
-
-
 def _left_out(root: Path, names: Iterable[str], unwanted: Unwanted) -> dict[str, str]:
     """The text files that shall not come into git, and why. No look at links and at what is too large for an entry."""
     found = {}
@@ -68,16 +44,6 @@ def _left_out(root: Path, names: Iterable[str], unwanted: Unwanted) -> dict[str,
 def _demand(done: git.Done, otherwise: str) -> None:
     if done.code:
         raise StorageFailed(f"git {otherwise}: {last_line(done.err)}")
-
-
-def _stage(root: Path, names: Sequence[str]) -> frozenset[str]:
-    """Put these files into git's index; the paths that are staged now."""
-    if names:
-        given = git.listed(names)
-        done = git.run(locate(root), *_AS_THEY_ARE, "add", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=given)
-        _demand(done, f"took not every file of {root}")
-    done = git.run(locate(root), "ls-files", "-z")
-    return frozenset(os.fsdecode(name) for name in done.out.split(b"\0") if name)
 
 
 def _commit(root: Path, only: Sequence[str] | None) -> tuple[str | None, tuple[str, ...]]:
@@ -297,13 +263,26 @@ def _finish(
     if made:
         _demand(git.run_outside("init", "--quiet", "--", os.path.abspath(root)), f"made no repository at {root}")
         _demand(git.run(locate(root), "symbolic-ref", "HEAD", f"{_HEADS}{BRANCH}"), f"made no branch at {root}")
-    unborn = read_head(locate(root)).commit is None
+    place = locate(root)
+    unborn = read_head(place).commit is None
     if not unborn and not added:
         return Scaffolded(root, created=False, notes=notes)
-    if unborn:
-        taken = take(root, _files_below(root), only=None, unwanted=unwanted)
-    else:
-        taken = take(root, added, only=added, unwanted=None)
-    adopted = len(taken.staged - set(added)) if unborn else 0
-    created = made or bool(added) or taken.commit is not None
-    return Scaffolded(root, created, added, adopted, taken.commit, (*notes, *taken.notes))
+    asked = ("--literal-pathspecs", "ls-files", "-t", "-z", "--cached", "--others", "--exclude-standard", "--")
+    rows = git.run(place, *asked, *(() if unborn else added)).out.split(b"\0")[:-1]
+    names = [os.fsdecode(row[2:]) for row in rows if not row.endswith(b"/")]  # a repository inside ends so
+    left = _left_out(root, names, unwanted) if unborn and unwanted else {}
+    notes += tuple(f"left out of git: {why}" for why in left.values())
+    if staged := [name for name in left if b"H " + os.fsencode(name) in rows]:
+        undo = f"git -C {root} rm --cached -- {' '.join(staged)}, then: {_AGAIN}"
+        notes = (*notes, f"not committed, because you have staged it: {undo}")
+        return Scaffolded(root, made or bool(added), added, notes=notes)
+    taken = [name for name in names if name not in left]
+    given = ("--pathspec-from-file=-", "--pathspec-file-nul")
+    if taken:
+        done = git.run(place, *_AS_THEY_ARE, "add", *given, stdin=git.listed(taken))
+        _demand(done, f"took not every file of {root}")
+    commit, why = _commit(root, None if unborn else added)
+    if left:
+        notes = (*notes, f"when that is mended: git -C {root} add -A && git -C {root} commit")
+    adopted = len(set(taken) - set(added)) if unborn else 0
+    return Scaffolded(root, made or bool(added) or commit is not None, added, adopted, commit, (*notes, *why))
