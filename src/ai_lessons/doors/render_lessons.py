@@ -112,8 +112,7 @@ def promoted(value: reports.Written, view: View) -> str:
 
 def searched(value: harvest.Harvest) -> str:
     """What a harvest went through."""
-    read = f"{count(value.records, 'record')} read, {value.unknown} of a form that is not known"
-    return f"{count(value.transcripts, 'transcript')} of {count(value.sessions, 'session')}: {read}."
+    return f"{count(value.transcripts, 'transcript')} of {count(value.sessions, 'session')} read."
 
 
 def harvested(value: harvest.Harvest, view: View) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.knowledge.failures import looks_failed
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     Json = Mapping[str, Any]
 
-READER = 1
+READER = 2
 """Counts up when what is read of a transcript changes, so that every transcript is read once more."""
 
 EDITORS = frozenset({
@@ -53,35 +54,29 @@ class Step(NamedTuple):
 
 
 class Transcript:
-    """One session as it is read. `known` and `unknown` count records."""
+    """One session as it is read."""
 
     def __init__(self, session: str = "", cwd: str = "", file: str = "") -> None:
         """As the name and the place of its file say, until a record says more."""
         self.host, self.session, self.cwd, self.file = "", session, cwd, file
         self.steps: list[Step] = []
-        self.known = self.unknown = 0
         self._calls: dict[str, Step] = {}
         self._line, self._at = 0, ""
 
     def take(self, line: int, record: object) -> None:
-        """One record of the file, at this line; what is not known is counted and left."""
+        """One record of the file, at this line; what is not known is left."""
         self._line = line
-        try:
-            known = isinstance(record, dict) and self._read(record)
-        except (TypeError, ValueError, AttributeError):  # of a known form, with values of another type
-            known = False
-        self.known += known
-        self.unknown += not known
+        with suppress(TypeError, ValueError, AttributeError):  # of a known form, with values of another type
+            if isinstance(record, dict):
+                self._read(record)
 
-    def _read(self, record: Json) -> bool:
+    def _read(self, record: Json) -> None:
         host, read = next(((host, read) for host, fits, read in FORMS if fits(record)), ("", None))
-        if read is None:
-            return False
-        self.host = self.host or host
-        stamp = record.get("timestamp") or record.get("at") or ""
-        self._at = stamp if isinstance(stamp, str) and stamp else self._at
-        read(self, record)
-        return True
+        if read is not None:
+            self.host = self.host or host
+            stamp = record.get("timestamp") or record.get("at") or ""
+            self._at = stamp if isinstance(stamp, str) and stamp else self._at
+            read(self, record)
 
     def begins(self, session: Any, cwd: Any) -> None:
         """What a record says of the session that it belongs to."""

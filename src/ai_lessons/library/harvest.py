@@ -37,24 +37,20 @@ _DRAFT = re.compile(r"\A\s*# (?P<title>[^\n]+)\n+(?P<pattern>WHEN .*?(?=\n\n|\Z)
 
 
 class Harvest(NamedTuple):
-    """Candidates for lessons, and in how many transcripts, sessions and records they were found."""
+    """Candidates for lessons, and in how many transcripts and sessions they were found."""
 
     candidates: tuple[Candidate, ...]
     transcripts: int
     sessions: int
-    records: int
-    unknown: int
     notes: tuple[str, ...]
 
 
 class Seen(NamedTuple):
-    """What a transcript of this size and time held: episodes, sessions, records of a form that is known or not."""
+    """What a transcript of this size and time held."""
 
     size: int
     changed: int
     sessions: int
-    records: int
-    unknown: int
     episodes: list[Episode]
 
 
@@ -94,9 +90,7 @@ def harvest(
         worked = (one for one in proposed if one.sort == "fixed" and one.content)
         _save_next(repo.options.state_dir / FOLDER, map(_next_of, worked))
     chosen = tuple(one for one in proposed if not project or outside.same_name(one.project, project))
-    sessions, records = sum(seen.sessions for seen in every), sum(seen.records for seen in every)
-    unknown = sum(seen.unknown for seen in every)
-    return Harvest(chosen, len(every), sessions, records, unknown, (*notes, *repo.notes()))
+    return Harvest(chosen, len(every), sum(seen.sessions for seen in every), (*notes, *repo.notes()))
 
 
 def keep(opened: Library, one: Candidate, edit: Callable[[str, str], str | None], origin: str) -> Written | None:
@@ -172,8 +166,7 @@ def _read(file: Path, status: os.stat_result) -> Seen:
     """What a file holds, without what looks like a secret."""
     every = list(_sessions(file))
     found = [_masked(one) for transcript in every for one in episodes(transcript)]
-    known, unknown = sum(one.known for one in every), sum(one.unknown for one in every)
-    return Seen(status.st_size, status.st_mtime_ns, sum(bool(one.steps) for one in every), known, unknown, found)
+    return Seen(status.st_size, status.st_mtime_ns, sum(bool(one.steps) for one in every), found)
 
 
 def _sessions(file: Path) -> Iterator[Transcript]:
@@ -240,7 +233,7 @@ class _Memory:
         """What a file holds; it is read again only if it has changed. Raises as `_read`."""
         row = self._files.get(str(file))
         if row and row[:2] == [status.st_size, status.st_mtime_ns]:
-            return Seen._make((*row[:5], [Episode._make(one) for one in row[5]]))
+            return Seen._make((*row[:3], [Episode._make(one) for one in row[3]]))
         self._files[str(file)] = found = _read(file, status)
         return found
 
