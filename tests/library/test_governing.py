@@ -491,30 +491,9 @@ class TestPromotions:
         assert done.written is not None
         assert "run --it" in (company.root("user") / done.written.path).read_text()
 
-    def test_what_holds_code_is_refused_where_no_code_may_go(self, company: Company) -> None:
-        company.state(context="allow")
-        ref = self.add(company, "Retry on 409", here=ACME)
-        with pytest.raises(Refused, match="general form only, and holds code") as refused:
-            self.promote(company, ref)
-        assert "ai-lessons --tier project contribute add-lesson" in refused.value.hint
-
     def test_what_belongs_to_one_place_does_not_leave_where_only_what_is_general_may(self, company: Company) -> None:
         company.state(outbound="allow_generic")
         bound = self.add(company, "Retry on 409", "See /home/ada/notes of acme.\n", writes=ACME)
         with pytest.raises(Refused, match=r"path of one machine \(/home/ada/notes\), name of a project \(acme\)"):
             self.promote(company, bound)
         assert self.promote(company, self.add(company, "Retry on 410", "Words.\n", writes=ACME)).outcome == "copied"
-
-    def test_what_is_blocked_stays(self, company: Company) -> None:
-        company.state(outbound="block_all", context="block_all")
-        mine = self.add(company, "Retry on 409", here=ACME)
-        theirs = self.add(company, "Retry on 410", writes=ACME)
-        for ref, to in ((mine, "user"), (mine, BETA), (theirs, "user")):
-            with pytest.raises(Refused):
-                self.promote(company, ref, to)
-        assert list((company.root("user") / "global").rglob("*.md")) == []
-
-    def test_to_the_enterprise_of_the_project_nothing_is_asked(self, company: Company) -> None:
-        company.state(outbound="block_all", context="block_all", personal="block")
-        done = self.promote(company, self.add(company, "Retry on 409", here=ACME), ACME)
-        assert done.outcome == "proposed"

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from conftest import Git
 
 BODY = "Seen twice with version 9.12 of the server, in /home/lena/shop, by GET and PUT of one workflow.\n"
-CODE = f"{BODY}\n```sh\ncurl -X PUT db.acme.internal\n```\n"
 KEY = "AKIA" + "Q7ZJ4R2MXP5KTN3W"
 
 
@@ -281,31 +280,6 @@ class TestToAnEnterprise:
     def test_what_we_wrote_of_its_origin_is_not_held_against_it(self, company: Company) -> None:
         done = go(company, add(company, content="Nothing special here, because it is plain.\n"), ACME)
         assert "specificity" not in [one.check for one in done.report.findings]
-
-
-class TestPolicies:
-    @pytest.mark.parametrize(
-        ("said", "outcome"), [({"outbound": "allow_all", "personal": "allow"}, "copied"), ({}, "asked")]
-    )
-    def test_what_leaves_an_enterprise_is_for_it_to_say(
-        self, company: Company, said: dict[str, str], outcome: str
-    ) -> None:
-        company.state(**said)
-        lesson = add(company, ACME, content=CODE)
-        done = go(company, lesson, "user", here=ACME)
-        assert done.outcome == outcome
-        assert ACME in done.policy
-
-    def test_a_text_that_was_released_goes(self, company: Company) -> None:
-        lesson = add(company, ACME)
-        asked = go(company, lesson, "user", here=ACME)
-        assert asked.outcome == "asked"
-        assert asked.suggested is not None
-        again = go(company, lesson, "user", here=ACME)
-        assert again.suggested is not None
-        assert again.suggested.branch == asked.suggested.branch
-        company.approve(asked.suggested.branch)
-        assert go(company, lesson, "user", here=ACME).outcome == "copied"
 
     def test_an_agent_takes_nothing_out_of_an_enterprise(self, company: Company) -> None:
         company.state(outbound="allow_all")
