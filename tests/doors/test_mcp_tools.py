@@ -466,4 +466,4 @@ def test_an_agent_takes_nothing_out_of_an_enterprise(tiers: Path, hermetic: Path
     (tiers.parent.parent / ".ai-lessons.toml").write_text('enterprise = "acme"\n')
     with inside(log) as agent:
         told = agent.fails("promote", id=f"{LESSON[:-1]}B", to="user")
-    assert "a person takes it out\nhint: ask the user to run: ai-lessons contribute promote" in told
+    assert " to user\nhint: ask the user to run: ai-lessons contribute promote" in told

@@ -283,7 +283,7 @@ class TestToAnEnterprise:
 
     def test_an_agent_takes_nothing_out_of_an_enterprise(self, company: Company) -> None:
         company.state(outbound="allow_all")
-        with pytest.raises(Refused, match="a person takes it out"):
+        with pytest.raises(Refused, match="a person takes L-"):
             go(company, add(company, ACME), "user", here=ACME, person=False)
 
 

@@ -297,7 +297,8 @@ def synced(value: syncing.Synced, view: View) -> str:
     """What came in and went out; or what needs a person, with both versions and the next command."""
     place = line(f"{value.remote}/{value.branch}")
     rows = [f"  proposal sent: {line(name)}" for name in value.proposals]
-    rows += [f"  proposal arrived: {line(name)} (ai-lessons admin review-rules)" for name in value.arrived]
+    arrived = (f"proposal arrived: {line(name)} (ai-lessons admin review-rules)" for name in value.arrived)
+    rows += [f"  {row}" for row in some(arrived)]
     if value.conflicts:
         many = count(len(value.conflicts), "file")
         head = f"{many} changed here and on {place} cannot be merged. Your branch and your files are as they were."

@@ -145,12 +145,12 @@ def _chosen(
     ]
     usages = repo.usages.several([one for one in wanted if one.kind is Kind.LESSON])
 
-    def worth(one: Light) -> tuple[bool, bool, bool, float]:
+    def worth(one: Light) -> tuple[bool, bool, bool, float, str]:
         proven = usages[one.id].confidence if one.id in usages else 1.0
-        return one.kind is Kind.RULE, one.project != GLOBAL_PROJECT, bool(one.details.get("applies_to")), proven
+        everywhere = one.project == GLOBAL_PROJECT
+        return one.kind is not Kind.RULE, everywhere, not one.details.get("applies_to"), -proven, one.id
 
-    wanted.sort(key=lambda one: one.id)
-    wanted.sort(key=worth, reverse=True)
+    wanted.sort(key=worth)
     repo.expect([one.id for one in wanted])
     room, told, left_out = max(most - agent_rules.FRAME, 0), [], []
     for one in wanted:

@@ -298,9 +298,7 @@ def preview(library: Library, draft: ResourceDraft) -> tuple[PassagePreview, ...
     for file in _files(repo, draft):
         data, _ = outside.read(file.path)
         if draft.kind is Kind.SCRIPT:
-            path = layout.resource_path(Kind.SCRIPT, GLOBAL_PROJECT, (), file.path.name)
-            side = markdown.render({}, frontmatter.body_of(frontmatter.description(data))).encode()
-            entry = read_entry(path, data, side)
+            entry = read_entry(layout.resource_path(Kind.SCRIPT, GLOBAL_PROJECT, (), file.path.name), data)
         else:
             entry = as_doc(file.path, data)
         found += [

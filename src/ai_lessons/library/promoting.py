@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from itertools import islice
@@ -28,8 +29,7 @@ from ai_lessons.library.lessons import refuse_wrong
 from ai_lessons.library.proposal_context import desk
 from ai_lessons.library.proposing import make
 from ai_lessons.library.reports import ASKED, COPIED, PRESENT, PROPOSED, Promoted, PromotionRequest, Suggested
-from ai_lessons.library.running import interpreter_of
-from ai_lessons.repository import outside
+from ai_lessons.library.running import content, interpreter_of
 from ai_lessons.repository.git import author_here
 from ai_lessons.repository.store import Change
 from ai_lessons.repository.trust import Trust
@@ -87,16 +87,14 @@ def carried(repo: RepositorySession, light: Light) -> Carried:
     text = markdown.edit(text, identity)
     if entry.kind is not Kind.SCRIPT:
         return Carried(entry, text)
-    if repo.store.exists(entry.path):
-        return Carried(entry, text, repo.store.read(entry.path), repo.executable(entry.path))
-    where = outside.expanded(str(entry.fields.get("path") or entry.path))
-    code, runs = outside.read(where)
-    if not Trust(repo.options.state_dir).knows(code, interpreter_of(entry)):  # a pulled file may name any path
+    file, code = content(repo, entry)
+    trusted = file.is_relative_to(repo.store.root) or Trust(repo.options.state_dir).knows(code, interpreter_of(entry))
+    if not trusted:  # a pulled file may name any path
         raise Refused(
-            f"{light.handle} names a file outside its repository that this machine does not trust: {where}",
+            f"{light.handle} names a file outside its repository that this machine does not trust: {file}",
             hint=f"read it, then allow it: ai-lessons admin trust-script {light.handle}",
         )
-    return Carried(entry, text, code, runs)
+    return Carried(entry, text, code, os.access(file, os.X_OK))
 
 
 def placed(
@@ -200,11 +198,6 @@ def promote(library: Library, ref: str, to: str, wanted: PromotionRequest | None
     target.refuse_other_formats()
     target.current()
     refuse_wrong(light)
-    if source.options.tier.startswith(ENTERPRISE) and not wanted.person:
-        raise Refused(
-            f"{light.handle} is the enterprise's, and a person takes it out",
-            hint=f"ask the user to run: ai-lessons contribute promote {light.handle} --to {to}",
-        )
     return _Way(library, source, target, light, wanted).go()
 
 
@@ -227,9 +220,9 @@ class _Way:
         plan = self._plan(copy, ruling)
         if plan.outcome == PRESENT:
             return plan
-        if plan.outcome == COPIED and not wanted.person:
+        if not wanted.person and (plan.outcome == COPIED or self.source.options.tier.startswith(ENTERPRISE)):
             raise Refused(
-                f"an agent only proposes, and {self.light.handle} would be copied to {to} at once",
+                f"an agent only proposes: a person takes {self.light.handle} to {to}",
                 hint=f"ask the user to run: ai-lessons contribute promote {self.light.handle} --to {to}",
             )
         path, data = next(iter(copy.files.items()))

@@ -31,8 +31,6 @@ Synced = syncing.Synced
 TornEntry = sync_bring.TornEntry
 """What the repository tells of a sync, and of a file in conflict; the doors show it as it is."""
 
-ARRIVED_NAMED = 10  # So many proposals that a sync brought are named
-
 
 class Conflicts(NamedTuple):
     """The files that need a person, and where the other side comes from."""
@@ -82,9 +80,7 @@ def sync(library: Library, remote: str | None = None, *, ask: bool = False) -> S
         progress=repo.options.progress,
     )
     repo.current()
-    more = len(done.arrived) - ARRIVED_NAMED
-    arrived = (f"{more} more proposals arrived: ai-lessons admin pending-rules",) if more > 0 else ()
-    return done._replace(arrived=done.arrived[:ARRIVED_NAMED], notes=(*said, *arrived, *done.notes, *repo.notes()))
+    return done._replace(notes=(*said, *done.notes, *repo.notes()))
 
 
 def _own_proposals(repo: RepositorySession) -> dict[str, str]:
