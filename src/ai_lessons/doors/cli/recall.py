@@ -131,13 +131,7 @@ SHOWN = "notice id handle kind title tags path frontmatter related section appro
 @recall.command(
     "show",
     examples=["L-8F3K2A", "D-4T7QZM --section 2"],
-    tool=Tool(
-        "get",
-        "id=ref section heading",
-        SHOWN,
-        "Read an entry, or a section by number or heading.",
-        reads=True,
-    ),
+    tool=Tool("get", "id=ref section heading", SHOWN, "Read an entry, or a section by number or heading.", reads=True),
 )
 @read_options
 def show(call: Call, /, **given: Any) -> None:

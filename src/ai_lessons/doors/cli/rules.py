@@ -170,10 +170,7 @@ def audit(call: Call, acknowledge: bool, yes: bool) -> int:
 @click.command(
     "promote",
     cls=Command,
-    examples=[
-        "L-8F3K2A --to user",
-        'L-8F3K2A --to enterprise:acme --reason "three teams lost statuses"',
-    ],
+    examples=["L-8F3K2A --to user", 'L-8F3K2A --to enterprise:acme --reason "three teams lost statuses"'],
     tool=Tool(
         "promote",
         "id=ref to reason",
