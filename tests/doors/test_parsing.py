@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import pytest
 
-from ai_lessons.doors.cli.options import ContextTags, NewLink, OneOf, Words, changes, words
+from ai_lessons.doors.cli.options import OneOf, changes, context_tags, new_link, words
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge.entries import Confidence, Relation
 
@@ -25,7 +25,6 @@ def convert(kind: click.ParamType[Any], text: str) -> Any:
 )
 def test_a_list_is_split_at_commas_without_repetitions(text: str, expected: tuple[str, ...]) -> None:
     assert words(text) == expected
-    assert convert(Words(), text) == expected
 
 
 @pytest.mark.parametrize(
@@ -38,7 +37,7 @@ def test_a_list_is_split_at_commas_without_repetitions(text: str, expected: tupl
     ],
 )
 def test_context_tags_carry_weights_where_they_are_given(text: str, expected: dict[str, float | None]) -> None:
-    assert convert(ContextTags(), text) == expected
+    assert context_tags(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -55,7 +54,7 @@ def test_context_tags_carry_weights_where_they_are_given(text: str, expected: di
 )
 def test_a_wrong_context_tag_is_named(text: str, complaint: str) -> None:
     with pytest.raises(click.BadParameter, match=complaint):
-        convert(ContextTags(), text)
+        context_tags(text)
 
 
 @pytest.mark.parametrize(("text", "expected"), [("has-script", "has_script"), ("Has_Script", "has_script")])
@@ -69,12 +68,12 @@ def test_a_wrong_value_lists_the_right_ones() -> None:
 
 
 def test_a_new_link_may_name_its_relation() -> None:
-    assert convert(NewLink(), "L-1") == ("", "L-1")
-    assert convert(NewLink(), "has-script = S-1") == ("has_script", "S-1")
+    assert new_link("L-1") == ("", "L-1")
+    assert new_link("has-script = S-1") == ("has_script", "S-1")
     with pytest.raises(click.BadParameter, match="not one of"):
-        convert(NewLink(), "likes=S-1")
+        new_link("likes=S-1")
     with pytest.raises(click.BadParameter, match="names no entry"):
-        convert(NewLink(), "has_script=")
+        new_link("has_script=")
 
 
 def test_an_update_passes_on_only_what_was_given_and_empty_texts_clear() -> None:

@@ -14,7 +14,7 @@ from ai_lessons.doors.cli import asking, options, review, rules
 from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.terminal import is_terminal
 from ai_lessons.errors import Refused, UsageError
-from ai_lessons.knowledge.entries import Kind, Relation
+from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.reports import LessonDraft, ResourceDraft
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ai_lessons.doors.cli.command_context import Call
 
 IDS = options.offer("id")
-RELATION = options.OneOf(Relation, "relation")
 HOW_SURE = f"How sure it is: {options.CONFIDENCE.listed}."
 HOW_KNOWN = f"How it came to be known: {options.SOURCE.listed}."
 WHAT_SORT = f"What it teaches: {options.CATEGORY.listed}."
@@ -76,7 +75,7 @@ def text_from(content: str | None, file: str | None, dash: str | None, *, option
 @click.option(
     "--link",
     "links",
-    type=options.NewLink(),
+    type=options.new_link,
     metavar="[R=]ID",
     multiple=True,
     help="Entry it belongs to.",
@@ -166,7 +165,7 @@ two_ids = options.stack(
     tool=Tool("link", "from_id=a to_id=b relation weight", "id handle path commit", repeatable=True),
 )
 @two_ids
-@click.option("--relation", type=RELATION, default="related_to", show_default=True, help="How A stands to B.")
+@click.option("--relation", type=options.RELATION, default="related_to", show_default=True, help="How A stands to B.")
 @click.option("--weight", type=click.FloatRange(0, 1), help="How strong, from 0 to 1.")
 def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> None:
     """Say how one entry stands to another.
@@ -188,7 +187,7 @@ def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> Non
     ),
 )
 @two_ids
-@click.option("--relation", type=RELATION, help="Only this relation; without it, all between the two.")
+@click.option("--relation", type=options.RELATION, help="Only this relation; without it, all between the two.")
 def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
     """Take links between two entries away."""
     call.answer(library.editing.unlink(call.library, a, b, relation), render_jobs.written)

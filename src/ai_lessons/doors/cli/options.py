@@ -44,19 +44,6 @@ def changes(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tuple(filter(None, value)) if isinstance(value, tuple) else value for name, value in found.items()}
 
 
-class Words(click.ParamType[tuple[str, ...]]):
-    """A list with commas, of words unless `split` says otherwise; an empty one is allowed (it clears)."""
-
-    name = "list"
-
-    def __init__(self, split: Callable[[str], tuple[str, ...]] = words) -> None:
-        self.split = split
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:  # noqa: ARG002  # click's signature
-        """Split."""
-        return value if isinstance(value, tuple) else self.split(value)
-
-
 class FileName(click.Path):
     """A file, folder or glob, which is not looked at here; the shell completes it."""
 
@@ -65,26 +52,19 @@ class FileName(click.Path):
         return value
 
 
-class ContextTags(click.ParamType[dict[str, float | None]]):
-    """`reviewer,jira-api=1.5`: tags of the situation one is in, with a weight where one matters more."""
-
-    name = "tags"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, float | None]:
-        """Split into tag and weight; no weight is None."""
-        if isinstance(value, dict):
-            return value
-        found: dict[str, float | None] = {}
-        for part in words(value):
-            tag, equals, number = (piece.strip() for piece in part.partition("="))
-            if not tag:
-                self.fail(f"{part!r} has no tag before '='", param, ctx)
-            if tag in found:
-                self.fail(f"{tag!r} is given twice", param, ctx)
-            if equals and not re.fullmatch(r"\d{1,3}(\.\d+)?|\.\d+", number):
-                self.fail(f"the weight of {tag!r} must be a number from 0 to 999 like 1.5, not {number!r}", param, ctx)
-            found[tag] = float(number) if equals else None
-        return found
+def context_tags(text: str) -> dict[str, float | None]:
+    """`reviewer,jira-api=1.5`: tags of the situation one is in, with a weight where one matters more, else None."""
+    found: dict[str, float | None] = {}
+    for part in words(text):
+        tag, equals, number = (piece.strip() for piece in part.partition("="))
+        if not tag:
+            raise click.BadParameter(f"{part!r} has no tag before '='")
+        if tag in found:
+            raise click.BadParameter(f"{tag!r} is given twice")
+        if equals and not re.fullmatch(r"\d{1,3}(\.\d+)?|\.\d+", number):
+            raise click.BadParameter(f"the weight of {tag!r} must be a number from 0 to 999 like 1.5, not {number!r}")
+        found[tag] = float(number) if equals else None
+    return found
 
 
 class OneOf(click.Choice[str]):
@@ -113,21 +93,12 @@ class OneOrPair(click.Choice[str]):
         return value if "=" in value else super().convert(value, param, ctx)
 
 
-class NewLink(click.ParamType[tuple[str, str]]):
-    """`ID`, or `RELATION=ID`."""
-
-    name = "link"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        """Relation and target; an empty relation means the one that fits the kind of the target."""
-        if isinstance(value, tuple):
-            return value
-        relation, equals, target = value.partition("=")
-        if not equals:
-            return "", value
-        if not target.strip():
-            self.fail(f"{value!r} names no entry after '='", param, ctx)
-        return OneOf(Relation, "relation").convert(relation.strip(), param, ctx), target.strip()
+def new_link(text: str) -> tuple[str, str]:
+    """`ID`, or `RELATION=ID`: relation and target; no relation means the one that fits the kind of the target."""
+    relation, equals, target = text.partition("=")
+    if equals and not target.strip():
+        raise click.BadParameter(f"{text!r} names no entry after '='")
+    return (RELATION.convert(relation.strip(), None, None), target.strip()) if equals else ("", text)
 
 
 HARMLESS = re.compile(r"[\w./@:+-]+")
@@ -156,7 +127,6 @@ def offer(what: str, *, listed: bool = False) -> Completer:
 
 KINDS = click.Choice([kind.value for kind in Kind])
 RESOURCES = click.Choice([kind.value for kind in Kind if kind.is_resource])
-WORDS = Words()
 FILE_NAME = FileName()
 
 id_argument = click.argument("ref", metavar="ID", shell_complete=offer("id"))
@@ -202,7 +172,7 @@ def _version_option(text: str) -> Option:
         return tuple(dict.fromkeys(one for value in given for one in value))
 
     more = {"metavar": "V", "callback": flat, "shell_complete": offer("version", listed=True)}
-    return several("--version", "versions", text=text, type=Words(listed), **more)
+    return several("--version", "versions", text=text, type=listed, **more)
 
 
 def _kinds(_ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> frozenset[Kind]:
@@ -212,12 +182,12 @@ def _kinds(_ctx: click.Context, option: click.Parameter, given: tuple[str, ...])
 
 TAGS = offer("tag", listed=True)
 tags_option = click.option(
-    "--tags", type=WORDS, metavar="A,B", default="", help="Tags, with commas.", shell_complete=TAGS
+    "--tags", type=words, metavar="A,B", default="", help="Tags, with commas.", shell_complete=TAGS
 )
 new_tags_options = stack(
-    click.option("--tags", type=WORDS, metavar="A,B", help="All tags anew.", shell_complete=TAGS),
-    click.option("--add-tags", type=WORDS, metavar="A,B", default="", help="Tags to add."),
-    click.option("--remove-tags", type=WORDS, metavar="A,B", default="", help="Tags to take away."),
+    click.option("--tags", type=words, metavar="A,B", help="All tags anew.", shell_complete=TAGS),
+    click.option("--add-tags", type=words, metavar="A,B", default="", help="Tags to add."),
+    click.option("--remove-tags", type=words, metavar="A,B", default="", help="Tags to take away."),
 )
 version_option = _version_option("Version;")
 asked_version_option = _version_option("Version or range (v3, 3.x, '>=1.4 <2'), or auto: those that your code uses;")
@@ -230,13 +200,14 @@ limit_option = click.option(
 )
 SITUATION = "Tags of what you are doing, e.g. reviewer,jira-api=1.5: entries with them rank higher."
 context_tags_option = click.option(
-    "--context-tags", type=ContextTags(), metavar="T,T=W", default="", help=SITUATION, shell_complete=TAGS
+    "--context-tags", type=context_tags, metavar="T,T=W", default="", help=SITUATION, shell_complete=TAGS
 )
 explain_option = click.option("--explain", is_flag=True, help="Show every factor of a score.")
 content_options = stack(
     click.option("--content", metavar="C", help="The text; - reads standard input."),
     click.option("--file", "file", metavar="F", type=click.Path(), help="The text is in this file; - as above."),
 )
+RELATION = OneOf(Relation, "relation")
 CONFIDENCE = OneOf(Confidence, "level")
 SOURCE = OneOf(Source, "source")
 CATEGORY = OneOf(Category, "category")

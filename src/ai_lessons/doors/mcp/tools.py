@@ -19,7 +19,7 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from ai_lessons.doors.cli import root
 from ai_lessons.doors.cli.command_context import Call, notes_of
 from ai_lessons.doors.cli.commands import Command, Tool, walk
-from ai_lessons.doors.cli.options import ContextTags, FileName, Words
+from ai_lessons.doors.cli.options import FileName, context_tags
 from ai_lessons.doors.encode import encode
 from ai_lessons.doors.from_settings import whereabouts
 from ai_lessons.doors.lesson_cli import lesson
@@ -108,9 +108,10 @@ def taken(command: Command, tool: Tool) -> list[Taken]:
 def schema_of(param: click.Parameter, *, single: bool) -> Data:
     """What a parameter takes, as short as it can be said to an agent: that null is left out goes without saying."""
     kind = param.type
-    if isinstance(kind, ContextTags):
+    split = getattr(kind, "func", None)  # the function by which one text with commas is more
+    if split is context_tags:
         return {"type": "object", "additionalProperties": {"type": ["number", "null"]}}
-    many = param.nargs == -1 or getattr(param, "multiple", False) or isinstance(kind, Words)
+    many = param.nargs == -1 or getattr(param, "multiple", False) or split is not None
     if many and not single:
         return {"type": "array", "items": {"type": "string"}}
     if isinstance(kind, click.Choice):
