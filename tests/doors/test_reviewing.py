@@ -332,22 +332,6 @@ def test_undo_goes_back_one_decision_after_the_other_and_nothing_is_done_before_
     assert waiting(run) == 1
 
 
-def test_what_was_chosen_ten_decisions_ago_is_done(spawn: Spawn, run: Run, knowledge: Path) -> None:
-    for number in range(12):
-        assert (
-            run("contribute", "suggest-rule", "--title", f"Rule {number} of a dozen", "--rationale", "Dust").code == 0
-        )
-    child = spawn("admin", "review-rules")
-    for key in "a" * 11:
-        child.expect(QUESTION)
-        child.send(key)
-    child.expect("Approved ")
-    child.expect(QUESTION)
-    code, text = interrupt(child)
-    assert (code, "Not carried out: 10 decisions. To keep them, end with q." in text) == (130, True), text
-    assert waiting(run) == 11
-
-
 def test_every_key_is_explained_and_what_a_rule_resembles_is_shown_with_a_diff(
     spawn: Spawn, knowledge: Path, run: Run, proposal: str
 ) -> None:
