@@ -48,7 +48,7 @@ class TableQuery:
     def __init__(self, uri: str, connect: Callable[[], Tables], filler: MissingVectors, state: RefreshState) -> None:
         self._uri, self._connect, self._filler, self._state = uri, connect, filler, state
         self._tables: Tables | None = None
-        self._version: Version | None = None
+        self._seen: tuple[Passages | None, Version] | None = None
         self._kept = KeptVectors(away="://" in uri)
         self._count: tuple[Version, int] | None = None
         self.text_alone = False
@@ -70,17 +70,16 @@ class TableQuery:
     def look(self) -> tuple[Passages | None, Version]:
         """The table in use now, and which version of it. Raises LANCE_ERRORS, and as `newest`."""
         table = self.newest()
-        self._version = (table.number, table.version) if table else None
-        return table, self._version or NO_VERSION
+        self._seen = table, (table.number, table.version) if table else NO_VERSION
+        return self._seen
 
     def at_hand(self) -> tuple[Passages | None, Version]:
         """The same as at the last look, if it holds."""
-        table = self.tables.at_hand() if self._version else None
-        return (table, self._version) if table and self._version else self.look()
+        return self._seen or self.look()
 
     def changed(self) -> None:
         """The last look holds no more."""
-        self._version = None
+        self._seen = None
 
     def passages(self) -> int:
         """How many passages there are."""
@@ -95,8 +94,8 @@ class TableQuery:
         The texts are searched from now on; what is returned waits for that, and is as `candidates`.
         """
         asked, where = question(text), condition(wanted)
-        table = self.tables.at_hand() if asked and self._version else None
-        begun = [self._by_text(table, self._version or NO_VERSION, asked, where, depth)] if table else []
+        table, version = self._seen if asked and self._seen else (None, NO_VERSION)
+        begun = [self._by_text(table, version, asked, where, depth)] if table else []
 
         def answer() -> Candidates:
             table, version = self.at_hand() if asked else (None, NO_VERSION)

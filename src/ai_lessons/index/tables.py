@@ -37,10 +37,6 @@ class Tables:
         self._db, self._reopen = connect(uri)
         self._open: Passages | None = None
 
-    def at_hand(self) -> Passages | None:
-        """The table that was in use when one looked last."""
-        return self._open
-
     def newest(self) -> Passages | None:
         """The table in use, or None if there is none that is complete. A table that cannot be opened is passed over."""
         for number in sorted(self._numbers(), reverse=True):

@@ -195,10 +195,8 @@ def relations(entries: Iterable[Entry], lessons: Iterable[str]) -> list[dict[str
 
 def dump(document: Mapping[str, Any]) -> bytes:
     """The document as the bytes of a file."""
-    try:
-        return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
-    except UnicodeEncodeError:  # half a surrogate pair, which only an escape can state
-        return (json.dumps(document, indent=2) + "\n").encode()
+    # half a surrogate pair, which only an escape can state, is written as one
+    return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode(errors="backslashreplace")
 
 
 def read(text: str, name: str) -> Bundle:

@@ -170,8 +170,7 @@ def _check_pattern(entry: Entry) -> Iterator[Complaint]:
     for part in ("when", action, "because"):
         if part not in pattern:
             yield "pattern", f"pattern has no {'do or dont' if part == 'do' else part}"
-    for part in ("when", "do", "dont", "because"):
-        if part in pattern and (not is_word(pattern[part]) or not str(pattern[part]).strip()):
+        elif not is_word(pattern[part]) or not str(pattern[part]).strip():
             yield "pattern", f"pattern.{part} is empty"
 
 
