@@ -16,12 +16,8 @@ from hypothesis import strategies as st
 from ai_lessons.errors import NotFound, StorageFailed
 from ai_lessons.index.embedding import dimensions_of, load_named
 from ai_lessons.index.model_files import PINNED, ModelUnavailable, pull
-from ai_lessons.index.passage_index import Index
 from ai_lessons.index.pinned import BATCH, PinnedEmbedder, batches, load_pinned
-from ai_lessons.index.ranking import fuse
-from ai_lessons.index.vectors import VectorCache
 from conftest import REAL_CACHE_HOME
-from index.index_world import entry
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,38 +62,6 @@ def test_a_question_is_nearest_to_its_answer(model: PinnedEmbedder) -> None:
 
 def test_a_huge_text_is_cut_not_refused(model: PinnedEmbedder) -> None:
     assert next(model.embed(["word " * 1_000_000])).shape == (PINNED.dimensions,)
-
-
-def test_the_whole_way_finds_by_meaning(model: PinnedEmbedder, tmp_path: Path) -> None:
-    entries = {
-        one.id: one
-        for one in (
-            entry(
-                "a", "PUT replaces the whole resource: statuses that the payload omits are deleted.", title="Workflows"
-            ),
-            entry("b", "Use a virtual environment for every project.", title="Python packaging"),
-            entry("c", "Tail the logs of a pod with kubectl logs -f.", title="Kubernetes"),
-        )
-    }
-    with VectorCache(tmp_path / "vectors.sqlite") as vectors:
-        index = Index(
-            tmp_path / "index",
-            tmp_path / "state",
-            vectors,
-            model=model.name,
-            dimensions=model.dimensions,
-            embedder=lambda _: model,
-        )
-        fingerprints = {one.id: one.fingerprint for one in entries.values()}
-        done = index.refresh("1", lambda: fingerprints, lambda ids: [entries[name] for name in ids])
-        assert (done.embedded, done.missing) == (3, 0)
-        for question, expected in (
-            ("updating it lost my data", "a"),
-            ("isolate dependencies", "b"),
-            ("show container output", "c"),
-        ):
-            found = index.candidates(question)
-            assert fuse(found.text, found.vectors)[0].entry_id == expected
 
 
 def test_a_folder_without_a_model_is_an_error_of_ours(tmp_path: Path) -> None:

@@ -3,13 +3,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ai_lessons.index.ranking import Match
 from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.library.answers import Query
-from ai_lessons.library.surfacing import MOST, SIMILARITY, belongs, near, surfaced
+from ai_lessons.library.surfacing import MOST, SIMILARITY, near, surfaced
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -119,21 +117,3 @@ def test_a_rule_that_has_every_word_is_near_whatever_its_vector_says() -> None:
 def test_the_best_passage_stands_for_the_rule() -> None:
     hits = [Match("r", 0, 0.5, "One", "first"), Match("r", 1, 0.9, "Two", "second")]
     assert near("q", (), hits, {}, complete=True)["r"].match.heading == "Two"
-
-
-WORDS = st.sampled_from(["a", "b", "c", "d"])
-
-
-@given(
-    st.sets(WORDS),
-    WORDS,
-    st.dictionaries(WORDS, st.none() | st.floats(0.1, 3)),
-    st.none() | WORDS,
-    st.dictionaries(WORDS, WORDS),
-)
-def test_belonging_is_one_name_in_common(
-    tags: set[str], project: str, context: dict[str, float | None], asked: str | None, aliases: dict[str, str]
-) -> None:
-    own = {aliases.get(tag, tag) for tag in {*tags, project}}
-    wanted = {aliases.get(tag, tag) for tag in {*context, *([asked] if asked else [])}}
-    assert belongs(rule_of("r", project, *tags), work_on(context, (), asked), aliases) == bool(own & wanted)

@@ -135,21 +135,18 @@ def _circles(targets: Mapping[str, list[str]]) -> list[tuple[str, ...]]:
     return list(found)
 
 
-def clusters(pairs: Iterable[tuple[str, str]], least: int = 3) -> tuple[tuple[str, ...], ...]:
-    """Groups of at least so many ids that hang together over these pairs, the largest first, each in order of its ids.
+def clusters(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
+    """Groups of three ids or more that hang together over these pairs, the largest first, each in order of its ids.
 
     Two that are related say no more than their link; from three on they are a topic.
     """
-    around = _around(pairs)
-    found: list[tuple[str, ...]] = []
-    seen: set[str] = set()
-    for start in sorted(around):
-        if start in seen:
-            continue
-        group = _nearest(around, (start,), len(around))
-        seen.update(group)
+    around, found = _around(pairs), []
+    while around:
+        group = _nearest(around, (next(iter(around)),), len(around))
         found.append(tuple(sorted(group)))
-    return tuple(sorted((one for one in found if len(one) >= least), key=lambda one: (-len(one), one)))
+        for one in group:
+            del around[one]
+    return tuple(sorted((one for one in found if len(one) > 2), key=lambda one: (-len(one), one)))
 
 
 class Line(NamedTuple):
