@@ -176,7 +176,8 @@ def snippet(text: str, query: str, width: int = 150, phrases: Sequence[str] = ()
     found = list(alike(flat, stems))
     quoted = places(flat, phrases)
     best = max(0, quoted[0] - LEAD_IN) if quoted else _densest(found, width)
-    start = _word_start(flat, min(best, len(flat) - width))
+    at = min(best, len(flat) - width)
+    start = flat.find(" ", at, at + LEAD_IN) + 1 or at if at else 0
     end = start + width
     if end < len(flat):
         end = flat.rfind(" ", start + width // 2, end + 1)
@@ -210,13 +211,6 @@ def _densest(found: Sequence[tuple[int, str]], width: int) -> int:
         if weight > best:
             best, place = weight, at
     return max(0, place - LEAD_IN)
-
-
-def _word_start(text: str, at: int) -> int:
-    if at <= 0:
-        return 0
-    space = text.find(" ", at, at + LEAD_IN)
-    return space + 1 if space >= 0 else at
 
 
 ADVICE: Mapping[str, str] = {

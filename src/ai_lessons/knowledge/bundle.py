@@ -157,7 +157,7 @@ def _source(entry: Entry) -> str | dict[str, Any]:
     values = {theirs: block[ours] for ours, theirs in kind.keys.items()}
     if kind.name == "Promoted":
         original = ULID.from_str(str(block["original"]).upper())
-        values = {"from_scope": origins.parse_scope(block["from_scope"]).tagged, "original_id": str(original.to_uuid())}
+        values = {"from_scope": origins.read_scope(block["from_scope"]).tagged, "original_id": str(original.to_uuid())}
     return {kind.name: values} if values else kind.name
 
 

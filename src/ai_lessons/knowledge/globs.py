@@ -32,8 +32,10 @@ _SIGN = re.compile(r"\\(.)|\[\^", re.DOTALL)
 
 def matches(pattern: str, path: str) -> bool:
     """Whether the pattern names the file. `path` is relative to the root of the project, with `/`."""
-    segments = _segments(path)
-    return bool(segments) and any(_in_order(wanted, segments) for wanted in _compiled(pattern.strip()))
+    parts = [part for part in path.split("/") if part not in {"", "."}]
+    if ".." in parts:  # whose place is not known
+        return False
+    return bool(parts) and any(_in_order(wanted, parts) for wanted in _compiled(pattern.strip()))
 
 
 def any_match(patterns: Iterable[str], paths: Iterable[str]) -> bool:
@@ -73,12 +75,6 @@ def stated(value: object) -> list[str]:
     if isinstance(value, str):
         return [value]
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
-
-
-def _segments(path: str) -> list[str]:
-    """The folders and the name; none for a path that leads upwards, whose place is not known."""
-    parts = [part for part in path.split("/") if part not in {"", "."}]
-    return [] if ".." in parts else parts
 
 
 @lru_cache(maxsize=1024)

@@ -159,14 +159,6 @@ class Scope(NamedTuple):
         return name if self.kind == GLOBAL else {name: self.value}
 
 
-def parse_scope(text: str) -> Scope:
-    """The scope that a string names. Raises UsageError: none."""
-    if is_scope(text):
-        kind, _, value = text.partition(":")
-        return Scope(kind, value)
-    raise UsageError(f"no scope {text!r}"[:100], hint="one of: global, user:NAME, project:PATH")
-
-
 def is_scope(text: str) -> bool:
     """Whether a string names a scope."""
     kind, colon, _ = text.partition(":")
@@ -174,23 +166,23 @@ def is_scope(text: str) -> bool:
 
 
 def read_scope(said: Any) -> Scope:
-    """The scope in an export, in either spelling; nothing stated is `global`. Raises UsageError: it is none."""
-    if isinstance(said, dict) and len(said) == 1:
-        name, value = next(iter(said.items()))
-        kind = str(name).lower()
-        if kind in {USER, PROJECT} and isinstance(value, str):
-            return Scope(kind, value)
-    elif said is None or said in ("", "Global"):
+    """The scope that a string or an export names; nothing is `global`. Raises UsageError: it is none."""
+    if said in (None, "", "Global"):
         return Scope(GLOBAL)
-    elif isinstance(said, str):
-        return parse_scope(said)
-    raise UsageError(f"no scope {said!r}"[:100])
+    if isinstance(said, str) and is_scope(said):
+        kind, _, value = said.partition(":")
+        return Scope(kind, value)
+    if isinstance(said, dict) and len(said) == 1:
+        ((name, value),) = said.items()
+        if str(name).lower() in {USER, PROJECT} and isinstance(value, str):
+            return Scope(str(name).lower(), value)
+    raise UsageError(f"no scope {said!r}"[:100], hint="one of: global, user:NAME, project:PATH")
 
 
 def of_entry(project: str, stated: object = None) -> Scope:
     """The scope of an entry of this project: the one that it states, as long as it lies where that belongs."""
     try:
-        scope = parse_scope(stated) if isinstance(stated, str) else None
+        scope = read_scope(stated) if isinstance(stated, str) else None
         if scope and scope.project == project:
             return scope
     except UsageError:  # a file may say anything; `validate` names it
@@ -220,7 +212,7 @@ def place_of(scope: str | None) -> ScopePlace:
         return ScopePlace(GLOBAL_PROJECT, frozenset(("", GLOBAL)))
     if not is_scope(scope):
         return ScopePlace(scope)
-    said = parse_scope(scope)
+    said = read_scope(scope)
     if said == Scope(PROJECT, said.project):
         return ScopePlace(said.project)
     return ScopePlace(said.project, frozenset((scope,) if said.kind == USER else (scope, "")), scope)

@@ -82,12 +82,8 @@ def listed(text: str) -> tuple[str, ...]:
 
 
 def _names(versions: Iterable[str]) -> frozenset[str]:
-    return frozenset(_comparable(version) for version in versions if version.strip())
-
-
-def _comparable(version: str) -> str:
-    name = version.strip().casefold()
-    return name[1:] if name[:1] == "v" and name[1:2].isdigit() else name
+    """As they are compared: `V3` is `3`."""
+    return frozenset(re.sub(r"^v(?=\d)", "", name.strip().casefold()) for name in versions if name.strip())
 
 
 # --- versions as sets ---
