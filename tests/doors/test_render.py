@@ -176,11 +176,6 @@ def test_factors_of_a_score_stand_below_the_result() -> None:
     assert text.endswith("    score: vector 0.8, version 0.95")
 
 
-def test_a_result_of_another_tier_says_so() -> None:
-    entry = light(Kind.DOC, "D00002", "Other", tier="enterprise:acme", score=0.5)
-    assert "[D-D00002] enterprise:acme (0.50) Other" in render.answer(Answer("q", (Hit(entry),)), VIEW)
-
-
 def test_an_entry_in_full_begins_with_its_text_and_ends_with_what_is_known_of_it() -> None:
     shown = Shown(
         LESSON,
@@ -244,11 +239,8 @@ def test_a_section_says_where_it_stands_and_what_is_before_and_after() -> None:
     assert text.endswith(
         "Previous: ai-lessons recall show D-D00001 --section 1\nNext: ai-lessons recall show D-D00001 --section 3"
     )
-
-
-def test_the_last_section_has_no_next() -> None:
-    text = render.shown(Shown(DOC, "409\n", "", {}, sections=SECTIONS, section=3), VIEW)
-    assert text.endswith("Previous: ai-lessons recall show D-D00001 --section 2")
+    last = render.shown(Shown(DOC, "409\n", "", {}, sections=SECTIONS, section=3), VIEW)
+    assert last.endswith("Previous: ai-lessons recall show D-D00001 --section 2")
 
 
 def test_a_script_shows_its_code_once() -> None:
@@ -453,10 +445,3 @@ def test_the_model_says_where_it_is() -> None:
     )
     missing = render_jobs.model(ModelState("bge", present=False, path=None, source=None), VIEW)
     assert missing == "bge: not here: searches use full text alone"
-
-
-def test_empty_answers_are_sentences() -> None:
-    assert render_jobs.stale((), VIEW) == "Nothing is stale."
-    assert render_jobs.writes((), VIEW) == "Nothing to do."
-    assert render_jobs.previews((), VIEW) == "Nothing to split."
-    assert render.related((), VIEW) == "No related entries."

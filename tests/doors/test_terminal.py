@@ -62,12 +62,6 @@ def test_the_last_column_is_broken_below_itself() -> None:
     assert columns((), View()) == ""
 
 
-def test_a_path_that_is_wider_than_the_last_column_stays_whole_on_a_line_of_its_own() -> None:
-    rows = [("ok", "model", "~/.cache/ai-lessons/models (cache)"), ("ok", "git", "2.39")]
-    below = "\n  ~/.cache/ai-lessons/models\n  (cache)\n"
-    assert View(width=28).fit(columns(rows, View(width=28))) == f"ok  model{below}ok  git    2.39"
-
-
 @given(st.text(alphabet=st.sampled_from("ab 日本é\u0301…")), st.integers(1, 12))
 def test_a_clipped_text_never_exceeds_its_width(text: str, width: int) -> None:
     assert cells(clip(text, width)) <= width

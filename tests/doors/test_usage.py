@@ -58,21 +58,8 @@ def test_parameters_are_shown_and_reset(run: Run, knowledge: Path) -> None:
     ]  # fmt: skip
     assert "1 to 20" in run("admin", "params", "injection_budget", "--reset").out
     assert run("admin", "params", "--reset").code == 0
+    assert "no parameter 'gravity'" in run("admin", "params", "gravity").err
     assert [one["value"] for one in run("admin", "params", "--json").json] == [one["value"] for one in first]
-
-
-@pytest.mark.parametrize(
-    ("args", "code", "said"),
-    [
-        (("gravity",), 3, "no parameter 'gravity'"),
-    ],
-)
-def test_what_cannot_be_asked_of_parameters_is_named(
-    args: tuple[str, ...], code: int, said: str, run: Run, knowledge: Path
-) -> None:
-    done = run("admin", "params", *args)
-    assert done.code == code
-    assert said in done.err
 
 
 def test_search_takes_all_and_explains_the_standing(run: Run, knowledge: Path) -> None:

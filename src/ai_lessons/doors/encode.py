@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.errors import AiLessonsError
     from ai_lessons.knowledge.entries import Light, Pattern
-    from ai_lessons.library import answers, exporting, lessons
+    from ai_lessons.library import answers
 
     Data = dict[str, Any]
 
@@ -126,17 +126,6 @@ def _shown(value: answers.Shown) -> Data:
     return keyed(value, f"**entry body frontmatter related sections section notes {more}")
 
 
-def _exported(value: exporting.Exported) -> Any:
-    if value.document is not None:
-        return encode(value.document)
-    return keyed(value, "form files:path,done lessons rules docs scripts events skipped:path,reason notes")
-
-
-def _lesson_shown(value: lessons.LessonShown) -> Data:
-    more = {key: encode(value.fields[key]) for key in ("reason", "promoted_to") if value.fields.get(key)}
-    return lesson(value.entry) | more | keyed(value, "parsed=pattern text=body")
-
-
 def _usage(value: answers.Usage) -> Data:
     had = value.tallies
     counts = {f"times_{word}": getattr(had, word) for word in ("injected", "helpful", "ignored", "contradicted")}
@@ -159,13 +148,20 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
     "answers.Shown": _shown,
     "entries.Light": light,
     "entries.Pattern": pattern,
-    "lessons.LessonShown": _lesson_shown,
+    "lessons.LessonShown": lambda value: (
+        lesson(value.entry)
+        | {key: encode(value.fields[key]) for key in ("reason", "promoted_to") if value.fields.get(key)}
+        | keyed(value, "parsed=pattern text=body")
+    ),
     "lessons.Loaded": lambda value: {
         "active": value.total,
         "groups": [{"scope": scope, "lessons": [lesson(one) for one in entries]} for scope, entries in value.groups],
         "notes": list(value.notes),
     },
-    "exporting.Exported": _exported,
+    "exporting.Exported": lambda value: (
+        encode(value.document)
+        or keyed(value, "form files:path,done lessons rules docs scripts events skipped:path,reason notes")
+    ),
     "fold.UsageTally": _usage,
     "syncing.Conflicts": lambda value: encode(value.entries),
     "syncing.Resolved": lambda value: (

@@ -43,10 +43,10 @@ def listening(where: ListenAddress) -> socket.socket:
         raise AiLessonsError(f"cannot listen on {where.written}:{where.port}: {why}", hint="try port 0") from error
 
 
-def served(app: ASGIApp, *, lifespan: bool = True) -> uvicorn.Config:
+def served(app: ASGIApp) -> uvicorn.Config:
     """How uvicorn serves an app of ours: it logs nothing, and says nothing of itself."""
     # `proxy_headers` would believe every caller on this machine about the address that it comes from
     return uvicorn.Config(
-        app, log_config=None, access_log=False, timeout_graceful_shutdown=1, lifespan="on" if lifespan else "off",
+        app, log_config=None, access_log=False, timeout_graceful_shutdown=1, lifespan="on",
         proxy_headers=False, server_header=False, ws="none",
     )  # fmt: skip

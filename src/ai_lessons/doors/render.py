@@ -48,7 +48,9 @@ def _hit(hit: Hit, found: Answer, view: View) -> str:
     lesson, rule = entry.kind is Kind.LESSON, entry.kind is Kind.RULE
     score = "" if entry.score is None or rule else f"({entry.score:.2f}) "
     title = f"{_label(entry, view)} {score}{view.mark(line(entry.title), found.query)}"
-    more = [*(origin(entry, found.approvals) if view.framed else ()), _factors(hit)]
+    more = origin(entry, found.approvals) if view.framed else []
+    factors = ", ".join(f"{line(name)} {value:.3g}" for name, value in hit.factors.items())
+    more += [f"score: {factors}"] if factors else []
     text = line(str(told.get("rationale") or "") if rule else entry.snippet)
     if not view.verbose:
         facts = [str(told.get(key)) for key in ("confidence", "source") if lesson and told.get(key)]
@@ -104,11 +106,6 @@ def _place(hit: Hit) -> tuple[tuple[str, str], ...]:
     """Where in which other versions the same is, and in which section of it the best passage."""
     section = f"{hit.section} {hit.heading}".strip() if hit.section else hit.heading
     return ("also in", ", ".join(hit.also_in)), ("section", section if hit.entry.kind is Kind.DOC else "")
-
-
-def _factors(hit: Hit) -> str:
-    factors = ", ".join(f"{line(name)} {value:.3g}" for name, value in (hit.factors or {}).items())
-    return f"score: {factors}" if factors else ""
 
 
 def _joined(*pairs: tuple[str, object]) -> str:

@@ -224,10 +224,8 @@ def columns(rows: Sequence[Sequence[str]], view: View) -> str:
     lines = []
     for *before, last in rows:
         start = "".join(pad(cell, wide) + "  " for cell, wide in zip(before, widths, strict=True))
-        broken, below = _broken(last, room) if room else [last], indent
-        if view.width and room and max(map(cells, broken)) > room:  # a path stays whole, on a line of its own
-            broken, below = ["", *_broken(last, view.width - 2)], 2
-        lines.append("\n".join([(start + broken[0]).rstrip(), *(" " * below + row for row in broken[1:])]))
+        first, *more = _broken(last, room) if room else [last]
+        lines.append("\n".join([(start + first).rstrip(), *(" " * indent + row for row in more)]))
     return "\n".join(lines)
 
 

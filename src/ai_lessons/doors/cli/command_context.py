@@ -197,13 +197,3 @@ class ProgressDisplay:
         if self._bar is not None:
             self._bar.render_finish()
         self._bar, self._what = None, ""
-
-
-def version() -> str:
-    """The version that is installed, or `unknown` where the code runs without being installed."""
-    from importlib import metadata
-
-    try:
-        return metadata.version("ai-lessons")
-    except metadata.PackageNotFoundError:
-        return "unknown"

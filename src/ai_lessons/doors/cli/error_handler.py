@@ -12,7 +12,7 @@ import click
 
 from ai_lessons import settings
 from ai_lessons.doors import encode
-from ai_lessons.doors.cli.command_context import remark, version
+from ai_lessons.doors.cli.command_context import remark
 from ai_lessons.doors.cli.commands import walk
 from ai_lessons.doors.terminal import clean
 from ai_lessons.errors import (
@@ -99,13 +99,10 @@ def translated(error: click.ClickException) -> AiLessonsError:
     if not isinstance(error, click.UsageError):
         return AiLessonsError(error.format_message())
     hint = f"see {error.ctx.command_path} --help" if error.ctx else "see ai-lessons --help"
-    if isinstance(error, click.NoSuchOption) and error.ctx and not error.possibilities and _takes_words(error.ctx):
-        hint = f"as a word: {error.ctx.command_path} -- {error.option_name}; else {hint}"
+    if isinstance(error, click.NoSuchOption) and error.ctx and not error.possibilities:
+        words = any(one.nargs == -1 for one in error.ctx.command.params)
+        hint = f"as a word: {error.ctx.command_path} -- {error.option_name}; else {hint}" if words else hint
     return UsageError(error.format_message().rstrip("."), hint=hint)
-
-
-def _takes_words(ctx: click.Context) -> bool:
-    return any(one.nargs == -1 for one in ctx.command.params)
 
 
 def _near(name: str, ctx: click.Context) -> str:
@@ -150,11 +147,12 @@ def _keep(report: str, args: Sequence[str]) -> Path:
     """Write the report beside earlier ones, for the user's eyes only: arguments may hold private text."""
     import platform
     import time
+    from importlib.metadata import version
 
     folder = settings.folders(os.environ).state / "bugs"
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"ai-lessons-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.getpid()}.txt"
-    lines = (f"ai-lessons {version()}", f"Python {sys.version}", platform.platform(), f"arguments: {list(args)!r}", "")
+    about = f"ai-lessons {version('ai-lessons')}, Python {sys.version}, {platform.platform()}"
     with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
-        out.write("\n".join([*lines, report]))
+        out.write(f"{about}\narguments: {list(args)!r}\n\n{report}")
     return file

@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, quote
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
@@ -165,7 +166,7 @@ class Site:
         shown = [Route(path, self._page(job)) for path, job in pages.PAGES.items()]
         done = [Route(f"/review/{name}", self._form(job), methods=["POST"]) for name, job in FORMS.items()]
         static = Mount("/static", StaticFiles(directory=pages.HERE / "static"))
-        handlers: Any = {AiLessonsError: self._failed, Exception: self._bug, 404: self._nowhere}
+        handlers: Any = dict.fromkeys((AiLessonsError, Exception, 404), self._failed)
         routes = [*shown, *done, Route("/graph.json", self._page(pages.graph_data)), static]
         return Starlette(routes=routes, exception_handlers=handlers)
 
@@ -200,15 +201,13 @@ class Site:
 
         return endpoint
 
-    async def _failed(self, _request: Request, error: AiLessonsError) -> Response:
+    async def _failed(self, _request: Request, error: Exception) -> Response:
+        if isinstance(error, HTTPException):
+            return _told("There is no such page.", 404)
+        if not isinstance(error, AiLessonsError):
+            return _told(f"a bug in ai-lessons ({type(error).__name__})", 500, "its report is in the terminal of look")
         status = next((code for kind, code in STATUSES.items() if isinstance(error, kind)), 500)
         return _told(error.message, status, error.hint)
-
-    async def _nowhere(self, _request: Request, _error: Exception) -> Response:
-        return _told("There is no such page.", 404)
-
-    async def _bug(self, _request: Request, error: Exception) -> Response:
-        return _told(f"a bug in ai-lessons ({type(error).__name__})", 500, "its report is in the terminal of look")
 
 
 async def _sent(request: Request) -> Mapping[str, str]:
@@ -231,7 +230,7 @@ def serve(load: Callable[[], Settings], port: int, *, browser: bool) -> None:
     with closing(pool), suppress(KeyboardInterrupt), listening(ListenAddress(HOST, port)) as sock:
         bound = sock.getsockname()[1]
         address = f"http://{HOST}:{bound}/?token={token}"
-        server = Server(served(Guard(Site(pool, token).app(), token, bound), lifespan=False))
+        server = Server(served(Guard(Site(pool, token).app(), token, bound)))
         print(address, flush=True)
         if browser:
             _open(address, where)

@@ -131,11 +131,6 @@ def schema(gives: str) -> dict[str, Any]:
     return {"type": "object", "properties": {key: OUTPUT.get(key, TEXT) for key in gives.split()}}
 
 
-def failure(error: AiLessonsError) -> str:
-    """What happened, and what to do next."""
-    return error_handler.in_words(error)
-
-
 def bug(error: BaseException, log: Path) -> str:
     """An unforeseen error: only its kind, because its words may come from anywhere; the report is in the log."""
     told = AiLessonsError(f"a bug in ai-lessons ({line(type(error).__name__)})", hint=f"the report is in {log}")

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from functools import partial
+from importlib.metadata import version
 from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 
 from ai_lessons import library
 from ai_lessons.doors import render_lessons
-from ai_lessons.doors.cli.command_context import version
+from ai_lessons.doors.cli import error_handler
 from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.mcp.tools import tools
 from ai_lessons.doors.terminal import View
@@ -131,7 +132,7 @@ def build(pool: SessionPool, log: Path, chosen: str = "default", *, read_only: b
         "ai-lessons",
         title="AI Lessons",
         instructions=INSTRUCTIONS,
-        version=version(),
+        version=version("ai-lessons"),
         tools=tools(pool, log, chosen, read_only=read_only),
         subscriptions=False,
     )
@@ -149,7 +150,7 @@ def _offer_resources(server: MCPServer[Any], pool: SessionPool, log: Path) -> No
             answer: str = every[tool].fn(arguments, None).content[0].text
         except AiLessonsError as error:
             kind = ResourceNotFoundError if isinstance(error, NotFound) else ResourceError
-            raise kind(framing.failure(error)) from error
+            raise kind(error_handler.in_words(error)) from error
         except Exception as error:
             LOG.exception("a resource")
             raise ResourceError(framing.bug(error, log)) from error

@@ -16,7 +16,7 @@ from mcp.server.mcpserver.tools import Tool as ServedTool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 
-from ai_lessons.doors.cli import root
+from ai_lessons.doors.cli import error_handler, root
 from ai_lessons.doors.cli.command_context import Call, notes_of
 from ai_lessons.doors.cli.commands import Command, Tool, walk
 from ai_lessons.doors.cli.options import FileName, context_tags
@@ -183,7 +183,7 @@ class CommandTool(ServedTool):
         try:
             return await anyio.to_thread.run_sync(self.fn, arguments, context)
         except AiLessonsError as error:
-            raise ToolError(framing.failure(error)) from error
+            raise ToolError(error_handler.in_words(error)) from error
         except Exception as error:
             LOG.exception("tool %s", self.name)
             raise ToolError(framing.bug(error, self.log)) from error
