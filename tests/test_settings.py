@@ -129,6 +129,9 @@ def test_another_configuration_file_may_be_named(home: Path, work: Path, tmp_pat
         ('repo = ""\n', "repo must be a text in quotes, not ''"),
         ("enterprise = 1\n", "enterprise must be a table"),
         ("[enterprise]\nacme = 1\n", "acme must be a text in quotes, not 1"),
+        ("[enterprise.acme]\nsync_url = 'x'", "enterprise.acme has no path"),
+        ("[enterprise.acme]\npath = 'x'\nurl = 'y'", "unknown key 'enterprise.acme.url'"),
+        ("[enterprise.acme]\npath = 3", "enterprise.acme.path must be a text"),
         ("repo = \n", "not valid TOML"),
     ],
 )
@@ -261,21 +264,6 @@ def test_a_project_file_that_makes_no_sense_is_an_error_that_names_it(
     with pytest.raises(UsageError, match=what) as caught:
         load({"HOME": str(home)}, work)
     assert str(work / ".ai-lessons.toml") in caught.value.message
-
-
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ("[enterprise.acme]\nsync_url = 'x'", "enterprise.acme has no path"),
-        ("[enterprise.acme]\npath = 'x'\nurl = 'y'", "unknown key 'enterprise.acme.url'"),
-        ("[enterprise.acme]\npath = 3", "enterprise.acme.path must be a text"),
-        ("[enterprise]\nacme = 3", "acme must be a text"),
-    ],
-)
-def test_an_enterprise_that_makes_no_sense_is_an_error(home: Path, work: Path, text: str, what: str) -> None:
-    configure(home, text)
-    with pytest.raises(UsageError, match=what):
-        load({"HOME": str(home)}, work)
 
 
 def test_a_folder_that_was_deleted_under_our_feet_is_told(

@@ -1,8 +1,6 @@
-"""Events to numbers: once each, in any order, by the rules of the specification."""
+"""Counts to numbers, by the rules of the specification."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -10,49 +8,9 @@ from hypothesis import strategies as st
 
 from ai_lessons.learning import fold
 from ai_lessons.learning.fold import NOTHING, Tallies, inherited, prior, standing, usage
-from learning.events_world import ENTRIES, IDS, TIMES, fold_uses, uses
 
-if TYPE_CHECKING:
-    from ai_lessons.learning.events import Row
-
-rows = uses.map(lambda event: (event.id, event.at, event.event, event.entry, event.session))
 some = st.integers(0, 50)
 counts = st.builds(Tallies, some, some, some, some, some, some, some, some, some, some, some, some)
-
-
-def row(number: int, event: str, entry: str = ENTRIES[0], at: str = TIMES[0]) -> Row:
-    return IDS[number], at, event, entry, ""
-
-
-@given(st.lists(rows), st.data())
-def test_any_merge_of_any_subsets_in_any_order_gives_the_same(every: list[Row], data: st.DataObject) -> None:
-    copies = data.draw(st.lists(st.sampled_from(every), max_size=20)) if every else []
-    merged = data.draw(st.permutations([*every, *copies]))
-    assert fold_uses(merged) == fold_uses(every)
-
-
-@given(st.lists(rows), st.lists(rows))
-def test_who_merges_whom_makes_no_difference(ours: list[Row], theirs: list[Row]) -> None:
-    assert fold_uses([*ours, *theirs]) == fold_uses([*theirs, *ours])
-
-
-def test_an_id_counts_once_and_with_two_meanings_not_at_all() -> None:
-    assert fold_uses([row(0, "helpful"), row(0, "helpful")])[ENTRIES[0]].helpful == 1
-    assert fold_uses([row(0, "helpful"), row(0, "contradicted"), row(0, "helpful")]) == {}
-    other = row(0, "helpful", ENTRIES[1])
-    assert fold_uses([row(0, "helpful"), row(1, "ignored"), other]) == {
-        ENTRIES[0]: Tallies(ignored=1, last_used=TIMES[0])
-    }
-
-
-def test_every_word_has_its_count_and_the_latest_use_is_kept() -> None:
-    words = ["injected", "injected", "helpful", "ignored", "contradicted", "script_ok", "script_failed", "left_out"]
-    several = [row(n, word, at=TIMES[n % 2]) for n, word in enumerate(words)]
-    assert fold_uses(several) == {ENTRIES[0]: Tallies(2, 1, 1, 1, 1, 1, 0, 0, 1, last_used=TIMES[1])}
-
-
-def test_being_left_out_is_no_use() -> None:
-    assert fold_uses([row(0, "left_out")])[ENTRIES[0]].last_used == ""
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ from ai_lessons.index.model_files import PINNED
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import browsing, editing, health, searching
 from ai_lessons.library.answers import Query
-from library.world import LESSON, OTHER, SCRIPT, lesson, rule
+from library.world import LESSON, OTHER, lesson, rule
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,29 +82,6 @@ def test_a_change_that_keeps_size_and_time_is_seen(world: World) -> None:
 def test_another_process_sees_what_this_one_wrote(world: World) -> None:
     world.add("Written here", "About phenology.")
     assert [hit.entry.title for hit in searching.search(world.fresh(), Query("phenology")).lessons] == ["Written here"]
-
-
-def test_filters_narrow_the_search(world: World) -> None:
-    text = "About winemaking.\n"
-    world.write("a/lessons/l.md", lesson(title="Lesson", body=text, tags="[red, dry]"))
-    world.write("b/lessons/l.md", lesson(OTHER, "Other lesson", text, tags="[red]"))
-    world.write("a/docs/v1/one.md", f"---\nkind: doc\ntitle: One\nversions: [v1]\n---\n{text}")
-    world.write("a/docs/shared/both.md", f"---\nkind: doc\ntitle: Both\nversions: [v1, v2]\n---\n{text}")
-    world.write("a/docs/unversioned/any.md", f"---\nkind: doc\ntitle: Any\n---\n{text}")
-    world.write("a/scripts/v2/go.sh", "#!/bin/sh\n# About winemaking.\n")
-    world.write("a/scripts/v2/go.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: Script\nversions: [v2]\n---\n{text}")
-    assert set(world.found("winemaking")) == {"Lesson", "Other lesson", "One", "Both", "Any", "Script"}
-    assert set(world.found("winemaking", kinds=frozenset({Kind.DOC}))) == {"One", "Both", "Any"}
-    assert set(world.found("winemaking", project="b")) == {"Other lesson"}
-    assert set(world.found("winemaking", tags=["red"])) == {"Lesson", "Other lesson"}
-    assert set(world.found("winemaking", tags=["red", "dry"])) == {"Lesson"}
-    docs = frozenset({Kind.DOC, Kind.SCRIPT})
-    assert set(world.found("winemaking", kinds=docs, versions=["v1"])) == {"One", "Both", "Any"}
-    assert set(world.found("winemaking", kinds=docs, versions=["v2"])) == {"Script", "Both", "Any"}
-    assert len(world.found("winemaking", limit=2)) == 2
-    hits = world.search("winemaking", kinds=docs, versions=["v1"], explain=True).docs
-    assert {hit.entry.title: hit.factors["version"] for hit in hits} == {"One": 1.0, "Both": 0.95, "Any": 0.7}
-    assert all(hit.entry.score == pytest.approx(math.prod(hit.factors.values())) for hit in hits)
 
 
 def test_a_context_lifts_what_carries_its_tags(world: World) -> None:
@@ -234,14 +210,6 @@ def test_a_rule_of_the_working_tree_is_shown_by_nothing(world: World, path: str)
         with pytest.raises(NotFound):
             editing.update(library, ref, title="x")
     assert health.stats(library).entries == {"lesson": 1}
-
-
-def test_a_lesson_that_becomes_a_rule_by_hand_leaves_all_results(world: World) -> None:
-    made = world.add("Soon a rule", "About zanzibar.", project="p")
-    assert world.found("zanzibar") == ["Soon a rule"]
-    world.write(made.path, world.read(made.path).replace("kind: lesson", "kind: rule\nrationale: because"))
-    assert world.found("zanzibar") == []
-    assert world.titles(status=None) == []
 
 
 def test_nothing_stored_and_nothing_near_are_told_apart(world: World, embedder: CountingEmbedder) -> None:
