@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import library
@@ -148,12 +149,12 @@ def change(opened: Library, ref: str, commit: str) -> str:
     """Unified diff of what one commit changed in the entry's file. Raises NotFound: no such commit, or not of it."""
     repo, light = opened.holding(ref)
     log = repo.history.log(repo.file_of(light))
-    number = next((n for n, one in enumerate(log) if one.commit == commit), None)
-    if number is None:
+    found = next((pair for pair in zip_longest(log, log[1:]) if pair[0].commit == commit), None)
+    if found is None:
         raise NotFound(f"commit of {light.handle}", commit)
     from ai_lessons.repository.history import unified
 
-    after, before = log[number], next(iter(log[number + 1 :]), None)
+    after, before = found
     old = repo.history.text_at(before.commit, before.path) if before else None
     return unified(after.path, old, repo.history.text_at(after.commit, after.path))
 

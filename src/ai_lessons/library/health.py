@@ -16,7 +16,7 @@ from ai_lessons.learning.choose import measured
 from ai_lessons.learning.events import RESET, Event
 from ai_lessons.learning.fold import DEFINITIONS
 from ai_lessons.library import usage
-from ai_lessons.library.refreshing import is_known_source, is_url, known_sources, source_of
+from ai_lessons.library.refreshing import is_url, known_sources, source_mark, source_of
 from ai_lessons.library.reports import Check, Stale, Stats
 from ai_lessons.repository import git, git_hooks, outside, scaffold
 from ai_lessons.repository.loose_files import loose
@@ -211,7 +211,7 @@ def _moved_on(repo: RepositorySession, light: Light, known: frozenset[str]) -> s
     where, hashed = source_of(repo, light), light.details.get("content_hash")
     if not where or is_url(where):
         return ""
-    file, was_read = outside.expanded(where), bool(hashed) and is_known_source(known, light.id, where)
+    file, was_read = outside.expanded(where), bool(hashed) and source_mark(light.id, where) in known
     if light.kind is Kind.DOC and not (was_read and file.is_absolute() and file.parent.is_dir()):
         return ""  # a snapshot, whose source may be on another machine
     if not file.is_file():

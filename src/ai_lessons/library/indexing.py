@@ -202,12 +202,12 @@ def reindex(
 
 def _read_in_place(library: Library, lights: Sequence[Light], *, named: bool) -> list[str]:
     """Read scripts that are kept elsewhere again; why one could not be. Raises it, where they are `named`."""
-    from ai_lessons.library.refreshing import is_known_source, known_sources, refresh, source_of
+    from ai_lessons.library.refreshing import known_sources, refresh, source_mark, source_of
 
     repo, told = library.primary, []
     for light in (one for one in lights if one.details.get("path")):
         place = source_of(repo, light)
-        if place and (named or is_known_source(known_sources(repo), light.id, place)):
+        if place and (named or source_mark(light.id, place) in known_sources(repo)):
             try:
                 refresh(library, [light.handle])
             except AiLessonsError as error:

@@ -13,7 +13,7 @@ from ai_lessons.library.session import RepositorySession
 from ai_lessons.repository.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Light
@@ -177,12 +177,10 @@ class TierState(NamedTuple):
 def tier_states(root: Path, options: Options) -> tuple[TierState, ...]:
     """Every tier that is known, nearest first; `root` is the repository that would be written to."""
     places = options.places
-    reads = {place.root for place in places.reads} or {root}
-    known = list(places.known)
-    if root not in {place.root for place in known}:
-        known.insert(0, TierPlace(options.tier, root, next((one.why for one in places.reads if one.root == root), "")))
-    found = [_state(place, root, reads, options) for place in known]
-    if places.belongs_to and places.belongs_to not in {place.name for place in known}:
+    reads = {place.root: place for place in places.reads or (TierPlace(options.tier, root),)}
+    known = reads | {place.root: place for place in places.known} | reads
+    found = [_state(place, root, reads, options) for place in known.values()]
+    if places.belongs_to and places.belongs_to not in {place.name for place in known.values()}:
         name = places.belongs_to.partition(":")[2]
         why = "the project belongs to it, and config.toml does not name it"
         hint = f'in {places.file}: [enterprise.{name}] path = "…"'
@@ -190,9 +188,8 @@ def tier_states(root: Path, options: Options) -> tuple[TierState, ...]:
     return tuple(found)
 
 
-def _state(place: TierPlace, root: Path, reads: set[Path], options: Options) -> TierState:
-    path, name = str(place.root), place.name
-    why = next((one.why for one in options.places.reads if one.root == place.root), place.why)
+def _state(place: TierPlace, root: Path, reads: Collection[Path], options: Options) -> TierState:
+    path, name, why = str(place.root), place.name, place.why
     if place.root not in reads:
         return TierState(name, ELSEWHERE, path, _why_not(place, options))
     if name == options.places.belongs_to:

@@ -251,7 +251,7 @@ def allow_source(repo: RepositorySession, light: Light, source: str) -> Path:
         Refused: the entry was not added here from that file, and there is no terminal to ask on, or the answer is no.
     """
     real = _real(source)
-    if not is_known_source(known_sources(repo), light.id, source):
+    if source_mark(light.id, source) not in known_sources(repo):
         ask = repo.options.ask_source
         if ask is None or not ask(f"{light.handle} {light.title}", source, real):
             raise Refused(
@@ -263,21 +263,17 @@ def allow_source(repo: RepositorySession, light: Light, source: str) -> Path:
 
 
 def known_sources(repo: RepositorySession) -> frozenset[str]:
-    """What was added, or was let be read again, in this clone, for `is_known_source`."""
+    """What was added, or was let be read again, in this clone, each by its `source_mark`."""
     return Trust(repo.store.state_dir, SOURCE).marks()
-
-
-def is_known_source(known: frozenset[str], entry_id: str, source: str) -> bool:
-    """Whether `known` names this entry with this path and the file behind it."""
-    return _source_mark(entry_id, source) in known
 
 
 def remember_sources(repo: RepositorySession, sources: Sequence[tuple[str, str]]) -> None:
     """Let docs and scripts that were added here be read again from where they came, each as (id, path)."""
-    Trust(repo.store.state_dir, SOURCE).add_all((source, _source_mark(one, source)) for one, source in sources)
+    Trust(repo.store.state_dir, SOURCE).add_all((source, source_mark(one, source)) for one, source in sources)
 
 
-def _source_mark(entry_id: str, source: str) -> str:
+def source_mark(entry_id: str, source: str) -> str:
+    """Names an entry with this path and the file behind it."""
     return sha256("\0".join((entry_id, source, _real(source))).encode(errors="replace")).hexdigest()
 
 

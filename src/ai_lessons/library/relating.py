@@ -43,10 +43,11 @@ def with_room(query: Query) -> Query:
 def settled(repo: Reading, query: Query, hits: Sequence[Hit]) -> list[Hit]:
     """The best hits, as many as asked for: no superseded (`query.every`: with less score); never of rules."""
     kept: list[Hit] = []
+    farther = farther_copies(repo, [hit.entry for hit in hits])
     for hit in nearer_first(repo, hits):
         if not query.every and len(kept) == query.limit:
             break
-        if copied(repo, hit.entry, [one.entry for one in kept]):
+        if hit.entry.id in farther:
             continue
         old = hit.entry.kind is not Kind.RULE and superseded_by(repo, hit.entry.id) is not None
         if not old:
@@ -61,12 +62,12 @@ def settled(repo: Reading, query: Query, hits: Sequence[Hit]) -> list[Hit]:
 
 
 def nearer_first(repo: Reading, hits: Sequence[Hit]) -> list[Hit]:
-    """The same hits; of two that contradict each other over tiers, or are the same, the nearer stands first."""
+    """The same hits; of two that contradict each other over tiers the nearer stands first."""
     found = list(hits)
     if len(repo.every) == 1:
         return found
     lights = [hit.entry for hit in hits]
-    for a, b in (*contradictions(repo, lights), *copies(repo, lights)):
+    for a, b in contradictions(repo, lights):
         first, second = sorted((a, b), key=lambda light: repo.nearness(light.tier))
         places = {hit.entry.id: place for place, hit in enumerate(found)}
         if places[first.id] > places[second.id]:
@@ -74,23 +75,18 @@ def nearer_first(repo: Reading, hits: Sequence[Hit]) -> list[Hit]:
     return found
 
 
-def copied(repo: Reading, light: Light, shown: Sequence[Light]) -> bool:
-    """Whether one of those that are shown is the same in another tier."""
-    return any(light in pair for pair in copies(repo, [one for one in shown if one.title == light.title] + [light]))
-
-
-def copies(repo: Reading, lights: Iterable[Light]) -> list[tuple[Light, Light]]:
-    """Pairs of these entries that are the same in two tiers: one was promoted from the other, or both from a third."""
+def farther_copies(repo: Reading, lights: Iterable[Light]) -> set[str]:
+    """The ids of these that a nearer tier has as well: one was promoted from the other, or both from a third."""
     titled: dict[str, list[Light]] = {}
     for light in lights:
         titled.setdefault(light.title, []).append(light)
+
+    def origins(light: Light) -> set[str]:
+        return {light.id, *derived_from(repo.catalog.edges(light.id), light.id)}
+
     pairs = (pair for same in titled.values() for pair in combinations(same, 2))
-    return [(a, b) for a, b in pairs if a.tier != b.tier and _origins(repo, a) & _origins(repo, b)]
-
-
-def _origins(repo: Reading, light: Light) -> set[str]:
-    """The entry, and what it is derived from."""
-    return {light.id, *derived_from(repo.catalog.edges(light.id), light.id)}
+    twice = ((a, b) for a, b in pairs if a.tier != b.tier and origins(a) & origins(b))
+    return {max(pair, key=lambda light: repo.nearness(light.tier)).id for pair in twice}
 
 
 def superseded_by(repo: Reading, entry_id: str, light: Light | None = None) -> Light | None:

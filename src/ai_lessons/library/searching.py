@@ -9,7 +9,7 @@ from ai_lessons.errors import UsageError
 from ai_lessons.index import rows
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.nearness import BAR, NAMED, chance, holders
-from ai_lessons.index.ranking import VECTOR_WEIGHT, Match, RankingFacts, fuse, gap_prompt, rank, snippet
+from ai_lessons.index.ranking import VECTOR_WEIGHT, Match, RankingFacts, fuse, gap_prompt, rank
 from ai_lessons.index.rows import names
 from ai_lessons.knowledge.entries import KINDS, Kind
 from ai_lessons.knowledge.origins import ScopePlace, place_of
@@ -18,7 +18,7 @@ from ai_lessons.knowledge.versions import newest_first
 from ai_lessons.library.answers import Answer, Hit, Query
 from ai_lessons.library.provenance import approvals_of
 from ai_lessons.library.relating import see_also, settled, warnings, with_room
-from ai_lessons.library.surfacing import ALL_RULES, belongs, rules_for
+from ai_lessons.library.surfacing import ALL_RULES, belongs, hit_of, rules_for
 from ai_lessons.library.surfacing import DEPTH as RULES_DEPTH
 from ai_lessons.library.versions_asked import Versions, asked_versions, not_here, what_there_is
 
@@ -285,18 +285,9 @@ def _hits(
             pages.setdefault(_page(lights[one.match.entry_id]), []).append(one)
     hits = []
     for one, *others in (_newest_leads(page, lights) for page in list(pages.values())[: query.limit]):
-        light, match = lights[one.match.entry_id], one.match
-        text = snippet(match.text, query.text, phrases=phrases) or light.snippet
-        versions_of = {name for other in others for name in lights[other.match.entry_id].versions}
-        hits.append(
-            Hit(
-                light._replace(score=one.score, snippet=text),
-                match.heading,
-                one.factors if query.explain else {},
-                newest_first(versions_of.difference(light.versions)),
-                match.section,
-            )
-        )
+        light = lights[one.match.entry_id]
+        also_in = {name for other in others for name in lights[other.match.entry_id].versions}
+        hits.append(hit_of(one, light, query, phrases, newest_first(also_in.difference(light.versions))))
     return hits
 
 

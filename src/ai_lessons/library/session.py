@@ -106,7 +106,6 @@ class RepositorySession:
             known = parsed.get(path)
             return known[1] if known and known[0] == data and side is None else self.parse(path, data, side)
 
-        self.skipped.clear()
         self._refreshed = self.catalog.refresh(self._scan, self.store.read, read, self.options.progress)
         self.rules.bring(self.catalog)
         statements.attest(self)

@@ -127,13 +127,15 @@ def rules_for(repo: Reading, query: Query, found: Candidates, results: Sequence[
     rules = {light.id: light for light in known.values() if light.kind is Kind.RULE}
     titles = {entry_id: light.title for entry_id, light in rules.items()}
     close = near(query.text, found.text, found.vectors, titles, complete=complete and bool(found.vectors))
-    hits = []
-    for one in surfaced(close, rules.values(), joined, query, repo.reading_config.tag_aliases):
-        light = rules[one.match.entry_id]
-        text = snippet(one.match.text, query.text) or light.snippet
-        light = light._replace(score=one.score, snippet=text)
-        hits.append(Hit(light, one.match.heading, one.factors if query.explain else {}))
-    return hits
+    shown = surfaced(close, rules.values(), joined, query, repo.reading_config.tag_aliases)
+    return [hit_of(one, rules[one.match.entry_id], query) for one in shown]
+
+
+def hit_of(one: Ranked, light: Light, query: Query, phrases: Sequence[str] = (), also_in: tuple[str, ...] = ()) -> Hit:
+    """A ranked entry as a result."""
+    text = snippet(one.match.text, query.text, phrases=phrases) or light.snippet
+    light = light._replace(score=one.score, snippet=text)
+    return Hit(light, one.match.heading, one.factors if query.explain else {}, also_in, one.match.section)
 
 
 def linked(catalog: Reader, ids: Iterable[str]) -> set[str]:
