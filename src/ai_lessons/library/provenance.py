@@ -10,7 +10,6 @@ from ai_lessons.knowledge.entries import Kind, Relation
 from ai_lessons.library.answers import Approval, Why
 from ai_lessons.library.relating import related_of
 from ai_lessons.repository.approval.approval_types import moment
-from ai_lessons.repository.history import unified
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -105,6 +104,8 @@ def _unix(data: bytes) -> bytes:
 
 
 def _diff(path: str, approved: bytes, other: bytes | None, where: str) -> str:
+    from ai_lessons.repository.history import unified  # most have none, and need not load what reads git's objects
+
     there = f"{path} ({where})" if other is not None else f"removed from the {where}"
     return unified(path, approved, other, (f"{path} (in force)", there))
 
