@@ -32,7 +32,7 @@ from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.tiers import Places, TierPlace
 from ai_lessons.library import browsing, warm
-from ai_lessons.library.answers import ContextQuery, Query, Touch
+from ai_lessons.library.answers import ContextQuery, Query
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
 from ai_lessons.settings import load
@@ -185,7 +185,7 @@ def test_every_answer_is_the_same_in_the_same_bytes(both: Both, tiers: int, tmp_
 
     check()
     both.same("search_lessons", "apples", scope=None, limit=3)
-    both.same("before_a_tool", Touch(("src/a.py",), ("garden",), ("garden rake",), "apples"), ())
+    both.same("before_a_tool", ("src/a.py",), ("garden",), ("garden rake",), (), "apples")
     both.same("at_a_prompt", "why do apples rot in the orchard", None, ())
     both.same("at_a_failure", "$ garden rake\nfatal: no rake in the orchard")
     both.same("at_the_start", tmp_path, "garden")

@@ -15,7 +15,7 @@ from ai_lessons.knowledge.entries import Moment
 from ai_lessons.learning.choose import Earlier, judged
 from ai_lessons.learning.events import RECURRED, Event
 from ai_lessons.library import secret_scan
-from ai_lessons.library.answers import Context, Touch
+from ai_lessons.library.answers import Context
 from ai_lessons.repository import agent_sessions
 
 if TYPE_CHECKING:
@@ -127,12 +127,11 @@ def _before_tool(asking: Asking, event: AgentEvent) -> Told:
         told = session.ids(event.agent)
     if not new and not event.paths:
         return NOTHING
-    touch = Touch(event.paths, wanted if new else (), attempts, event.text[:_TEXT])
+    asked = event.paths, wanted if new else (), attempts, told
     if event.paths and event.text:
-        offered = asking.if_warm("before_a_tool", touch, told)
-        offered = offered or asking.here("before_a_tool", touch._replace(text=""), told)
+        offered = asking.if_warm("before_a_tool", *asked, event.text[:_TEXT]) or asking.here("before_a_tool", *asked)
     else:
-        offered = asking("before_a_tool", touch._replace(text=""), told)
+        offered = asking("before_a_tool", *asked)
     return _tell(asking, event, offered, [str(event.cwd / path) for path in event.paths])
 
 

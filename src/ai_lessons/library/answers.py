@@ -197,15 +197,6 @@ class Context(NamedTuple):
         return tuple(one for one in self.entries if one.kind is Kind.LESSON)
 
 
-class Touch(NamedTuple):
-    """What a tool is about to touch: files, programs (or servers), their subcommands, and the text that it writes."""
-
-    paths: tuple[str, ...]
-    scopes: tuple[str, ...]
-    attempts: tuple[str, ...]
-    text: str = ""
-
-
 class Shown(NamedTuple):
     """All about one entry (`approval`: of rules, `usage`: of lessons); with a `section` `body` is only that."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from ai_lessons import library
 from ai_lessons.errors import NotFound
 from ai_lessons.index.catalog_reading import Filter, Tally
 from ai_lessons.knowledge import relations
-from ai_lessons.knowledge.entries import UNVERSIONED, Kind, Status
+from ai_lessons.knowledge.entries import UNVERSIONED, Entry, Kind, Status
 from ai_lessons.knowledge.texts import may_have_headings, texts_of
 from ai_lessons.knowledge.versions import newest_first
 from ai_lessons.library.answers import Listing, Related, Shown
@@ -19,7 +19,7 @@ from ai_lessons.library.versions_asked import not_here
 from ai_lessons.repository.store import blob_id
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.passages import TextSection as Cut
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def show(opened: Library, ref: str, *, section: int | None = None, heading: str | None = None) -> Shown:
     """One entry whole, or one section, by number (from 1) or words of its heading. Raises NotFound, AmbiguousName."""
     repo, light = opened.holding(ref)
-    entry = contents_of(repo, light)
+    entry, raw = contents_of(repo, light)
     text = entry.body if light.kind is not Kind.SCRIPT else entry.body or entry.code
     found, lines = _sections(text)
     chosen = None
@@ -46,7 +46,7 @@ def show(opened: Library, ref: str, *, section: int | None = None, heading: str 
     return Shown(
         entry=light,
         body=text,
-        raw=entry.raw,
+        raw=raw,
         frontmatter=entry.fields,
         code=entry.code,
         related=_neighbours(opened.reading.catalog, light.id, 1),
@@ -197,17 +197,12 @@ def _neighbours(catalog: Reader, start: str, depth: int) -> tuple[Related, ...]:
     return related_of(catalog, reached)
 
 
-class Contents(NamedTuple):
-    """An entry in full. `raw` is the text of the file with its frontmatter, or of the only file."""
+def contents_of(repo: RepositorySession, light: Light) -> tuple[Entry, str]:
+    """The entry as its files are on disk (a rule as it is in force), and the text with its frontmatter or its only one.
 
-    fields: Mapping[str, Any]
-    body: str
-    code: str
-    raw: str
-
-
-def contents_of(repo: RepositorySession, light: Light) -> Contents:
-    """The entry as its files are on disk; a rule as it is in force. Raises NotFound: it is gone; InvalidEntry."""
+    As `RepositorySession.load`, but without YAML, and without what the frontmatter says as values of their own.
+    Raises NotFound: it is gone. InvalidEntry.
+    """
     place = repo.catalog.locate(light.id)
     data, side = repo.files_of(place)
     texts = texts_of(place.path, data, side, script=light.kind is Kind.SCRIPT)
@@ -215,4 +210,5 @@ def contents_of(repo: RepositorySession, light: Light) -> Contents:
     same = (place.hash is None or blob_id(data) == place.hash) and (side is None or blob_id(side) == place.side_hash)
     # parsed if a file was changed in the moment since the catalog looked
     fields = repo.catalog.fields(place.id) if same else repo.parse(place.path, data, side).fields
-    return Contents(fields, texts.body, texts.code, own.decode("utf-8", "replace"))
+    known = Entry(light.id, light.kind, light.title, light.path, light.project)
+    return known._replace(fields=fields, body=texts.body, code=texts.code), own.decode("utf-8", "replace")

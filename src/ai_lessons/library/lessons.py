@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import Conflict, UsageError
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.knowledge.entries import Entry, Kind, Status
+from ai_lessons.knowledge.entries import Kind, Status
 from ai_lessons.knowledge.origins import ScopePlace, place_of
 from ai_lessons.learning.choose import harmful
 from ai_lessons.library.answers import Listing
@@ -117,6 +117,5 @@ def load(library: Library, scope: str | None = None, *, limit: int | None = None
 def show(library: Library, ref: str) -> LessonShown:
     """One lesson in full. Raises as `lesson`."""
     repo, light = lesson(library.holding, ref)
-    found = contents_of(repo, light)
-    entry = Entry(light.id, light.kind, light.title, light.path, light.project, fields=found.fields)
-    return LessonShown(light, entry.pattern, found.fields, found.body)
+    entry, _ = contents_of(repo, light)
+    return LessonShown(light, entry.pattern, entry.fields, entry.body)

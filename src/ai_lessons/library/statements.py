@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AiLessonsError, Refused
 from ai_lessons.index.catalog_writing import Attested
@@ -33,14 +33,6 @@ SILENCING = frozenset((Relation.SUPERSEDES, Relation.CONTRADICTS, Relation.SPECI
 MOST_PATHS = 200  # Of so many lessons the history is asked apart; of more in one walk over all of it
 
 
-class _Me(NamedTuple):
-    """The user as git has it: `who` with name, and the addresses that authors and committers have."""
-
-    who: str
-    author: str
-    committer: str
-
-
 def digest(entry: Entry) -> str:
     """What a lesson says, where, for whom and with what standing: another text of it has to be stated anew."""
     said: list[Any] = [entry.title, str(entry.pattern or ""), entry.body.strip(), entry.project]
@@ -58,7 +50,7 @@ def remember(repo: RepositorySession, who: str, entry: Entry) -> None:
 def confirm(repo: RepositorySession, entry: Entry) -> None:
     """Note that the user in person states what is written already, whoever wrote it."""
     remember(repo, USER, entry)
-    repo.catalog.attest({entry.id: Attested(_me(repo).who, firm=True, start=True)})
+    repo.catalog.attest({entry.id: Attested(_me(repo)[0], firm=True, start=True)})
 
 
 def _marks(repo: RepositorySession) -> Trust:
@@ -86,36 +78,39 @@ def _read(repo: RepositorySession, light: Light) -> Entry | None:
 
 
 def _attested(repo: RepositorySession, entries: Mapping[str, Entry]) -> dict[str, Attested]:
-    me, marks = _me(repo), _marks(repo).marks()
+    (me, addresses), marks = _me(repo), _marks(repo).marks()
     found: dict[str, Attested] = {}
     for entry_id, entry in entries.items():
         said = digest(entry)
         if f"{USER} {said}" in marks:
-            found[entry_id] = Attested(me.who, _is_users(entry), start=True)
+            found[entry_id] = Attested(me, _is_users(entry), start=True)
         elif f"{AGENT} {said}" in marks:
-            found[entry_id] = Attested(f"an agent for {me.who}", firm=False, start=True)
+            found[entry_id] = Attested(f"an agent for {me}", firm=False, start=True)
     rest = {entry_id: entry for entry_id, entry in entries.items() if entry_id not in found}
-    return found | (_by_history(repo, rest, me) if rest else {})
+    return found | (_by_history(repo, rest, me, addresses) if rest else {})
 
 
-def _me(repo: RepositorySession) -> _Me:
+def _me(repo: RepositorySession) -> tuple[str, tuple[str, ...]]:
+    """The user as git has it, with name and address, and the addresses of commits: as author and as committer."""
     from ai_lessons.repository import git  # starts programs, which a load that has nothing to look at need not pay
 
     author, committer = (git.identity(repo.store.worktree, role) or "" for role in ("AUTHOR", "COMMITTER"))
-    return _Me(author, *(ident.rpartition("<")[2].rstrip(">") for ident in (author, committer)))
+    return author, tuple(ident.rpartition("<")[2].rstrip(">") for ident in (author, committer))
 
 
-def _by_history(repo: RepositorySession, entries: Mapping[str, Entry], me: _Me) -> dict[str, Attested]:
+def _by_history(
+    repo: RepositorySession, entries: Mapping[str, Entry], me: str, addresses: tuple[str, ...]
+) -> dict[str, Attested]:
     origins = _Origins(repo, entries)
     committed = repo.history.in_head({one.path for one in entries.values() if digest(one) not in origins.found})
     found = {}
     for entry_id, entry in entries.items():
         by, there = origins.found.get(digest(entry), []), committed.get(entry.path)
-        mine = [one for one in by if me.author and (one.author, one.committer) == (me.author, me.committer)]
+        mine = [one for one in by if addresses[0] and (one.author, one.committer) == addresses]
         own = [one for one in mine if not one.agent]
         edited = not by and (there is None or origins.digest_of(entry.path, there) != digest(entry))
         if own or edited:
-            found[entry_id] = Attested(me.who, _is_users(entry), start=True)
+            found[entry_id] = Attested(me, _is_users(entry), start=True)
         else:
             last = f"{by[-1].who}, agent {by[-1].agent}" if by and by[-1].agent else by[-1].who if by else ""
             found[entry_id] = Attested(last, firm=False, start=bool(mine))

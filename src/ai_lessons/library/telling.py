@@ -14,12 +14,12 @@ from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Light, Moment
 from ai_lessons.knowledge.globs import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
 from ai_lessons.learning.choose import FEW
-from ai_lessons.library.answers import Context, Query, Touch
+from ai_lessons.library.answers import Context, Query
 from ai_lessons.library.contexts import Injecting, fit
 from ai_lessons.repository import outside
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from ai_lessons.library.opened import Library, Reading
@@ -62,30 +62,32 @@ def at_a_prompt(opened: Library, text: str, project: str | None, told: Collectio
     return Injecting(repo, None, FEW).tell(Moment.PROMPT, fits, told, project)
 
 
-def before_a_tool(opened: Library, touch: Touch, told: Collection[str]) -> Context:
-    """Rules and lessons that name one of the files, or are about the program.
+def before_a_tool(
+    opened: Library,
+    paths: Sequence[str],
+    scopes: Collection[str],
+    attempts: Collection[str],
+    told: Collection[str],
+    text: str = "",
+) -> Context:
+    """Rules and lessons that name a file that is about to be touched, or are about a program (`scopes`) that is to run.
 
+    `attempts`: the subcommands, as `git push`; `text`: what is written.
     What names every file, or every one of its kind, may come if it is about the text that is written.
     """
     repo = opened.reading
     catalog = repo.current()
-    named = library.contexts.naming(repo, touch.paths) if touch.paths else []
-    level = {one.id: near for one, near in named}
-    lights = {one.id: one for one, _ in named}
-    vague = any(near <= BY_KIND for near in level.values())
-    likely = {one.id: one.score or 0.0 for one in _found(repo, touch.text)} if vague else {}
-    why = {one: _NAMES[near] for one, near in level.items()}
-    known = {tally.name for tally in catalog.projects()} if touch.scopes else set()
-    for scope in known.intersection(touch.scopes):
+    named = library.contexts.naming(repo, paths) if paths else []
+    found = {one.id: (one, near, _NAMES[near]) for one, near in named}
+    likely = {one.id: one.score or 0.0 for one in _found(repo, text)} if any(x <= BY_KIND for _, x in named) else {}
+    known = {tally.name for tally in catalog.projects()} if scopes else set()
+    for scope in known.intersection(scopes):
         for one in catalog.select(Filter(kinds=_TOLD, project=scope, limit=_LOOKED_AT)):
-            near = _about(one, scope, touch.attempts)
-            if near is not None and one.id not in lights:
-                lights[one.id], level[one.id] = one, near
-                why[one.id] = f"about {scope}" if near < EXACT else "about this command"
-    project = _project(repo, repo.options.cwd) if lights else None
-    fits = [
-        fit(one, why[one.id], project, level=level[one.id], chance=likely.get(one.id, 0.0)) for one in lights.values()
-    ]
+            near = _about(one, scope, attempts)
+            if near is not None:
+                found.setdefault(one.id, (one, near, f"about {scope}" if near < EXACT else "about this command"))
+    project = _project(repo, repo.options.cwd) if found else None
+    fits = [fit(one, why, project, level=near, chance=likely.get(one.id, 0.0)) for one, near, why in found.values()]
     return Injecting(repo, None, FEW).tell(Moment.BEFORE_TOOL, fits, told, project)
 
 
