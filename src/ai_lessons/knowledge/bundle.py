@@ -56,11 +56,13 @@ class Bundle(NamedTuple):
 
 
 @contextmanager
-def noting(where: str, damaged: list[tuple[str, str]]) -> Iterator[None]:
-    """Go on after an error of ours here: it is noted in `damaged`, as (where, reason)."""
+def noting(where: str, damaged: list[tuple[str, str]], *, alone: bool = False) -> Iterator[None]:
+    """Go on after an error of ours here: it is noted in `damaged`, as (where, reason). `alone`: it is raised."""
     try:
         yield
     except AiLessonsError as error:
+        if alone:
+            raise
         damaged.append((where, error.message))
 
 

@@ -93,13 +93,18 @@ def texts_of(path: str, data: bytes, side: bytes | None) -> list[tuple[str, str]
 
 def project_name(name: str) -> str:
     """The name itself, if a project can have it: one plain folder name. Raises UsageError."""
-    hint = "a project is the name of one folder, such as jira-api"
-    if "/" in name:
-        raise UsageError(f"{name!r} cannot be a project: it has a slash", hint=hint)
+    return plain_name(name, "a project", "a project is the name of one folder, such as jira-api")
+
+
+def plain_name(name: str, what: str, hint: str) -> str:
+    """The name itself, if a file or folder can have it. Raises UsageError: it cannot be `what`."""
+    fault = "it has a slash" if "/" in name else ""
     try:
         check_path(name)
     except Refused as error:
-        raise UsageError(f"{name!r} cannot be a project: {error.message.partition(': ')[2]}", hint=hint) from error
+        fault = error.message.partition(": ")[2]
+    if fault:
+        raise UsageError(f"{name!r} cannot be {what}: {fault}", hint=hint)
     return name
 
 

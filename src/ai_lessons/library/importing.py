@@ -7,9 +7,10 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, Problem, Unreachable, UsageError
+from ai_lessons.errors import Conflict, InvalidEntry, Problem, Unreachable, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import frontmatter, layout, markdown
+from ai_lessons.knowledge.bundle import noting
 from ai_lessons.knowledge.cutting import estimate_tokens
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Entry, Kind
 from ai_lessons.knowledge.frontmatter import read_entry
@@ -69,13 +70,8 @@ def _taken(
     skipped: list[tuple[str, str]] = []
     planner = Planner(repo, draft, Sources())
     for name, what in wanted:
-        try:
+        with noting(name, skipped, alone=alone):
             one = plan(planner, what)
-        except AiLessonsError as error:
-            if alone:
-                raise
-            skipped.append((name, error.message))
-        else:
             planned[one.entry.id] = one
     entries, fresh = [one.entry for one in planned.values()], [one.entry for one in planned.values() if one.changes]
     done = bring(repo, planned.values(), f"Add {len(fresh)} {draft.kind}s", skipped)

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageError
+from ai_lessons.errors import Conflict, InvalidEntry, NotFound, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import Kind, Status
-from ai_lessons.knowledge.layout import check_path
 from ai_lessons.knowledge.origins import place_of
 from ai_lessons.knowledge.patterns import title_of
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import editing, secret_scan, statements
-from ai_lessons.library.gate import project_name
+from ai_lessons.library.gate import plain_name, project_name
 from ai_lessons.library.lessons import is_firm, lesson, refuse_wrong
 from ai_lessons.library.reports import LessonDraft, Written
 from ai_lessons.repository.files import read_file, translated, write_file
 from ai_lessons.repository.journal import held
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Light, Pattern
@@ -79,10 +78,10 @@ def wrong(library: Library, ref: str, reason: str = "", *, by: str = "ai") -> Wr
         statements.refuse(repo, light, f"mark it wrong{why}", f"lesson wrong {light.handle} --from user")
     changes: dict[str, Any] = {"status": Status.WRONG.value} | ({"reason": reason} if reason else {})
     left = promoted_to(repo.catalog.fields(light.id))
-    notes = [f"it still stands in {name}: take it out there by hand" for name in left]
-    done = change(repo, light, changes, "wrong", f"Mark lesson wrong: {light.title}", notes=notes)
+    done = change(repo, light, changes, "wrong", f"Mark lesson wrong: {light.title}")
     repo.usages.note_status(light, Status.WRONG.value)
-    return done
+    notes = (f"it still stands in {name}: take it out there by hand" for name in left)
+    return done._replace(notes=(*done.notes, *notes))
 
 
 def promoted_to(fields: Mapping[str, Any]) -> list[str]:
@@ -91,56 +90,37 @@ def promoted_to(fields: Mapping[str, Any]) -> list[str]:
     return [str(one) for one in (stated if isinstance(stated, list) else [stated]) if one]
 
 
-def change(
-    repo: RepositorySession,
-    light: Light,
-    changes: Mapping[str, Any],
-    what: str,
-    subject: str,
-    *,
-    notes: Sequence[str] = (),
-) -> Written:
+def change(repo: RepositorySession, light: Light, changes: Mapping[str, Any], what: str, subject: str) -> Written:
     """Change keys of a lesson's frontmatter. Raises InvalidEntry: it breaks the format; Conflict: it was changed."""
     done = editing.change(repo, light, changes, subject)
     origin = str(changes.get("from") or light.details.get("from") or "")
     if editing.UNCHANGED in done.notes:
-        return _unchanged(light, origin, notes)
-    return done._replace(change=what, origin=origin, notes=(*done.notes, *notes))
+        return _unchanged(light, origin)
+    return done._replace(change=what, origin=origin)
 
 
-def _unchanged(one: Light, by: str, notes: Sequence[str] = ()) -> Written:
-    return Written(one.id, one.handle, one.kind, one.title, one.path, None, tuple(notes), one.tier, "unchanged", by)
+def _unchanged(one: Light, by: str) -> Written:
+    return Written(one.id, one.handle, one.kind, one.title, one.path, None, (), one.tier, "unchanged", by)
 
 
 HEADING = "## Lessons"
 PATIENCE = 10.0  # Seconds to wait for another process that is writing into a target
 
 
-class PromotionTarget(NamedTuple):
-    """A file to append to, `path` below the folder `root`, beyond which nothing is written; `new` is how one begins."""
+def target_of(to: str, targets: Targets) -> tuple[Path, str, str]:
+    """The file that `skill/NAME` or `tool/NAME` means, below the folder beyond which nothing is written; how it begins.
 
-    root: Path
-    path: str
-    new: str
-
-
-def target_of(to: str, targets: Targets) -> PromotionTarget:
-    """The file that `skill/NAME` or `tool/NAME` means. Raises UsageError: it is neither, or no plain file name."""
+    Raises UsageError: it is neither, or no plain file name.
+    """
     kind, _, name = to.partition("/")
     if kind not in {"skill", "tool"} or not name:
         raise UsageError(f"{to!r} is no target", hint="skill/NAME or tool/NAME, such as skill/config-edit")
-    fault = "it has a slash" if "/" in name else ""
-    try:
-        check_path(name)
-    except Refused as error:
-        fault = error.message.partition(": ")[2]
-    if fault:
-        raise UsageError(f"{name!r} cannot be the name of a {kind}: {fault}", hint="one plain name, such as tmux")
+    plain_name(name, f"the name of a {kind}", "one plain name, such as tmux")
     if kind == "skill":
         about = f"What was learned about {name}. Read it before working on that."  # agents find a skill by these keys
         new = markdown.render({"name": name, "description": about}, f"\n# {name}\n")
-        return PromotionTarget(targets.skills, f"{name}/SKILL.md", new)
-    return PromotionTarget(targets.tools, f"{name}.md", f"# {name}\n")
+        return targets.skills, f"{name}/SKILL.md", new
+    return targets.tools, f"{name}.md", f"# {name}\n"
 
 
 def promote_lesson(library: Library, ref: str, to: str, targets: Targets) -> Written:
@@ -148,8 +128,8 @@ def promote_lesson(library: Library, ref: str, to: str, targets: Targets) -> Wri
 
     Raises UsageError: no such target, or not a lesson. Conflict: it is marked wrong. Refused: a link is in the way.
     """
-    target = target_of(to, targets)
-    file = target.root / target.path
+    root, path, new = target_of(to, targets)
+    file = root / path
     repo, light = lesson(library.writing, ref)
     refuse_wrong(light)
     with held(repo.options.state_dir / "promote.lock", patience=PATIENCE) as mine:
@@ -158,7 +138,7 @@ def promote_lesson(library: Library, ref: str, to: str, targets: Targets) -> Wri
         problems = secret_scan.problems(repo.catalog.fields(light.id), [(light.path, addition("", light))])
         if problems:  # the lesson may have been written by hand
             raise InvalidEntry(problems, hint="nothing was promoted")
-        appended = _append(target, light)
+        appended = _append(root, path, new, light)
     stated = promoted_to(repo.catalog.fields(light.id))
     names = [*stated, *([] if to in stated else [to])]
     changes = {"status": Status.PROMOTED.value, "promoted_to": names[0] if len(names) == 1 else names}
@@ -166,16 +146,16 @@ def promote_lesson(library: Library, ref: str, to: str, targets: Targets) -> Wri
     return done._replace(change="promoted" if appended else done.change, target=str(file))
 
 
-def _append(target: PromotionTarget, light: Light) -> bool:
-    """Put the lesson at the end of the target, once. Every byte that is there stays."""
-    with translated(str(target.root), writing=True):
-        target.root.mkdir(parents=True, exist_ok=True)
-    old = target.new.encode()
+def _append(root: Path, path: str, new: str, light: Light) -> bool:
+    """Put the lesson at the end of the file, once. Every byte that is there stays."""
+    with translated(str(root), writing=True):
+        root.mkdir(parents=True, exist_ok=True)
+    old = new.encode()
     with suppress(NotFound):
-        old = read_file(target.root, target.path)[0]
-    added = addition(decode(old, str(target.root / target.path)), light)
+        old = read_file(root, path)[0]
+    added = addition(decode(old, str(root / path)), light)
     if added:
-        write_file(target.root, target.path, old + added.encode())
+        write_file(root, path, old + added.encode())
     return bool(added)
 
 

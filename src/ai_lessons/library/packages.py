@@ -9,10 +9,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, Refused, UsageError
+from ai_lessons.errors import InvalidEntry, NotFound, Problem, Refused, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.model_sources import download_commands
 from ai_lessons.knowledge import frontmatter, layout, manifests, markdown
+from ai_lessons.knowledge.bundle import noting
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.manifests import Manifest, normal
@@ -106,22 +107,16 @@ def _add(repo: RepositorySession, wanted: Sequence[PackageRequest]) -> Imported:
     repo.current()
     with tempfile.TemporaryDirectory(prefix="ai-lessons-package-") as temporary:
         for number, one in enumerate(repo.options.each("reading packages", wanted)):
-            try:
+            with noting(one.name, skipped, alone=len(wanted) == 1):
                 package = _obtain(repo, one, places, Path(temporary, str(number)))
                 taken.append(package)
                 for page_number, page in enumerate(package.pages()):
                     if page_number == MOST_PAGES:
                         skipped.append((f"{package.name} {package.version}", f"only {MOST_PAGES} pages are taken"))
                         break
-                    try:
+                    with noting(f"{package.name} {package.version}: {page.path}", skipped):
                         made = _planned(repo, package, page)
                         planned[made.entry.path] = made
-                    except AiLessonsError as error:
-                        skipped.append((f"{package.name} {package.version}: {page.path}", error.message))
-            except AiLessonsError as error:
-                if len(wanted) == 1:
-                    raise
-                skipped.append((one.name, error.message))
     names = [f"{one.name} {one.version}" for one in taken]
     many = f"Add docs of {names[0] if len(names) == 1 else f'{len(names)} packages'}"
     return bring(repo, planned.values(), many, skipped)

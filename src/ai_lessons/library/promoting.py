@@ -35,7 +35,7 @@ from ai_lessons.repository.store import Change
 from ai_lessons.repository.trust import Trust
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.opened import Library
@@ -95,34 +95,6 @@ def carried(repo: RepositorySession, light: Light) -> Carried:
             hint=f"read it, then allow it: ai-lessons admin trust-script {light.handle}",
         )
     return Carried(entry, text, code, os.access(file, os.X_OK))
-
-
-def placed(
-    one: Carried,
-    source: RepositorySession,
-    target: RepositorySession,
-    start: tuple[float, float] | None,
-    allow_secrets: Sequence[tuple[str, str]],
-) -> Placed:
-    """The copy under an id of its own, which says where it comes from. Links lead to what is there; others are named.
-
-    `start`: alpha and beta with which it begins; None: as its author says. The target's catalog is up to date.
-    """
-    now = source.options.now()
-    entry_id, created = frontmatter.new_id(now), frontmatter.stamp(now)
-    links, dropped = _links(one.entry, source, target)
-    said = one.entry.fields
-    changes: dict[str, Any] = {key: REMOVE for key in LEFT_BEHIND if key in said}
-    changes |= {"id": entry_id, "kind": one.entry.kind.value, "title": one.entry.title, "created": created}
-    changes["source"] = promoted(
-        said.get("source"), one.entry.id, scope_of(source, one.entry), source.options.tier, start
-    )
-    changes["links"] = frontmatter.link_items(links)
-    changes |= {"status": "active"} if one.entry.kind is Kind.LESSON else {}
-    changes |= secret_scan.fields(allow_secrets, there=said, text=one.whole)
-    path = _path(one.entry, target, entry_id, created)
-    files = _files(path, markdown.edit(one.text, changes), one.code)
-    return Placed(read_entry(path, *files.values()), files, (path,) if one.executable else (), dropped)
 
 
 def _files(path: str, text: str, code: bytes | None) -> dict[str, bytes]:
@@ -216,7 +188,7 @@ class _Way:
         original = carried(self.source, self.light)
         move = Move(original.said, original.whole, self.source.options.tier, to, self._ties(original))
         ruling = governing.allow(self.tiers, move)
-        copy = placed(original, self.source, self.target, self._start(), wanted.allow_secrets)
+        copy = self._copy(original, self.target)
         plan = self._plan(copy, ruling)
         if plan.outcome == PRESENT:
             return plan
@@ -231,6 +203,27 @@ class _Way:
             return plan._replace(suggested=self._ask(original, move, ruling))
         with governing.admitted(self.target):  # the guard of the user's repository knows of no release
             return self._brought(copy, plan)
+
+    def _copy(self, one: Carried, target: RepositorySession) -> Placed:
+        """The copy under an id of its own, which says where it comes from. The target's catalog is up to date.
+
+        Links lead to what is there; others are named.
+        """
+        source, said = self.source, one.entry.fields
+        now = source.options.now()
+        entry_id, created = frontmatter.new_id(now), frontmatter.stamp(now)
+        links, dropped = _links(one.entry, source, target)
+        changes: dict[str, Any] = {key: REMOVE for key in LEFT_BEHIND if key in said}
+        changes |= {"id": entry_id, "kind": one.entry.kind.value, "title": one.entry.title, "created": created}
+        changes["source"] = promoted(
+            said.get("source"), one.entry.id, scope_of(source, one.entry), source.options.tier, self._start()
+        )
+        changes["links"] = frontmatter.link_items(links)
+        changes |= {"status": "active"} if one.entry.kind is Kind.LESSON else {}
+        changes |= secret_scan.fields(self.wanted.allow_secrets, there=said, text=one.whole)
+        path = _path(one.entry, target, entry_id, created)
+        files = _files(path, markdown.edit(one.text, changes), one.code)
+        return Placed(read_entry(path, *files.values()), files, (path,) if one.executable else (), dropped)
 
     def _ask(self, original: Carried, move: Move, ruling: governing.Ruling) -> Suggested:
         """Propose to the enterprise's people that they let exactly this text go; once.
@@ -267,7 +260,7 @@ class _Way:
         known = (carried(there, one) for one in lights if one.kind is not Kind.SCRIPT or there.store.exists(one.path))
         found = next((one for one in known if digest(one.said) == digest(move.entry)), None)
         if found is None:
-            copy = placed(original, self.source, there, self._start(), self.wanted.allow_secrets)
+            copy = self._copy(original, there)
         else:
             path = found.entry.path
             copy = Placed(found.entry, _files(path, found.text, found.code), (path,) if found.executable else ())
@@ -307,7 +300,7 @@ class _Way:
         )
 
     def _start(self) -> tuple[float, float] | None:
-        """Where a lesson begins that did well or badly: as one that is derived from it would here."""
+        """Alpha and beta with which a lesson begins that did well or badly; None: as its author says."""
         light = self.light
         used = self.source.usages.of(light) if light.kind is Kind.LESSON else None
         start = light.details.get("start")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -51,14 +51,11 @@ def init_repository(
         made = scaffold.clone(from_url, path)
     else:
         made = scaffold.init(path, team=team, with_starters=starters, unwanted=gate.why_not)
-    repo = RepositorySession(made.root, options)
-    try:
+    with closing(RepositorySession(made.root, options)) as repo:
         bigger = repo.store.is_folder_of_bigger_repo
         lines = git_hooks.carry_out(made.root, scaffold.hooks_dir(), "install") if hooks and not bigger else ()
         repo.current()
         notes = (*made.notes, *repo.notes())
-    finally:
-        repo.close()
     return Initialised(str(made.root), made.created, made.adopted, lines, made.commit, notes)
 
 
