@@ -44,7 +44,7 @@ def test_a_refusal_is_exit_code_8_with_the_policy_and_a_remedy(company: Path, ru
     assert done.code == 8
     assert "error: nothing is written to the user's repository while a project of enterprise:acme" in done.err
     assert "governance.personal_learning_during_enterprise is block (.ai-lessons/config.yaml on main at " in done.err
-    assert "ai-lessons admin init .ai/reference" in done.err
+    assert "write it to the project: --tier project" in done.err
     assert run("--json", "recall", "list").json == []
 
 
@@ -52,7 +52,7 @@ def test_an_agent_over_mcp_is_refused_with_the_same_words(company: Path, tmp_pat
     with inside(tmp_path / "mcp.log") as agent:
         said = agent.fails("add_lesson", title="Mine", content="Words.")
         assert "governance.personal_learning_during_enterprise is block" in said
-        assert "ai-lessons admin init .ai/reference" in said
+        assert "write it to the project: --tier project" in said
         rule = agent.fails("suggest_rule", title="Do it", rationale="because")
         assert "nothing is written to the user's repository" in rule
         assert agent.call("search", query="words") is not None

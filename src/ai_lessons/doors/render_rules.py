@@ -188,7 +188,7 @@ def audit(value: Audit, view: View) -> str:
     header = ("ID", "TAKEN BY", "APPROVED BY", "SUGGESTED BY", "ON", "COMMIT", "TITLE")
     others = [
         (
-            one.handle or one.id[-6:], one.how, one.approved_by or "not told by the forge", one.suggested_by,
+            one.id[-6:], one.how, one.approved_by or "not told by the forge", one.suggested_by,
             view.day(one.approved_at), one.commit[:10], one.title,
         )
         for one in value.taken

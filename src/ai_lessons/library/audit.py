@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import AmbiguousName, NotFound, Refused
+from ai_lessons.errors import NotFound, Refused
 from ai_lessons.knowledge.entries import Kind, handle
 from ai_lessons.library.reports import Audit, AuditRow, TrustedKeys
 from ai_lessons.library.signing import told_of
@@ -39,7 +38,7 @@ def audit(library: Library) -> Audit:
     odd = odd_commits(repo.store.worktree, view.ref)
     alarms += tuple(f"commit {commit[:10]} proves nothing: {what} (look: git fsck)" for commit, what in odd)
     ok = not alarms and not any(row.problem for row in rows)
-    return Audit(tuple(rows), alarms, ok, tuple(_named(repo, one) for one in taken(repo)))
+    return Audit(tuple(rows), alarms, ok, tuple(taken(repo)))
 
 
 def taken(repo: RepositorySession, entry: str = "") -> list[TakenProposal]:
@@ -50,16 +49,6 @@ def taken(repo: RepositorySession, entry: str = "") -> list[TakenProposal]:
         return []
     found = proposal_records.taken(repo.store.worktree, tip, short_name(ref))
     return [one for one in found if not entry or (one.id and entry.endswith(one.id))]
-
-
-def _named(repo: RepositorySession, one: TakenProposal) -> TakenProposal:
-    """The same with what the entry is called now, if it is there."""
-    light = None
-    with suppress(NotFound, AmbiguousName):
-        light = repo.catalog.resolve(one.id) if one.id else None
-    if light is None:
-        return one._replace(title=one.title or one.proposal)
-    return one._replace(id=light.id, handle=light.handle, title=one.title or light.title)
 
 
 def _row(repo: RepositorySession, view: BranchView, verdict: Verdict) -> AuditRow:

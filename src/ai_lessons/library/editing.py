@@ -137,8 +137,6 @@ def delete(opened: Library, refs: Sequence[str], *, only_resources: bool = False
 
     Raises UsageError: with `only_resources` one of them is a lesson or a rule; then nothing is removed.
     """
-    if not refs:
-        raise NotFound("entry", "", hint="name at least one")
     if only_resources:
         opened.reading.current()
         for ref in refs:

@@ -39,7 +39,6 @@ from ai_lessons.knowledge.governance import (
     stricter,
 )
 from ai_lessons.knowledge.layout import CONFIG_PATH
-from ai_lessons.knowledge.tiers import PROJECT
 from ai_lessons.library.comparing import copies
 from ai_lessons.library.proposal_context import entry_of
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
@@ -311,11 +310,7 @@ def _refused(tiers: Library, move: Move, say: Say) -> Refused:
 
 def _not_written(tiers: Library, at: Governed) -> Refused:
     words = at.policies.personal_learning_during_enterprise == "allow_non_code"
-    places = tiers.options.places
-    if any(place.name == PROJECT and place.root.is_dir() for place in (*places.reads, *places.known)):
-        where = "write it to the project: --tier project"
-    else:
-        where = "give the project a repository of its own: ai-lessons admin init .ai/reference"
+    where = "write it to the project: --tier project"
     return Refused(
         f"{'no code' if words else 'nothing'} is written to the user's repository while a project of"
         f" {tiers.belongs_to} is worked in: {at.says(PERSONAL)}",

@@ -108,10 +108,7 @@ def load(library: Library, scope: str | None = None, *, limit: int | None = None
     for one, name in sorted(taken, key=lambda pair: (not is_firm(pair[0]), created(pair[0]))):
         groups[name].append(one)
     filled = tuple((name, tuple(group)) for name, group in groups.items() if group)
-    projects = {at.project for at in places}
-    handles = sorted(light.handle for light in catalog.many(left_out).values() if light.project in projects)
-    told = [f"left out, because contradicted more often than helpful: {', '.join(handles)}"] if handles else []
-    return Loaded(filled, total, (*reading.notes(), *told))
+    return Loaded(filled, total, tuple(reading.notes()))
 
 
 def show(library: Library, ref: str) -> LessonShown:

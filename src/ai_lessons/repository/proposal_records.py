@@ -126,12 +126,11 @@ How = Literal["merge", "commit"]
 class TakenProposal(NamedTuple):
     """A proposal of no rule taken in `commit`, by a merge or as a commit; times are ISO 8601, people `Name <email>`.
 
-    `id` may be the end of one or empty, and `handle` is for those who know the entry. `approved_by` is empty where a
-    forge hides who it was.
+    `id` may be the end of one or empty. `approved_by` is empty where a forge hides who it was. `title`: of the commit
+    that took it, else the proposal.
     """
 
     id: str
-    handle: str
     title: str
     proposal: str
     how: How
@@ -174,14 +173,14 @@ def told(history: Iterable[RawCommit], branch: str) -> Iterator[TakenProposal]:
 def _taken(name: str, commit: RawCommit, source: RawCommit, how: How) -> TakenProposal:
     said = {key: value for one in (source, commit) for key, value in rule_files.trailers(one.said.message)}
     subject = commit.said.message.partition("\n")[0].strip()
-    title = subject.partition(": ")[2] if subject.startswith(f"{rule_files.APPROVE} ") else ""
+    title = subject.partition(": ")[2] if subject.startswith(f"{rule_files.APPROVE} ") else name
     by: Person | None = commit.said.committer
     if commit.said.committer.email in rule_files.FORGES:
         # who pressed the button is the author of a merge, and of nothing else
         by = commit.said.author if how == "merge" else None
     entry = said.get(rule_files.ENTRY_TRAILER) or rule_files.entry_end(name) or ""
     at, by_whom = moment(commit.said.committed), str(by or "")
-    return TakenProposal(entry, "", title, name, how, by_whom, at, str(source.said.author), commit.id)
+    return TakenProposal(entry, title, name, how, by_whom, at, str(source.said.author), commit.id)
 
 
 def stood(worktree: Worktree, base: str, tip: str, path: str, blob: str) -> bool:
