@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.doors.cli.admin import HOSTS
-from ai_lessons.repository import agent_hosts
 from doors.a_terminal import finish
 
 if TYPE_CHECKING:
@@ -42,10 +40,6 @@ def test_hosts_shows_what_is_there_and_what_of_it_is_ours(run: Run, code: Path, 
     assert host["id"] == "claude-code"
     assert host["hooks"]["~/.claude/settings.json"][0] == "SessionStart"
     assert {"way": "mcp", "place": "~/.claude.json", "there": True, "ours": True} in host["targets"]
-
-
-def test_every_host_that_is_known_can_be_named() -> None:
-    assert [kind.id for kind in agent_hosts.KINDS] == list(HOSTS)
 
 
 def test_hosts_names_what_cannot_be_read(run: Run, code: Path) -> None:

@@ -144,9 +144,6 @@ def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) ->
     )
 
 
-FIRST = "Most lessons, firm and newest first; 0 for all."
-
-
 @lesson.command(
     "load",
     examples=["", "--scope=tmux"],
@@ -160,7 +157,7 @@ FIRST = "Most lessons, firm and newest first; 0 for all."
     ),
 )
 @scope_option("The lessons of this scope, too.")
-@click.option("--limit", type=click.IntRange(0), default=LOADED, show_default=True, metavar="N", help=FIRST)
+@click.option("--limit", type=click.IntRange(0), default=LOADED, show_default=True, help="At most so many; 0 for all.")
 def load(call: Call, scope: str | None, limit: int) -> None:
     """Print the lessons that a session begins with, as Markdown: the global ones, then those of the scope."""
     found = library.lessons.load(call.library, scope, limit=limit or None)

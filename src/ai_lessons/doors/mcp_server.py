@@ -45,19 +45,19 @@ def mcp(
         raise UsageError(f"--root {root}: there is no such folder", hint="name the folder that callers may read")
     log = settings.folders(os.environ).state / server.LOG_NAME
     below = Path(root) if root else None
-    load = partial(settings.load, os.environ, repo=call.repo, tier=call.tier)
     if http is not None:
         from ai_lessons.doors.mcp import http as door
 
         where, file = door.place(http), Path(token_file) if token_file else None
         token = door.token_of(file, where)
-        pool = session_pool.SessionPool(load, limits=door.limits(below, file, token))
+        pool = session_pool.SessionPool(lambda: call.settings, limits=door.limits(below, file, token))
         if file is not None:
             door.refuse_shared(file, pool)
         serve = partial(door.serve, where=where, token=token, names=allow_host)
     else:
         # over standard streams a process is one session of one agent; over HTTP many share it
-        pool = session_pool.SessionPool(load, session=f"mcp-{os.urandom(4).hex()}", limits=Limits(below))
+        name = f"mcp-{os.urandom(4).hex()}"
+        pool = session_pool.SessionPool(lambda: call.settings, session=name, limits=Limits(below))
         if is_terminal(sys.stdin):
             print(f"waiting for an MCP client on standard input; {PROGRAM} --help says more", file=sys.stderr)
         serve = partial(server.stdio)

@@ -15,7 +15,7 @@ from ai_lessons.doors.cli import asking, review, rules, transfer
 from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.cli.options import id_argument, ids_argument
 from ai_lessons.doors.terminal import is_terminal, line
-from ai_lessons.errors import Refused, UsageError
+from ai_lessons.errors import InvalidEntry, Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
 
 if TYPE_CHECKING:
@@ -26,13 +26,6 @@ if TYPE_CHECKING:
 
 RESOURCES = frozenset(kind for kind in Kind if kind.is_resource)
 SHELLS = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/completions/ai-lessons.fish"}
-HOSTS = ("claude-code", "codex", "cursor", "gemini", "opencode", "windsurf", "copilot")
-"""As the library has them, whose module takes longer to load than a hook."""
-
-EXIT_REFUSED = 8  # what a policy refuses
-EXIT_PROBLEMS = 4  # `validate` found some
-
-
 SECTIONS = {
     "Begin": "init config tiers completion model",
     "Care": "doctor validate stats review list-stale undo recover save adopt reindex reindex-resources "
@@ -71,7 +64,7 @@ def validate(call: Call, paths: tuple[str, ...], fix: bool, ci: bool) -> int:
     """Check files, all or some; exit code 4 if there are problems. For people, hooks and CI."""
     report = library.validating.validate(call.library, paths, fix=fix, content=ci)
     call.answer(report, render_jobs.report)
-    return EXIT_PROBLEMS if report.problems else 0
+    return InvalidEntry.exit_code if report.problems else 0
 
 
 @admin.command("doctor")
@@ -273,7 +266,7 @@ admin.add_command(mcp_server.mcp)
 
 
 @admin.command("hosts", examples=["", "--install", "--remove cursor"])
-@click.argument("names", metavar="[NAME]...", nargs=-1, type=click.Choice(HOSTS))
+@click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--install", "job", flag_value="install", help="Set our hooks and MCP server up, for all your projects.")
 @click.option("--remove", "job", flag_value="uninstall", help="Take them out again; all else stays as it was.")
 @click.option("--yes", is_flag=True, help="Do not ask after showing what changes; needed where there is no terminal.")
@@ -317,7 +310,7 @@ def check_push(call: Call) -> int:
     if refused or call.json:
         told = [f"refused: {reason}" for reason in refused]
         call.answer(refused, lambda _, view: render_jobs.lines(told, view), lambda reasons: {"refused": reasons})
-    return EXIT_REFUSED if refused else 0
+    return Refused.exit_code if refused else 0
 
 
 # hidden, because only git calls it

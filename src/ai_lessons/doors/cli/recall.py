@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from functools import partial
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ai_lessons import library, settings
+from ai_lessons import library
 from ai_lessons.doors import encode, render, render_rules
 from ai_lessons.doors.cli import asking, options
 from ai_lessons.doors.cli.commands import Command, Group, Tool
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from ai_lessons.doors.cli.command_context import Call
     from ai_lessons.library.answers import Count
 
+DRAWN = click.Choice(list(render.FORMATS))
 SORTS = ("newest", "title", "path", "created")
 LISTED = 100  # entries that a list shows unless told otherwise: neither a person nor an agent reads ten thousand
 
@@ -274,12 +274,9 @@ def related(call: Call, ref: str, depth: int) -> None:
     call.answer(library.browsing.related(call.library, ref, depth), render.related)
 
 
-FORMATS = ("text", "dot", "mermaid")
-
-
 @recall.command("graph", examples=["L-8F3K2A --depth 2", "--format mermaid"])
 @click.argument("refs", metavar="[ID...]", nargs=-1, shell_complete=options.offer("id"))
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="How to draw it.")
+@click.option("--format", "form", type=DRAWN, default="text", show_default=True, help="How to draw it.")
 @click.option("--depth", type=click.IntRange(1, 10), default=1, show_default=True, help="Steps from these entries.")
 @click.option("--limit", type=click.IntRange(1), default=200, show_default=True, help="Most entries.")
 def graph(call: Call, refs: tuple[str, ...], form: str, depth: int, limit: int) -> None:
@@ -328,5 +325,4 @@ def look(call: Call, port: int, no_browser: bool) -> None:
     """
     from ai_lessons.doors.look import server
 
-    load = partial(settings.load, os.environ, repo=call.repo, tier=call.tier)
-    server.serve(load, port, browser=not no_browser and call.can_ask)
+    server.serve(lambda: call.settings, port, browser=not no_browser and call.can_ask)

@@ -19,7 +19,6 @@ from ai_lessons.library.reports import PromotionRequest, RuleDraft
 if TYPE_CHECKING:
     from ai_lessons.doors.cli.command_context import Call
 
-EXIT_VIOLATED = 8  # `audit` found that the policy is violated: the code of what a policy forbids
 link_option = partial(click.option, metavar="ID", multiple=True, shell_complete=options.offer("id"))
 
 
@@ -164,7 +163,7 @@ def audit(call: Call, acknowledge: bool, yes: bool) -> int:
     ask = (lambda _alarms: True) if yes else asking.ask_about_alarms if call.can_ask else None
     done = library.audit.acknowledge(call.library, ask) if acknowledge else library.audit.audit(call.library)
     call.answer(done, render_rules.audit, paged=True)
-    return 0 if done.ok else EXIT_VIOLATED
+    return 0 if done.ok else Refused.exit_code
 
 
 @click.command(
