@@ -15,7 +15,7 @@ from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_scan
 from ai_lessons.library.reports import Imported
 from ai_lessons.repository.files import read_file
-from ai_lessons.repository.git import author_here
+from ai_lessons.repository.git import identity
 from ai_lessons.repository.store import Actor, Change
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def refuse(repo: RepositorySession, files: Mapping[str, bytes | None], known: st
         repo.options.refuse_agents(
             f"allow what looks like a secret ({', '.join(marks)})", "the same command with --allow-secret"
         )
-    by = author_here(repo.store.worktree) if marks else ""
+    by = identity(repo.store.worktree, "AUTHOR") if marks else None
     return [(ALLOWED, f"{mark} by {by or 'a person whom git does not know'}") for mark in marks]
 
 

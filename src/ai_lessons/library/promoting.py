@@ -30,7 +30,7 @@ from ai_lessons.library.proposal_context import desk
 from ai_lessons.library.proposing import make
 from ai_lessons.library.reports import ASKED, COPIED, PRESENT, PROPOSED, Promoted, PromotionRequest, Suggested
 from ai_lessons.library.running import content, interpreter_of
-from ai_lessons.repository.git import author_here
+from ai_lessons.repository.git import identity
 from ai_lessons.repository.store import Change
 from ai_lessons.repository.trust import Trust
 
@@ -138,7 +138,7 @@ def scope_of(repo: RepositorySession, entry: Entry) -> str:
         return stated
     if tier == PROJECT:
         return f"{origins.PROJECT}:{place_of(repo)}"
-    person = author_here(repo.store.worktree).partition(" <")[0]
+    person = (identity(repo.store.worktree, "AUTHOR") or "").partition(" <")[0]
     return f"{origins.USER}:{person or 'unknown'}" if tier == USER else origins.GLOBAL
 
 
@@ -236,7 +236,7 @@ class _Way:
         there, to = self.tiers.open(say.enterprise), move.target
         there.current()
         copy = self._to_release(original, move, there)
-        by = author_here(self.tiers.primary.store.worktree) or "A person"
+        by = identity(self.tiers.primary.store.worktree, "AUTHOR") or "A person"
         report = (
             f"{by} asks to let {move.entry.kind} {move.entry.id} go from {move.source} to {to},\n"
             f"exactly as it stands here. {say.governed.says(say.policy)}.\n\n"

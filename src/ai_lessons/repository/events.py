@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AiLessonsError
@@ -52,20 +51,12 @@ class EventLog:
     def clone(self) -> str:
         """The name of this clone, made once. Raises StorageFailed, Conflict: the state folder cannot be written."""
         file = self._own / "clone"
-        for _ in range(2):
-            seen = file.exists()
-            name = file.read_text(errors="replace").strip() if seen else ""
-            if _CLONE.fullmatch(name):
-                return name
-            with translated(str(file), writing=True):
+        with translated(str(file), writing=True):
+            if not (known := _names(file)):
                 self._own.mkdir(parents=True, exist_ok=True)
-                fresh = file.with_name(f"clone.{os.urandom(8).hex()}")
-                fresh.write_text(os.urandom(6).hex() + "\n")
-                # a link never replaces the name that another process made meanwhile; a damaged one is replaced
-                with suppress(FileExistsError):
-                    (os.replace if seen else os.link)(fresh, file)
-                fresh.unlink(missing_ok=True)
-        return file.read_text(errors="replace").strip()
+                append_lines(file, os.urandom(6).hex().encode() + b"\n")
+                known = _names(file)  # of several processes that make one at once the first line counts
+        return known[0]
 
     def append(self, lines: Sequence[bytes], month: str) -> None:
         """Add whole lines to the log of a month (`yyyy-mm`). Raises StorageFailed, Conflict: no place for it."""
@@ -126,6 +117,11 @@ class EventLog:
             if new != old:
                 changes.append(Change(prefix + log.name, new))
         return changes
+
+
+def _names(file: Path) -> list[str]:
+    """The lines that can be names of a clone."""
+    return list(filter(_CLONE.fullmatch, file.read_text(errors="replace").splitlines())) if file.exists() else []
 
 
 def _name(month: str, part: int) -> str:

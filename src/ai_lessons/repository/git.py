@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.errors import AiLessonsError, GitMissing, StorageFailed
+from ai_lessons.errors import GitMissing, StorageFailed
 from ai_lessons.repository import programs
 
 if TYPE_CHECKING:
@@ -168,14 +168,6 @@ def identity(worktree: Worktree, role: str = "COMMITTER") -> str | None:
     if done.code:
         return None
     return done.text[: done.text.rindex(">") + 1]
-
-
-def author_here(worktree: Worktree) -> str:
-    """`Name <email>` of the user that git knows here; empty if it knows none, or cannot be asked."""
-    try:
-        return identity(worktree, "AUTHOR") or ""
-    except AiLessonsError:
-        return ""
 
 
 def is_ancestor(worktree: Worktree, one: str, other: str) -> bool:
