@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.repository.sources import Sources
+from ai_lessons.repository.code_repository import Sources
 
 if TYPE_CHECKING:
     from pathlib import Path

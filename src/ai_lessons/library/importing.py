@@ -22,7 +22,7 @@ from ai_lessons.library.refreshing import as_doc, refreshed_text, remember_sourc
 from ai_lessons.library.reports import Imported, PassagePreview
 from ai_lessons.library.running import content, interpreter_of
 from ai_lessons.repository import outside
-from ai_lessons.repository.sources import Sources
+from ai_lessons.repository.code_repository import Sources
 from ai_lessons.repository.store import AS_IT_IS, Change, blob_id
 from ai_lessons.repository.trust import Trust, fingerprint
 

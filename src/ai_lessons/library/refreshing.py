@@ -24,10 +24,10 @@ from ai_lessons.library import packages, secret_scan
 from ai_lessons.library.gate import checked
 from ai_lessons.library.reports import Refreshed
 from ai_lessons.repository import outside
+from ai_lessons.repository.code_repository import Sources
 from ai_lessons.repository.files import READ_LIMIT
 from ai_lessons.repository.history import unified
 from ai_lessons.repository.outside import Outside, expanded
-from ai_lessons.repository.sources import Sources
 from ai_lessons.repository.store import Change, blob_id
 from ai_lessons.repository.trust import Trust
 

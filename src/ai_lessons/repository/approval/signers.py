@@ -22,7 +22,7 @@ _OPTION = re.compile(r'([A-Za-z-]+)="((?:[^"\\]|\\"?)++)"')
 _OPTIONS = re.sub(r"\((?!\?)", "(?:", _OPTION.pattern)  # without groups of their own
 _LINE = re.compile(
     rf"""(?!\#)(?:"([^"]+)"\s*|((?!")\S+)\s+)((?:{_OPTIONS}(?:,{_OPTIONS})*+\s+)?)
-    ((?:ssh-|ecdsa-|sk-)[A-Za-z0-9@.-]+)\s+(\S+)\s*(.*)""",
+    ((?:ssh-|ecdsa-|sk-)[A-Za-z0-9@.-]+)\s+(\S+)\s*.*""",
     re.VERBOSE,
 )
 _KNOWN = {"namespaces", "valid-after", "valid-before"}
@@ -41,7 +41,6 @@ class Signer(NamedTuple):
     namespaces: str | None = None
     valid_after: float | None = None
     valid_before: float | None = None
-    comment: str = ""
 
     def name(self) -> str:
         """The first principal that is a name, else the patterns as they stand; who share one count as one person."""
@@ -104,7 +103,7 @@ def _signer(line: re.Match[str]) -> Signer:
     fits = lasts and key_type(key) == line[4] and "-cert-v01@" not in line[4]
     if not fits or len(options) != len(said) or not options.keys() <= _KNOWN:
         raise ValueError(line[0])
-    return Signer(line[1] or line[2], key, options.get("namespaces"), after, before, line[6])
+    return Signer(line[1] or line[2], key, options.get("namespaces"), after, before)
 
 
 def _moment(text: str | None) -> float | None:
