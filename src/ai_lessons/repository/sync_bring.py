@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dulwich.objects import ObjectID
@@ -23,14 +22,12 @@ from ai_lessons.repository import git, worktree_status
 from ai_lessons.repository.branch_update import refuse_locked
 from ai_lessons.repository.checkout import committing
 from ai_lessons.repository.history import unified
-from ai_lessons.repository.objects import Draft, opened
+from ai_lessons.repository.objects import Draft, data_of, opened
 from ai_lessons.repository.proposal_commits import HEADS, Author
-from ai_lessons.repository.sync_merge import Decisions, plan, texts
+from ai_lessons.repository.sync_merge import Decisions, plan
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from dulwich.repo import Repo
 
     from ai_lessons.knowledge.entries import Entry
@@ -142,39 +139,29 @@ def bring(store: Store, place: RemoteBranch) -> Brought:
 
 def torn_now(store: Store, place: RemoteBranch) -> tuple[TornEntry, ...]:
     """The files that need a person, as far as is known of the remote's branch without asking it."""
-    with _torn(store, place) as (repo, found):
-        return tuple(_entry(repo, torn) for torn in found)
-
-
-@contextmanager
-def _torn(store: Store, place: RemoteBranch) -> Iterator[tuple[Repo, tuple[Torn, ...]]]:
-    head, tip = store.head().commit, read_ref(store.worktree, place.tracking)
     with opened(store.worktree) as repo:
-        if (
-            not head
-            or not tip
-            or git.is_ancestor(store.worktree, tip, head)
-            or git.is_ancestor(store.worktree, head, tip)
-        ):
-            yield repo, ()
-        else:
-            yield repo, _plan(store, repo, Draft(repo), place, head, tip, Decisions(store.state_dir)).torn
+        return tuple(_entry(repo, torn) for torn in _torn(store, repo, place))
+
+
+def _torn(store: Store, repo: Repo, place: RemoteBranch) -> tuple[Torn, ...]:
+    head, tip = store.head().commit, read_ref(store.worktree, place.tracking)
+    return _plan(store, repo, Draft(repo), place, head, tip, Decisions(store.state_dir)).torn if head and tip else ()
 
 
 def _entry(repo: Repo, torn: Torn) -> TornEntry:
-    path, sides = torn.path, texts(repo, torn)
-    ours, theirs = _text(sides["ours"]), _text(sides["theirs"])
-    found = entry_of(path, ours) or entry_of(path, theirs)
+    path = torn.path
+    base, ours, theirs = (data_of(repo, one) if one else None for one in (torn.base, torn.ours, torn.theirs))
+    found = _read(path, ours) or _read(path, theirs)
     named = found is not None and not found.derived
     return TornEntry(
         id=handle(found.kind, found.id, HANDLE_LENGTH) if found and named else path,
         title=found.title if found else path.rpartition("/")[2],
         path=path,
         reasons=torn.reasons,
-        ours=ours,
-        theirs=theirs,
-        our_diff="" if sides["ours"] is None else unified(path, sides["base"], sides["ours"]),
-        their_diff="" if sides["theirs"] is None else unified(path, sides["base"], sides["theirs"]),
+        ours=_text(ours),
+        theirs=_text(theirs),
+        our_diff="" if ours is None else unified(path, base, ours),
+        their_diff="" if theirs is None else unified(path, base, theirs),
     )
 
 
@@ -185,10 +172,10 @@ def _text(data: bytes | None) -> str | None:
         return None
 
 
-def entry_of(path: str, text: str | None) -> Entry | None:
+def _read(path: str, data: bytes | None) -> Entry | None:
     """What a text says as the entry of its path; None if it is none, or cannot be read."""
     try:
-        return read_entry(path, text.encode()) if text is not None and layout.place(path) else None
+        return read_entry(path, data) if data is not None and layout.place(path) else None
     except InvalidEntry:
         return None
 
@@ -198,8 +185,8 @@ def decide(store: Store, place: RemoteBranch, path: str, take: str) -> Brought:
 
     Raises as `bring`; NotFound: no conflict.
     """
-    with _torn(store, place) as (_, found):
-        torn = next((one for one in found if one.path == path), None)
+    with opened(store.worktree) as repo:
+        torn = next((one for one in _torn(store, repo, place) if one.path == path), None)
     if torn is None:
         raise NotFound("conflict", path)
     Decisions(store.state_dir).note(torn, take)

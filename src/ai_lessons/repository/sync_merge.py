@@ -20,7 +20,7 @@ from ai_lessons.repository.files import READ_LIMIT
 from ai_lessons.repository.objects import EXECUTABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from pathlib import Path
 
     from dulwich.repo import Repo
@@ -229,13 +229,6 @@ def _mode(base: Entry | None, ours: Entry, theirs: Entry) -> int:
     if base is None:
         return EXECUTABLE
     return theirs[0] if ours[0] == base[0] else ours[0]
-
-
-def texts(repo: Repo, torn: Torn) -> Mapping[str, bytes | None]:
-    """What the base and each side have of a torn file; None for no file."""
-    names = {"base": torn.base, "ours": torn.ours, "theirs": torn.theirs}
-    store = repo.object_store
-    return {side: store[ObjectID(n.encode())].as_raw_string() if n else None for side, n in names.items()}
 
 
 class Decisions:
