@@ -52,7 +52,7 @@ _RACE: Final = re.compile(
     r"cannot lock ref|failed to (?:update|lock)|incorrect old value|but expected|already exists|remote ref updated"
 )
 
-# what git tells of its amounts with `--progress`: the last of a piece of it, and every such line
+# what git tells of its amounts with `--progress`, and every such line
 _AMOUNT: Final = re.compile(rb"((?:Receiving|Writing) objects|Resolving deltas): +\d+% \((\d+)/(\d+)\)")
 _AMOUNTS: Final = re.compile(
     r"^(?:remote: )?(?:(?:Enumerating|Counting|Compressing|Receiving|Writing) objects|Resolving deltas"
@@ -250,7 +250,8 @@ class Network:
         self._shown = ("--progress",) if ask else ()
 
     def _hear(self, piece: bytes) -> None:
-        for what, done, total in _AMOUNT.findall(piece)[-1:]:
+        # one piece may hold many amounts, also of what came after it: the last of each sort is told
+        for what, done, total in {row[0]: row for row in _AMOUNT.findall(piece)}.values():
             self.progress(what.decode(), int(done), int(total))
 
     def fetch(self) -> None:
