@@ -163,8 +163,11 @@ class Catalog(CatalogReader):
         `version`; anything else has no values.
         """
         like = re.sub(r"([\\%_])", r"\\\1", prefix) + "%"
-        query = _COMPLETIONS.get(what)
-        return [] if query is None else self._rows(query, {"like": like, "limit": limit})
+        query = _HANDLES if what == "id" else ""
+        if what in _COUNTED:
+            query = f"SELECT {what}, count(*) || ' entries' FROM {_COUNTED[what]} WHERE {what} LIKE :like ESCAPE '\\'"  # noqa: S608
+            query += " GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT :limit"
+        return self._rows(query, {"like": like, "limit": limit}) if query else []
 
     def rules_tree(self) -> str:
         """What `set_rules_in_force` was last told; empty in a new catalog."""
@@ -306,21 +309,8 @@ def _described(db: sqlite3.Connection, ids: list[str]) -> list[str]:
     return [*shown, f"{more} more"] if more > 0 else shown
 
 
-_COMPLETIONS = {
-    "id": """
-        SELECT handle, title FROM shown
-        WHERE handle LIKE :like ESCAPE '\\' OR substr(handle, 3) LIKE :like ESCAPE '\\'
-        ORDER BY status <> 'active', created DESC LIMIT :limit
-    """,
-    **{
-        what: f"""
-        SELECT {what}, count(*) || ' entries' FROM shown {joined}
-        WHERE {what} LIKE :like ESCAPE '\\' GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT :limit
-        """  # noqa: S608 - our own names
-        for what, joined in (
-            ("project", ""),
-            ("tag", "JOIN tags USING (key)"),
-            ("version", "JOIN versions USING (key)"),
-        )
-    },
-}
+_HANDLES = """
+SELECT handle, title FROM shown WHERE handle LIKE :like ESCAPE '\\' OR substr(handle, 3) LIKE :like ESCAPE '\\'
+ORDER BY status <> 'active', created DESC LIMIT :limit
+"""
+_COUNTED = {"project": "shown", "tag": "shown JOIN tags USING (key)", "version": "shown JOIN versions USING (key)"}

@@ -7,6 +7,7 @@ import secrets
 from datetime import UTC, datetime
 from functools import partial
 from inspect import cleandoc
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import InvalidEntry, Problem
@@ -113,17 +114,8 @@ def description(code: bytes) -> str:
     text = code[:_DESCRIBED].decode("utf-8", "replace").replace("\r\n", "\n")
     if found := _DOCSTRING.match(text):
         return cleandoc(found[2] if found[1] else re.sub(r"(?m)^[ \t]*\* ?", "", found[3])).strip()
-    lines = text.splitlines()
-    said: list[str] = []
-    for number, line in enumerate(lines):
-        sign = _COMMENT.match(line)
-        if number == 0 and line.startswith("#!"):
-            continue
-        if not sign and (line.strip() or said):
-            break
-        if sign:
-            said.append(line[sign.end() :].rstrip())
-    return "\n".join(said).strip()
+    lines = takewhile(_COMMENT.match, re.sub(r"\A#!.*\n?", "", text).lstrip().splitlines())
+    return "\n".join(_COMMENT.sub("", line, count=1).rstrip() for line in lines).strip()
 
 
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(\S[^\n]*)$|^(\S[^\r\n]*)\r?\n=+[ \t]*\r?$", re.MULTILINE)
