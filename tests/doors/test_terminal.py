@@ -26,7 +26,7 @@ def test_nothing_that_a_terminal_would_obey_gets_through(text: str) -> None:
         ("\x1b[2J", "\\x1b[2J"),
         ("\x1b]0;title\x07", "\\x1b]0;title\\x07"),
         ("\x9b31m", "\\x9b31m"),
-        ("abc\rX", "abc\\x0dX"),
+        ("abc\rX", "abc\\rX"),
         ("user\u202ecod.exe", "user\\u202ecod.exe"),
         ("\U000e0041hidden", "\\U000e0041hidden"),
         ("byte \udcff", "byte \\udcff"),

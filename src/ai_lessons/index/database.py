@@ -208,8 +208,7 @@ def _inode(path: Path) -> int | None:
 
 def _remove(path: Path, *suffixes: str) -> None:
     for suffix in suffixes:
-        with suppress(FileNotFoundError):
-            os.unlink(f"{path}{suffix}")
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 @contextmanager

@@ -67,7 +67,6 @@ PINNED = ModelSpec(
 
 FORGET_FAILURE_AFTER = 600.0  # Seconds for which a failed download is not tried again
 
-CHUNK = 1 << 20
 VERIFIED = "verified.json"  # Beside the folders of models: which states of which files were compared
 
 
@@ -188,14 +187,12 @@ def _wrong(cache_dir: Path, place: Path, spec: ModelSpec) -> str:
 
 def _mismatch(path: Path | str, file: PinnedFile) -> str:
     try:
-        digest = hashlib.sha256()
         with open(path, "rb") as stream:
-            while block := stream.read(CHUNK):
-                digest.update(block)
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         return f"{file.name}: {error.strerror or error}"
-    if digest.hexdigest() != file.sha256:
-        return f"{file.name} has SHA-256 {digest.hexdigest()[:16]}…, not {file.sha256[:16]}…"
+    if digest != file.sha256:
+        return f"{file.name} has SHA-256 {digest[:16]}…, not {file.sha256[:16]}…"
     return ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from hashlib import sha1, sha256
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import Refused
@@ -83,13 +84,8 @@ def slug(title: str) -> str:
     """Lower-case ASCII words joined by `-`, at most `SLUG_LENGTH` characters, cut between words; never empty."""
     ascii_text = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
     words = re.findall(r"[a-z0-9]+", ascii_text.lower())
-    kept = ""
-    for word in words:
-        longer = f"{kept}-{word}" if kept else word[:SLUG_LENGTH]
-        if len(longer) > SLUG_LENGTH:
-            break
-        kept = longer
-    return kept or "entry"
+    longer = [one for one in accumulate(words, lambda kept, word: f"{kept}-{word}") if len(one) <= SLUG_LENGTH]
+    return longer[-1] if longer else "".join(words)[:SLUG_LENGTH] or "entry"
 
 
 def new_path(kind: Kind, project: str, title: str, entry_id: str, created: str) -> str:

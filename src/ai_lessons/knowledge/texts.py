@@ -90,14 +90,7 @@ def cut(text: str) -> Cut:
 
 def escaped(text: str) -> str:
     """Text in which every character that a terminal would obey, or that is not seen, is shown as an escape."""
-    return _OBEYED.sub(_escape, text)
-
-
-def _escape(found: re.Match[str]) -> str:
-    number = ord(found[0])
-    if number < 0x100:
-        return f"\\x{number:02x}"
-    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 _MAY_BE_HEADING = re.compile(r"(?:^|\r) {0,3}(?:#{1,6}(?:[ \t\r]|$)|(?:=+|-+)[ \t]*(?:\r|$))", re.MULTILINE)
