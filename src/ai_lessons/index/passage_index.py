@@ -259,24 +259,18 @@ class Index:
             if (after := self.query.newest()) and (before is None or after.number != before.number):
                 # Another process finished one while we waited: only the differences are left.
                 return self._refresh_text(job, wait)
-            table, entries = self._build(job)
+            table, entries = self.query.tables.begin(self._made), 0
+            for _, rows in self._loaded(list(job.fingerprints()), job):
+                table.add(rows, self._vectors.get(row.text_key for row in rows))
+                entries += len({row.entry_id for row in rows})
+            table.finish()
+            # a process that writes to the old table finishes first; what it wrote is found again by its fingerprint
+            with self._state.locked(WRITE, PATIENCE):
+                self.query.tables.drop_others(table)
             missing = table.missing()
             self._state.remember(job.generation, table.number, table.version, missing)
             said = "" if reason == FIRST else f"the index was rebuilt: {reason}"
             return IndexRefresh(entries, 0, table.count(), 0, missing, said)
-
-    def _build(self, job: RefreshJob) -> tuple[Passages, int]:
-        tables = self.query.tables
-        table = tables.begin(self._made)
-        written = 0
-        for _, rows in self._loaded(list(job.fingerprints()), job):
-            table.add(rows, self._vectors.get(row.text_key for row in rows))
-            written += len({row.entry_id for row in rows})
-        table.finish()
-        # A process that is writing to the old table finishes first; what it wrote is found again by its fingerprint.
-        with self._state.locked(WRITE, PATIENCE):
-            tables.drop_others(table)
-        return table, written
 
     def _lacks_most(self, missing: int) -> bool:
         """Whether the vectors that are there say little: more than half of many are missing."""

@@ -54,20 +54,14 @@ def place(path: str) -> Place | None:
         return Place(GLOBAL_PROJECT, None) if entry else None
     kind = _KIND_FOLDERS.get(parts[1]) if len(parts) > 2 else None
     if kind is not None:
-        return _place_below(kind, parts)
+        suffixes = DOC_SUFFIXES if kind is Kind.DOC else MARKDOWN_SUFFIXES
+        entry = kind is Kind.SCRIPT or path.lower().endswith(suffixes)
+        return Place(parts[0], kind, parts[2] if kind.is_resource and len(parts) > 3 else None) if entry else None
     if not path.lower().endswith(MARKDOWN_SUFFIXES):
         return None
     if parts[0] == Kind.RULE.folder:  # fail closed: a `rules` folder without a project holds rules, not docs
         return Place(GLOBAL_PROJECT, Kind.RULE)
     return Place(parts[0], None)
-
-
-def _place_below(kind: Kind, parts: list[str]) -> Place | None:
-    suffixes = DOC_SUFFIXES if kind is Kind.DOC else MARKDOWN_SUFFIXES
-    if kind is not Kind.SCRIPT and not parts[-1].lower().endswith(suffixes):
-        return None
-    bucket_name = parts[2] if kind.is_resource and len(parts) > 3 else None
-    return Place(parts[0], kind, bucket_name)
 
 
 def is_markdown(path: str) -> bool:
