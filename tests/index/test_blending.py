@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.index.ranking import Found, Match, blend, nearest
+from ai_lessons.index.ranking import Found, Match, blend
 
 
 def hit(entry_id: str, score: float) -> Match:
@@ -33,7 +33,6 @@ def test_scores_of_indexes_of_one_size_are_compared_as_they_are() -> None:
 def test_of_equal_hits_that_of_the_nearer_index_comes_first() -> None:
     lists = [Found([hit(name, 1.0)], 5) for name in "cab"]
     assert [one.entry_id for one in blend(lists, 9)] == ["c", "a", "b"]
-    assert [one.entry_id for one in nearest([[hit("z", 0.5)], [hit("a", 0.5), hit("b", 0.4)]], 2)] == ["z", "a"]
 
 
 LISTS = st.lists(st.tuples(st.lists(st.floats(0.01, 50), max_size=5), st.integers(0, 10_000_000)), max_size=3)

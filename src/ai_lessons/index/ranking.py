@@ -263,11 +263,6 @@ def blend(lists: Sequence[Found], depth: int) -> tuple[Match, ...]:
     return tuple(sorted(every, key=lambda hit: -hit.score)[:depth])
 
 
-def nearest(lists: Sequence[Sequence[Match]], depth: int) -> tuple[Match, ...]:
-    """The hits of all lists by their scores as they are: similarities of one model compare."""
-    return tuple(sorted((hit for one in lists for hit in one), key=lambda hit: -hit.score)[:depth])
-
-
 def _rarest(passages: int) -> float:
     """What a word weighs that is in one passage only.
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.index.catalog import Catalog
     from ai_lessons.index.catalog_reading import Filter
+    from ai_lessons.index.ranking import Match
     from ai_lessons.knowledge.config import RepositoryConfig
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.failures import Shape
@@ -111,22 +112,17 @@ class SeveralIndexes:
         others = [part.options.tier for part, one in pairs if one.vectors and one.model != model]
         if others:
             said.append(f"the vectors of {' and '.join(others)} are of another model: only their texts are searched")
-        taken: list[set[str]] = []  # the entries of each that a nearer repository has, too
+        texts: list[list[Match]] = []
+        vectors: list[Match] = []
         for place, one in enumerate(found):
-            ids = {hit.entry_id for hits in (one.text, one.vectors) for hit in hits}
-            taken.append({known for part in self._repos[:place] for known in part.catalog.many(ids)} if ids else set())
-        texts, vectors = (
-            [[hit for hit in hits if hit.entry_id not in ids] for hits, ids in zip(several, taken, strict=True)]
-            for several in ([one.text for one in found], [one.vectors for one in found])
-        )
+            ids = {hit.entry_id for hit in (*one.text, *one.vectors)}
+            nearer = {known for part in self._repos[:place] for known in part.catalog.many(ids)} if ids else set()
+            texts.append([hit for hit in one.text if hit.entry_id not in nearer])
+            vectors += [hit for hit in one.vectors if hit.entry_id not in nearer and one.model == model]
         sizes = [part.indexing.passages() for part in self._repos] if sum(map(bool, texts)) > 1 else [0] * len(texts)
-        return Candidates(
-            ranking.blend(list(map(ranking.Found, texts, sizes)), depth),
-            ranking.nearest([hits for hits, one in zip(vectors, found, strict=True) if one.model == model], depth),
-            depth,
-            "; ".join(dict.fromkeys(said)),
-            model,
-        )
+        blended = ranking.blend(list(map(ranking.Found, texts, sizes)), depth)
+        nearest = tuple(sorted(vectors, key=lambda hit: -hit.score)[:depth])
+        return Candidates(blended, nearest, depth, "; ".join(dict.fromkeys(said)), model)
 
     def passages(self) -> int:
         """How many passages there are."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.multi_repository import Reader
     from ai_lessons.library.opened import Library, Reading
     from ai_lessons.library.session import RepositorySession
-    from ai_lessons.repository.approval.approval_types import BranchView, Evidence, Person, Verdict
+    from ai_lessons.repository.approval.approval_types import BranchView, Evidence, Verdict
     from ai_lessons.repository.history import FileRevision
 
 CHAIN = 20  # Steps back over `derived_from`: longer chains are mistakes
@@ -59,20 +59,14 @@ def approvals_of(repo: Reading, rules: Iterable[Light]) -> dict[str, Approval]:
 def _approval(evidence: Evidence, unapproved_change: str = "") -> Approval:
     return Approval(
         in_force=True,
-        approved_by=_name(evidence.by),
+        approved_by=str(evidence.by or ""),
         approved_at=moment(evidence.at),
-        suggested_by=", ".join(map(_name, evidence.suggested_by)),
+        suggested_by=", ".join(map(str, evidence.suggested_by)),
         commit=evidence.commit,
         evidence=evidence.level,
         how=evidence.how,
         unapproved_change=unapproved_change,
     )
-
-
-def _name(person: Person | None) -> str:
-    if person is None:
-        return ""
-    return f"{person.name} <{person.email}>" if person.email and person.email != person.name else person.name
 
 
 def _unapproved_change(repo: RepositorySession, view: BranchView, verdict: Verdict, path: str, blob: str) -> str:

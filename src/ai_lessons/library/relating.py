@@ -35,11 +35,6 @@ SEE_ALSO = 3  # Results that are asked for what is related to them, and related 
 CHAIN = 20  # Steps along `supersedes`; longer chains are mistakes
 
 
-def with_room(query: Query) -> Query:
-    """The same search with places to spare."""
-    return query._replace(limit=query.limit + SPARE)
-
-
 def settled(repo: Reading, query: Query, hits: Sequence[Hit]) -> list[Hit]:
     """The best hits, as many as asked for: no superseded (`query.every`: with less score); never of rules."""
     kept: list[Hit] = []

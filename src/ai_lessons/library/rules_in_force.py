@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ai_lessons.library.signing import Signatures
     from ai_lessons.repository.approval.approval_types import BranchView
     from ai_lessons.repository.store import Store
-    from ai_lessons.repository.worktree import Worktree
 
 _FORMAT = "1"  # Raise it when the same history would be read into other rules
 _ORIGIN = "refs/remotes/origin/"
@@ -39,7 +38,7 @@ class RulesInForce:
     """The rules of one repository as its approval branch has them. For one thread at a time."""
 
     def __init__(self, store: Store, options: Options) -> None:
-        self._store, self._options = store, options
+        self._store, self._worktree, self._options = store, store.worktree, options
         # lines that a reader should know: alarms, and rules that cannot be read; and how many rules are in force
         self.notes: tuple[str, ...] = ()
         self.count = 0
@@ -48,21 +47,16 @@ class RulesInForce:
     @cached_property
     def signatures(self) -> Signatures:
         """What the policy `signed` asks for. Loads `cryptography`."""
-        return library.signing.Signatures(self.worktree, self._options)
-
-    @property
-    def worktree(self) -> Worktree:
-        """Where the history lies."""
-        return self._store.worktree
+        return library.signing.Signatures(self._worktree, self._options)
 
     def ref(self) -> str | None:
         """The approval branch of this clone as a full ref; None if there is none. Raises UnsupportedRepository."""
-        found = approval_branch.followed(self.worktree)
+        found = approval_branch.followed(self._worktree)
         named = ""
         if found is None:
             with suppress(AiLessonsError):  # what cannot be read names none
                 named = _named(self._store.read(CONFIG_PATH))
-        return approval_branch.follow_first(self.worktree, named) if named else found
+        return approval_branch.follow_first(self._worktree, named) if named else found
 
     def view(self) -> BranchView | None:
         """The approval branch as judged now (under `forge` that of `origin`), or None. Raises UnsupportedRepository."""
@@ -79,11 +73,11 @@ class RulesInForce:
         ref = self.ref()
         found: list[BranchView] = []
         while ref is not None:
-            view = approval_memory.look(self.worktree, ref)
+            view = approval_memory.look(self._worktree, ref)
             if view is None:
                 from ai_lessons.repository.approval.approval_history import derive
 
-                view = derive(self.worktree, ref)
+                view = derive(self._worktree, ref)
             found.append(view)
             forge = view.policy.require == "forge" and len(found) == 1
             ref = f"{_ORIGIN}{approval_branch.short_name(ref)}" if forge else None
@@ -118,12 +112,12 @@ class RulesInForce:
         ref = self.ref()
         if ref is None:
             return ""
-        tip = read_ref(self.worktree, ref) or ""
-        forge = read_ref(self.worktree, f"{_ORIGIN}{approval_branch.short_name(ref)}")
-        memory = approval_branch.memory(self.worktree.state_dir)
-        key = approval_branch.key_of(self.worktree, tip)
+        tip = read_ref(self._worktree, ref) or ""
+        forge = read_ref(self._worktree, f"{_ORIGIN}{approval_branch.short_name(ref)}")
+        memory = approval_branch.memory(self._worktree.state_dir)
+        key = approval_branch.key_of(self._worktree, tip)
         # the keys that count, as far as they are outside the repository; and the day, where they hold for some time
-        name = approval_branch.noted_names(self.worktree).get(ref, ("", ""))[1]
+        name = approval_branch.noted_names(self._worktree).get(ref, ("", ""))[1]
         data = PinnedKeys(self._options.config_dir, name).read() if name else None
         # a person who can be asked has perhaps not been asked yet, if the last read was by a program
         keys = "?" if name and self._options.ask_keys is not None and not self._options.agent else "-"
@@ -181,7 +175,7 @@ class RulesInForce:
         """Contents of blobs, as far as they are there and are what their names say."""
         from ai_lessons.repository.approval.rule_history import read_blobs
 
-        found = read_blobs(self.worktree, blobs)
+        found = read_blobs(self._worktree, blobs)
         return {blob: data for blob, data in found.items() if blob_id(data) == blob}
 
     def _alarms(self, view: BranchView | None) -> Iterator[str]:

@@ -17,7 +17,7 @@ from ai_lessons.knowledge.queries import Asked, gist, one_project, parse
 from ai_lessons.knowledge.versions import newest_first
 from ai_lessons.library.answers import Answer, Hit, Query
 from ai_lessons.library.provenance import approvals_of
-from ai_lessons.library.relating import see_also, settled, warnings, with_room
+from ai_lessons.library.relating import SPARE, see_also, settled, warnings
 from ai_lessons.library.surfacing import ALL_RULES, belongs, hit_of, rules_for
 from ai_lessons.library.surfacing import DEPTH as RULES_DEPTH
 from ai_lessons.library.versions_asked import Versions, asked_versions, not_here, what_there_is
@@ -113,7 +113,7 @@ def find(repo: Reading, query: Query) -> Answer:
     weak = likely < BAR and not phrases
     room = query._replace(limit=min(query.limit, NEAREST)) if weak and found.vectors else query
     shown = (*phrases, *names(query.text))
-    hits = settled(repo, room, _hits(repo, with_room(room), shown, matches, versions, lights_of))
+    hits = settled(repo, room, _hits(repo, room, shown, matches, versions, lights_of))
     told = [unheld, nothing_near(repo, hits) if weak or not hits else "", "" if hits else _what_there_is(repo, query)]
     if surfacing:
         hits = rules_for(repo, query, found_rules, [hit.entry for hit in hits], complete=not done.missing) + hits
@@ -127,7 +127,7 @@ def find(repo: Reading, query: Query) -> Answer:
 
 
 def _by_filters(repo: Reading, query: Query, versions: Versions) -> Answer:
-    hits = settled(repo, query, _filtered(repo, with_room(query), versions))
+    hits = settled(repo, query, _filtered(repo, query, versions))
     lights = [hit.entry for hit in hits]
     nothing = "" if hits else _what_there_is(repo, query)
     notes = [*_notes(repo, versions), *filter(None, [nothing]), *versions.told(lights), *warnings(repo, lights)]
@@ -230,7 +230,7 @@ def _filtered(repo: Reading, query: Query, versions: Versions) -> list[Hit]:
     matches = [Match(entry_id, 0, 1.0) for entry_id in lights]
     place = {match.entry_id: number for number, match in enumerate(matches)}
     hits = _hits(repo, query._replace(limit=len(matches)), (), matches, versions, lights)
-    return sorted(hits, key=lambda hit: (-(hit.entry.score or 0.0), place[hit.entry.id]))[: query.limit]
+    return sorted(hits, key=lambda hit: (-(hit.entry.score or 0.0), place[hit.entry.id]))[: query.limit + SPARE]
 
 
 def _notes(
@@ -284,7 +284,7 @@ def _hits(
         if one.score >= least:
             pages.setdefault(_page(lights[one.match.entry_id]), []).append(one)
     hits = []
-    for one, *others in (_newest_leads(page, lights) for page in list(pages.values())[: query.limit]):
+    for one, *others in (_newest_leads(page, lights) for page in list(pages.values())[: query.limit + SPARE]):
         light = lights[one.match.entry_id]
         also_in = {name for other in others for name in lights[other.match.entry_id].versions}
         hits.append(hit_of(one, light, query, phrases, newest_first(also_in.difference(light.versions))))

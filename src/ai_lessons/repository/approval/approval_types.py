@@ -20,7 +20,7 @@ class Person(NamedTuple):
     email: str
 
     def __str__(self) -> str:
-        return f"{self.name} <{self.email}>"
+        return f"{self.name} <{self.email}>" if self.email not in {"", self.name} else self.name
 
     def same(self, other: Person) -> bool:
         """True for the same address."""
