@@ -124,19 +124,6 @@ def test_versions_in_use_come_from_the_code_one_stands_in(
     assert "Jira Workflows API" not in run("recall", "search", "workflow transitions", "--version", "auto").out
 
 
-@pytest.mark.parametrize(
-    ("query", "complaint"),
-    [
-        ("x kind:essay", "error: no kind 'essay'\nhint: one of: lesson, rule, doc, script; "),
-        ("x project:a project:b", "error: an entry lies in one project, so not in all of: a, b\n"),
-    ],
-)
-def test_a_filter_that_makes_no_sense_is_a_wrong_call(knowledge: Path, run: Run, query: str, complaint: str) -> None:
-    done = run("recall", "search", query)
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(complaint)
-
-
 def test_resources_are_searched_with_the_same_syntax(knowledge: Path, run: Run) -> None:
     done = run("recall", "search-resources", 'workflow "their transitions"', "--json")
     assert [one["handle"] for one in done.json["docs"]] == ["D-4T7QZM"]

@@ -36,14 +36,6 @@ def test_feedback_moves_the_confidence_that_the_author_gave(world: World) -> Non
     assert said.tallies.last_used == "2026-11-21T20:14:00Z"
 
 
-def test_feedback_makes_no_commit_and_leaves_the_working_tree_alone(world: World) -> None:
-    place(world)
-    before = world.commits()
-    editing.feedback(world.library, LESSON, "helpful")
-    assert world.commits() == before
-    assert world.status() == ""
-
-
 def test_another_word_or_another_entry_is_an_error(world: World) -> None:
     place(world)
     with pytest.raises(UsageError, match="no outcome 'great'"):

@@ -196,16 +196,11 @@ def refuse_circle(repo: Reading, start: Light, relation: str, end: Light) -> Non
     """Raises Conflict: the edge would close a circle of a relation that makes no sense in one."""
     if relation not in ACYCLIC:
         return
-    seen, border = {end.id}, [end.id]
-    while border:
-        border = [
-            edge.target
-            for one in border
-            for edge in repo.catalog.edges(one)
-            if edge.relation == relation and edge.source == one and edge.target not in seen
-        ]
-        seen.update(border)
-    if start.id in seen:
+    reached = [end.id]
+    for one in reached:  # it grows on the way
+        next_ones = {edge.target for edge in repo.catalog.edges(one) if (edge.source, edge.relation) == (one, relation)}
+        reached += next_ones.difference(reached)
+    if start.id in reached:
         raise Conflict(
             f"{end.handle} {relation.replace('_', ' ')} {start.handle} already, if over others: this closes a circle",
             hint=f"ai-lessons recall related {end.handle} --depth 3",

@@ -142,12 +142,10 @@ def approve_rule(opened: Library, ref: str, *, sign: bool = False, expect: str |
     with deciding(repo, "approve") as at:
         try:
             one = at.find(ref)
-        except AmbiguousName:
-            raise
-        except NotFound:
-            if sign and at.trunk.view.policy.require == "signed":
-                return library.signing.approve_standing(repo, ref, expect)
-            raise
+        except NotFound as error:
+            if isinstance(error, AmbiguousName) or not sign or at.trunk.view.policy.require != "signed":
+                raise
+            return library.signing.approve_standing(repo, ref, expect)
         refuse_changed(one.commit, expect)
         (done,) = _approve(at, [one], at.title(one), sign=sign)
     return done

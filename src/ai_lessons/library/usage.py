@@ -18,7 +18,7 @@ from ai_lessons.learning import events, fold
 from ai_lessons.learning.events import Event
 from ai_lessons.library import secret_scan
 from ai_lessons.library.reports import Judged
-from ai_lessons.repository.events import PART_BYTES, EventLog
+from ai_lessons.repository.events import EventLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -240,6 +240,7 @@ def judged(repo: RepositorySession) -> tuple[tuple[Judged, ...], tuple[Judged, .
 
 # --- from and to other repositories ---
 
+PIECE = 500  # Events of another repository that are written down at once
 _EVENT_ID = re.compile(rb'"id": ?"([0-7][0-9A-HJKMNP-TV-Z]{25})"')
 
 
@@ -267,17 +268,11 @@ def take_over(
 
 
 def _append(log: EventLog, new: Sequence[Event]) -> None:
-    """By months, in pieces of which none is larger than a part of a log."""
+    """By months, in pieces: a log begins a new part between two."""
     for month in sorted({one.at[:7] for one in new}):
-        piece: list[bytes] = []
-        size = 0
-        for line in (events.line_of(one) for one in new if one.at[:7] == month):
-            if size + len(line) > PART_BYTES:
-                log.append(piece, month)
-                piece, size = [], 0
-            piece.append(line)
-            size += len(line)
-        log.append(piece, month)
+        lines = [events.line_of(one) for one in new if one.at[:7] == month]
+        for start in range(0, len(lines), PIECE):
+            log.append(lines[start : start + PIECE], month)
 
 
 def all_events(repo: RepositorySession, entries: set[str]) -> list[dict[str, Any]]:
