@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.errors import Conflict, NotFound, Refused, UsageError
+from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.knowledge.patterns import parse
 from ai_lessons.library import editing, lesson_writing, lessons, searching
 from library.world import DOC, LESSON, lesson
@@ -20,25 +20,6 @@ MINIMAL = parse("WHEN multiple approaches -> DO pick minimal -> BECAUSE user pre
 
 def handles(world: World, **wanted: object) -> list[str]:
     return [one.handle for one in lessons.list_lessons(world.library, **wanted).entries]  # type: ignore[arg-type]
-
-
-def test_a_pattern_becomes_a_lesson_of_its_scope_in_one_commit(world: World) -> None:
-    done = lesson_writing.add(world.library, READ_FIRST, scope="tmux")
-    assert (done.change, done.title, done.origin) == ("added", "editing tmux.conf: read first", "ai")
-    assert done.commit
-    assert world.commits()[0] == "Add lesson: editing tmux.conf: read first"
-    text = world.read(done.path)
-    assert done.path.startswith("tmux/lessons/2026-11/editing-tmux-conf-read-first-")
-    assert "from: ai\n" in text
-    assert "confidence: medium\n" in text
-    assert "pattern:\n  when: editing tmux.conf\n  do: read first\n  because: avoid wrong assumptions\n" in text
-
-
-def test_what_not_to_do_is_written_as_dont_and_what_a_person_states_is_surer(world: World) -> None:
-    text = world.read(lesson_writing.add(world.library, KEEP_SERVER, by="user").path)
-    assert "  dont: kill server\n" in text
-    assert "from: user\n" in text
-    assert "confidence: high\n" in text
 
 
 def test_the_same_lesson_twice_is_one_lesson(world: World) -> None:
@@ -160,21 +141,6 @@ def test_a_limit_holds_for_all_scopes_together(world: World) -> None:
     assert [len(entries) for _, entries in lessons.load(library, "tmux").groups] == [3, 3]
 
 
-def test_loading_sees_what_an_editor_saved_a_moment_ago(world: World) -> None:
-    assert lessons.load(world.library).total == 0
-    world.write("global/lessons/a.md", lesson())
-    assert lessons.load(world.library).total == 1
-
-
-def test_showing_gives_the_parts_and_free_text_has_none(world: World) -> None:
-    done = lesson_writing.add(world.library, KEEP_SERVER)
-    assert lessons.show(world.library, done.handle).pattern == KEEP_SERVER
-    world.write("global/lessons/a.md", lesson())
-    shown = lessons.show(world.library, "L-8F3K2A")
-    assert shown.pattern is None
-    assert shown.body == "Seen twice.\n"
-
-
 def test_a_wrong_lesson_leaves_every_result_and_keeps_its_file_and_reason(world: World) -> None:
     done = lesson_writing.add(world.library, READ_FIRST, scope="tmux")
     marked = lesson_writing.wrong(world.library, done.handle, "too specific,\n 2s is enough")
@@ -248,28 +214,3 @@ def test_a_search_finds_lessons_of_a_scope_only(world: World) -> None:
     assert found.docs == ()
     with pytest.raises(UsageError):
         searching.search_lessons(world.library, "  ")
-
-
-def test_a_lesson_that_waits_for_a_commit_is_there_at_once(world: World) -> None:
-    (world.root / ".git/MERGE_HEAD").write_text(world.git(world.root, "rev-parse", "HEAD") + "\n")
-    done = lesson_writing.add(world.library, READ_FIRST)
-    assert done.commit is None
-    assert any(note.startswith("waiting: ") for note in done.notes)
-    assert handles(world) == [done.handle]
-
-
-def test_a_file_that_changes_meanwhile_is_not_overwritten(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    handle = lesson_writing.add(world.library, READ_FIRST).handle
-    repo = world.library.primary
-    load = repo.load
-
-    def edited_after(entry_id: str) -> object:
-        found = load(entry_id)
-        file = world.root / found[0].path
-        file.write_text(file.read_text() + "By hand.\n")
-        return found
-
-    monkeypatch.setattr(repo, "load", edited_after)
-    with pytest.raises(Conflict):
-        lesson_writing.wrong(world.library, handle)
-    assert "By hand." in world.read(lessons.show(world.library, handle).entry.path)
