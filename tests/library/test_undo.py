@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.errors import Conflict, NotFound, Refused, UnsavedEdits, UsageError
+from ai_lessons.errors import Conflict, NotFound, Refused, UnsavedEdits
 from ai_lessons.library import editing, proposing, review, syncing
 from ai_lessons.library.reports import RuleDraft
 
@@ -128,11 +128,6 @@ def test_a_decision_about_a_rule_is_never_undone(world: World) -> None:
     assert "contribute delete ID" in caught.value.hint
     again = world.add("Second")
     assert syncing.undo(world.library)[0].undone == again.commit
-
-
-def test_less_than_one_job_is_no_job(world: World) -> None:
-    with pytest.raises(UsageError):
-        syncing.undo(world.library, 0)
 
 
 def test_the_first_commit_of_a_repository_can_be_undone_too(world: World) -> None:

@@ -68,24 +68,19 @@ def update(
     opened: Library,
     ref: str,
     *,
-    title: str | None = None,
     tags: Sequence[str] | None = None,
     add_tags: Sequence[str] = (),
     remove_tags: Sequence[str] = (),
     versions: Sequence[str] | None = None,
     project: str | None = None,
-    confidence: str | None = None,
-    source: str | None = None,
-    category: str | None = None,
-    status: str | None = None,
-    contexts: Sequence[str] | None = None,
-    applies_to: Sequence[str] | None = None,
     content: str | None = None,
     allow_secrets: Sequence[tuple[str, str]] = (),
     only_resources: bool = False,
+    **stated: str | Sequence[str] | None,
 ) -> Written:
     """Change what is given; None leaves a key alone, an empty list removes it. Versions and project move the file.
 
+    `stated` are further keys of the frontmatter, such as `title` and `applies_to`.
     Raises UsageError: nothing is given, or with `only_resources` it is a lesson or a rule.
     """
     repo, light = opened.writing(ref)
@@ -96,18 +91,14 @@ def update(
         kept = set(light.tags if tags is None else tags) | set(add_tags)
         new_tags = sorted(kept - set(remove_tags))
     plain = [v for v in versions if v != UNVERSIONED] if versions is not None else None
-    scalars = {
-        "title": title, "confidence": confidence, "source": source, "category": category, "status": status,
-    }  # fmt: skip
-    lists = {"tags": new_tags, "versions": plain, "contexts": contexts, "applies_to": applies_to}
-    changes: dict[str, Any] = {key: value for key, value in scalars.items() if value is not None}
-    changes |= {k: list(v) if v else REMOVE for k, v in lists.items() if v is not None}
+    said = {key: value for key, value in {**stated, "tags": new_tags, "versions": plain}.items() if value is not None}
+    changes: dict[str, Any] = {k: v if isinstance(v, str) else list(v) or REMOVE for k, v in said.items()}
     changes |= secret_scan.fields(allow_secrets, there=repo.catalog.fields(light.id))
     if not changes and project is None and content is None:
         raise UsageError("nothing to change", hint="give at least one of --title, --tags, --version, …")
-    subject = f"Update {light.kind}: {title or light.title}"
+    subject = f"Update {light.kind}: {said.get('title') or light.title}"
     done = change(repo, light, changes, subject, content=content, project=project, versions=plain)
-    repo.usages.note_status(light, status)
+    repo.usages.note_status(light, changes.get("status"))
     return done
 
 
@@ -137,13 +128,11 @@ def delete(opened: Library, refs: Sequence[str], *, only_resources: bool = False
 
     Raises UsageError: with `only_resources` one of them is a lesson or a rule; then nothing is removed.
     """
-    if only_resources:
-        opened.reading.current()
-        for ref in refs:
-            _refuse_others(opened.reading.resolve(ref), "delete")
     places: dict[RepositorySession, dict[str, Light]] = {}
     for ref in refs:  # all are resolved before the first is deleted
         repo, light = opened.writing(ref)
+        if only_resources:
+            _refuse_others(light, "delete")
         places.setdefault(repo, {})[light.id] = light
     return tuple(one for repo, own in places.items() for one in remove(repo, list(own.values())))
 

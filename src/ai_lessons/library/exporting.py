@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from ai_lessons.library.session import RepositorySession
 
 GROOVE, AGENTS, SKILLS = "groove", "agents-md", "skills"
-FORMS = (GROOVE, AGENTS, *agent_rules.RULE_FILES, SKILLS)
 MOST = 20_000  # characters of all that is told, unless the caller says otherwise
 _ONE_FILE = (".md", ".windsurfrules", ".cursorrules")
 """How a name ends that is one file, where a form could be a folder of rules, too."""
@@ -64,14 +63,12 @@ def export_file(
     """Write `groove`, one JSON document (None: hand it back), or rules in force and firm lessons in another form.
 
     Of those the entries of a project and the global ones whose path or title a glob names, up to `most` characters,
-    the most specific and best proven first. Raises UsageError: no such form. StorageFailed: the place cannot be
-    written, or is no plain file or folder.
+    the most specific and best proven first. Raises UsageError: what is given does not go together. StorageFailed: the
+    place cannot be written, or is no plain file or folder.
     """
     repo = library.primary
     if project:
         project_name(project)
-    if form not in FORMS:
-        raise UsageError(f"no form {form!r}", hint="one of: " + ", ".join(FORMS))
     if form == GROOVE:
         if globs:
             raise UsageError("groove is everything of a project", hint="leave the globs out, or name a form with --to")

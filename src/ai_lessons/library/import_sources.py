@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from ai_lessons.library.options import Options
 
 GROOVE, LOG, SQLITE = "groove", "lessons-jsonl", "ai-lessons-sqlite"
-FORMS = (GROOVE, LOG, SQLITE, *agent_sources.FORMS)
 
 Row = dict[str, Any]
 
@@ -56,16 +55,14 @@ def read_source(
 ) -> Bundle:
     """What files or folders hold, each part of it as far as it can be read. `split_up`: a rule for each section.
 
-    Raises NotFound: nothing there. InvalidEntry: not of that form. UsageError: no such form, or a project that it does
-    not take. UnsupportedRepository: of a newer version.
+    Raises NotFound: nothing there. InvalidEntry: not of that form. UsageError: a project that it does not take.
+    UnsupportedRepository: of a newer version.
     """
     if project:
         project_name(project)
     for file in files:
         if not file.exists():
             raise NotFound("file", str(file), hint="name the file or folder to import")
-    if form not in FORMS:
-        raise UsageError(f"no form {form!r}", hint="one of: " + ", ".join(FORMS))
     if form in agent_sources.FORMS:
         return agent_sources.read_files(files, form, project, options, split_up=split_up)
     if project:

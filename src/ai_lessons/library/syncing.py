@@ -155,8 +155,6 @@ def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
     """
     repo = library.primary
     repo.refuse_other_formats()
-    if count < 1:
-        raise UsageError("there is nothing to take back in less than one job")
     repo.save_first()
     done = []
     for step in reverts.last(repo.store, count):

@@ -72,7 +72,7 @@ def import_files(
 ) -> Ported:
     """Take over what files or folders of another tool hold: entries in one commit, rules as proposals.
 
-    `form` is one of `import_sources.FORMS`; `split_up` makes a rule of each section. What is here already stays as it
+    `form` is one that `import_sources` reads; `split_up` makes a rule of each section. What is here already stays as it
     is; damaged parts are left out and named. Raises: as `import_sources.read_source`. InvalidEntry: also where nothing
     of it can be read.
     """
