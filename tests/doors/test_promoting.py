@@ -81,7 +81,6 @@ def test_it_is_data_too(three: Path, run: Run) -> None:
     [
         ("project", 2, "is in the project tier already"),
         ("enterprise:none", 3, "no tier 'enterprise:none'"),
-        ("skill/x", 2, "lesson promote ID --to=skill/x"),
     ],
 )
 def test_a_wrong_tier_is_named(three: Path, run: Run, to: str, code: int, told: str) -> None:

@@ -320,12 +320,10 @@ def test_a_name_that_cannot_be_written_skips_only_that_file(world: World, tmp_pa
         world.bring(folder / "aux.md")
 
 
-def test_one_title_is_for_one_file_and_lessons_are_not_imported(world: World, source: Path) -> None:
+def test_one_title_is_for_one_file(world: World, source: Path) -> None:
     assert world.bring(source / "docs/guide.md", title="Mine").written[0].title == "Mine"
     with pytest.raises(UsageError, match="one title for 3 files"):
         world.bring(source / "docs", recursive=True, title="Mine")
-    with pytest.raises(UsageError, match="lesson"):
-        world.bring(source / "docs/guide.md", kind=Kind.LESSON)
     with pytest.raises(UsageError, match="project"):
         world.bring(source / "docs/guide.md", project="a/b")
 

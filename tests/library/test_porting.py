@@ -294,7 +294,7 @@ def test_rules_in_force_go_between_markers_and_nothing_else_changes(world: World
     back = transfer.import_files(world.library, [file], "agents-md")
     assert [one.title for one in back.queued] == []
     for one in (rule_id, waiting.id):
-        review.approve_rule(library, proposing.removal(world.library.writing(one)[0], one).branch)
+        review.approve_rule(library, proposing.removal(world.library.writing(one)[0], one).handle)
     assert exporting.export_file(library, file, "agents-md").files[0][1] == "taken out"
     assert file.read_bytes() == mine
 
@@ -310,7 +310,7 @@ def test_a_folder_of_rules_follows_what_is_in_force(world: World, tmp_path: Path
         "already there",
         "left alone, it is not ours",
     ]
-    review.approve_rule(library, proposing.removal(world.library.writing(rule_id)[0], rule_id).branch)
+    review.approve_rule(library, proposing.removal(world.library.writing(rule_id)[0], rule_id).handle)
     exporting.export_file(library, folder, "claude-rules")
     assert sorted(one.name for one in folder.iterdir()) == ["ai-lessons-like.md", "mine.md"]
 

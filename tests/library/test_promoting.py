@@ -297,9 +297,6 @@ class TestWhatIsRefused:
         for to in ("enterprise:none", "nowhere"):
             with pytest.raises(NotFound, match="no tier"):
                 go(company, lesson, to)
-        with pytest.raises(UsageError) as skill:
-            go(company, lesson, "skill/x")
-        assert "lesson promote" in skill.value.hint
         with pytest.raises(NotFound):
             go(company, LESSON, "user")
 

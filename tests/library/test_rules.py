@@ -199,11 +199,6 @@ def test_a_removal_is_a_proposal(world: World) -> None:
     assert world.status() == ""
 
 
-def test_removing_what_is_no_rule_says_so(world: World) -> None:
-    with pytest.raises(UsageError, match="not a rule"):
-        proposing.removal(world.fresh().writing("L-8F3K2A")[0], "L-8F3K2A")
-
-
 def test_rejecting_keeps_text_and_reason_and_meets_the_next_suggestion(world: World) -> None:
     made = suggest(world, content="Send all.", tags=["jira"])
     done = review.reject_rule(world.fresh(), made.handle, reason="too\nbroad")

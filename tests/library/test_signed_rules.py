@@ -259,8 +259,8 @@ def test_a_removal_that_is_signed_takes_the_rule_out(alice: Team) -> None:
     alice.trust()
     made = alice.suggest()
     alice.approve(made.handle)
-    gone = proposing.removal(alice.fresh().writing(made.handle)[0], made.handle)
-    alice.approve(gone.branch)
+    gone = proposing.removal(alice.fresh().writing(made.handle)[0], made.id)
+    alice.approve(gone.handle)
     assert alice.in_force() == []
     assert audit.audit(alice.fresh()).ok
 

@@ -114,8 +114,6 @@ def _add_pages(repo: RepositorySession, draft: ResourceDraft) -> Imported:
 
 
 def _files(repo: RepositorySession, draft: ResourceDraft) -> list[Outside]:
-    if not draft.kind.is_resource:
-        raise UsageError(f"a {draft.kind} cannot be imported from a file", hint="--type doc or --type script")
     if draft.in_place and draft.kind is not Kind.SCRIPT:
         raise UsageError("only a script can stay where it is: a doc is a snapshot", hint="leave --in-place out")
     if draft.project:

@@ -161,8 +161,6 @@ def promote(library: Library, ref: str, to: str, wanted: PromotionRequest | None
     InvalidEntry: it breaks the format, or holds a secret.
     """
     wanted = wanted or PromotionRequest()
-    if "/" in to:
-        raise UsageError(f"{to!r} is no tier", hint="skills and tools are for: lesson promote ID --to=" + to)
     source, light = library.holding(ref)
     target = library.open(to)
     if target.store.root == source.store.root:

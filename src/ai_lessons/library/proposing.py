@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.errors import NotFound, UsageError
+from ai_lessons.errors import UsageError
 from ai_lessons.knowledge import frontmatter, layout, markdown
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind
 from ai_lessons.knowledge.frontmatter import read_entry
@@ -136,18 +136,11 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
         return make(at, checked(path, data), {path: data}, f"Propose rule: {draft.title}")
 
 
-def removal(repo: RepositorySession, ref: str) -> Suggested:
-    """The removal of a rule in force as a proposal. Raises NotFound, UsageError."""
+def removal(repo: RepositorySession, rule: str) -> Written:
+    """The removal of the rule in force with this id as a proposal."""
     with desk(repo) as at:
-        light = repo.resolve(ref)
-        if light.kind is not Kind.RULE:
-            hint = f"ai-lessons contribute delete {ref}"
-            raise UsageError(f"{light.handle} is a {light.kind}, not a rule", hint=hint)
-        entry, _ = repo.load(light.id)
-        places = at.trunk.places(light.id)
-        if not places:
-            raise NotFound("file of the rule on the approval branch", light.handle)
-        return make(at, entry, dict.fromkeys(sorted(places)), f"Propose removal: {entry.title}")
+        entry, _ = repo.load(rule)
+        return told(make(at, entry, dict.fromkeys(sorted(at.trunk.places(rule))), f"Propose removal: {entry.title}"))
 
 
 def propose_text(repo: RepositorySession, entry: Entry, path: str, text: str) -> Written:
