@@ -54,7 +54,7 @@ class Played:
             "tool_name": "Bash",
         }
         data = json.dumps(given | {"tool_input": {"command": command}} | more).encode()
-        said = agent_hook.run(None, None, None, data)
+        said = agent_hook.run(data=data)
         return str(json.loads(said)["hookSpecificOutput"]["additionalContext"]) if said else ""
 
     def session(self, number_: int) -> list[tuple[str, bool]]:

@@ -72,12 +72,6 @@ def test_a_worktree_belongs_to_the_project_of_its_repository(
     assert "for the project jira-api" in host.hear("session_start", cwd=str(tmp_path / "brave-otter"))
 
 
-def test_the_project_can_be_said(host: Host) -> None:
-    event = host.event("session_start", cwd=str(host.code.parent))
-    child = host.start(event, "ai-lessons admin agent-hook --project jira-api")
-    assert "for the project jira-api" in context(host.end(child))
-
-
 def test_the_commands_of_a_session_say_that_an_agent_calls(host: Host, tmp_path: Path) -> None:
     lines = tmp_path / "environment"
     lines.write_text("export A=1\n")
@@ -253,7 +247,7 @@ GARBAGE = [b"", b"garbage", b"[1]", b'{"hook_event_name": 7}', b"{}", b"\xff\xfe
 
 @pytest.mark.parametrize("event", GARBAGE, ids=range(len(GARBAGE)))
 def test_what_is_no_event_gets_no_answer(event: bytes, hermetic: Path) -> None:
-    assert agent_hook.run(None, None, None, event) == ""
+    assert agent_hook.run(data=event) == ""
     assert "no event of an agent host" in the_log(hermetic)
 
 
@@ -351,7 +345,7 @@ def test_an_older_program_that_does_not_know_the_command_stops_nobody(host: Host
 
 def test_too_much_time_is_silence(host: Host, hermetic: Path) -> None:
     """The input never ends, as with a host that forgets to close it."""
-    code = "from ai_lessons.doors import agent_hook as h; h.SECONDS_TO_BEGIN = 0.1; print(h.run(None, None, None))"
+    code = "from ai_lessons.doors import agent_hook as h; h.SECONDS_TO_BEGIN = 0.1; print(h.run())"
     child = subprocess.Popen(
         [sys.executable, "-c", code], env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -400,7 +394,7 @@ print(*{name.partition(".")[0] for name in sys.modules}, file=out)
 
 def test_a_run_leaves_no_thread_behind(host: Host) -> None:
     before = threading.active_count()
-    assert agent_hook.run(None, None, None, host.event("stop").encode()) == ""
+    assert agent_hook.run(data=host.event("stop").encode()) == ""
     for thread in threading.enumerate():
         if isinstance(thread, threading.Timer):
             thread.join(60)

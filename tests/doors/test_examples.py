@@ -109,7 +109,7 @@ def test_an_example_runs(
         example += " --yes" if "--" in example else ""  # which a person says on a terminal
     if "why-told" in example:
         event = {"hook_event_name": "UserPromptSubmit", "session_id": "00893aaf", "prompt": "go on"}
-        assert agent_hook.run(None, None, None, json.dumps(event).encode()) == ""
+        assert agent_hook.run(data=json.dumps(event).encode()) == ""
     if "index pull" in example:
         assert run("admin", "index", "push", str(desk / "knowledge-index")).code == 0
     if "merge-file" in example:  # git names three temporary files

@@ -186,9 +186,9 @@ def test_every_answer_is_the_same_in_the_same_bytes(both: Both, tiers: int, tmp_
     check()
     both.same("search_lessons", "apples", scope=None, limit=3)
     both.same("before_a_tool", ("src/a.py",), ("garden",), ("garden rake",), (), "apples")
-    both.same("at_a_prompt", "why do apples rot in the orchard", None, ())
+    both.same("at_a_prompt", "why do apples rot in the orchard", ())
     both.same("at_a_failure", "$ garden rake\nfatal: no rake in the orchard")
-    both.same("at_the_start", tmp_path, "garden")
+    both.same("at_the_start", tmp_path / "garden")
 
 
 def test_a_repository_that_was_deleted_and_made_anew_is_noticed(both: Both, git: Git) -> None:
@@ -492,7 +492,7 @@ def test_a_hook_is_answered_by_the_helper_as_it_answers_itself(
     assert again == answered or again == ""  # told once a session
     both.helper.kept.clear()
     monkeypatch.setenv("AI_LESSONS_WARM", "0")
-    assert agent_hook.run(None, None, None, data("s2")) == answered
+    assert agent_hook.run(data=data("s2")) == answered
     with Library(both.root, both.options) as opened:
         injected = browsing.show(opened, "git/lessons/a.md").usage
     assert injected is not None

@@ -38,9 +38,7 @@ SECONDS = 2.0
 SECONDS_TO_BEGIN = 10.0  # the first look at a repository may have to read every file of it; a session begins once
 
 
-def run(
-    repo: str | None, tier: str | None, project: str | None, data: bytes | None = None, *, explain: bool = False
-) -> str:
+def run(repo: str | None = None, tier: str | None = None, data: bytes | None = None, *, explain: bool = False) -> str:
     """The answer to the event on standard input (or in `data`); empty for none. Never raises.
 
     `explain`: what is told and what is not, each with the reason, in place of the answer.
@@ -63,7 +61,7 @@ def run(
                 opened = partial(library.opened.Library, chosen.repo, given)
                 return Asking(chosen.repo, given, lambda: stack.enter_context(opened()))
 
-            return respond(event, chosen, os.environ, asking, project, explain=explain)
+            return respond(event, chosen, os.environ, asking, explain=explain)
     except Exception as error:  # noqa: BLE001  # whatever it is, the host goes on
         log(f"{name}: {type(error).__name__}: {error}")
         return ""
@@ -76,7 +74,6 @@ def respond(
     chosen: Settings,
     environ: Mapping[str, str],
     asking: Callable[[Options], Asking],
-    project: str | None = None,
     *,
     explain: bool = False,
 ) -> str:
@@ -84,7 +81,7 @@ def respond(
     file = environ.get(ENVIRONMENT_FILE)
     if event.moment is Moment.BEGIN and file:
         _sign_in(file, event.session)
-    told = hear(asking(options(chosen)._replace(session=event.session or chosen.session)), event, project=project)
+    told = hear(asking(options(chosen)._replace(session=event.session or chosen.session)), event)
     if explain:
         return render_agents.explained(told)
     most = chosen.agents.max_chars_at_start if event.moment is Moment.BEGIN else chosen.agents.max_chars

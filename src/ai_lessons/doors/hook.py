@@ -22,7 +22,7 @@ def main() -> None:
     if said is None:
         from ai_lessons.doors import agent_hook
 
-        said = agent_hook.run(None, None, None, data)
+        said = agent_hook.run(data=data)
     if said:
         sys.stdout.write(said + "\n")
     if not alone:

@@ -78,31 +78,31 @@ class Told(NamedTuple):
 NOTHING = Told()
 
 
-def hear(asking: Asking, event: AgentEvent, *, project: str | None = None) -> Told:
-    """What to tell the agent at this event of its session. `project` overrules the name of its folder.
+def hear(asking: Asking, event: AgentEvent) -> Told:
+    """What to tell the agent at this event of its session.
 
     Raises NoRepository and its like: see `Library`. StorageFailed: the state folder cannot be written.
     """
     if event.moment is Moment.STOP:
         return _stop(asking.options.state_dir, event) if asking.root.is_dir() else NOTHING
     if event.moment is Moment.BEGIN:
-        return _begin(asking, event, project)
+        return _begin(asking, event)
     if event.moment is Moment.PROMPT:
-        return _prompt(asking, event, project)
+        return _prompt(asking, event)
     return _before_tool(asking, event) if event.moment is Moment.BEFORE_TOOL else _after_tool(asking, event)
 
 
-def _begin(asking: Asking, event: AgentEvent, project: str | None) -> Told:
+def _begin(asking: Asking, event: AgentEvent) -> Told:
     state = asking.options.state_dir
     agent_sessions.clean_up(state)
-    offered = asking("at_the_start", event.cwd, project)
+    offered = asking("at_the_start", event.cwd)
     if event.forgotten:
         with agent_sessions.opened(state, event.session) as session:
             session.shown.pop(event.agent, None)
     return _tell(asking, event, offered)
 
 
-def _prompt(asking: Asking, event: AgentEvent, project: str | None) -> Told:
+def _prompt(asking: Asking, event: AgentEvent) -> Told:
     """What the prompt is about; a no at its beginning, or an edit taken back, speaks against what was told before."""
     state, text = asking.options.state_dir, event.text
     with agent_sessions.opened(state, event.session) as session:
@@ -115,7 +115,7 @@ def _prompt(asking: Asking, event: AgentEvent, project: str | None) -> Told:
         session.turn = len(earlier)
         told = session.ids(event.agent)
     _record(asking, happened)
-    offered = asking.if_warm("at_a_prompt", text[:_TEXT], project, told) if len(text.split()) > _SHORT else None
+    offered = asking.if_warm("at_a_prompt", text[:_TEXT], told) if len(text.split()) > _SHORT else None
     return _tell(asking, event, offered) if offered else NOTHING
 
 

@@ -33,11 +33,11 @@ _NAMES = {
 }  # fmt: skip
 
 
-def at_the_start(opened: Library, cwd: Path, project: str | None) -> Context:
-    """What to know in this folder. `project` overrules its name."""
+def at_the_start(opened: Library, cwd: Path) -> Context:
+    """What to know in this folder."""
     repo = opened.reading
     repo.current()
-    project = project or _project(repo, cwd)
+    project = _project(repo, cwd)
     holding = library.contexts.holding(repo, project)
     fits = [fit(one, _holds(one), project, level=one.score or 0.0) for one in holding]
     offered = Injecting(repo, AT_THE_START).tell(Moment.BEGIN, fits, (), project)
@@ -48,11 +48,11 @@ def at_the_start(opened: Library, cwd: Path, project: str | None) -> Context:
     return offered._replace(project=project, pending=pending, notes=notes)
 
 
-def at_a_prompt(opened: Library, text: str, project: str | None, told: Collection[str]) -> Context:
+def at_a_prompt(opened: Library, text: str, told: Collection[str]) -> Context:
     """Lessons and rules that are about what a person asks for."""
     repo = opened.reading
     repo.current()
-    project = project or _project(repo, repo.options.cwd)
+    project = _project(repo, repo.options.cwd)
     here = {project, GLOBAL_PROJECT}
     fits = [
         fit(one, f"about the prompt ({one.score:.2f})", project, chance=one.score or 0.0)

@@ -289,15 +289,14 @@ def hosts(call: Call, names: tuple[str, ...], job: library.setup.HookJob | None,
 
 # hidden, because only an agent host calls it
 @admin.command("agent-hook", hidden=True, examples=["< event.json   # by an agent host"])
-@click.option("--project", metavar="P", help="Project of the session, instead of the one named as the folder is.")
 @click.option("--explain", is_flag=True, help="Say what is told and what is not, each with the reason.")
-def agent_hook(call: Call, project: str | None, explain: bool) -> None:
+def agent_hook(call: Call, explain: bool) -> None:
     """Answer one event of an agent host, from standard input. Silent and successful whatever goes wrong."""
     from ai_lessons.doors import agent_hook as hook
 
     if is_terminal(sys.stdin):
         raise UsageError("an agent host calls this and gives an event as JSON", hint="ai-lessons admin hosts")
-    said = hook.run(call.repo, call.tier, project, explain=explain)
+    said = hook.run(call.repo, call.tier, explain=explain)
     if said:
         click.echo(said)
 
