@@ -29,40 +29,40 @@ EXPLANATION = re.compile(r"\A<!--.*?-->\n*", re.DOTALL)
 
 def ask_trust(path: str, text: str) -> bool:
     """Show a script that this machine has not run before and ask whether to trust exactly this text."""
-    lines = clean(text).splitlines()
-    click.echo(f"{line(path)} has not been run on this machine, or has changed since:\n", err=True)
-    click.echo("\n".join(f"    {row}" for row in lines[:SHOWN_LINES]), err=True)
-    if len(lines) > SHOWN_LINES:
-        click.echo(f"    … {len(lines) - SHOWN_LINES} more lines", err=True)
-    return click.confirm("\nRun it, and trust this text from now on?", default=False, err=True)
+    rows = [f"    {row}" for row in clean(text).splitlines()]
+    more = [f"    … {len(rows) - SHOWN_LINES} more lines"] if len(rows) > SHOWN_LINES else []
+    said = f"{line(path)} has not been run on this machine, or has changed since:\n"
+    return confirm("\nRun it, and trust this text from now on?", said, *rows[:SHOWN_LINES], *more)
 
 
 def ask_keys(question: str, keys: list[str]) -> bool:
     """Show keys by their fingerprints and ask whether they may approve rules."""
-    click.echo("\n".join(["", *(f"    {line(key)}" for key in keys)]), err=True)
-    click.echo("Ask their owners, not the repository, for the fingerprints: ssh-keygen -lf KEY.pub", err=True)
-    return click.confirm(line(question), default=False, err=True)
+    said = "Ask their owners, not the repository, for the fingerprints: ssh-keygen -lf KEY.pub"
+    return confirm(line(question), "", *(f"    {line(key)}" for key in keys), said)
 
 
 def ask_source(doc: str, path: str, file: str) -> bool:
     """Name the file that a doc would be read from, which this machine never added it from, and ask whether it may."""
     leads = f", which leads to {line(file)}," if file != os.path.expanduser(path) else ""
-    click.echo(f"{line(doc)} would be read from {line(path)}{leads} and was not added from there here.", err=True)
-    click.echo("What that file holds is then committed, and shared by the next sync.", err=True)
-    return click.confirm("Read it, also from now on?", default=False, err=True)
+    said = f"{line(doc)} would be read from {line(path)}{leads} and was not added from there here."
+    then = "What that file holds is then committed, and shared by the next sync."
+    return confirm("Read it, also from now on?", said, then)
 
 
 def ask_about_alarms(alarms: str) -> bool:
     """Show what raises an alarm and ask whether it is meant to be so."""
-    click.echo(clean(alarms), err=True)
-    return click.confirm("\nTake the approval branch as it is now?", default=False, err=True)
+    return confirm("\nTake the approval branch as it is now?", clean(alarms))
+
+
+def confirm(question: str, *said: str) -> bool:
+    """Yes or no, on stderr, below what is said before."""
+    click.echo("\n".join(said), err=True, nl=bool(said))
+    return click.confirm(question, default=False, err=True)
 
 
 def show_error(error: AiLessonsError) -> None:
     """Say what went wrong and what to do, where the work goes on."""
-    click.echo(f"error: {clean(error.message)}", err=True)
-    if error.hint:
-        click.echo(f"hint: {clean(error.hint)}", err=True)
+    click.echo(f"error: {clean(error.message)}" + (f"\nhint: {clean(error.hint)}" if error.hint else ""), err=True)
 
 
 T = TypeVar("T")
@@ -155,11 +155,6 @@ def decided(choices: Choices, choose: Callable[[str], Decision | None]) -> Decis
                     return found
             except AiLessonsError as error:
                 show_error(error)
-
-
-def confirm(question: str) -> bool:
-    """Yes or no, on stderr."""
-    return click.confirm(question, default=False, err=True)
 
 
 def key(question: str, keys: Collection[str]) -> str:

@@ -154,27 +154,24 @@ def render(template: str, **values: Any) -> str:
 
 def search(opened: Library, asked: Asked) -> Page:
     """What fits the words, as they are typed; without words the newest."""
-    text, kind = asked.get("q", "").strip(), asked.get("kind", "")
-    project, tag, version = (asked.get(key, "").strip() for key in ("project", "tag", "version"))
-    kinds = frozenset({Kind(kind)} if kind in {*Kind} else ())
+    chosen = {key: asked.get(key, "").strip() for key in ("q", "kind", "project", "version", "tag", "every")}
+    kinds = frozenset({Kind(chosen["kind"])} if chosen["kind"] in {*Kind} else ())
+    versions, tags = ((chosen[key],) if chosen[key] else () for key in ("version", "tag"))
     query = Query(
-        text, kinds, (version,) if version else (), project or None, (tag,) if tag else (), limit=SHOWN,
-        explain=True, approvals=True, every=asked.get("every") == "on",
-        typing=bool(asked.get("part")),
+        chosen["q"], kinds, versions, chosen["project"] or None, tags, limit=SHOWN, explain=True, approvals=True,
+        every=bool(chosen["every"]), typing=bool(asked.get("part")),
     )  # fmt: skip
-    chosen = {"q": text, "kind": kind, "project": project, "tag": tag, "version": version, "every": query.every}
     values: dict[str, Any] = {"chosen": chosen, "answer": None, "listing": None}
-    if text:
-        options = opened.options
-        ask = library.warm.Asking(opened.primary.store.root, options, lambda: opened)
+    if query.text:
+        ask = library.warm.Asking(opened.primary.store.root, opened.options, lambda: opened)
         values["answer"] = ask("search", query)
     else:
         values["listing"] = library.browsing.list_entries(
-            opened, kinds=kinds, project=query.project, tag=tag or None, versions=query.versions, limit=SHOWN,
+            opened, kinds=kinds, project=query.project, tag=chosen["tag"] or None, versions=versions, limit=SHOWN,
             status=None if query.every else "active",
         )  # fmt: skip
     if not asked.get("part"):  # who types sees the results alone
-        catalog = opened.reading.current() if text else opened.reading.catalog
+        catalog = opened.reading.current() if query.text else opened.reading.catalog
         offered = {"projects": catalog.projects(), "versions": catalog.versions(), "tags": catalog.tags()[:200]}
         values |= {"title": "Search", **offered}
     return Page("search.html", values)
@@ -182,11 +179,9 @@ def search(opened: Library, asked: Asked) -> Page:
 
 def entry(opened: Library, asked: Asked) -> Page:
     """One entry whole: its text, where it comes from, what it is linked with, how it did."""
-    ref = asked.get("ref", "")
-    section = asked.get("section", "")
-    shown = library.browsing.show(opened, ref, section=int(section) if section.isdecimal() else None)
-    light, at = shown.entry, asked.get("at", "")
-    happened = library.usage.history(opened, light.id)
+    section, at = asked.get("section", ""), asked.get("at", "")
+    shown = library.browsing.show(opened, asked["ref"], section=int(section) if section.isdecimal() else None)
+    light = shown.entry
     told = [
         (session.at, one)
         for session in library.agent_hooks.lately(opened.options.state_dir).sessions
@@ -198,7 +193,7 @@ def entry(opened: Library, asked: Asked) -> Page:
         "log": library.browsing.log(opened, light.id),
         "at": at,
         "change": library.browsing.change(opened, light.id, at) if at else "",
-        "plot_of": plots.bars(happened),
+        "plot_of": plots.bars(library.usage.history(opened, light.id)),
         "told": told,
     }
     return Page("entry.html", values)
