@@ -127,41 +127,24 @@ class UsageCache(OfDatabase):
         return [(at, self._words[kind]) for at, kind in rows]
 
     def _refresh(self, there: Mapping[str, EventFile], parse: Callable[[bytes], Lines]) -> None:
-        if not self._changed(there):
+        stamps = {name: one.stamp for name, one in there.items()}
+        if {name: stamp for name, (stamp, *_) in self._known().items()} == stamps:
             return
         with self._database.transaction() as db:
-            changed = self._changed(there)  # another process may have folded meanwhile
-            grown = self._grown(changed, there)
-            if grown is None:
+            known = self._known()  # another process may have folded meanwhile
+            changed = [one for name, one in there.items() if name not in known or known[name][0] != one.stamp]
+            grown = [(one, *known[one.name][1:]) for one in changed if one.name in known]
+            if known.keys() - there.keys() or any(_digest(one.read()[:done]) != begin for one, done, begin in grown):
                 for table in ("logs", "events", "turns", "tallies", "names"):
                     db.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
                 db.execute(_CHANGED)
-                changed, grown = list(there), {}
-            _Folding(db, self._kinds, parse).fold([there[name] for name in changed], grown)
-
-    def _changed(self, there: Mapping[str, EventFile]) -> list[str]:
-        """Names of logs that are not as they were; of those that are gone, too."""
-        known = self._known()
-        return [name for name in {**known, **there} if name not in there or name not in known
-                or known[name][0] != there[name].stamp]  # fmt: skip
+                changed, known = list(there.values()), {}
+            _Folding(db, self._kinds, parse).fold(changed, {name: done for name, (_, done, _) in known.items()})
 
     def _known(self) -> dict[str, tuple[tuple[int, int, int], int, bytes]]:
         """Of each log its stamp, how many bytes are folded, and their digest."""
         rows = self._rows("SELECT name, mtime, size, inode, done, digest FROM logs")
         return {name: ((mtime, size, inode), done, digest) for name, mtime, size, inode, done, digest in rows}
-
-    def _grown(self, changed: Iterable[str], there: Mapping[str, EventFile]) -> dict[str, int] | None:
-        """Of changed logs that were folded before, how many bytes were; None if one of them no longer begins so."""
-        known = self._known()
-        grown = {}
-        for name in changed:
-            if name not in there:
-                return None
-            if name in known:
-                _, grown[name], digest = known[name]
-                if _digest(there[name].read()[: grown[name]]) != digest:
-                    return None
-        return grown
 
     def _rows(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         return self._database.ask(lambda db: db.execute(query, values).fetchall())
