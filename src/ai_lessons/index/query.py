@@ -131,7 +131,7 @@ class TableQuery:
 
     def _by_text(self, table: Passages, version: Version, asked: str, where: str, depth: int) -> Callable[[], Hits]:
         kept = self._kept.of(table, version, asked)
-        if kept is None or kept.number < self.passages():
+        if kept is None or len(kept.hits) < self.passages():
             return table.by_text(asked, where, depth)
         begun = table.rows_by_text(asked, where, depth)
         return lambda: kept.matches(begun())
@@ -153,13 +153,8 @@ class Vectors:
     def __init__(self, rows: Sequence[int], matrix: Any, hits: Sequence[tuple[str, int, str, str, int]]) -> None:
         self._places = {row: place for place, row in enumerate(rows)}
         self._matrix, self._lengths = matrix, np.maximum(np.linalg.norm(matrix, axis=1), _LEAST)
-        self._hits = hits
+        self.hits = hits
         self._passing: dict[str, Any] = {}
-
-    @property
-    def number(self) -> int:
-        """How many passages there are."""
-        return len(self._hits)
 
     def matches(self, rows: Iterable[tuple[int, float]]) -> Hits:
         """Passages by row and score, best first; rows that others have just written are left out."""
@@ -177,7 +172,7 @@ class Vectors:
         return self._sorted(zip(map(int, places), cosines(self._matrix[places], vector), strict=True))
 
     def _sorted(self, found: Iterable[tuple[int, float]]) -> Hits:
-        known = ((score, *self._hits[place]) for place, score in found)
+        known = ((score, *self.hits[place]) for place, score in found)
         hits = (Match(entry, place, score, heading, text, part) for score, entry, place, heading, text, part in known)
         return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.entry_id, hit.ordinal)))
 

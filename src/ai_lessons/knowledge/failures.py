@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from itertools import product
 from math import exp, log
 from typing import TYPE_CHECKING
@@ -98,10 +99,7 @@ def before_failure(body: str) -> str:
 
 def rarity(shapes: Collection[Shape]) -> dict[str, float]:
     """What each word of the shapes weighs: the fewer failures say it, the more."""
-    counts: dict[str, int] = {}
-    for one in shapes:
-        for word in said(one):
-            counts[word] = counts.get(word, 0) + 1
+    counts = Counter(word for one in shapes for word in said(one))
     return {word: log((len(shapes) + 1) / (count + 0.5)) for word, count in counts.items()}
 
 
