@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -372,26 +370,6 @@ def test_progress_counts_every_file_of_the_folders_that_differ(world: World) -> 
     steps: list[tuple[int, int]] = []
     world.catalog.refresh(world.scan, world.load, read_entry, lambda _w, done, total: steps.append((done, total)))
     assert steps[-1] == (5, 5)
-
-
-def test_reading_a_catalog_loads_no_slow_package() -> None:
-    code = "import sys, ai_lessons.index.catalog; print(*sorted(sys.modules))"
-    path = os.pathsep.join(sys.path)
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": path}
-    )
-    loaded = set(done.stdout.split())
-    assert not loaded & {
-        "yaml",
-        "frontmatter",
-        "dulwich",
-        "lancedb",
-        "numpy",
-        "markdown_it",
-        "ulid",
-        "filelock",
-        "difflib",
-    }
 
 
 def test_a_walk_that_is_slow_and_repeated_sees_a_file_saved_meanwhile(world: World) -> None:

@@ -4,8 +4,6 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ai_lessons.errors import InvalidEntry, UnsupportedRepository, UsageError
 from ai_lessons.knowledge.config import (
@@ -179,19 +177,3 @@ def test_a_setting_that_means_nothing_is_refused(key: str, value: str, words: st
     with pytest.raises(UsageError) as caught:
         set_value(FILE, key, value)
     assert words in caught.value.message + caught.value.hint
-
-
-@given(
-    st.sampled_from(list(KEYS)), st.sampled_from(["true", "1", "200", "auto", "merge", "allow", "s3://a/b", "x", ""])
-)
-def test_what_is_set_is_in_force(key: str, value: str) -> None:
-    try:
-        after = set_value(FILE, key, value)
-    except UsageError:
-        return
-    found = values_of(parse_config(after))
-    assert {k: v for k, v in found.items() if k != key} == {
-        k: v for k, v in values_of(parse_config(FILE)).items() if k != key
-    }
-    if value:
-        assert str(found[key]).lower() == value

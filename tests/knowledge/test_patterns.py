@@ -37,25 +37,6 @@ def test_what_a_pattern_prints_is_read_as_the_same_pattern(pattern: Pattern) -> 
     assert parse(str(pattern)) == pattern
 
 
-@given(
-    patterns(),
-    st.sampled_from(["->", "→"]),
-    st.sampled_from([" ", "\n", " \t ", "\r\n\n"]),
-    st.sampled_from([str.upper, str.lower, str.title]),
-    st.booleans(),
-)
-def test_arrows_case_brackets_and_line_breaks_say_nothing(
-    pattern: Pattern, arrow: str, gap: str, case: object, brackets: bool
-) -> None:
-    assert callable(case)
-    when, action, because = (f"[{one}]" if brackets else one for one in pattern[:3])
-    do = case("do not" if pattern.negative else "do")
-    words = [case("when"), when, arrow, do, action, arrow, case("because"), because]
-    # a bracket that is closed early makes the pair round the part two single ones
-    assume(not brackets or all(part(f"[{one}]") == one for one in pattern[:3]))
-    assert parse(gap.join(words)) == pattern
-
-
 @given(patterns())
 def test_parts_given_one_by_one_are_the_same_pattern(pattern: Pattern) -> None:
     do, dont = (None, pattern.action) if pattern.negative else (pattern.action, None)
