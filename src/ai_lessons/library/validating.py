@@ -100,9 +100,9 @@ def _of_model(name: str, text: str) -> list[Problem]:
     if name == DEFAULT_MODEL:
         return []
     try:
-        from ai_lessons.index.embedding import dimensions_of
-
         with suppress(UsageError):
+            from ai_lessons.index.embedding import dimensions_of
+
             dimensions_of(name)
     except NotFound as error:
         line = next((n for n, row in enumerate(text.split("\n"), 1) if row.strip().startswith("model:")), 0)
