@@ -241,11 +241,6 @@ def set_value(text: str, key: str, value: Any) -> str:
     if not alias and key not in KEYS:
         raise UsageError(f"no setting {key!r}{_meant(key)}", hint="see them all: ai-lessons admin config get")
     typed = value if alias or not isinstance(value, str) else _typed(value)
-    try:
-        if not alias and typed not in ("", None):
-            KEYS[key].read(typed)
-    except Nonsense as expected:
-        raise UsageError(f"{key} must be {expected}, not {value!r}") from expected
     lead = _lead(text)
     rest = text[len(lead) :]
     newline = "\r\n" if "\r\n" in text else "\n"
