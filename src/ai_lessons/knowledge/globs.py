@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    Segments = tuple[re.Pattern[str] | None, ...]  # what each folder or name must be; None: any number of folders
-
 LONGEST = 500  # Characters of a pattern; a longer one names nothing
 MOST_ALTERNATIVES = 64  # What the braces of one pattern may come to; with more it names nothing
 _DEEP = "**"
@@ -78,8 +76,8 @@ def stated(value: object) -> list[str]:
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> tuple[Segments, ...]:
-    """The pattern's alternatives."""
+def _compiled(pattern: str) -> tuple[tuple[str, ...], ...]:
+    """The pattern's alternatives, each what the folders and the name must be."""
     if not pattern or len(pattern) > LONGEST:
         return ()
     several = list(islice(_alternatives(pattern), MOST_ALTERNATIVES + 1))
@@ -96,7 +94,7 @@ def _alternatives(pattern: str) -> Iterator[str]:
         yield from _alternatives(pattern[: found.start()] + choice + pattern[found.end() :])
 
 
-def _rows(pattern: str) -> Iterator[re.Pattern[str] | None]:
+def _rows(pattern: str) -> list[str]:
     parts = [part for part in pattern.split("/") if part not in {"", "."}]
     if len(parts) == 1 and "/" not in pattern:
         parts.insert(0, _DEEP)
@@ -104,9 +102,14 @@ def _rows(pattern: str) -> Iterator[re.Pattern[str] | None]:
         parts.append(_DEEP)
     if parts[-1:] == [_DEEP]:  # what is below, not the folder itself
         parts.append("*")
-    return (None if part == _DEEP else _segment(part) for part in parts)
+    return parts
 
 
+def _fits(wanted: str, name: str) -> bool:
+    return wanted == name if _MAGIC.isdisjoint(wanted) else _segment(wanted).match(name) is not None
+
+
+@lru_cache(maxsize=1024)
 def _segment(part: str) -> re.Pattern[str]:
     """As `fnmatch` has it, whose patterns never go back behind a star; it knows no backslash and no `[^a]`."""
     return re.compile(translate(_SIGN.sub(lambda one: _plain(one[1]) if one[1] else "[!", part)))
@@ -116,7 +119,7 @@ def _plain(character: str) -> str:
     return f"[{character}]" if character in "*?[" else character
 
 
-def _in_order(wanted: Segments, given: Sequence[str]) -> bool:
+def _in_order(wanted: Sequence[str], given: Sequence[str]) -> bool:
     """Whether the folders and the name are the wanted ones in order.
 
     The usual walk: after a mismatch the last `**` takes one more. An earlier one never needs to.
@@ -124,15 +127,14 @@ def _in_order(wanted: Segments, given: Sequence[str]) -> bool:
     want = have = 0
     last, taken = -1, 0
     while have < len(given):
-        one = wanted[want] if want < len(wanted) else None
-        if want < len(wanted) and one is None:
+        if want < len(wanted) and wanted[want] == _DEEP:
             last, taken = want, have
             want += 1
-        elif one and one.match(given[have]):
+        elif want < len(wanted) and _fits(wanted[want], given[have]):
             want, have = want + 1, have + 1
         elif last >= 0:
             taken += 1
             want, have = last + 1, taken
         else:
             return False
-    return all(rest is None for rest in wanted[want:])
+    return all(rest == _DEEP for rest in wanted[want:])
