@@ -159,7 +159,7 @@ class _Origins:
     def digest_of(self, path: str, blob: str) -> str:
         """What a file said in a commit; empty for what is no lesson."""
         if (path, blob) not in self._digests:
-            data = self._repo.history.blobs([blob]).get(blob, b"") if _is_lesson(path) else b""
+            data = self._repo.history.blob(blob) if _is_lesson(path) else b""
             entry = _parsed(self._repo, path, data)
             self._digests[path, blob] = digest(entry) if entry else ""
         return self._digests[path, blob]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AiLessonsError
@@ -82,7 +81,7 @@ class Sources:
 
     def __init__(self) -> None:
         self._tops: dict[Path, tuple[Path, Path | None]] = {}
-        self._heads: dict[Path, tuple[str, Mapping[bytes, bytes]] | None] = {}
+        self._heads: dict[Path, tuple[str, Mapping[str, str]] | None] = {}
 
     def ref(self, path: Path, data: bytes) -> str | None:
         """HEAD of the file's repository, `-dirty` behind it unless it holds `data` there; None without one."""
@@ -95,9 +94,9 @@ class Sources:
         if known is None:
             return None
         commit, blobs = known
-        wanted = blobs.get(os.fsencode(real.relative_to(top)))
+        wanted = blobs.get(str(real.relative_to(top)))
         # a checkout with CRLF is as committed too
-        same = any(blob_id(text).encode() == wanted for text in (data, data.replace(b"\r\n", b"\n")))
+        same = any(blob_id(text) == wanted for text in (data, data.replace(b"\r\n", b"\n")))
         return commit + ("" if same else DIRTY)
 
     def project(self, path: Path) -> str | None:
@@ -116,15 +115,11 @@ class Sources:
         return folder / path.name, top
 
 
-def _head(top: Path) -> tuple[str, Mapping[bytes, bytes]] | None:
+def _head(top: Path) -> tuple[str, Mapping[str, str]] | None:
     """The commit that is checked out, and its blobs by path; None before the first, or if it is not accepted."""
     try:
         place = locate(top)
         commit = read_head(place).commit
     except AiLessonsError:
         return None
-    if commit is None:
-        return None
-    # what a partial clone has not fetched is not fetched for this, and the file then counts as changed
-    rows = git.run(place, "ls-tree", "-r", "-z", commit, extra={"GIT_NO_LAZY_FETCH": "1"}).out.split(b"\0")[:-1]
-    return commit, {name: entry.split()[2] for entry, _, name in (row.partition(b"\t") for row in rows)}
+    return (commit, git.files_of(place, commit)) if commit else None

@@ -187,6 +187,14 @@ def listed(paths: Iterable[str]) -> bytes:
     return b"".join(os.fsencode(path) + b"\0" for path in paths)
 
 
+def files_of(worktree: Worktree, commit: str) -> dict[str, str]:
+    """The blobs of all plain files of a commit, by path from the top; empty if it cannot be read. Fetches nothing."""
+    asked = ("--no-replace-objects", "ls-tree", "-r", "-z", "--full-tree", commit)
+    rows = run(worktree, *asked, extra={"GIT_NO_LAZY_FETCH": "1"}).out.split(b"\0")
+    plain = (row.partition(b"\t") for row in rows if row.startswith(b"100"))
+    return {os.fsdecode(name): what.split()[2].decode() for what, _, name in plain}
+
+
 def filtered(worktree: Worktree, paths: Iterable[str]) -> frozenset[str]:
     """Those paths whose content git would change on its way in by an attribute other than line endings."""
     names = tuple(paths)

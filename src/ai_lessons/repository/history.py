@@ -8,12 +8,10 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from dulwich.objects import Blob, ObjectID
-
 from ai_lessons.errors import NotFound
 from ai_lessons.repository import files, git
 from ai_lessons.repository.approval.rule_files import trailers
-from ai_lessons.repository.objects import Draft, opened
+from ai_lessons.repository.objects import data_of, opened
 from ai_lessons.repository.worktree import read_head
 
 if TYPE_CHECKING:
@@ -143,25 +141,14 @@ class History:
 
     def in_head(self, paths: Iterable[str]) -> dict[str, str]:
         """The blobs that HEAD has at these paths, by path; where it has none the path is left out."""
-        head = read_head(self._worktree).commit
-        if head is None:
-            return {}
-        with opened(self._worktree) as repo:
-            draft = Draft(repo)
-            tree = draft.tree_of(ObjectID(head.encode()))
-            found = {path: draft.lookup(tree, os.fsencode(self._worktree.prefix + path)) for path in paths}
-        return {path: one[1].decode() for path, one in found.items() if one}
+        there, prefix = git.files_of(self._worktree, "HEAD"), self._worktree.prefix
+        return {path: there[prefix + path] for path in paths if prefix + path in there}
 
-    def blobs(self, ids: Iterable[str]) -> dict[str, bytes]:
-        """What these blobs hold, by id; those that are missing here are left out."""
-        found = {}
-        with opened(self._worktree) as repo:
-            for one in ids:
-                with suppress(KeyError):
-                    blob = repo.object_store[ObjectID(one.encode())]
-                    if isinstance(blob, Blob):
-                        found[one] = blob.data
-        return found
+    def blob(self, name: str) -> bytes:
+        """What a blob holds; nothing where it is missing here."""
+        with opened(self._worktree) as repo, suppress(KeyError):
+            return data_of(repo, name)
+        return b""
 
     def unshared(self, remote: str, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
         """(path, content) of versions of wanted files that no remote is known to have; too large ones are left out."""
@@ -169,11 +156,11 @@ class History:
         prefix = self._worktree.prefix
         for line in found.out.splitlines() if not found.code else ():
             blob, _, name = line.partition(b" ")
-            path = os.fsdecode(name)
-            if path.startswith(prefix) and wanted(path.removeprefix(prefix)):
-                for data in self.blobs([blob.decode()]).values():
-                    if len(data) <= files.READ_LIMIT:
-                        yield path.removeprefix(prefix), data
+            path = os.fsdecode(name).removeprefix(prefix)
+            if name.startswith(os.fsencode(prefix)) and wanted(path):
+                data = self.blob(blob.decode())
+                if len(data) <= files.READ_LIMIT:
+                    yield path, data
 
     def _revisions(self, out: bytes) -> Iterator[FileRevision]:
         _, *parts = _RECORD.split(out.decode(errors="surrogateescape"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from dulwich.objects import ObjectID
 from dulwich.refs import Ref
 
-from ai_lessons.errors import Conflict, InvalidEntry, Problem, StorageFailed, UnsupportedRepository
+from ai_lessons.errors import Conflict, InvalidEntry, Problem, StorageFailed
 from ai_lessons.knowledge.entries import HANDLE_LENGTH
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import derived_id, slug
@@ -44,14 +44,9 @@ def edited(store: Store, repo: Repo, paths: Sequence[str] = ()) -> list[Edited]:
     head = store.head()
     if head.commit is None:
         raise Conflict("nothing is committed yet, so there is nothing to propose a change of")
-    worktree = store.worktree
-    below = ("--", worktree.prefix) if worktree.prefix else ()
-    done = git.run(worktree, "--no-replace-objects", "ls-tree", "-r", "-z", "--full-tree", head.commit, *below)
-    if done.code:
-        raise UnsupportedRepository(f"commit {head.commit} of {worktree.top} cannot be read: {done.err}")
-    found = [row.partition(b"\t") for row in done.out.split(b"\0") if row.startswith(b"100")]
-    there = {os.fsdecode(name).removeprefix(worktree.prefix): what.split()[2].decode() for what, _, name in found}
-    was = {path: blob for path, blob in there.items() if is_rule(path)}
+    prefix, there = store.prefix, git.files_of(store.worktree, head.commit)
+    found = {path.removeprefix(prefix): blob for path, blob in there.items() if path.startswith(prefix)}
+    was = {path: blob for path, blob in found.items() if is_rule(path)}
     now = _differing(store, repo, was)
     meant = [one.rstrip("/") for one in paths] or [""]
     wanted = {p: blob for p, blob in now.items() if any(not m or p == m or p.startswith(f"{m}/") for m in meant)}
