@@ -46,10 +46,8 @@ def _merging(worktree: Worktree, job: str) -> str:
     there = git.setting(worktree, _DRIVER)
     if there not in {None, _MERGES}:
         return "left alone, it is another command"
-    done_already = bool(there) if job == "install" else not there
-    if job == "status" or done_already:
-        said = "installed" if there else "not installed"
-        return f"already {said}" if job == "install" else said
+    if job == "status" or bool(there) == (job == "install"):
+        return ("already " if job == "install" else "") + ("installed" if there else "not installed")
     change = (_DRIVER, _MERGES) if job == "install" else ("--unset", _DRIVER)
     done = git.run(worktree, "config", *change)
     if done.code:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import selectors
 import signal
 import subprocess
 import threading
@@ -36,12 +35,21 @@ def run(
     with subprocess.Popen(
         argv, cwd=cwd, env=env, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=terminal is None
     ) as process:
-        told = None
+        said: list[bytes] = []
+        reader = None
+
+        def hear(piece: bytes) -> None:
+            said.append(piece)
+            if terminal:
+                terminal(piece)
+
         try:
             if terminal and process.stderr:
-                told, process.stderr = _listen(process.stderr, terminal), None  # no longer for `communicate` to read
+                reader, process.stderr = _listen(process.stderr, hear), None  # no longer for `communicate` to read
             out, err = process.communicate(stdin, timeout)
-            err = told(timeout) if told else err
+            if reader:
+                reader.join(timeout)
+                err = b"".join(said)
         except BaseException:
             # also where the program itself has ended: as long as one of its children lives, the number stays theirs
             if terminal:
@@ -53,24 +61,17 @@ def run(
     return subprocess.CompletedProcess(argv, process.returncode, out, err)
 
 
-def _listen(pipe: IO[bytes], heard: Callable[[bytes], object]) -> Callable[[float], bytes]:
-    """Tell each piece that comes, in another thread; what is given back waits for the end, and has all of them."""
-    said: list[bytes] = []
+def _listen(pipe: IO[bytes], heard: Callable[[bytes], object]) -> threading.Thread:
+    """Tell each piece that comes, in another thread, which closes the pipe where its writers have ended."""
 
     def listen() -> None:
         with pipe:
             while piece := os.read(pipe.fileno(), _CHUNK):
-                said.append(piece)
                 heard(piece)
 
     thread = threading.Thread(target=listen, daemon=True)
     thread.start()
-
-    def told(timeout: float) -> bytes:
-        thread.join(timeout)
-        return b"".join(said)
-
-    return told
+    return thread
 
 
 def leave_running(argv: Sequence[str], *, env: Mapping[str, str] | None, cwd: Path, stdin: bytes = b"") -> None:
@@ -156,46 +157,25 @@ def run_captured(
     """Exit code (128 + n for signal n) and output of a command without input. Raises NotFound, StorageFailed."""
     pipe = subprocess.PIPE
     child = start(argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
-    with child, ExitStack() as unwanted:
+    began, timed_out = time.monotonic(), False
+    ends = {stream: _Ends(KEPT) for stream in (child.stdout, child.stderr) if stream}
+    readers = [_listen(stream, one.add) for stream, one in ends.items()]
+    child.stdout = child.stderr = None  # their readers close them
+    with ExitStack() as unwanted:
         unwanted.callback(end, child)
-        done = _watched(child, timeout, interrupted)
-        unwanted.pop_all()
-        return done
-
-
-def _watched(child: subprocess.Popen[bytes], timeout: float | None, interrupted: Callable[[], None]) -> Captured:
-    out, err = _Ends(KEPT), _Ends(KEPT)
-    deadline = None if timeout is None else time.monotonic() + timeout
-    ended: float | None = None
-    timed_out = False
-    with selectors.DefaultSelector() as ready:
-        for stream, ends in zip(filter(None, (child.stdout, child.stderr)), (out, err), strict=True):
-            os.set_blocking(stream.fileno(), False)
-            ready.register(stream, selectors.EVENT_READ, ends)
-        while ended is None or (ready.get_map() and time.monotonic() - ended < LINGER):
-            _read(ready)
-            if ended is None and child.poll() is not None:
-                ended = time.monotonic()
-            elif ended is None and (timed_out := deadline is not None and time.monotonic() > deadline):
-                end(child)
-                ended = time.monotonic()
-            elif ended is None:
-                interrupted()
+        while child.poll() is None and not timed_out:
+            interrupted()
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(_LOOK)
+            timed_out = timeout is not None and time.monotonic() - began > timeout and child.poll() is None
+        if not timed_out:
+            unwanted.pop_all()
+    ended = time.monotonic()
+    for reader in readers:  # what it left behind may hold the output for longer
+        reader.join(max(ended + LINGER - time.monotonic(), 0))
     code = TIMED_OUT if timed_out else child.returncode if child.returncode >= 0 else 128 - child.returncode
+    out, err = ends.values()
     return Captured(code, timed_out, out.text, err.text, out.omitted + err.omitted)
-
-
-def _read(ready: selectors.BaseSelector) -> None:
-    """What is there now, of each stream at most one chunk; without open streams only the moment that a look takes."""
-    if not ready.get_map():
-        time.sleep(_LOOK)
-        return
-    for key, _ in ready.select(_LOOK):
-        with suppress(BlockingIOError):
-            if data := os.read(key.fd, _CHUNK):
-                key.data.add(data)
-            else:
-                ready.unregister(key.fileobj)
 
 
 def end(child: subprocess.Popen[bytes]) -> None:

@@ -77,10 +77,9 @@ class Web:
     def sitemap(self, url: str) -> list[str]:
         """The pages that a sitemap names, and those of sitemaps that it names. Raises as `page`."""
         pages: dict[str, None] = {}
-        left = [url]
-        for _ in range(_SITEMAPS):
-            if not left:
-                break
+        left, asked = [url], 0
+        while left and asked < _SITEMAPS:
+            asked += 1
             found = self._get(left.pop(0), {})
             if found.status != 200:
                 raise NotFound(
