@@ -13,7 +13,6 @@ from ai_lessons.knowledge.bundle import Item, noting
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Status
 from ai_lessons.knowledge.origins import USER
 from ai_lessons.library.browsing import show
-from ai_lessons.library.gate import project_name
 from ai_lessons.library.lessons import is_firm
 from ai_lessons.library.relating import superseded
 from ai_lessons.library.usage import all_events
@@ -67,8 +66,6 @@ def export_file(
     place cannot be written, or is no plain file or folder.
     """
     repo = library.primary
-    if project:
-        project_name(project)
     if form == GROOVE:
         if globs:
             raise UsageError("groove is everything of a project", hint="leave the globs out, or name a form with --to")

@@ -103,7 +103,6 @@ class Outdated(NamedTuple):
     entry: Light
     reason: str
     detail: str
-    key: str = ""  # Of the frontmatter that it is about, if it is one
 
 
 class ModelState(NamedTuple):

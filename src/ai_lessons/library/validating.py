@@ -15,8 +15,6 @@ from ai_lessons.knowledge.config import DEFAULT_MODEL, parse_config, unknown_key
 from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.globs import matches, stated
-from ai_lessons.knowledge.layout import side_of
-from ai_lessons.knowledge.markdown import key_lines
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.learning.events import SCRIPT_FAILED, SCRIPT_OK
 from ai_lessons.library import comparing, secret_scan, statements
@@ -58,8 +56,9 @@ def validate(library: Library, paths: Sequence[str] = (), *, fix: bool = False, 
         repo.write(f"Mend {fixed[0]}" if len(fixed) == 1 else f"Mend {len(fixed)} files", changes)
         report = _look(repo, wanted)._replace(fixed=tuple(fixed), notes=report.notes)
     if content:
-        stale = (one for one in _review_problems(repo) if _concerns(one.path, wanted))
-        return report._replace(problems=(*report.problems, *stale))
+        asked = ((repo.file_of(one.entry), one.detail) for one in _Review(repo).everything())
+        old = (Problem(path, f"to be reviewed: {said}") for path, said in asked if _concerns(path, wanted))
+        return report._replace(problems=(*report.problems, *old))
     return report
 
 
@@ -218,17 +217,6 @@ def review(library: Library) -> tuple[Outdated, ...]:
     return tuple(_Review(library.primary).everything())
 
 
-def _review_problems(repo: RepositorySession) -> list[Problem]:
-    """The same as problems of files, each with its line."""
-    found = []
-    for one in _Review(repo).everything():
-        side = side_of(one.entry.path)
-        file = side if one.entry.kind is Kind.SCRIPT and repo.store.exists(side) else one.entry.path
-        text = repo.load(one.entry.id)[1] if one.key else ""
-        found.append(Problem(file, f"to be reviewed: {one.detail}", key_lines(text).get(one.key, 0) if text else 0))
-    return found
-
-
 class _Review:
     """One look at everything. The folders and logs it asks are asked once."""
 
@@ -256,7 +244,7 @@ class _Review:
         by, seen = day_of(light.details.get("review_by")), day_of(light.details.get("reviewed"))
         rests = seen is not None and self._today < seen + REST
         if by is not None and by <= self._today and not (rests and seen is not None and by <= seen):
-            yield Outdated(light, "review_by", f"it was to be reviewed by {by}", "review_by")
+            yield Outdated(light, "review_by", f"it was to be reviewed by {by}")
         yield from (
             Outdated(light, "asked", f"an agent asks: {said}")
             for day, said in self._asked.get(light.id, ())
@@ -273,8 +261,7 @@ class _Review:
         if light.handle in self._gone:
             one = self._gone[light.handle]
             what = "its source is gone" if one.reason == GONE else "its source has changed"
-            key = "path" if light.kind is Kind.SCRIPT else "source_path" if one.reason == GONE else "content_hash"
-            yield Outdated(light, "source", f"{what}: {one.path}", key)
+            yield Outdated(light, "source", f"{what}: {one.path}")
         if light.kind is Kind.SCRIPT and self._cache and had and had.script_failed >= FAILURES:
             runs = [word for _, word in self._cache.history(light.id) if word in {SCRIPT_OK, SCRIPT_FAILED}]
             if SCRIPT_OK not in runs[-FAILURES:]:
@@ -286,6 +273,4 @@ class _Review:
         if patterns and self._code is not None and self._code.is_of(light.project):
             for pattern in patterns:
                 if not any(matches(pattern, path) for path in self._code.files):
-                    yield Outdated(
-                        light, "applies_to", f"applies_to {pattern} names no file of {self._code.name}", "applies_to"
-                    )
+                    yield Outdated(light, "applies_to", f"applies_to {pattern} names no file of {self._code.name}")
