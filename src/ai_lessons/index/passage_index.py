@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +13,6 @@ from ai_lessons.index.query import IndexDamaged, TableQuery
 from ai_lessons.index.refresh_state import BUILD, WRITE, RefreshState
 from ai_lessons.index.rows import Candidates, EntryRows, IndexRefresh, IndexStatus, PassageFilter, Row, rows_of
 from ai_lessons.index.table import LANCE_ERRORS, Passages, made_with
-from ai_lessons.index.tables import Tables
 from ai_lessons.index.vectors import PATIENCE, MissingVectors, VectorCache, slices
 
 if TYPE_CHECKING:
@@ -69,7 +67,7 @@ class Index:
         self._made = made_with(model, dimensions)
         self._embeds = embedder is not None
         self._filler = MissingVectors(model, vectors, self._state, embedder)
-        self.query = TableQuery(self._uri, partial(Tables, self._uri), self._filler, self._state)
+        self.query = TableQuery(self._uri, self._filler, self._state)
         self._behind: tuple[str, tuple[int, int], int] | None = None
 
     def current(self, generation: str) -> IndexRefresh | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from ai_lessons.index.model_sources import first_line
 from ai_lessons.index.ranking import Match
 from ai_lessons.index.rows import Candidates, PassageFilter, condition, question
 from ai_lessons.index.table import LANCE_ERRORS, Passages
+from ai_lessons.index.tables import Tables
 from ai_lessons.index.vectors import MissingVectors, cosines
 
 if TYPE_CHECKING:
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
 
     from ai_lessons.index.pinned import Embedder
     from ai_lessons.index.refresh_state import RefreshState
-    from ai_lessons.index.tables import Tables
 
     Hits = tuple[Match, ...]
     Version = tuple[int, int]  # which table, and which version of it
@@ -39,26 +40,23 @@ class IndexDamaged(StorageFailed):
 
 
 class TableQuery:
-    """Asks the tables at `uri`, which `connect` opens. Vectors of another model than that of `filler` are not asked.
+    """Asks the tables at `uri`. Vectors of another model than that of `filler` are not asked.
 
     A search looks once which table is in use and of which version it is, and asks that. With `text_alone` no vectors
     are asked for. One thread at a time.
     """
 
-    def __init__(self, uri: str, connect: Callable[[], Tables], filler: MissingVectors, state: RefreshState) -> None:
-        self._uri, self._connect, self._filler, self._state = uri, connect, filler, state
-        self._tables: Tables | None = None
+    def __init__(self, uri: str, filler: MissingVectors, state: RefreshState) -> None:
+        self._uri, self._filler, self._state = uri, filler, state
         self._seen: tuple[Passages | None, Version] | None = None
         self._kept = KeptVectors(away="://" in uri)
         self._count: tuple[Version, int] | None = None
         self.text_alone = False
 
-    @property
+    @cached_property
     def tables(self) -> Tables:
         """The tables, opened."""
-        if self._tables is None:
-            self._tables = self._connect()
-        return self._tables
+        return Tables(self._uri)
 
     def newest(self) -> Passages | None:
         """The table in use. Raises StorageFailed: the place cannot be read."""
