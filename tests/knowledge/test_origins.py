@@ -98,11 +98,6 @@ def test_a_source_in_a_word_and_in_a_sentence(source: Any, word: str | None, tol
     assert origins.told(source) == told
 
 
-def test_saying_how_it_is_known_keeps_where_it_comes_from() -> None:
-    assert origins.with_word(BLOCKS["imported"], "tested") == BLOCKS["imported"] | {"how": "tested"}
-    assert origins.with_word("observed", "tested") == "tested"
-
-
 USAGE = UsageTally(NOTHING, 1, 1)
 
 

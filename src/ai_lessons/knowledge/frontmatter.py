@@ -121,7 +121,6 @@ def description(code: bytes) -> str:
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(\S[^\n]*)$|^(\S[^\r\n]*)\r?\n=+[ \t]*\r?$", re.MULTILINE)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*\r?$|\Z)", re.MULTILINE | re.DOTALL)
 LINK_WEIGHT = "weight"  # the one key of a link that names no relation
-_KINDS = {kind.value: kind for kind in Kind}
 _RELEVANT = 4000  # characters of a body in which its title is looked for
 
 
@@ -158,8 +157,8 @@ def _kind(fields: dict[str, Any], where: Place) -> Kind:
     said = said.strip().lower() if isinstance(said, str) else ""
     if where.kind is Kind.RULE or said == Kind.RULE:
         return Kind.RULE
-    if said in _KINDS:
-        return _KINDS[said]
+    if said in set(Kind):
+        return Kind(said)
     if where.kind is Kind.SCRIPT:
         return Kind.SCRIPT if fields.get("path") else Kind.DOC  # a README among scripts is a doc
     return where.kind or Kind.DOC

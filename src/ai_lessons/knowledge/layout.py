@@ -161,7 +161,7 @@ def _path_fault(path: str) -> str:
 def _name_fault(name: str, *, hidden: bool) -> str:
     if name in {"", ".", ".."}:
         return f"{name or 'an empty name'!r} is not a name"
-    if _has_odd(name):
+    if any(map(_is_odd, name)):
         return "it holds a character that is invisible, turns text around or is forbidden on Windows"
     if _looks_like_git(name):
         return f"{name!r} is git's own folder to some file systems"
@@ -172,12 +172,6 @@ def _name_fault(name: str, *, hidden: bool) -> str:
     if len(name.encode("utf-8", "surrogateescape")) > NAME_BYTES:
         return f"a name is longer than {NAME_BYTES} bytes"
     return ""
-
-
-def _has_odd(name: str) -> bool:
-    if name.isascii() and name.isprintable():
-        return not _WINDOWS_CHARACTERS.isdisjoint(name)
-    return any(map(_is_odd, name))
 
 
 def _is_odd(character: str) -> bool:

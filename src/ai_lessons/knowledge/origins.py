@@ -47,11 +47,6 @@ TYPES: Mapping[str, Type] = {
 }
 
 
-def with_word(source: object, how: object) -> object:
-    """The source after a person said how it is known: where it comes from stays."""
-    return {**source, HOW: how} if isinstance(source, dict) else how
-
-
 def told(source: object) -> str:
     """For people, in one line."""
     if not isinstance(source, dict):

@@ -202,8 +202,9 @@ def change(
     """Change keys of the frontmatter, the body (None: as it is), project or versions, which move the file."""
     entry, text = repo.load(light.id)
     identity: dict[str, Any] = frontmatter.identity(entry) if entry.derived else {}
-    if "source" in changes:
-        changes = {**changes, "source": origins.with_word(entry.fields.get("source"), changes["source"])}
+    block = entry.fields.get("source")
+    if "source" in changes and isinstance(block, dict):  # where it comes from stays
+        changes = {**changes, "source": {**block, origins.HOW: changes["source"]}}
     body = None if content is None else frontmatter.body_of(content)
     if body is not None and text:
         repo.keep_edits([entry.file])
