@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 from ai_lessons import library
 from ai_lessons.errors import AiLessonsError, AmbiguousName, InvalidEntry, NotFound, Refused
 from ai_lessons.index.catalog import Catalog
-from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.library import statements
 from ai_lessons.library.rules_in_force import RulesInForce
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ai_lessons.index.catalog_reading import Location
     from ai_lessons.index.passage_index import Index
     from ai_lessons.knowledge.config import RepositoryConfig
-    from ai_lessons.knowledge.entries import Entry, Light
+    from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.indexing import Indexing
     from ai_lessons.library.model import Embedders
     from ai_lessons.library.options import Options
@@ -338,7 +338,5 @@ class RepositorySession:
         gone = entry.kind is not Kind.RULE and not self.store.exists(entry.path)
         lost = (f"{entry.path} was written, and is not there any more",) if gone else ()
         self._place = self._place or self._where()
-        said = (*notes, *applied.told, *lost)
-        return library.reports.Written(
-            entry.id, name, entry.kind, entry.title, entry.path, applied.commit, said, self.options.tier
-        )
+        light = Light(entry.id, name, entry.kind, entry.title, entry.project, (), (), entry.path)
+        return self.told([light._replace(tier=self.options.tier)], applied, (*notes, *lost))[0]
