@@ -108,15 +108,6 @@ def test_runs_of_a_script_are_written_down(world: World, code: int, expected: tu
     assert provenance.why(world.library, SCRIPT).usage == told
 
 
-def test_a_run_goes_on_where_nothing_can_be_written_down(world: World) -> None:
-    world.write("global/scripts/unversioned/a.sh", "#!/bin/sh\nexit 0\n").chmod(0o755)
-    world.commit()
-    script = browsing.list_entries(world.library).entries[0].id
-    running.trust_script(world.library, script)
-    (world.root / ".git/ai-lessons/events").write_text("in the way")
-    assert running.run(world.library, script, []) == 0
-
-
 def shared(world: World) -> list[str]:
     return world.git(world.root, "ls-files", FOLDER).splitlines()
 

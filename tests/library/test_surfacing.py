@@ -480,11 +480,6 @@ def test_a_link_written_in_the_rule_brings_it_too(approved: World) -> None:
     assert rules_of(approved.search("resets at night", limit=1)) == []
 
 
-def test_aliases_of_tags_bring_rules(approved: World) -> None:
-    approved.write(".ai-lessons/config.yaml", "tag_aliases:\n  wf: workflows\n")
-    assert rules_of(approved.search("change in the sandbox", context_tags={"wf": None})) == ["Sandbox first"]
-
-
 def test_rules_take_nobodys_place_and_are_few(approved: World) -> None:
     for n in range(7):
         merge(

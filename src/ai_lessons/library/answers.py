@@ -132,7 +132,6 @@ class Approval(NamedTuple):
     `unapproved_change`: unified diff from the text in force to the working tree, else to the approval branch; or empty.
     """
 
-    in_force: bool
     approved_by: str
     approved_at: str
     suggested_by: str
@@ -140,6 +139,7 @@ class Approval(NamedTuple):
     evidence: int
     how: str
     unapproved_change: str = ""
+    in_force: bool = True
 
 
 class Why(NamedTuple):

@@ -8,7 +8,7 @@ from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge import origins, relations
 from ai_lessons.knowledge.entries import Kind, Relation
 from ai_lessons.library.answers import Approval, Why
-from ai_lessons.library.relating import related_of
+from ai_lessons.library.relating import CHAIN, related_of
 from ai_lessons.repository.approval.approval_types import moment
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.approval.approval_types import BranchView, Evidence, Verdict
     from ai_lessons.repository.history import FileRevision
-
-CHAIN = 20  # Steps back over `derived_from`: longer chains are mistakes
 
 _STATED = ("confidence", "source", "from", "category", "scope", "rationale", "source_path", "source_ref", "path")
 _WAYS = {
@@ -58,7 +56,6 @@ def approvals_of(repo: Reading, rules: Iterable[Light]) -> dict[str, Approval]:
 
 def _approval(evidence: Evidence, unapproved_change: str = "") -> Approval:
     return Approval(
-        in_force=True,
         approved_by=str(evidence.by or ""),
         approved_at=moment(evidence.at),
         suggested_by=", ".join(map(str, evidence.suggested_by)),

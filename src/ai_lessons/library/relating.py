@@ -32,7 +32,7 @@ LOWERED = 0.5  # What is left of the score of a superseded entry where it is sho
 _WORD = re.compile(r"\w+")
 
 SEE_ALSO = 3  # Results that are asked for what is related to them, and related entries that are named
-CHAIN = 20  # Steps along `supersedes`; longer chains are mistakes
+CHAIN = 20  # Steps along `supersedes`, or back over `derived_from`; longer chains are mistakes
 
 
 def settled(repo: Reading, query: Query, hits: Sequence[Hit]) -> list[Hit]:

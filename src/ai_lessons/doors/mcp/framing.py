@@ -57,7 +57,7 @@ def shown(value: Shown, view: View, *, call: str = SECTION_CALL) -> str:
     """One entry in full, each of its texts between marks; `call` as in `render.shown`."""
     where = line(value.entry.path)
     own = f"content of {where}"
-    if value.approval is not None and value.approval.in_force:
+    if value.approval is not None:
         own = f"rule in force from {where}, {render.approved(value.approval)}"
     if value.section is None and len(value.body) > OUTLINE and len(value.sections) > 1:
         value = value._replace(body=_beginning(value.body))
