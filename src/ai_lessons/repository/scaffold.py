@@ -234,8 +234,6 @@ def _make_folder(path: Path) -> Path:
         raise Conflict(f"{full} is a file, and a knowledge repository is a folder")
     with translated(str(full), writing=True):
         full.mkdir(parents=True, exist_ok=True)
-    if not os.access(full, os.W_OK | os.X_OK):
-        raise StorageFailed(f"{full} cannot be written", hint="check who owns the folder, and its permissions")
     return full.resolve()
 
 

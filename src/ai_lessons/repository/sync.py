@@ -61,21 +61,6 @@ _AMOUNTS: Final = re.compile(
 )
 
 
-class Push(NamedTuple):
-    """What shall be where on the remote: `source` is a commit, empty to remove the branch `target` (a full ref)."""
-
-    source: str
-    target: str
-
-
-class PushResult(NamedTuple):
-    """How a push ended for one branch: `state` is `done`, `late` (another clone was faster) or `refused`, in words."""
-
-    target: str
-    state: str
-    reason: str = ""
-
-
 class Synced(NamedTuple):
     """How a sync ended. With `conflicts` nothing was merged, and our side is on the branch `kept`."""
 
@@ -135,22 +120,22 @@ def sync(
     raise Conflict(f"{place.name} moved {TRIES} times while we pushed", hint=f"try again: {AGAIN}")
 
 
-def _push(store: Store, network: Network, so_far: Synced, own: Sequence[Push]) -> Synced | None:
+def _push(store: Store, network: Network, so_far: Synced, own: Mapping[str, str]) -> Synced | None:
     """Send what the remote lacks; None if another clone was faster."""
     place, head = so_far.place, so_far.commit
     target = HEADS + place.branch
     there = read_ref(store.worktree, place.tracking)
-    mine = [Push(head, target)] if head and head != there else []
+    mine = {target: head} if head and head != there else {}
     commits = count(store, head, there) if mine and head else 0
     if mine or own:
         network.progress(f"Sending to {place.remote} (commits: {commits:,}, proposals: {len(own):,})", 0, 0)
-    told = network.push([*mine, *own]) if mine or own else ()
-    state = next((one for one in told if one.target == target), None)
-    if state is not None and state.state == "late":
+    told = network.push({**mine, **own})
+    state, reason = told.get(target, ("done", ""))
+    if state == "late":
         return None
-    if state is not None and state.state == "refused":
+    if state == "refused":
         raise Refused(
-            f"{place.remote} does not take pushes to {place.branch}: {state.reason}",
+            f"{place.remote} does not take pushes to {place.branch}: {reason}",
             hint=f"push another branch and open a pull request: git push {place.remote}"
             f" {place.branch}:refs/heads/from-{branch(store)}; proposals of rules have branches of their own",
         )
@@ -163,37 +148,33 @@ def _push(store: Store, network: Network, so_far: Synced, own: Sequence[Push]) -
     return so_far._replace(sent=commits, proposals=sent, notes=notes)
 
 
-def _keep(store: Store, network: Network, so_far: Synced, brought: Brought, own: Sequence[Push]) -> Synced:
+def _keep(store: Store, network: Network, so_far: Synced, brought: Brought, own: Mapping[str, str]) -> Synced:
     """Keep our side of a conflict on a branch of its own, here and where others see it."""
     head = brought.head or ""
     name = keep(store.worktree, head, brought.torn)
     there = read_ref(store.worktree, f"refs/remotes/{so_far.place.remote}/{name}")
-    wishes = [*([] if there == head else [Push(head, HEADS + name)]), *own]
-    told = network.push(wishes) if wishes else ()
-    sent, failed = _names([*own, Push(head, HEADS + name)], told)
+    wishes = own if there == head else {HEADS + name: head, **own}
+    sent, failed = _names(wishes, network.push(wishes))
     sent = tuple(one for one in sent if one != name)
     return so_far._replace(
         conflicts=torn_now(store, so_far.place), kept=name, proposals=sent, notes=(*so_far.notes, *failed)
     )
 
 
-def _names(wishes: Iterable[Push], told: Sequence[PushResult]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _names(wanted: Iterable[str], told: Mapping[str, tuple[str, str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The branches that went, and a sentence about each that did not."""
-    wanted = {wish.target for wish in wishes}
-    mine = [one for one in told if one.target in wanted]
-    went = tuple(one.target.removeprefix(HEADS) for one in mine if one.state == "done")
-    return went, tuple(
-        f"{one.target.removeprefix(HEADS)} was not pushed: {one.reason}" for one in mine if one.state != "done"
-    )
+    mine = {target.removeprefix(HEADS): told[target] for target in wanted}
+    went = tuple(name for name, (state, _) in mine.items() if state == "done")
+    return went, tuple(f"{name} was not pushed: {why}" for name, (state, why) in mine.items() if state != "done")
 
 
-def _own_proposals(store: Store, remote: str, own: Mapping[str, str]) -> tuple[list[Push], list[str]]:
+def _own_proposals(store: Store, remote: str, own: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """Open proposals that the remote lacks; of one that others have gone on with, ours goes on, too."""
-    wishes, notes = [], []
+    wishes, notes = dict[str, str](), []
     for name, commit in own.items():
         there = read_ref(store.worktree, f"refs/remotes/{remote}/{name}")
         if there is None or (there != commit and git.is_ancestor(store.worktree, there, commit)):
-            wishes.append(Push(commit, HEADS + name))
+            wishes[HEADS + name] = commit
         elif there != commit and not git.is_ancestor(store.worktree, commit, there):
             notes.append(f"{name} says something else here than on {remote}")
         elif there != commit and not checked_out_at(store.worktree, HEADS + name):
@@ -210,8 +191,8 @@ def _clear(store: Store, network: Network, place: RemoteBranch) -> tuple[str, ..
         if tip and git.is_ancestor(store.worktree, commit, tip)
     }
     there = kept(store.worktree, place.remote)
-    wishes = [Push("", HEADS + name) for name, commit in mine.items() if there.get(name) == commit]
-    told = network.push(wishes) if wishes else ()
+    wishes = {HEADS + name: "" for name, commit in mine.items() if there.get(name) == commit}
+    told = network.push(wishes)
     for name, commit in mine.items():
         if not checked_out_at(store.worktree, HEADS + name):  # git looks whether it is still at that commit
             git.run(store.worktree, "update-ref", "-d", HEADS + name, commit)
@@ -267,19 +248,21 @@ class Network:
         if done.code:
             raise self._silent("fetched from", done.err, f"git fetch {self._remote}")
 
-    def push(self, wishes: Sequence[Push]) -> tuple[PushResult, ...]:
-        """Push several branches; each succeeds or fails by itself, none is ever forced. Raises Unreachable."""
-        refs = [f"{wish.source}:{wish.target}" for wish in wishes]
+    def push(self, wishes: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+        """Push commits (empty: remove) to branches (full refs); none is ever forced. Raises Unreachable.
+
+        How each ended: `done`, `late` (another clone was faster) or `refused`, and why.
+        """
+        refs = [f"{source}:{target}" for target, source in wishes.items()]
         flags = ("--quiet", "--porcelain", "--recurse-submodules=no", *self._shown)
+        if not refs:
+            return {}
         done = self._run("push", *flags, self._remote, *refs)
         rows = [row for line in done.text.splitlines() if (row := _ROW.fullmatch(line))]
-        if not rows:
-            if done.code:
-                raise self._silent("pushed to", done.err, f"git push {self._remote}")
-            return tuple(PushResult(wish.target, "done") for wish in wishes)
-        told = {row[3]: _state(row[1], row[4], done.err) for row in rows}
+        if done.code and not rows:
+            raise self._silent("pushed to", done.err, f"git push {self._remote}")
         # `--quiet` leaves out what succeeded
-        return tuple(PushResult(wish.target, *told.get(wish.target, ("done", ""))) for wish in wishes)
+        return dict.fromkeys(wishes, ("done", "")) | {row[3]: _state(row[1], row[4], done.err) for row in rows}
 
     def _run(self, *arguments: str) -> Done:
         extra = {"GIT_TERMINAL_PROMPT": "1" if self._ask else "0", **self._ssh()}
@@ -295,11 +278,9 @@ class Network:
 
     def _ssh(self) -> dict[str, str]:
         """The ssh command with a limit to its patience, and without questions where no person could answer."""
-        configured = git.setting(self._worktree, "core.sshCommand")
-        if os.environ.get("GIT_SSH_COMMAND") or os.environ.get("GIT_SSH"):
-            return {}  # the user who says that knows what it does
-        command = configured or "ssh"
-        if os.path.basename((shlex.split(command) or [""])[0]) != "ssh":
+        command = git.setting(self._worktree, "core.sshCommand") or "ssh"
+        own = os.environ.get("GIT_SSH_COMMAND") or os.environ.get("GIT_SSH")  # who says that knows what it does
+        if own or os.path.basename((shlex.split(command) or [""])[0]) != "ssh":
             return {}
         quiet = () if self._ask else ("-oBatchMode=yes",)
         return {"GIT_SSH_COMMAND": " ".join((command, *quiet, *_SSH_PATIENCE))}

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.sync_merge import MergePlan, Torn
-    from ai_lessons.repository.worktree import Worktree
 
 
 MERGE_SECONDS: Final = 600.0
@@ -86,21 +85,17 @@ def where(store: Store, remote: str | None = None) -> RemoteBranch:
             f"{store.root} is a folder of the repository at {store.worktree.top}, which is shared as a whole",
             hint=f"git pull, commit and push there: git -C {store.worktree.top} status",
         )
-    return place_of(store.worktree, branch(store), remote)
-
-
-def place_of(worktree: Worktree, branch: str, remote: str | None) -> RemoteBranch:
-    """Where `branch` is shared: the remote named, configured, the only one, or `origin`. Raises NotFound."""
+    worktree, name = store.worktree, branch(store)
     remotes = git.run(worktree, "remote").text.split()
-    configured = git.setting(worktree, f"branch.{branch}.remote")
+    configured = git.setting(worktree, f"branch.{name}.remote")
     found = remote or (configured if configured in remotes else None)
     if found is None:
         found = remotes[0] if len(remotes) == 1 else "origin"
     if found not in remotes:
         hint = "git remote add origin ADDRESS" if not remotes else "--remote takes one of: " + ", ".join(remotes)
         raise NotFound("remote", found, hint=hint)
-    merge = git.setting(worktree, f"branch.{branch}.merge") if found == configured else None
-    return RemoteBranch(found, (merge or branch).removeprefix("refs/heads/"))
+    merge = git.setting(worktree, f"branch.{name}.merge") if found == configured else None
+    return RemoteBranch(found, (merge or name).removeprefix("refs/heads/"))
 
 
 def branch(store: Store) -> str:
