@@ -30,10 +30,7 @@ def entries() -> list[Entry]:
     """Every entry of the template, side files with their scripts."""
     sides = {side_of(name) for name in FILES} & set(FILES)
     found = [name for name in FILES if place(name) is not None and name not in sides]
-    return [
-        read_entry(name, FILES[name].data, FILES[side_of(name)].data if side_of(name) in sides else None)
-        for name in found
-    ]
+    return [read_entry(name, FILES[name], FILES[side_of(name)] if side_of(name) in sides else None) for name in found]
 
 
 ENTRIES = entries()
@@ -89,7 +86,7 @@ def test_every_rule_says_why_and_follows_from_a_lesson(entry: Entry) -> None:
 
 
 def test_the_config_states_the_default_of_every_setting() -> None:
-    text = FILES[CONFIG_PATH].data.decode()
+    text = FILES[CONFIG_PATH].decode()
 
     assert parse_config(text) == RepositoryConfig()
     assert unknown_keys(text) == []
@@ -101,9 +98,9 @@ def test_the_config_states_the_default_of_every_setting() -> None:
 
 def test_every_file_is_text_with_lf_and_ends_with_a_line_break() -> None:
     for name, original in FILES.items():
-        assert b"\r" not in original.data, name
-        assert original.data.endswith(b"\n"), name
-        assert not re.search(rb"[ \t]\n", original.data), name
+        assert b"\r" not in original, name
+        assert original.endswith(b"\n"), name
+        assert not re.search(rb"[ \t]\n", original), name
 
 
 @pytest.mark.parametrize("script", of(Kind.SCRIPT), ids=lambda entry: entry.path)

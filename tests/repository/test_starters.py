@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ai_lessons.repository.approval.approval_types import BranchView
     from conftest import Git
 
-RULES = {name: one.data for name, one in read_template(template_dir()).items() if is_rule(name)}
+RULES = {name: data for name, data in read_template(template_dir()).items() if is_rule(name)}
 
 
 def view(root: Path, branch: str = "main") -> BranchView:

@@ -89,13 +89,6 @@ class Scaffolded(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-class Original(NamedTuple):
-    """One file of the template."""
-
-    data: bytes
-    executable: bool = False
-
-
 def template_dir() -> Path:
     """The template: inside an installed package, beside `src/` in a checkout of the project."""
     return _data("_template", "template-repo")
@@ -139,7 +132,7 @@ def init(
     entries = {name: original for name, original in everything.items() if layout.place(name)}
     originals = {name: original for name, original in everything.items() if name not in entries}
     known = (
-        name in everything and (root / name).is_file() and (root / name).read_bytes() == everything[name].data
+        name in everything and (root / name).is_file() and (root / name).read_bytes() == everything[name]
         for name in present - {CONFIG_PATH}
     )
     fresh = not bigger and all(known)  # the folder is empty, or holds what an interrupted call has written
@@ -147,21 +140,22 @@ def init(
     notes: tuple[str, ...] = ()
     if CONFIG_PATH not in present:
         basic = {name: originals[name] for name in (originals if fresh else _BASICS) if name != CONFIG_PATH}
-        basic[CONFIG_PATH] = _config(originals[CONFIG_PATH].data.decode(), around, team=team)
+        basic[CONFIG_PATH] = _config(originals[CONFIG_PATH].decode(), around, team=team)
         if not fresh:
-            basic[".gitattributes"] = Original(basic[".gitattributes"].data.replace(_NORMALISE, _KEEP_BYTES))
+            basic[".gitattributes"] = basic[".gitattributes"].replace(_NORMALISE, _KEEP_BYTES)
         wanted |= basic  # the config comes last: where it lies, nothing is missing any more
     elif team:
         notes = ("this repository exists: for a team set approval.distinct to true with `ai-lessons admin config set`",)
     added = tuple(name for name in wanted if name not in present)
     for name in added:
-        write_file(root, name, wanted[name].data, executable=wanted[name].executable, durable=False)
+        runs = os.access(template_dir() / name, os.X_OK)
+        write_file(root, name, wanted[name], executable=runs, durable=False)
     done = _finish(root, around, added, (*notes, *_told(added, entries, fresh=fresh)), unwanted)
-    rules = {name: original.data for name, original in entries.items() if is_rule(name) and name not in present}
+    rules = {name: original for name, original in entries.items() if is_rule(name) and name not in present}
     return _with_rules(done, rules) if with_starters else done
 
 
-def _told(added: Sequence[str], entries: Mapping[str, Original], *, fresh: bool) -> Iterator[str]:
+def _told(added: Sequence[str], entries: Mapping[str, bytes], *, fresh: bool) -> Iterator[str]:
     brought = [name for name in added if name in entries]
     if brought:
         yield f"{len(brought)} files of the starter set are there: keep what is useful to you, and delete the rest"
@@ -169,13 +163,13 @@ def _told(added: Sequence[str], entries: Mapping[str, Original], *, fresh: bool)
         yield f"added {', '.join(name for name in added if name not in entries)}"
 
 
-def _config(text: str, around: Worktree | None, *, team: bool) -> Original:
+def _config(text: str, around: Worktree | None, *, team: bool) -> bytes:
     """The template's config with what this repository says otherwise."""
     text = set_value(text, "approval.distinct", value=True) if team else text
     ref = read_head(around).ref if around is not None else None
     if around is not None and ref is not None and read_ref(around, f"{_HEADS}{BRANCH}") is None:
         text = set_value(text, "approval.branch", ref.removeprefix(_HEADS))
-    return Original(text.encode())
+    return text.encode()
 
 
 def _with_rules(done: Scaffolded, rules: Mapping[str, bytes]) -> Scaffolded:
@@ -191,11 +185,11 @@ def _with_rules(done: Scaffolded, rules: Mapping[str, bytes]) -> Scaffolded:
     return done._replace(notes=(*done.notes, note))
 
 
-def read_template(folder: Path) -> dict[str, Original]:
+def read_template(folder: Path) -> dict[str, bytes]:
     """Every file of a template by its path."""
     with translated(str(folder)):
         return {
-            name: Original((folder / name).read_bytes(), os.access(folder / name, os.X_OK))
+            name: (folder / name).read_bytes()
             for name in sorted(_files_below(folder))
             if "__pycache__/" not in name  # pip compiles every .py of a package that it installs, ours to ship too
         }
