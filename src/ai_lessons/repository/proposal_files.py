@@ -58,15 +58,19 @@ class Sides(NamedTuple):
 
     def blob(self, tree: ObjectID | None, path: str) -> str | None:
         """The blob at a path of one of the trees; None if no plain file is there."""
-        found = self.draft.lookup(tree, os.fsencode(self.prefix + path))
-        return found[1].decode() if found and stat.S_ISREG(found[0]) else None
+        return plain_blob(self.draft, tree, self.prefix + path)
+
+
+def plain_blob(draft: Draft, tree: ObjectID | None, path: str) -> str | None:
+    """The blob at a path of a tree; None if no plain file is there."""
+    found = draft.lookup(tree, os.fsencode(path))
+    return found[1].decode() if found and stat.S_ISREG(found[0]) else None
 
 
 def blob_at(repo: Repo, commit: str, path: str) -> str | None:
     """The blob at a path (relative to the worktree's top) of a commit; None if no plain file is there."""
     draft = Draft(repo)
-    found = draft.lookup(draft.tree_of(ObjectID(commit.encode())), os.fsencode(path))
-    return found[1].decode() if found and stat.S_ISREG(found[0]) else None
+    return plain_blob(draft, draft.tree_of(ObjectID(commit.encode())), path)
 
 
 def rule_of(repo: Repo, path: str, blob: str) -> str:

@@ -80,13 +80,6 @@ class Waiting(NamedTuple):
         return next((piece for piece in self.pieces if piece.new), self.pieces[0])
 
 
-class _Line(NamedTuple):
-    """The commits that a branch has and the approval branch has not, newest first, and where it left that."""
-
-    commits: tuple[RawCommit, ...]
-    base: ObjectID | None
-
-
 def unmerged(trunk: Trunk, rejected: Collection[str]) -> dict[str, str]:
     """The refs of open proposals that were not `rejected`; the one here, if a remote has it, too. Reads no object."""
     refs = proposal_refs(trunk.worktree)
@@ -158,8 +151,9 @@ def look(repo: Repo, trunk: Trunk, ref: str, commit: str) -> Waiting | None:
     line, name = _line(repo, trunk, commit), branch_of(ref)
     if line is None:
         return None
+    commits, left = line
     draft, ends = Draft(repo), [ObjectID(one.encode()) for one in (commit, trunk.tip)]
-    before = draft.tree_of(line.base) if line.base else None
+    before = draft.tree_of(left) if left else None
     sides = Sides(repo, draft, trunk.worktree.prefix, before, draft.tree_of(ends[0]), draft.tree_of(ends[1]))
     pieces, others = proposal_files.pieces(sides, name)
     owned = {piece.path: owners(sides, piece) for piece in pieces}
@@ -168,30 +162,30 @@ def look(repo: Repo, trunk: Trunk, ref: str, commit: str) -> Waiting | None:
         return None
     mine = tuple(piece for piece in pieces if owned[piece.path] == {entry})
     foreign = [*(piece.path for piece in pieces if piece not in mine), *others]
-    if not mine or _taken(trunk, line, name, mine):
+    if not mine or _taken(trunk, left, name, mine):
         return None
     faults = [fault] if fault else []
-    if line.base is None:
+    if left is None:
         faults.append(f"it has no commit in common with {trunk.name}")
     faults += proposal_files.faults(sides, trunk.name, mine)
     elsewhere = trunk.places(entry) - {piece.path for piece in mine} if name.startswith(PROPOSALS) else set()
     new, old = any(piece.new for piece in mine), any(piece.old for piece in mine)
     if elsewhere and new:
         faults.append(f"the rule stands at {', '.join(sorted(elsewhere))} on {trunk.name} already")
-    writers = [one.said.author for one in line.commits if len(one.parents) < 2]
-    messages = [one.said.message for one in line.commits]
+    writers = [one.said.author for one in commits if len(one.parents) < 2]
+    messages = [one.said.message for one in commits]
     return Waiting(
         ref=ref,
         branch=ref.removeprefix("refs/heads/").removeprefix("refs/remotes/"),
         name=name,
         commit=commit,
-        base=line.base.decode() if line.base else None,
+        base=left.decode() if left else None,
         entry=entry,
         path=main_path(sides, mine),
         sort="removal" if not new else "edit" if old else "new",
         pieces=mine,
         suggested_by=tuple(dict.fromkeys(writers)),
-        at=line.commits[0].said.committed,
+        at=commits[0].said.committed,
         trailers=trailers(messages[0]),
         foreign=tuple(foreign),
         faults=tuple(faults),
@@ -200,20 +194,20 @@ def look(repo: Repo, trunk: Trunk, ref: str, commit: str) -> Waiting | None:
     )
 
 
-def _taken(trunk: Trunk, line: _Line, name: str, mine: Sequence[Piece]) -> bool:
+def _taken(trunk: Trunk, base: ObjectID | None, name: str, mine: Sequence[Piece]) -> bool:
     """Whether the approval branch has what is proposed, or had it and went on: only a rule stays as it was taken."""
     if all(piece.done for piece in mine):
         return True
-    if name.startswith(PROPOSALS) or line.base is None:
+    if name.startswith(PROPOSALS) or base is None:
         return False
     went_on = [piece for piece in mine if not piece.done and piece.here != piece.old and piece.new]
     if len(went_on) != sum(not piece.done for piece in mine):
         return False
-    base = line.base.decode()
-    return all(stood(trunk.worktree, base, trunk.tip, piece.path, piece.new or "") for piece in went_on)
+    return all(stood(trunk.worktree, base.decode(), trunk.tip, piece.path, piece.new or "") for piece in went_on)
 
 
-def _line(repo: Repo, trunk: Trunk, tip: str) -> _Line | None:
+def _line(repo: Repo, trunk: Trunk, tip: str) -> tuple[tuple[RawCommit, ...], ObjectID | None] | None:
+    """The commits that a branch has and the approval branch has not, newest first, and where it left that."""
     own: dict[str, RawCommit] = {}
     edges: list[str] = []
     ahead = [tip]
@@ -227,4 +221,4 @@ def _line(repo: Repo, trunk: Trunk, tip: str) -> _Line | None:
         parents = dict.fromkeys(parent for commit in fresh for parent in own[commit].parents)
         ahead = [parent for parent in parents if parent not in own]
     base = trunk.newest(dict.fromkeys(edges))
-    return _Line(tuple(own.values()), ObjectID(base.encode()) if base else None)
+    return tuple(own.values()), ObjectID(base.encode()) if base else None
