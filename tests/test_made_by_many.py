@@ -14,13 +14,14 @@ PROCESSES = 4
 FILES = 25
 
 VECTORS = """
+from contextlib import closing
 from ai_lessons.index.rows import vector_key
 from ai_lessons.index.vectors import VectorCache
 def make(path, name):
-    with VectorCache(path) as cache:
+    with closing(VectorCache(path)) as cache:
         cache.put([(vector_key("m", name), b"v")])
 def count(path):
-    with VectorCache(path) as cache:
+    with closing(VectorCache(path)) as cache:
         return len(cache)
 """
 

@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import sqlite3
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -184,7 +185,7 @@ def test_a_refresh_that_was_overtaken_looks_again(world: World, times: int) -> N
         rows = list(world.scan())
         if scans <= times:  # another process saves a file and refreshes between our walk and our write
             world.write(f"p/docs/new{scans}.md", f"# New {scans}\n")
-            with world.open() as other:
+            with closing(world.open()) as other:
                 other.refresh(world.scan, world.load, read_entry)
         return rows
 
@@ -277,7 +278,7 @@ def test_a_reader_never_sees_half_a_refresh(tmp_path: Path) -> None:
     writer.start()
     assert ready.wait(60)
     seen = set()
-    with Catalog(tmp_path / "state" / "catalog.sqlite") as reader:
+    with closing(Catalog(tmp_path / "state" / "catalog.sqlite")) as reader:
         while writer.is_alive():
             titles = [light.title for light in reader.select(Filter())]
             assert len(titles) == 30

@@ -27,9 +27,9 @@ def test_a_key_tells_models_and_texts_apart() -> None:
 
 
 def test_what_was_put_is_got_by_another_process(tmp_path: Path) -> None:
-    with VectorCache(tmp_path / "deep" / "v.sqlite") as cache:
+    with closing(VectorCache(tmp_path / "deep" / "v.sqlite")) as cache:
         cache.put((key, b"x" * 4) for key in KEYS)
-    with VectorCache(tmp_path / "deep" / "v.sqlite") as again:
+    with closing(VectorCache(tmp_path / "deep" / "v.sqlite")) as again:
         assert again.get(KEYS) == dict.fromkeys(KEYS, b"x" * 4)
         assert again.get([vector_key("m", "unknown")]) == {}
         assert again.get([]) == {}
@@ -37,7 +37,7 @@ def test_what_was_put_is_got_by_another_process(tmp_path: Path) -> None:
 
 
 def test_putting_twice_keeps_the_first(tmp_path: Path) -> None:
-    with VectorCache(tmp_path / "v.sqlite") as cache:
+    with closing(VectorCache(tmp_path / "v.sqlite")) as cache:
         cache.put([(KEYS[0], b"first")])
         cache.put([(KEYS[0], b"second"), (KEYS[1], b"other")])
         assert cache.get(KEYS[:2]) == {KEYS[0]: b"first", KEYS[1]: b"other"}
@@ -55,7 +55,7 @@ def test_a_packed_vector_is_two_bytes_a_number_and_nearly_the_same() -> None:
 def test_a_damaged_file_is_replaced(tmp_path: Path, damage: bytes) -> None:
     path = tmp_path / "v.sqlite"
     path.write_bytes(damage)
-    with VectorCache(path) as cache:
+    with closing(VectorCache(path)) as cache:
         assert cache.get(KEYS[:3]) == {}
         cache.put([(KEYS[0], b"new")])
         assert cache.get(KEYS[:1]) == {KEYS[0]: b"new"}
@@ -63,7 +63,7 @@ def test_a_damaged_file_is_replaced(tmp_path: Path, damage: bytes) -> None:
 
 def test_where_nothing_can_be_written_vectors_are_kept_in_memory(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with VectorCache(tmp_path / "file" / "v.sqlite") as cache:
+    with closing(VectorCache(tmp_path / "file" / "v.sqlite")) as cache:
         cache.put([(KEYS[0], b"new")])
         assert cache.get(KEYS[:2]) == {KEYS[0]: b"new"}
 
@@ -73,7 +73,7 @@ def test_a_file_of_an_older_program_keeps_its_vectors(tmp_path: Path) -> None:
         db.execute("CREATE TABLE vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID")
         db.execute("INSERT INTO vectors VALUES (?, ?)", (bytes.fromhex(KEYS[0]), b"old"))
         db.commit()
-    with VectorCache(tmp_path / "v.sqlite") as cache:
+    with closing(VectorCache(tmp_path / "v.sqlite")) as cache:
         assert cache.get(KEYS[:1]) == {KEYS[0]: b"old"}
 
 
@@ -89,5 +89,5 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     children = [subprocess.Popen([sys.executable, "-c", program, path, name], env=environment) for name in "ab"]
     assert [child.wait(60) for child in children] == [0, 0]
-    with VectorCache(tmp_path / "v.sqlite") as cache:
+    with closing(VectorCache(tmp_path / "v.sqlite")) as cache:
         assert len(cache) == 400

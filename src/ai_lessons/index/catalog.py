@@ -102,7 +102,7 @@ class CatalogRefresh(NamedTuple):
 
 
 class Catalog(CatalogReader):
-    """One catalog file, opened. Use as a context manager. A damaged file is replaced and filled again in between."""
+    """One catalog file, opened. A damaged file is replaced and filled again in between."""
 
     def __init__(self, path: Path, *, tier: str = "user", clock: Callable[[], int] = time.time_ns) -> None:
         self._tier, self._clock = tier, clock

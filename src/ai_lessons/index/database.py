@@ -7,7 +7,7 @@ import os
 import sqlite3
 import time
 from contextlib import ExitStack, closing, contextmanager, suppress
-from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ai_lessons.errors import StorageFailed
 
@@ -160,15 +160,9 @@ class Database:
 
 
 class OfDatabase:
-    """What is asked of one opened database. Use as a context manager."""
+    """What is asked of one opened database."""
 
     _database: Database
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let go of the file."""
