@@ -197,7 +197,7 @@ def test_a_refresh_that_was_overtaken_looks_again(world: World, times: int) -> N
 
 def test_our_own_mistakes_are_not_taken_for_damage(world: World) -> None:
     with pytest.raises(sqlite3.OperationalError):
-        world.catalog._ask(lambda db: db.execute("SELECT nothing FROM nowhere"))
+        world.catalog.ask(lambda db: db.execute("SELECT nothing FROM nowhere"))
     assert not world.catalog.in_memory
 
 
@@ -208,7 +208,7 @@ def test_a_catalog_that_fails_twice_says_so(world: World) -> None:
         raise error
 
     with pytest.raises(StorageFailed, match=r"catalog\.sqlite"):
-        world.catalog._ask(fail)
+        world.catalog.ask(fail)
 
 
 def _edit_and_refresh(folder: Path, name: str, rounds: int) -> None:

@@ -12,7 +12,7 @@ from ai_lessons.errors import AmbiguousName, NotFound
 from ai_lessons.index.catalog_reading import CatalogReader, generation_of, meta_of, unreadable_files
 from ai_lessons.index.catalog_survey import Disk, FolderChange, survey
 from ai_lessons.index.catalog_writing import Attested, CatalogRecord, attest, record, write_approved, write_folders
-from ai_lessons.index.database import Database, Schema
+from ai_lessons.index.database import Schema
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, Entry, Kind, Light, handle, handle_lengths
 
 if TYPE_CHECKING:
@@ -107,12 +107,7 @@ class Catalog(CatalogReader):
     def __init__(self, path: Path, *, tier: str = "user", clock: Callable[[], int] = time.time_ns) -> None:
         self._tier, self._clock = tier, clock
         self._disk: Disk | None = None
-        self._database = Database(path, SCHEMA)
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether this process keeps the catalog to itself because its folder cannot be written."""
-        return self._database.in_memory
+        super().__init__(path, SCHEMA)
 
     def refresh(self, scan: Scan, read: Read, parse: Parse, progress: Progress = lambda *_: None) -> CatalogRefresh:
         """Bring the catalog up to date with the files.
@@ -122,7 +117,7 @@ class Catalog(CatalogReader):
         cannot be read; `parse` makes an Entry of them, and is called only for what changed.
         """
         self._disk = Disk(scan, read, parse, progress)
-        return self._database.ask(lambda _: self._refresh())
+        return self.ask(lambda _: self._refresh())
 
     def set_rules_in_force(
         self, tree: str, rules: Iterable[tuple[Entry, str]], *, keep: Collection[str] = ()
@@ -134,7 +129,7 @@ class Catalog(CatalogReader):
         the caller's business: these entries are shown, rules of the working tree never.
         """
         records = [record(entry, entry.path, blob, None) for entry, blob in rules]
-        return self._ask(lambda _: self._put_rules(tree, records, frozenset(keep)))
+        return self.ask(lambda _: self._put_rules(tree, records, frozenset(keep)))
 
     def resolve(self, ref: str) -> Light:
         """The entry that a person means: handle, id, unique end of an id, or repository-relative path of a file.
@@ -142,18 +137,18 @@ class Catalog(CatalogReader):
         Raises NotFound: nothing answers to it; the hint says what comes near. AmbiguousName: more than one entry does.
         """
         name = ref.strip().encode("utf-8", "replace").decode()  # half a character, which no database takes, becomes `?`
-        found = self._ask(lambda db: _by_path(db, name) or _by_tail(db, name))
+        found = self.ask(lambda db: _by_path(db, name) or _by_tail(db, name))
         if not found:
-            near = self._ask(lambda db: _described(db, _near_ids(db, name) or _near_words(db, name)))
+            near = self.ask(lambda db: _described(db, _near_ids(db, name) or _near_words(db, name)))
             raise NotFound("entry", ref, suggestions=near)
         if len(found) > 1:
-            raise AmbiguousName(ref, self._ask(lambda db: _described(db, found)))
+            raise AmbiguousName(ref, self.ask(lambda db: _described(db, found)))
         return self.get(found[0])
 
     def handle_beside(self, kind: Kind, entry_id: str) -> str:
         """The handle of an entry that was written a moment ago, unique among the entries of the last refresh."""
         own = entry_id.upper()
-        near = {found.upper() for found in self._ask(lambda db: _ids_ending(db, own[-HANDLE_LENGTH:], None))}
+        near = {found.upper() for found in self.ask(lambda db: _ids_ending(db, own[-HANDLE_LENGTH:], None))}
         return handle(kind, entry_id, handle_lengths({own, *near})[own])
 
     def complete(self, what: str, prefix: str, limit: int = 50) -> list[tuple[str, str]]:
@@ -171,73 +166,71 @@ class Catalog(CatalogReader):
 
     def rules_tree(self) -> str:
         """What `set_rules_in_force` was last told; empty in a new catalog."""
-        return self._ask(lambda db: str(meta_of(db, "rules_tree") or ""))
+        return self.ask(lambda db: str(meta_of(db, "rules_tree") or ""))
 
     def unattested(self) -> list[str]:
         """Ids of lessons that claim to be a person's, or proven elsewhere, and of which `attest` has not been told."""
         now = self.generation
-        if self._ask(lambda db: meta_of(db, "attested")) == now:
+        if self.ask(lambda db: meta_of(db, "attested")) == now:
             return []  # nothing was written since the last look that found nothing
         found = [row[0] for row in self._rows(_UNATTESTED)]
         if not found:
-            self._ask(lambda db: _put_meta(db, "attested", now))
+            self.ask(lambda db: _put_meta(db, "attested", now))
         return found
 
     def attest(self, found: Mapping[str, Attested]) -> None:
         """Write down by id what is known of such claims. It holds until the file changes."""
 
         def put(db: sqlite3.Connection) -> None:
-            with self._database.transaction():
+            with self.transaction():
                 attest(db, found)
 
-        self._ask(put)
+        self.ask(put)
 
     def _refresh(self) -> CatalogRefresh:
         """Read and parse without a lock; where another process wrote meanwhile, we know too little and look again."""
         for _ in range(_HOPEFUL_TRIES):
-            base = generation_of(self._database.connection)
+            base = generation_of(self.connection)
             if not (changes := self._look()):
                 return self._refreshed()
-            with self._database.transaction():
-                if generation_of(self._database.connection) == base:
+            with self.transaction():
+                if generation_of(self.connection) == base:
                     return self._write(changes)
-        with self._database.transaction():
+        with self.transaction():
             changes = self._look()
             return self._write(changes) if changes else self._refreshed()
 
     def _look(self) -> list[FolderChange]:
         assert self._disk is not None, "a look needs the ways to the disk"  # noqa: S101 - for the type checker
-        return survey(self._database.connection, self._disk, self._clock())
+        return survey(self.connection, self._disk, self._clock())
 
     def _write(self, changes: list[FolderChange]) -> CatalogRefresh:
-        write_folders(self._database.connection, changes)
+        write_folders(self.connection, changes)
         return self._written()
 
     def _put_rules(self, tree: str, records: list[CatalogRecord], keep: frozenset[str]) -> CatalogRefresh:
-        with self._database.transaction():
-            _put_meta(self._database.connection, "rules_tree", tree)
+        with self.transaction():
+            _put_meta(self.connection, "rules_tree", tree)
             if not records and keep >= self.rules_in_force().keys():
                 return self._refreshed()
-            write_approved(self._database.connection, records, keep)
+            write_approved(self.connection, records, keep)
             return self._written()
 
     def _written(self) -> CatalogRefresh:
         # from the clock, so that a catalog made anew does not count through the numbers of the last one
-        _put_meta(
-            self._database.connection, "generation", max(self._clock(), generation_of(self._database.connection) + 1)
-        )
-        _put_meta(self._database.connection, "unreadable", unreadable_files(self._database.connection))
+        _put_meta(self.connection, "generation", max(self._clock(), generation_of(self.connection) + 1))
+        _put_meta(self.connection, "unreadable", unreadable_files(self.connection))
         return self._refreshed()
 
     def _refreshed(self) -> CatalogRefresh:
-        notice, self._database.notice = self._database.notice, ""
-        unreadable = int(meta_of(self._database.connection, "unreadable") or 0)
-        return CatalogRefresh(generation_of(self._database.connection), unreadable, notice)
+        notice, self.notice = self.notice, ""
+        unreadable = int(meta_of(self.connection, "unreadable") or 0)
+        return CatalogRefresh(generation_of(self.connection), unreadable, notice)
 
     def _refill(self) -> None:
         """Fill a new database and keep what is to be said of it for the next refresh."""
         if self._disk is not None:
-            self._database.notice = self._refresh().rebuilt
+            self.notice = self._refresh().rebuilt
 
 
 def _put_meta(db: sqlite3.Connection, key: str, value: object) -> None:

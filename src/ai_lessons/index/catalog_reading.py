@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ai_lessons.errors import NotFound, Problem, UsageError
 from ai_lessons.index.catalog_writing import SEPARATOR
-from ai_lessons.index.database import OfDatabase
+from ai_lessons.index.database import Database
 from ai_lessons.knowledge.entries import Kind, Light, Status
 from ai_lessons.knowledge.relations import Edge
 
@@ -111,20 +111,11 @@ class Sizes(NamedTuple):
     newest: str | None = None
 
 
-class CatalogReader(OfDatabase):
-    """What can be asked of a catalog. `_database` answers each question, from a new file if the old one is damaged."""
+class CatalogReader(Database):
+    """What can be asked of a catalog."""
 
     _tier: str
     _known: tuple[int, dict[object, Any]] = (-1, {})
-
-    def _refill(self) -> None:
-        """Fill a new database, in a catalog that knows from where."""
-
-    def _ask(self, question: Callable[[sqlite3.Connection], T]) -> T:
-        return self._database.ask(question, self._refill)
-
-    def _rows(self, query: str, values: Any = ()) -> list[Any]:
-        return self._ask(lambda db: db.execute(query, values).fetchall())
 
     def _once(self, key: object, make: Callable[[], T]) -> T:
         """What many questions need alike, kept until the catalog is written."""
@@ -142,7 +133,7 @@ class CatalogReader(OfDatabase):
     @property
     def generation(self) -> int:
         """Moves with every write; a rebuilt catalog never comes back to a number it had before."""
-        return self._ask(generation_of)
+        return self.ask(generation_of)
 
     def select(self, wanted: Filter) -> list[Light]:
         """The entries that pass a filter, in its order, with handles that are unique in the repository.
@@ -288,7 +279,7 @@ class CatalogReader(OfDatabase):
             tags=self._one("SELECT count(DISTINCT tag) FROM shown JOIN tags USING (key)"),
             files=files,
             bytes=size,
-            unreadable=self._ask(unreadable_files),
+            unreadable=self.ask(unreadable_files),
             oldest=oldest,
             newest=newest,
         )

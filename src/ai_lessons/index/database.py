@@ -7,7 +7,7 @@ import os
 import sqlite3
 import time
 from contextlib import ExitStack, closing, contextmanager, suppress
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ai_lessons.errors import StorageFailed
 
@@ -33,7 +33,7 @@ class Schema(NamedTuple):
 
 
 class Database:
-    """One opened file. `notice` says in a sentence why it is empty or in memory, if it is."""
+    """One opened file. `notice` says in a sentence why it is empty or in memory (`in_memory`), if it is."""
 
     def __init__(self, path: Path, schema: Schema) -> None:
         self._path, self._schema = path, schema
@@ -44,8 +44,14 @@ class Database:
         """Let go of the file."""
         self.connection.close()
 
-    def ask(self, question: Callable[[sqlite3.Connection], T], refill: Callable[[], object] | None = None) -> T:
-        """Answer from the database; where it fails, once more from a new one, after `refill`.
+    def _refill(self) -> None:
+        """Fill a new database, where it is known from what."""
+
+    def _rows(self, query: str, values: Any = ()) -> list[Any]:
+        return self.ask(lambda db: db.execute(query, values).fetchall())
+
+    def ask(self, question: Callable[[sqlite3.Connection], T]) -> T:
+        """Answer from the database; where it fails, once more from a new one, filled again.
 
         Raises StorageFailed: the new one failed too.
         """
@@ -53,18 +59,17 @@ class Database:
             return question(self.connection)
         self._answering = True
         try:
-            return self._answer(question, refill)
+            return self._answer(question)
         finally:
             self._answering = False
 
-    def _answer(self, question: Callable[[sqlite3.Connection], T], refill: Callable[[], object] | None) -> T:
+    def _answer(self, question: Callable[[sqlite3.Connection], T]) -> T:
         try:
             return question(self.connection)
         except sqlite3.DatabaseError as error:
             self._replace(error)
         try:
-            if refill:
-                refill()
+            self._refill()
             return question(self.connection)
         except sqlite3.DatabaseError as error:
             raise StorageFailed(f"the {self._schema.name} {self._path} cannot be used: {error}") from error
@@ -157,16 +162,6 @@ class Database:
     def _lay_tables(self, connection: sqlite3.Connection) -> None:
         _, tables, version = self._schema
         connection.executescript(f"PRAGMA foreign_keys = ON; BEGIN; {tables} PRAGMA user_version = {version}; COMMIT;")
-
-
-class OfDatabase:
-    """What is asked of one opened database."""
-
-    _database: Database
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._database.close()
 
 
 def _begin(db: sqlite3.Connection) -> None:

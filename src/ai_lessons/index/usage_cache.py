@@ -6,9 +6,9 @@ import json
 import sqlite3
 from contextlib import suppress
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from ai_lessons.index.database import Database, OfDatabase, Schema
+from ai_lessons.index.database import Database, Schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -71,13 +71,13 @@ class EventFile(Protocol):
         ...
 
 
-class UsageCache(OfDatabase):
+class UsageCache(Database):
     """The sums of all logs. For one thread at a time, and for any number of processes."""
 
     def __init__(self, path: Path, kinds: Sequence[str]) -> None:
         """`kinds` are the words of uses; what they are is up to the caller, their order is not to change."""
         self._words, self._kinds = kinds, {word: number for number, word in enumerate(kinds)}
-        self._database = Database(path, SCHEMA)
+        super().__init__(path, SCHEMA)
 
     def refresh(self, logs: Iterable[EventFile], parse: Callable[[bytes], Lines]) -> None:
         """Fold what is new in these logs, which are all there are.
@@ -85,7 +85,7 @@ class UsageCache(OfDatabase):
         A log that only grew is read from where it ended; where one was rewritten or is gone, all are folded anew.
         """
         there = {log.name: log for log in logs}
-        self._database.ask(lambda _: self._refresh(there, parse))
+        self.ask(lambda _: self._refresh(there, parse))
 
     def damaged(self) -> int:
         """Lines of all logs that were left out."""
@@ -104,7 +104,7 @@ class UsageCache(OfDatabase):
         if changes != folded:
             value = fold([line for (line,) in self._rows("SELECT line FROM turns WHERE line <> '' ORDER BY id")])
             with suppress(sqlite3.OperationalError):  # read-only, or another process folds: the next one keeps it
-                self._database.connection.execute(
+                self.connection.execute(
                     "UPDATE kept SET folded = ?, value = ? WHERE changes = ?", (changes, value, changes)
                 )
         return str(value)
@@ -130,7 +130,7 @@ class UsageCache(OfDatabase):
         stamps = {name: one.stamp for name, one in there.items()}
         if {name: stamp for name, (stamp, *_) in self._known().items()} == stamps:
             return
-        with self._database.transaction() as db:
+        with self.transaction() as db:
             known = self._known()  # another process may have folded meanwhile
             changed = [one for name, one in there.items() if name not in known or known[name][0] != one.stamp]
             grown = [(one, *known[one.name][1:]) for one in changed if one.name in known]
@@ -145,9 +145,6 @@ class UsageCache(OfDatabase):
         """Of each log its stamp, how many bytes are folded, and their digest."""
         rows = self._rows("SELECT name, mtime, size, inode, done, digest FROM logs")
         return {name: ((mtime, size, inode), done, digest) for name, mtime, size, inode, done, digest in rows}
-
-    def _rows(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        return self._database.ask(lambda db: db.execute(query, values).fetchall())
 
 
 class _Folding:

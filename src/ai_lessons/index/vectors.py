@@ -6,7 +6,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ai_lessons.index.database import Database, OfDatabase, Schema
+from ai_lessons.index.database import Database, Schema
 from ai_lessons.index.model_files import ModelUnavailable
 from ai_lessons.index.refresh_state import EMBED, WRITE, RefreshState
 
@@ -45,14 +45,14 @@ def cosines(rows: Any, asked: Sequence[float]) -> list[float]:
     return found
 
 
-class VectorCache(OfDatabase):
+class VectorCache(Database):
     """Vectors by key, in one file shared by all repositories of a user. Safe with many processes."""
 
     def __init__(self, path: Path) -> None:
-        self._database = Database(path, SCHEMA)
+        super().__init__(path, SCHEMA)
 
     def __len__(self) -> int:
-        return self._database.ask(lambda db: int(db.execute("SELECT count(*) FROM vectors").fetchone()[0]))
+        return self.ask(lambda db: int(db.execute("SELECT count(*) FROM vectors").fetchone()[0]))
 
     def get(self, keys: Iterable[str]) -> dict[str, bytes]:
         """The vectors that are known among `keys`."""
@@ -65,7 +65,7 @@ class VectorCache(OfDatabase):
                 rows = db.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", part)  # noqa: S608 - only marks
                 found.update((key.hex(), vector) for key, vector in rows)
 
-        self._database.ask(look)
+        self.ask(look)
         return found
 
     def put(self, vectors: Iterable[tuple[str, bytes]]) -> None:
@@ -73,10 +73,10 @@ class VectorCache(OfDatabase):
         rows = [(bytes.fromhex(key), vector) for key, vector in vectors]
 
         def insert(_: sqlite3.Connection) -> None:
-            with self._database.transaction() as db:
+            with self.transaction() as db:
                 db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows)
 
-        self._database.ask(insert)
+        self.ask(insert)
 
 
 class MissingVectors:
