@@ -183,9 +183,9 @@ SHAPED: list[tuple[Any, Any]] = [
      {"form": "f", "files": [{"path": "p", "done": "written"}], "lessons": 0, "rules": 0, "docs": 0, "scripts": 0,
       "events": 0, "skipped": [{"path": "q", "reason": "r"}], "notes": []}),
     (Exported("f", (), document={"lessons": []}), {"lessons": []}),
-    (Promoted(LESSON, "project", "user", "copied", FOUND, written=WRITTEN, dropped=("01X",)),
+    (Promoted(LESSON, "project", "user", "copied", FOUND, written=WRITTEN),
      {"id": "01J", "handle": "L-1", "title": "t", "from": "project", "to": "user", "outcome": "copied",
-      "copy": WROTE, "proposal": None, "policy": "", "decided_in": "", "dropped_links": ["01X"],
+      "copy": WROTE, "proposal": None, "policy": "", "decided_in": "",
       "notes": [],
       "evaluation": {"recommendation": "reject", "findings": [
           {"check": "duplicates", "severity": "stop", "message": "it is there", "where": ""}]}}),

@@ -35,7 +35,7 @@ KEYS: Mapping[str, str] = {
     "reports.Imported": "written unchanged skipped:path,reason commit notes",
     "reports.Outdated": "*entry reason detail",
     "reports.Promoted": "id=entry.id handle=entry.handle title=entry.title from=source to=target outcome"
-    " copy=written proposal=suggested evaluation=report policy decided_in dropped_links=dropped notes",
+    " copy=written proposal=suggested evaluation=report policy decided_in notes",
     "sync_bring.TornEntry": "id title path reasons ours theirs",
     "opened.TierState": "tier=name state path why hint",
     "reports.Written": "id handle path commit change? target? notes?",

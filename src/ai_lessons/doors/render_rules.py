@@ -244,4 +244,3 @@ def _reasons(value: Promoted, view: View) -> Iterator[str]:
         path, _, number = one.where.rpartition(":")
         where = f"line {number}" if len(files) < 2 else f"{path.rpartition('/')[2]}:{number}"
         yield f"    {line(told(one._replace(where=where if path else '')))}"
-    yield from (f"  left behind: {line(one)}" for one in value.dropped)

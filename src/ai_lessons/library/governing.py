@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons.errors import (
     AiLessonsError,
     InvalidEntry,
-    NoRepository,
     NotFound,
     Refused,
     UnsupportedRepository,
@@ -91,7 +90,7 @@ def governed(tiers: Library, tier: str) -> Governed:
         found = tuple(_stated(repo, ref, commit) for ref, commit in counting(repo))
         note = f"{repo.store.root} has no approval branch yet, so the defaults hold"
         return Governed(repo, found or (Stated(notes=(note,)),))
-    except (NotFound, NoRepository):
+    except NotFound:
         note = f"the repository of {tier} is not on this machine, so the defaults hold"
         return Governed(None, (Stated(notes=(note,)),))
     except AiLessonsError as error:

@@ -64,12 +64,11 @@ class Carried(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """The copy as it shall be: its files by path, which of them can be run, and the links that are left behind."""
+    """The copy as it shall be: its files by path, and which of them can be run."""
 
     entry: Entry
     files: Mapping[str, bytes]
     executable: tuple[str, ...] = ()
-    dropped: tuple[str, ...] = ()
 
     @property
     def texts(self) -> dict[str, str]:
@@ -116,19 +115,13 @@ def _path(entry: Entry, target: RepositorySession, entry_id: str, created: str) 
     return beside(path, entry_id) if taken else path
 
 
-def _links(entry: Entry, source: RepositorySession, target: RepositorySession) -> tuple[list[Link], tuple[str, ...]]:
-    """The links of the copy, the one to its original last, and those that lead nowhere in the target."""
-    known = source.catalog.many(link.target for link in entry.links)
-    kept, dropped = [], []
+def _links(entry: Entry, target: RepositorySession) -> list[Link]:
+    """The links of the copy that lead to something in the target, the one to its original last."""
+    kept = []
     for link in entry.links:
         there = target.catalog.many([link.target, *promoted_from(target, link.target)])
-        if there:
-            kept.append(link._replace(target=link.target if link.target in there else next(iter(there))))
-        else:
-            light = known.get(link.target)
-            dropped.append(f"{link.relation} {f'{light.handle} {light.title}' if light else link.target}")
-    kept.append(Link(Relation.DERIVED_FROM.value, entry.id))
-    return list(dict.fromkeys(kept)), tuple(dropped)
+        kept += [link._replace(target=link.target if link.target in there else one) for one in list(there)[:1]]
+    return list(dict.fromkeys([*kept, Link(Relation.DERIVED_FROM.value, entry.id)]))
 
 
 def scope_of(repo: RepositorySession, entry: Entry) -> str:
@@ -210,18 +203,17 @@ class _Way:
         source, said = self.source, one.entry.fields
         now = source.options.now()
         entry_id, created = frontmatter.new_id(now), frontmatter.stamp(now)
-        links, dropped = _links(one.entry, source, target)
         changes: dict[str, Any] = {key: REMOVE for key in LEFT_BEHIND if key in said}
         changes |= {"id": entry_id, "kind": one.entry.kind.value, "title": one.entry.title, "created": created}
         changes["source"] = promoted(
             said.get("source"), one.entry.id, scope_of(source, one.entry), source.options.tier, self._start()
         )
-        changes["links"] = frontmatter.link_items(links)
+        changes["links"] = frontmatter.link_items(_links(one.entry, target))
         changes |= {"status": "active"} if one.entry.kind is Kind.LESSON else {}
         changes |= secret_scan.fields(self.wanted.allow_secrets, there=said, text=one.whole)
         path = _path(one.entry, target, entry_id, created)
         files = _files(path, markdown.edit(one.text, changes), one.code)
-        return Placed(read_entry(path, *files.values()), files, (path,) if one.executable else (), dropped)
+        return Placed(read_entry(path, *files.values()), files, (path,) if one.executable else ())
 
     def _ask(self, original: Carried, move: Move, ruling: governing.Ruling) -> Suggested:
         """Propose to the enterprise's people that they let exactly this text go; once.
@@ -288,7 +280,6 @@ class _Way:
             target=self.target.options.tier,
             outcome=outcome,
             report=evaluate(self.target, copy.entry, copy.texts, [place_of(self.source)], known),
-            dropped=copy.dropped,
             policy=ruling.say.sentence if ruling.say else "",
             decided_in={
                 PROPOSED: self.target.options.tier,
@@ -341,7 +332,6 @@ class _Way:
             applied = self.target.write(subject, changes, trailers)
             return plan._replace(written=self.target.written_one(copy.entry, applied))
         report = (f"Reason: {reason}\n\n" if reason else "") + render(plan.report)
-        report += "".join(f"- left behind: {one_line(one, LONGEST)}\n" for one in plan.dropped)
         with desk(self.target) as at:
             made = make(
                 at, copy.entry, copy.files, subject, report=report, trailers=trailers, executable=copy.executable

@@ -348,7 +348,7 @@ class PromotionRequest(NamedTuple):
 class Promoted(NamedTuple):
     """What became of an entry: `written` is the copy, `suggested` the proposal (or release).
 
-    `dropped`: links that lead nowhere in the target. `policy`: whose has a say. `decided_in`: whose people decide, if.
+    `policy`: whose has a say. `decided_in`: whose people decide, if.
     """
 
     entry: Light
@@ -358,7 +358,6 @@ class Promoted(NamedTuple):
     report: EvaluationReport
     written: Written | None = None
     suggested: Suggested | None = None
-    dropped: tuple[str, ...] = ()
     policy: str = ""
     decided_in: str = ""
     notes: tuple[str, ...] = ()

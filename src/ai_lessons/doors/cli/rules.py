@@ -173,7 +173,7 @@ def audit(call: Call, acknowledge: bool, yes: bool) -> int:
     tool=Tool(
         "promote",
         "id=ref to reason",
-        "id handle outcome copy proposal evaluation policy dropped_links notes",
+        "id handle outcome copy proposal evaluation policy notes",
         "Propose an entry to an enterprise, with an evaluation; a person there decides. "
         "Copies between the user's and the project's tier are for people.",
         notes={"to": "enterprise:NAME; a rule also to user or project"},

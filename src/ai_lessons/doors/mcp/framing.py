@@ -40,7 +40,7 @@ OBJECTS = {"type": "array", "items": OBJECT}
 OUTPUT: Mapping[str, dict[str, Any]] = {
     key: schema
     for schema, keys in (
-        (TEXTS, "tags notes warnings dropped_links"),
+        (TEXTS, "tags notes warnings"),
         (OBJECTS, "rules scripts lessons docs related sections written skipped groups refreshed pending versions"),
         (OBJECT, "frontmatter usage evaluation entries"),
         ({"type": ["object", "null"]}, "approval copy proposal"),
