@@ -112,7 +112,7 @@ def promoted(value: reports.Written, view: View) -> str:
 
 def searched(value: harvest.Harvest) -> str:
     """What a harvest went through."""
-    return f"{count(value.transcripts, 'transcript')} of {count(value.sessions, 'session')} read."
+    return f"{count(value.transcripts, 'transcript')} read."
 
 
 def harvested(value: harvest.Harvest, view: View) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Json = Mapping[str, Any]
 
-READER = 2
+READER = 3
 """Counts up when what is read of a transcript changes, so that every transcript is read once more."""
 
 EDITORS = frozenset({

@@ -37,21 +37,11 @@ _DRAFT = re.compile(r"\A\s*# (?P<title>[^\n]+)\n+(?P<pattern>WHEN .*?(?=\n\n|\Z)
 
 
 class Harvest(NamedTuple):
-    """Candidates for lessons, and in how many transcripts and sessions they were found."""
+    """Candidates for lessons, and in how many transcripts they were looked for."""
 
     candidates: tuple[Candidate, ...]
     transcripts: int
-    sessions: int
     notes: tuple[str, ...]
-
-
-class Seen(NamedTuple):
-    """What a transcript of this size and time held."""
-
-    size: int
-    changed: int
-    sessions: int
-    episodes: list[Episode]
 
 
 def harvest(
@@ -67,16 +57,16 @@ def harvest(
     files = outside.transcripts(_globs(where, repo.options.cwd, folder))
     if since:
         files = [(file, status) for file, status in files if status.st_mtime >= since.timestamp()]
-    every, notes = list[Seen](), list[str]()
+    every, notes = list[Episode](), list[str]()
     try:
         for file, status in repo.options.each("reading transcripts", files):
             try:
-                every.append(memory.seen(file, status))
+                every += memory.episodes(file, status)
             except AiLessonsError as error:  # the others can be read
                 notes.append(f"{file}: {error.message}")
     finally:  # what was read before Ctrl-C need not be read again
         memory.save()
-    found = [one for seen in every for one in seen.episodes if not since or one.at >= f"{since:%Y-%m-%d}"]
+    found = [one for one in every if not since or one.at >= f"{since:%Y-%m-%d}"]
     projects = {cwd: _project(cwd) for cwd in {one.cwd for one in found}}
     catalog = repo.current()
     lessons = catalog.select(Filter(kinds=frozenset({Kind.LESSON})))
@@ -90,7 +80,7 @@ def harvest(
         worked = (one for one in proposed if one.sort == "fixed" and one.content)
         _save_next(repo.options.state_dir / FOLDER, map(_next_of, worked))
     chosen = tuple(one for one in proposed if not project or outside.same_name(one.project, project))
-    return Harvest(chosen, len(every), sum(seen.sessions for seen in every), (*notes, *repo.notes()))
+    return Harvest(chosen, len(files) - len(notes), (*notes, *repo.notes()))
 
 
 def keep(opened: Library, one: Candidate, edit: Callable[[str, str], str | None], origin: str) -> Written | None:
@@ -162,13 +152,6 @@ def _globs(where: Where, cwd: Path, folder: str) -> list[str]:
     return [whole] if place.is_file() else [f"{whole}/**/*.json", f"{whole}/**/*.jsonl", f"{whole}/**/opencode.db"]
 
 
-def _read(file: Path, status: os.stat_result) -> Seen:
-    """What a file holds, without what looks like a secret."""
-    every = list(_sessions(file))
-    found = [_masked(one) for transcript in every for one in episodes(transcript)]
-    return Seen(status.st_size, status.st_mtime_ns, sum(bool(one.steps) for one in every), found)
-
-
 def _sessions(file: Path) -> Iterator[Transcript]:
     """The sessions in a file; each begins as its name and the place of its file say."""
     root = outside.beginning(file.parents[1] / ".project_root").strip()  # of most hosts it is in the records
@@ -229,12 +212,13 @@ class _Memory:
             self.decided = {str(one): str(how) for one, how in known["decided"].items()}
             self._files = known["files"] if known["reader"] == READER else {}
 
-    def seen(self, file: Path, status: os.stat_result) -> Seen:
-        """What a file holds; it is read again only if it has changed. Raises as `_read`."""
+    def episodes(self, file: Path, status: os.stat_result) -> list[Episode]:
+        """What a file holds, without what looks like a secret; it is read again only if it has changed."""
         row = self._files.get(str(file))
         if row and row[:2] == [status.st_size, status.st_mtime_ns]:
-            return Seen._make((*row[:3], [Episode._make(one) for one in row[3]]))
-        self._files[str(file)] = found = _read(file, status)
+            return [Episode._make(one) for one in row[2]]
+        found = [_masked(one) for transcript in _sessions(file) for one in episodes(transcript)]
+        self._files[str(file)] = [status.st_size, status.st_mtime_ns, found]
         return found
 
     def save(self) -> None:
