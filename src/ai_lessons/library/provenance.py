@@ -23,15 +23,6 @@ if TYPE_CHECKING:
     from ai_lessons.repository.history import FileRevision
 
 _STATED = ("confidence", "source", "from", "category", "scope", "rationale", "source_path", "source_ref", "path")
-_WAYS = {
-    "merge": "by a merge of the proposal",
-    "squash": "by a squash merge",
-    "rebase": "by a rebase merge",
-    "direct": "by a commit on the branch itself",
-    "evil-merge": "by a text changed inside a merge",
-    "self-merge": "by a merge of the proposer's own",
-    "signed": "by a signed record",
-}
 
 
 def approval_of(repo: RepositorySession, rule: Light) -> Approval | None:
@@ -176,7 +167,7 @@ def _taken(repo: RepositorySession, light: Light) -> Iterator[str]:
 
 def _approved(approval: Approval) -> Iterator[str]:
     by = f" by {approval.approved_by}" if approval.approved_by else ""
-    way = _WAYS.get(approval.how, approval.how)
-    yield f"approved{by} on {approval.approved_at}, {way} (evidence {approval.evidence}), commit {approval.commit[:10]}"
+    how = f"evidence: {approval.evidence} ({approval.how})"
+    yield f"approved{by} on {approval.approved_at}, {how}, commit {approval.commit[:10]}"
     if approval.unapproved_change:
         yield "an unapproved change of it exists; the approved text is in force"

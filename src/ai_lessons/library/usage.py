@@ -44,7 +44,7 @@ class Usages:
 
     def __init__(self, repo: RepositorySession) -> None:
         self._repo = repo
-        self._log = EventLog(repo.store.root, repo.store.state_dir)
+        self.log = EventLog(repo.store.root, repo.store.state_dir)
         self._cache: UsageCache | None = None
 
     def close(self) -> None:
@@ -65,7 +65,7 @@ class Usages:
     @property
     def cache(self) -> UsageCache | None:
         """The sums, with all that is in the logs now; None while nothing ever happened."""
-        files = self._log.files()
+        files = self.log.files()
         if not files:
             return None
         if self._cache is None:
@@ -91,7 +91,7 @@ class Usages:
         """
         wanted = self._repo.options.session
         session = events.clean_session(wanted) if wanted else None
-        for line in reversed(self._log.recent().split(b"\n")):
+        for line in reversed(self.log.recent().split(b"\n")):
             one = events.read_line(line.decode("utf-8", "replace")) if entry_id.encode() in line else None
             if one and one.entry == entry_id and session in {None, one.session}:
                 if one.event in events.OUTCOMES:
@@ -112,7 +112,7 @@ class Usages:
             raise UsageError("the note holds what looks like a secret, and notes are shared", hint="say it without")
         now, session = self._repo.options.now(), secret_scan.masked(self._repo.options.session or "")
         masked = (one._replace(session=secret_scan.masked(one.session) or session) for one in stamped(new, now))
-        self._log.append([events.line_of(one) for one in masked], f"{now.astimezone(UTC):%Y-%m}")
+        self.log.append([events.line_of(one) for one in masked], f"{now.astimezone(UTC):%Y-%m}")
 
     def record_if_possible(self, happened: Iterable[Event]) -> list[str]:
         """`record`, for jobs whose answer does not depend on it; a note if it could not be."""
@@ -136,7 +136,7 @@ class Usages:
         the job that takes them along.
         """
         try:
-            changes = self._log.unshared(at_least=at_least) if self._shared else []
+            changes = self.log.unshared(at_least=at_least) if self._shared else []
             commit = self._repo.commit_events(changes) if changes else None
         except AiLessonsError as error:
             return [], [f"events are not shared: {error.message}"]
@@ -169,7 +169,7 @@ class Usages:
     def standings(self, lights: Iterable[Light]) -> dict[str, float]:
         """By how much what was learned moves each lesson from here in a search; those that it does not are left out."""
         lessons = [one for one in lights if one.kind is Kind.LESSON and one.tier == self._repo.options.tier]
-        if not lessons or not self._log.files():
+        if not lessons or not self.log.files():
             return {}
         return {entry_id: used.standing for entry_id, used in self.several(lessons).items() if used.standing != 1.0}
 
@@ -257,7 +257,7 @@ def take_over(
         one = events.read_line(json.dumps(said))
         if one and one.event in {*events.USES, *events.TURNS} and (one.entry in known or one.entry in fold.DEFINITIONS):
             wanted.append(one._replace(note="") if secret_scan.secrets_in(one.note) else one)
-    log = EventLog(repo.store.root, repo.store.state_dir)
+    log = repo.usages.log
     there = {name.decode() for file in log.files() for name in _EVENT_ID.findall(file.read())} if wanted else set()
     new = {one.id: one for one in wanted if one.id not in there}
     if new and not repo.usages.recording and not dry_run:
@@ -279,7 +279,7 @@ def all_events(repo: RepositorySession, entries: set[str]) -> list[dict[str, Any
     """Every event about these entries and parameters, by id; ids that say different things are left out."""
     found: dict[str, Event] = {}
     void: set[str] = set()
-    for file in EventLog(repo.store.root, repo.store.state_dir).files():
+    for file in repo.usages.log.files():
         for line in file.read().decode("utf-8", "replace").split("\n"):
             one = events.read_line(line) if line else None
             wanted = one and (one.entry in entries or one.event in events.TURNS)
