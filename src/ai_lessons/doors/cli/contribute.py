@@ -268,8 +268,6 @@ def add_package(call: Call, names: tuple[str, ...], locked: str | None) -> None:
 @options.allow_secret_option
 def refresh_resource(call: Call, refs: tuple[str, ...], every: bool, **given: Any) -> None:
     """Read docs again from where they came; says when that place has moved on."""
-    if bool(refs) == every:
-        raise UsageError("name the docs, or give --all", hint="ai-lessons recall list --type doc")
     done = library.refreshing.refresh(call.library, refs, every=every, **given)
     call.answer(done, render_jobs.refreshed)
 

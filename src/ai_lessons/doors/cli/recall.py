@@ -15,7 +15,6 @@ from ai_lessons.doors.cli import asking, options
 from ai_lessons.doors.cli.commands import Command, Group, Tool
 from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.terminal import clean, is_terminal
-from ai_lessons.errors import UsageError
 from ai_lessons.library.answers import ContextQuery, Query
 
 if TYPE_CHECKING:
@@ -49,8 +48,6 @@ search_options = options.stack(
 def find(call: Call, words: tuple[str, ...], given: Mapping[str, Any]) -> None:
     """Search, and answer with what was found."""
     query = Query(text=" ".join(words), approvals=call.tool, **given)
-    if not query.text.strip():
-        raise UsageError("the search has no words", hint='for example: ai-lessons recall search "undo a commit"')
     call.answer(call.ask("search", query), render.answer, framed=framing.told)
 
 
@@ -113,8 +110,6 @@ read_options = options.stack(
 def read(call: Call, ref: str, section: int | None, heading: str | None, raw: bool, command: str = "show") -> None:
     """Show one entry; raw text goes to a pipe byte for byte, to a terminal made harmless."""
     how = framing.SECTION_CALL if call.tool else f"ai-lessons recall {command} {{}} --section "
-    if section and heading:
-        raise UsageError("--section and --heading exclude each other", hint="give one of them")
     shown = library.browsing.show(call.library, ref, section=section, heading=heading)
     if not raw or call.json:
         draw = framing.shown if call.by_agent else render.shown
