@@ -16,6 +16,7 @@ import click
 
 from ai_lessons.doors.terminal import clean, count, is_terminal, line
 from ai_lessons.errors import AiLessonsError, StorageFailed, UsageError
+from ai_lessons.knowledge.texts import decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -181,10 +182,9 @@ def open_editor(text: str, suffix: str) -> str | None:
     return None if changed == text else changed
 
 
-def write_new(explanation: str, suffix: str = ".md") -> str:
+def write_new(explanation: str) -> str:
     """Text written in the editor from nothing; the explanation is a comment on top that is taken away again."""
-    template = f"<!-- {explanation} -->\n\n"
-    return EXPLANATION.sub("", open_editor(template, suffix) or "").strip()
+    return EXPLANATION.sub("", open_editor(f"<!-- {explanation} -->\n\n", ".md") or "").strip()
 
 
 def read_text(file: str) -> str:
@@ -211,19 +211,9 @@ def read_input() -> str:
         return ""
     # what cannot be waited for (a test's own stream) will not keep us waiting
     with contextlib.suppress(OSError, ValueError):
-        waits = os.name == "posix" and not is_terminal(sys.stdin)
-        if waits and not select.select([sys.stdin.buffer], [], [], SILENCE)[0]:
+        if not is_terminal(sys.stdin) and not select.select([sys.stdin.buffer], [], [], SILENCE)[0]:
             click.echo("reading the content from standard input (give --content TEXT to avoid it) …", err=True)
     return decode(sys.stdin.buffer.read(), "standard input")
-
-
-def decode(data: bytes, name: str) -> str:
-    """Strict UTF-8."""
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        hint = "convert it, e.g. with iconv"
-        raise UsageError(f"{name} is not UTF-8 text (byte {error.start})", hint=hint) from error
 
 
 class Edits:
