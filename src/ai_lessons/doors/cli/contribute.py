@@ -322,15 +322,13 @@ def feedback(call: Call, ref: str, outcome: str | None, more: tuple[str, ...], n
 
     Many at once: ID=OUTCOME for each.
     """
-    if outcome in OUTCOMES and not more:
-        call.answer(library.editing.feedback(call.library, ref, outcome, note), render.feedback)
-        return
-    said = [one.rpartition("=") for one in (ref, outcome, *more) if one]
+    one = outcome in OUTCOMES and not more
+    said = [(ref, "=", outcome or "")] if one else [text.rpartition("=") for text in (ref, outcome, *more) if text]
     if wrong := [f"{name}{sign}{how}" for name, sign, how in said if not name or how not in OUTCOMES]:
         hint = "ai-lessons contribute feedback L-8F3K2A=helpful L-VDM8A9=ignored"
         raise UsageError(f"{wrong[0]!r} does not say of an entry whether it was {', '.join(OUTCOMES)}", hint=hint)
     done = [library.editing.feedback(call.library, name, how, note) for name, _, how in said]
-    call.answer(done, lambda values, view: "\n".join(render.feedback(one, view) for one in values))
+    call.answer(done[0] if one else done, lambda _, view: "\n".join(render.feedback(each, view) for each in done))
 
 
 contribute.add_command(rules.promote)
