@@ -53,8 +53,7 @@ def test_ci_fails_on_it_with_a_message_each_until_it_is_kept(run: Run, overdue: 
     assert run("admin", "validate").code == 0
     done = run("admin", "validate", "--ci")
     assert done.code == 4
-    line = 1 + overdue.read_text().splitlines().index("review_by: 2020-01-01")
-    assert f"{FILE}:{line}: to be reviewed: {WHY}" in done.out
+    assert f"{FILE}:1: to be reviewed: {WHY}" in done.out
     kept = run("admin", "review", "--keep", "L-8F3K2A")
     assert (kept.code, kept.out.splitlines()[0]) == (0, "[L-8F3K2A] PUT /workflows replaces the entire resource")
     assert run("admin", "validate", "--ci").code == 0

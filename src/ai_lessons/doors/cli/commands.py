@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 from ai_lessons.errors import Interrupted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     Rows = Sequence[tuple[str, str]]
     Places = Mapping[str, tuple[str, str]]
 
+T = TypeVar("T", bound="click.Command | Callable[..., Any]")
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -105,9 +106,11 @@ def global_options(*, hidden: bool = False) -> list[click.Option]:
     ]
 
 
-show_version = click.version_option(
-    package_name="ai-lessons", message="%(prog)s %(version)s", help="Print the version."
-)
+def show_version(program: T) -> T:
+    """Give a program its `--version`."""
+    return click.version_option(package_name="ai-lessons", message="%(prog)s %(version)s", help="Print the version.")(
+        program
+    )
 
 
 class Group(HelpfulCommand, click.Group):
