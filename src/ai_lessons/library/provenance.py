@@ -22,6 +22,15 @@ if TYPE_CHECKING:
     from ai_lessons.repository.approval.approval_types import BranchView, Evidence, Verdict
     from ai_lessons.repository.history import FileRevision
 
+_WAYS = {
+    "merge": "by a merge of the proposal",
+    "squash": "by a squash merge",
+    "rebase": "by a rebase merge",
+    "direct": "by a commit on the branch itself",
+    "evil-merge": "by a text changed inside a merge",
+    "self-merge": "by a merge of the proposer's own",
+    "signed": "by a signed record",
+}
 _STATED = ("confidence", "source", "from", "category", "scope", "rationale", "source_path", "source_ref", "path")
 
 
@@ -167,7 +176,7 @@ def _taken(repo: RepositorySession, light: Light) -> Iterator[str]:
 
 def _approved(approval: Approval) -> Iterator[str]:
     by = f" by {approval.approved_by}" if approval.approved_by else ""
-    how = f"evidence: {approval.evidence} ({approval.how})"
-    yield f"approved{by} on {approval.approved_at}, {how}, commit {approval.commit[:10]}"
+    way = f"{_WAYS.get(approval.how, approval.how)} (evidence {approval.evidence})"
+    yield f"approved{by} on {approval.approved_at}, {way}, commit {approval.commit[:10]}"
     if approval.unapproved_change:
         yield "an unapproved change of it exists; the approved text is in force"
