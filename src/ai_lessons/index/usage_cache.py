@@ -139,57 +139,36 @@ class UsageCache(Database):
                     db.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
                 db.execute(_CHANGED)
                 changed, known = list(there.values()), {}
-            _Folding(db, self._kinds, parse).fold(changed, {name: done for name, (_, done, _) in known.items()})
+            self._fold(changed, {name: done for name, (_, done, _) in known.items()}, parse)
 
     def _known(self) -> dict[str, tuple[tuple[int, int, int], int, bytes]]:
         """Of each log its stamp, how many bytes are folded, and their digest."""
         rows = self._rows("SELECT name, mtime, size, inode, done, digest FROM logs")
         return {name: ((mtime, size, inode), done, digest) for name, mtime, size, inode, done, digest in rows}
 
+    def _fold(self, logs: Iterable[EventFile], folded: Mapping[str, int], parse: Callable[[bytes], Lines]) -> None:
+        """Fold these logs, inside a transaction; of those in `folded` so many bytes are folded already."""
+        keys = [(key,) for key in {key for log in logs for key in self._fold_log(log, folded.get(log.name, 0), parse)}]
+        self.connection.executemany("DELETE FROM tallies WHERE entry = ?", keys)
+        self.connection.executemany(f"INSERT INTO tallies {_FOLD} AND entry = ? GROUP BY entry", keys)
 
-class _Folding:
-    """One round of folding, inside a transaction."""
-
-    def __init__(self, db: sqlite3.Connection, kinds: Mapping[str, int], parse: Callable[[bytes], Lines]) -> None:
-        self._db, self._kinds, self._parse = db, kinds, parse
-        self._names: dict[str, int] = {}
-        self._entries: set[int] = set()
-
-    def fold(self, logs: Sequence[EventFile], grown: Mapping[str, int]) -> None:
-        """Fold these logs; of those in `grown` so many bytes are folded already."""
-        for log in logs:
-            self._log(log, grown.get(log.name, 0))
-        keys = [(key,) for key in self._entries]
-        self._db.executemany("DELETE FROM tallies WHERE entry = ?", keys)
-        self._db.executemany(f"INSERT INTO tallies {_FOLD} AND entry = ? GROUP BY entry", keys)
-
-    def _log(self, log: EventFile, done: int) -> None:
-        """Fold whole lines only: the last one may still be being written."""
-        data = log.read()
+    def _fold_log(self, log: EventFile, done: int, parse: Callable[[bytes], Lines]) -> set[int]:
+        """Fold whole lines only: the last one may still be being written. The keys of the entries that they are of."""
+        db, data = self.connection, log.read()
         end = max(data.rfind(b"\n") + 1, done)
-        uses, turns, damaged = self._parse(data[done:end]) if end > done else ((), (), 0)
-        kinds, key = self._kinds, self._key
-        rows = [(i, key(entry), kinds[event], at, key(said)) for i, at, event, entry, said in uses]
+        uses, turns, damaged = parse(data[done:end]) if end > done else ((), (), 0)
+        said = sorted({name for *_, entry, session in uses for name in (entry, session) if name})
+        db.executemany("INSERT OR IGNORE INTO names (name) VALUES (?)", [(name,) for name in said])
+        key = dict(db.execute(f"SELECT name, key FROM names {_NAMED}", (json.dumps(said),)))  # noqa: S608 - our own words
+        rows = [(i, key.get(entry, 0), self._kinds[event], at, key.get(of, 0)) for i, at, event, entry, of in uses]
         # of events that are there already, too: those that come again with another entry take it away
-        before = self._db.execute(_ENTRIES_OF, (json.dumps([row[0] for row in rows]),))
-        self._entries.update(row[1] for row in rows)
-        self._entries.update(entry for (entry,) in before)
-        self._db.executemany(_EVENT, rows)
+        before = db.execute(_ENTRIES_OF, (json.dumps([row[0] for row in rows]),)).fetchall()
+        db.executemany(_EVENT, rows)
         if turns:
-            self._db.execute(_CHANGED)
-            self._db.executemany(_TURN, turns)
-        self._db.execute(_LOG, (log.name, *log.stamp, end, _digest(data[:end]), damaged))
-
-    def _key(self, name: str) -> int:
-        """The number of a name; 0 for none."""
-        if not name:
-            return 0
-        found = self._names.get(name)
-        if found is None:
-            row = self._db.execute("SELECT key FROM names WHERE name = ?", (name,)).fetchone()
-            found = row[0] if row else self._db.execute("INSERT INTO names (name) VALUES (?)", (name,)).lastrowid or 0
-            self._names[name] = found
-        return found
+            db.execute(_CHANGED)
+            db.executemany(_TURN, turns)
+        db.execute(_LOG, (log.name, *log.stamp, end, _digest(data[:end]), damaged))
+        return {row[1] for row in rows} | {entry for (entry,) in before}
 
 
 def _digest(data: bytes) -> bytes:
