@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AmbiguousName, NotFound
-from ai_lessons.index.catalog_reading import CatalogReader, generation_of, meta_of, unreadable_files
+from ai_lessons.index.catalog_reading import UNREADABLE, CatalogReader
 from ai_lessons.index.catalog_survey import Disk, FolderChange, survey
 from ai_lessons.index.catalog_writing import Attested, CatalogRecord, attest, record, write_approved, write_folders
 from ai_lessons.index.database import Schema
@@ -166,16 +166,16 @@ class Catalog(CatalogReader):
 
     def rules_tree(self) -> str:
         """What `set_rules_in_force` was last told; empty in a new catalog."""
-        return self.ask(lambda db: str(meta_of(db, "rules_tree") or ""))
+        return str(self._meta("rules_tree") or "")
 
     def unattested(self) -> list[str]:
         """Ids of lessons that claim to be a person's, or proven elsewhere, and of which `attest` has not been told."""
         now = self.generation
-        if self.ask(lambda db: meta_of(db, "attested")) == now:
+        if self._meta("attested") == now:
             return []  # nothing was written since the last look that found nothing
         found = [row[0] for row in self._rows(_UNATTESTED)]
         if not found:
-            self.ask(lambda db: _put_meta(db, "attested", now))
+            self._put_meta("attested", now)
         return found
 
     def attest(self, found: Mapping[str, Attested]) -> None:
@@ -190,11 +190,11 @@ class Catalog(CatalogReader):
     def _refresh(self) -> CatalogRefresh:
         """Read and parse without a lock; where another process wrote meanwhile, we know too little and look again."""
         for _ in range(_HOPEFUL_TRIES):
-            base = generation_of(self.connection)
+            base = self.generation
             if not (changes := self._look()):
                 return self._refreshed()
             with self.transaction():
-                if generation_of(self.connection) == base:
+                if self.generation == base:
                     return self._write(changes)
         with self.transaction():
             changes = self._look()
@@ -210,31 +210,30 @@ class Catalog(CatalogReader):
 
     def _put_rules(self, tree: str, records: list[CatalogRecord], keep: frozenset[str]) -> CatalogRefresh:
         with self.transaction():
-            _put_meta(self.connection, "rules_tree", tree)
+            self._put_meta("rules_tree", tree)
             if not records and keep >= self.rules_in_force().keys():
                 return self._refreshed()
             write_approved(self.connection, records, keep)
             return self._written()
 
+    def _put_meta(self, key: str, value: object) -> None:
+        self._rows("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
     def _written(self) -> CatalogRefresh:
         # from the clock, so that a catalog made anew does not count through the numbers of the last one
-        _put_meta(self.connection, "generation", max(self._clock(), generation_of(self.connection) + 1))
-        _put_meta(self.connection, "unreadable", unreadable_files(self.connection))
+        self._put_meta("generation", max(self._clock(), self.generation + 1))
+        self._put_meta("unreadable", self._one(UNREADABLE))
         return self._refreshed()
 
     def _refreshed(self) -> CatalogRefresh:
         notice, self.notice = self.notice, ""
-        unreadable = int(meta_of(self.connection, "unreadable") or 0)
-        return CatalogRefresh(generation_of(self.connection), unreadable, notice)
+        unreadable = int(self._meta("unreadable") or 0)
+        return CatalogRefresh(self.generation, unreadable, notice)
 
     def _refill(self) -> None:
         """Fill a new database and keep what is to be said of it for the next refresh."""
         if self._disk is not None:
             self.notice = self._refresh().rebuilt
-
-
-def _put_meta(db: sqlite3.Connection, key: str, value: object) -> None:
-    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
 
 # --- from what people type to the id that it means ---

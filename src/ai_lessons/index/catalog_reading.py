@@ -13,7 +13,6 @@ from ai_lessons.knowledge.entries import Kind, Light, Status
 from ai_lessons.knowledge.relations import Edge
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ai_lessons.knowledge.failures import Shape
@@ -50,6 +49,8 @@ _LIKELY_GLOBS = """
 status = 'active' AND instr(details, '"applies_to":') AND NOT instr(details, '"applies_to":null')
 AND kind IN (SELECT value FROM json_each(?))
 """
+# each once, however many problems it has
+UNREADABLE = "SELECT (SELECT count(DISTINCT file) FROM problems) + (SELECT count(*) FROM entries WHERE standing = 2)"
 _BY_IDS = "id IN (SELECT value FROM json_each(?))"
 _TAKEN = """
 SELECT e.path, e.id, min(w.path) FROM entries e JOIN entries w ON w.id = e.id AND w.standing <> 2
@@ -133,7 +134,11 @@ class CatalogReader(Database):
     @property
     def generation(self) -> int:
         """Moves with every write; a rebuilt catalog never comes back to a number it had before."""
-        return self.ask(generation_of)
+        return int(self._meta("generation") or 0)
+
+    def _meta(self, key: str) -> Any:
+        """What the catalog says of itself under this key; None: nothing."""
+        return next((value for (value,) in self._rows("SELECT value FROM meta WHERE key = ?", (key,))), None)
 
     def select(self, wanted: Filter) -> list[Light]:
         """The entries that pass a filter, in its order, with handles that are unique in the repository.
@@ -279,7 +284,7 @@ class CatalogReader(Database):
             tags=self._one("SELECT count(DISTINCT tag) FROM shown JOIN tags USING (key)"),
             files=files,
             bytes=size,
-            unreadable=self.ask(unreadable_files),
+            unreadable=self._one(UNREADABLE),
             oldest=oldest,
             newest=newest,
         )
@@ -313,20 +318,3 @@ def _lights(rows: Sequence[tuple[Any, ...]], tier: str) -> list[Light]:
         )
         for row, detail in zip(rows, details, strict=True)
     ]  # fmt: skip
-
-
-def unreadable_files(db: sqlite3.Connection) -> int:
-    """How many entries are left out, each once however many problems it has."""
-    query = "SELECT (SELECT count(DISTINCT file) FROM problems) + (SELECT count(*) FROM entries WHERE standing = 2)"
-    return int(db.execute(query).fetchone()[0])
-
-
-def generation_of(db: sqlite3.Connection) -> int:
-    """The number of the last write."""
-    return int(meta_of(db, "generation") or 0)
-
-
-def meta_of(db: sqlite3.Connection, key: str) -> Any:
-    """What the catalog says of itself under this key; None: nothing."""
-    row = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-    return row[0] if row else None
