@@ -58,14 +58,10 @@ class VectorCache(Database):
         """The vectors that are known among `keys`."""
         wanted = [bytes.fromhex(key) for key in dict.fromkeys(keys)]
         found: dict[str, bytes] = {}
-
-        def look(db: sqlite3.Connection) -> None:
-            for part in slices(wanted, ASK_AT_ONCE):
-                marks = ",".join("?" * len(part))
-                rows = db.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", part)  # noqa: S608 - only marks
-                found.update((key.hex(), vector) for key, vector in rows)
-
-        self.ask(look)
+        for part in slices(wanted, ASK_AT_ONCE):
+            marks = ",".join("?" * len(part))
+            rows = self._rows(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", part)  # noqa: S608 - only marks
+            found.update((key.hex(), vector) for key, vector in rows)
         return found
 
     def put(self, vectors: Iterable[tuple[str, bytes]]) -> None:
