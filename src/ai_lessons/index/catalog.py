@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons.errors import AmbiguousName, NotFound
 from ai_lessons.index.catalog_reading import UNREADABLE, CatalogReader
 from ai_lessons.index.catalog_survey import Disk, FolderChange, survey
-from ai_lessons.index.catalog_writing import Attested, CatalogRecord, attest, record, write_approved, write_folders
+from ai_lessons.index.catalog_writing import Attested, CatalogRecord, record, write_approved, write_folders
 from ai_lessons.index.database import Schema
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, Entry, Kind, Light, handle, handle_lengths
 
@@ -84,6 +84,11 @@ _UNATTESTED = """
 SELECT id FROM shown WHERE kind = 'lesson' AND NOT instr(details, '"stated_by":')
 AND (instr(details, '"from":"user"') OR instr(details, '"start":'))
 """
+
+_STATED = """
+UPDATE entries SET details = json_set(details, '$.stated_by', ?, '$.firm', ?) WHERE id = ? AND standing = 0
+"""
+_UNPROVEN = "UPDATE entries SET details = json_remove(details, '$.start') WHERE id = ? AND standing = 0"
 
 VERSION = 10  # Raise it when the tables change, or when the same file would be read into another entry
 
@@ -179,11 +184,14 @@ class Catalog(CatalogReader):
         return found
 
     def attest(self, found: Mapping[str, Attested]) -> None:
-        """Write down by id what is known of such claims. It holds until the file changes."""
+        """Write down by id what is known of such claims. It holds until the file changes, and changes no hash."""
+        stated = [(one.stated_by, int(one.firm), entry_id) for entry_id, one in found.items()]
+        unproven = [(entry_id,) for entry_id, one in found.items() if not one.start]
 
-        def put(db: sqlite3.Connection) -> None:
-            with self.transaction():
-                attest(db, found)
+        def put(_: sqlite3.Connection) -> None:
+            with self.transaction() as db:
+                db.executemany(_STATED, stated)
+                db.executemany(_UNPROVEN, unproven)
 
         self.ask(put)
 

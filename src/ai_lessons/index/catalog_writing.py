@@ -166,19 +166,6 @@ class Attested(NamedTuple):
     start: bool
 
 
-def attest(db: sqlite3.Connection, found: Mapping[str, Attested]) -> None:
-    """Put what is known of claims beside them. Changes no hash: files and passages are as they were."""
-    rows = [(one.stated_by, int(one.firm), entry_id) for entry_id, one in found.items()]
-    db.executemany(
-        "UPDATE entries SET details = json_set(details, '$.stated_by', ?, '$.firm', ?) WHERE id = ? AND standing = 0",
-        rows,
-    )
-    unproven = [(entry_id,) for entry_id, one in found.items() if not one.start]
-    db.executemany(
-        "UPDATE entries SET details = json_remove(details, '$.start') WHERE id = ? AND standing = 0", unproven
-    )
-
-
 def write_folders(db: sqlite3.Connection, changes: Sequence[FolderChange]) -> None:
     """Forget and learn what the survey says."""
     for change in changes:
