@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import Conflict, InvalidEntry, Problem, Unreachable, UsageError
 from ai_lessons.index.catalog_reading import Filter
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 _SOURCES = {Kind.DOC: ("source_path", "source_url"), Kind.SCRIPT: ("path",)}  # Keys that say where a text came from
 _PAGES_A_COMMIT = 25
-T = TypeVar("T")
 
 
 def add_resources(library: Library, draft: ResourceDraft) -> Imported:
@@ -52,36 +51,9 @@ def add_resources(library: Library, draft: ResourceDraft) -> Imported:
     repo = library.primary
     if draft.urls:
         return _add_pages(repo, draft)
-    files = _files(repo, draft)
-    each = ((str(file.path), file) for file in repo.options.each("reading", files))
-    return _taken(repo, draft, each, Planner.plan, alone=len(files) == 1)
-
-
-def _taken(
-    repo: RepositorySession,
-    draft: ResourceDraft,
-    wanted: Iterable[tuple[str, T]],
-    plan: Callable[[Planner, T], Planned],
-    *,
-    alone: bool,
-) -> Imported:
-    """What is wanted, each behind its name, as it is planned: in one commit, or skipped unless it is `alone`."""
-    planned: dict[str, Planned] = {}
-    skipped: list[tuple[str, str]] = []
-    planner = Planner(repo, draft, Sources())
-    for name, what in wanted:
-        with noting(name, skipped, alone=alone):
-            one = plan(planner, what)
-            planned[one.entry.id] = one
-    entries, fresh = [one.entry for one in planned.values()], [one.entry for one in planned.values() if one.changes]
-    done = bring(repo, planned.values(), f"Add {len(fresh)} {draft.kind}s", skipped)
-    remember_sources(
-        repo, [(one.id, str(one.fields[key])) for one in entries for key in _SOURCES[one.kind] if one.fields.get(key)]
-    )
-    if draft.kind is Kind.SCRIPT:  # they may run on this machine
-        marks = [(one.path, fingerprint(content(repo, one)[1], interpreter_of(one))) for one in fresh]
-        Trust(repo.options.state_dir).add_all(marks)
-    return done
+    files, planner = _files(repo, draft), Planner(repo, draft)
+    each = ((str(file.path), partial(planner.plan, file)) for file in repo.options.each("reading", files))
+    return planner.bring(each, alone=len(files) == 1)
 
 
 def _add_pages(repo: RepositorySession, draft: ResourceDraft) -> Imported:
@@ -100,12 +72,11 @@ def _add_pages(repo: RepositorySession, draft: ResourceDraft) -> Imported:
     urls = list(dict.fromkeys(named + listed))
     if draft.title and len(urls) > 1:
         raise UsageError(f"one title for {len(urls)} pages", hint="leave --title out: each page has its own")
-    done = Imported((), 0, (), None)
+    done, planner = Imported((), 0, (), None), Planner(repo, draft)
     waiting = iter(repo.options.each("reading", urls))
     while some := list(islice(waiting, _PAGES_A_COMMIT)):
-        each = ((url, url) for url in some)
-        plan = partial(Planner.page, asked=asked, named=named)
-        more = _taken(repo, draft, each, plan, alone=len(urls) == 1)
+        each = ((url, partial(planner.page, url, asked, named)) for url in some)
+        more = planner.bring(each, alone=len(urls) == 1)
         done = Imported(
             done.written + more.written, done.unchanged + more.unchanged, done.skipped + more.skipped,
             more.commit or done.commit, (*done.notes, *more.notes),
@@ -129,10 +100,10 @@ def _files(repo: RepositorySession, draft: ResourceDraft) -> list[Outside]:
 
 
 class Planner:
-    """Decides for one import what each file becomes. Asks each source repository once."""
+    """Decides for one import what each file or page becomes. Asks each source repository once."""
 
-    def __init__(self, repo: RepositorySession, draft: ResourceDraft, sources: Sources) -> None:
-        self._repo, self._draft, self._sources = repo, draft, sources
+    def __init__(self, repo: RepositorySession, draft: ResourceDraft) -> None:
+        self._repo, self._draft, self._sources = repo, draft, Sources()
         self._versions = tuple(sorted({v for v in draft.versions if v != UNVERSIONED}))
         self._now = repo.options.now()
         self._taken: set[str] = set()
@@ -145,6 +116,24 @@ class Planner:
             if light.details.get(key)
         }
 
+    def bring(self, wanted: Iterable[tuple[str, Callable[[], Planned]]], *, alone: bool) -> Imported:
+        """What is wanted, each behind its name, as it is planned: in one commit, or skipped unless it is `alone`."""
+        planned: dict[str, Planned] = {}
+        skipped: list[tuple[str, str]] = []
+        for name, plan in wanted:
+            with noting(name, skipped, alone=alone):
+                one = plan()
+                planned[one.entry.id] = one
+        fresh = [one.entry for one in planned.values() if one.changes]
+        done = bring(self._repo, planned.values(), f"Add {len(fresh)} {self._draft.kind}s", skipped)
+        entries = (one.entry for one in planned.values())
+        places = ((one.id, one.fields.get(key)) for one in entries for key in _SOURCES[one.kind])
+        remember_sources(self._repo, [(entry_id, str(place)) for entry_id, place in places if place])
+        if self._draft.kind is Kind.SCRIPT:  # they may run on this machine
+            marks = [(one.path, fingerprint(content(self._repo, one)[1], interpreter_of(one))) for one in fresh]
+            Trust(self._repo.options.state_dir).add_all(marks)
+        return done
+
     def plan(self, file: Outside) -> Planned:
         """What the file becomes. Raises AiLessonsError: it cannot become an entry, or cannot be read."""
         folder, root = file.path.parent, self._repo.store.root
@@ -156,7 +145,7 @@ class Planner:
         came = take(file, self._sources, self._repo.options.limits)
         return self._script(came) if self._draft.kind is Kind.SCRIPT else self._doc(came)
 
-    def page(self, url: str, *, asked: Web, named: Sequence[str]) -> Planned:
+    def page(self, url: str, asked: Web, named: Sequence[str]) -> Planned:
         """What the page becomes; one that is here already is asked for only if it is `named`. Raises as `take_page`."""
         known = self._known.get((url, frozenset(self._versions)))
         there = self._repo.load(known.id)[0] if known else None

@@ -236,9 +236,6 @@ def _is_meant(ref: str, one: KeptFile) -> bool:
     return ref == one.path or (bool(one.id) and len(id_end(ref)) >= HANDLE_LENGTH and one.id.endswith(id_end(ref)))
 
 
-SHOWN = 10  # So many waiting jobs are named
-
-
 def save(library: Library) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Commit every write that waits, and recorded events where they are shared.
 
@@ -252,8 +249,7 @@ def save(library: Library) -> tuple[tuple[str, ...], tuple[str, ...]]:
     saved = store.save()
     left, damaged = store.pending(), store.journal.damaged()
     notes = [*said, *saved.told]
-    notes += [f"not committed yet: {intent.subject}" for intent in left[:SHOWN]]
-    notes += [f"and {len(left) - SHOWN} more"] if len(left) > SHOWN else []
+    notes += [f"not committed yet: {intent.subject}" for intent in left]
     notes += loose(store)
     if damaged:
         notes.append(f"{len(damaged)} notes of writes cannot be read; their files are in place: git status")

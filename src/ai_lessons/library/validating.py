@@ -75,7 +75,11 @@ def _inside(repo: RepositorySession, path: str) -> str:
 
 def _look(repo: RepositorySession, wanted: Sequence[str]) -> Report:
     store = repo.store
-    entries, problems, files = _read_all(store)
+    skipped: list[str] = []
+    read = list(_read(store, skipped))
+    entries = [entry for _, entry, _ in read if entry]
+    problems = [one for _, _, found in read for one in found]
+    problems += (Problem(path, why or "cannot be read") for path, _, why in (one.partition(": ") for one in skipped))
     for entry in entries:
         found, file = checks.check_entry(entry), entry.side_path or entry.path
         if found and store.exists(file):  # the text is read again, for the lines, only where something is wrong
@@ -91,7 +95,7 @@ def _look(repo: RepositorySession, wanted: Sequence[str]) -> Report:
             problems += error.problems
     shown = [problem for problem in problems if _concerns(problem.path, wanted)]
     shown.sort(key=lambda problem: (problem.path, problem.line, problem.message))
-    return Report(tuple(shown), (), sum(_concerns(path, wanted) for path in files))
+    return Report(tuple(shown), (), sum(_concerns(path, wanted) for path, _, _ in read))
 
 
 def _of_model(name: str, text: str) -> list[Problem]:
@@ -113,26 +117,21 @@ def _concerns(path: str, wanted: Sequence[str]) -> bool:
     return not wanted or any(not one or path == one or path.startswith(one + "/") for one in wanted)
 
 
-def _read_all(store: Store) -> tuple[list[Entry], list[Problem], list[str]]:
-    """Every entry, why files give none, and the path of every file that was looked at."""
-    skipped: list[str] = []
-    entries: list[Entry] = []
-    problems: list[Problem] = []
-    looked: list[str] = []
+def _read(store: Store, skipped: list[str]) -> Iterator[tuple[str, Entry | None, list[Problem]]]:
+    """The path of every file of an entry, what it is if it can be read, and what is wrong."""
     for path, side_path in _files(store, skipped):
-        looked.append(path)
         try:
             data, side = store.read(path), store.read(side_path) if side_path else None
-            entries.append(read_entry(path, data, side))
-            problems += secret_scan.problems(entries[-1].fields, texts_of(path, data, side))
+            entry = read_entry(path, data, side)
+            yield path, entry, secret_scan.problems(entry.fields, texts_of(path, data, side))
         except InvalidEntry as error:
-            problems += [p if p.path else Problem(path, p.message, p.line) for p in error.problems]
+            yield path, None, [p if p.path else Problem(path, p.message, p.line) for p in error.problems]
         except AiLessonsError as error:
-            problems.append(Problem(path, error.message))
-    for line in skipped:
-        path, _, reason = line.partition(": ")
-        problems.append(Problem(path, reason or "cannot be read"))
-    return entries, problems, looked
+            yield path, None, [Problem(path, error.message)]
+
+
+def _entries(store: Store) -> list[Entry]:
+    return [entry for _, entry, _ in _read(store, []) if entry]
 
 
 def _files(store: Store, skipped: list[str]) -> Iterator[tuple[str, str | None]]:
@@ -145,11 +144,10 @@ def _files(store: Store, skipped: list[str]) -> Iterator[tuple[str, str | None]]
 
 
 def _mends(repo: RepositorySession, wanted: Sequence[str]) -> tuple[list[Change], list[str]]:
-    entries, _, _ = _read_all(repo.store)
     changes: list[Change] = []
     said: list[str] = []
     taken: set[str] = set()
-    for entry in entries:
+    for entry in _entries(repo.store):
         if not _concerns(entry.path, wanted) or entry.kind is Kind.RULE:
             continue
         for fix in checks.fixes(entry):
@@ -185,8 +183,7 @@ def adopt(library: Library, paths: Sequence[str]) -> tuple[Written, ...]:
     """
     repo = library.primary
     wanted = [_inside(repo, path) for path in paths]
-    entries, _, _ = _read_all(repo.store)
-    plain = [e for e in entries if e.derived and e.kind is not Kind.RULE and _concerns(e.path, wanted)]
+    plain = [e for e in _entries(repo.store) if e.derived and e.kind is not Kind.RULE and _concerns(e.path, wanted)]
     changes = [change for entry in plain for change in _identity(repo, entry)]
     if not changes:
         raise NotFound("plain file to adopt at", ", ".join(paths) or ".", hint="everything there states its id already")
