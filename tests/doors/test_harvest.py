@@ -41,7 +41,7 @@ def test_what_happened_is_proposed_and_nothing_is_stored(run: Run, transcript: P
     done = run("contribute", "harvest")
     assert done.code == 0
     first, _, title, when, do, *_ = done.out.splitlines()
-    assert first == "1 candidate, none is stored. 1 transcript read."
+    assert first == "1 candidate, none is stored. 1 transcript: 16 records read, 9 of a form that is not known."
     assert title.endswith(f"git push: {FATAL} (shop)")
     assert (when, do) == (f"  WHEN     `git push` fails: {FATAL}", "  DO       `git push -u origin HEAD`")
     assert "2026-11-23 claude-code ~/.claude/projects/-home-ann-shop/cb2cfbaf.jsonl:" in done.out

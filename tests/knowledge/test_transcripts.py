@@ -49,6 +49,7 @@ def test_what_a_real_host_kept_is_read_as_what_happened(recorded: Transcript) ->
     assert (worked.text, worked.failed) == ("git push -u origin HEAD", False)
     assert recorded.cwd == ("" if recorded.host == "gemini" else "/home/ann/shop")
     assert all(step.at.startswith("2026-11-23T23:01:") for step in recorded.steps)
+    assert recorded.known > 2
 
 
 def test_what_a_real_host_kept_gives_one_candidate(recorded: Transcript) -> None:
@@ -209,6 +210,7 @@ def test_records_of_any_shape_stop_no_reader(rows: list[object]) -> None:
     transcript = Transcript()
     for line, row in enumerate(rows, 1):
         transcript.take(line, row)
+    assert transcript.known + transcript.unknown == len(rows)
     proposed(transcript)
 
 
@@ -222,4 +224,5 @@ def test_a_record_that_is_cut_off_or_damaged_is_left_and_the_others_are_read(fil
     transcript = Transcript()
     for line, text in enumerate(lines):
         transcript.take(line, row if line == at else json.loads(text))
+    assert transcript.known + transcript.unknown == len(lines)
     assert len(transcript.closed().steps) >= 1

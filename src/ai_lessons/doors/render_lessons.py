@@ -112,7 +112,8 @@ def promoted(value: reports.Written, view: View) -> str:
 
 def searched(value: harvest.Harvest) -> str:
     """What a harvest went through."""
-    return f"{count(value.transcripts, 'transcript')} read."
+    read = f"{count(value.known + value.unknown, 'record')} read, {value.unknown:,} of a form that is not known"
+    return f"{count(value.transcripts, 'transcript')}: {read}."
 
 
 def harvested(value: harvest.Harvest, view: View) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Json = Mapping[str, Any]
 
-READER = 3
+READER = 4
 """Counts up when what is read of a transcript changes, so that every transcript is read once more."""
 
 EDITORS = frozenset({
@@ -54,7 +54,7 @@ class Step(NamedTuple):
 
 
 class Transcript:
-    """One session as it is read."""
+    """One session as it is read. `known` and `unknown` count records: the forms of hosts change."""
 
     def __init__(self, session: str = "", cwd: str = "", file: str = "") -> None:
         """As the name and the place of its file say, until a record says more."""
@@ -62,21 +62,24 @@ class Transcript:
         self.steps: list[Step] = []
         self._calls: dict[str, Step] = {}
         self._line, self._at = 0, ""
+        self.known = self.unknown = 0
 
     def take(self, line: int, record: object) -> None:
-        """One record of the file, at this line; what is not known is left."""
-        self._line = line
+        """One record of the file, at this line; what is not known is counted and left."""
+        self._line, known = line, False
         with suppress(TypeError, ValueError, AttributeError):  # of a known form, with values of another type
-            if isinstance(record, dict):
-                self._read(record)
+            known = isinstance(record, dict) and self._read(record)
+        self.known += known
+        self.unknown += not known
 
-    def _read(self, record: Json) -> None:
+    def _read(self, record: Json) -> bool:
         host, read = next(((host, read) for host, fits, read in FORMS if fits(record)), ("", None))
         if read is not None:
             self.host = self.host or host
             stamp = record.get("timestamp") or record.get("at") or ""
             self._at = stamp if isinstance(stamp, str) and stamp else self._at
             read(self, record)
+        return read is not None
 
     def begins(self, session: Any, cwd: Any) -> None:
         """What a record says of the session that it belongs to."""

@@ -37,10 +37,12 @@ _DRAFT = re.compile(r"\A\s*# (?P<title>[^\n]+)\n+(?P<pattern>WHEN .*?(?=\n\n|\Z)
 
 
 class Harvest(NamedTuple):
-    """Candidates for lessons, and in how many transcripts they were looked for."""
+    """Candidates for lessons, and where they were looked for: transcripts, records of a form that is known or not."""
 
     candidates: tuple[Candidate, ...]
     transcripts: int
+    known: int
+    unknown: int
     notes: tuple[str, ...]
 
 
@@ -57,13 +59,16 @@ def harvest(
     files = outside.transcripts(_globs(where, repo.options.cwd, folder))
     if since:
         files = [(file, status) for file, status in files if status.st_mtime >= since.timestamp()]
-    every, notes = list[Episode](), list[str]()
+    every, known, unknown, notes = list[Episode](), 0, 0, list[str]()
     try:
         for file, status in repo.options.each("reading transcripts", files):
             try:
-                every += memory.episodes(file, status)
+                seen = memory.seen(file, status)
             except AiLessonsError as error:  # the others can be read
                 notes.append(f"{file}: {error.message}")
+            else:
+                every += seen.episodes
+                known, unknown = known + seen.known, unknown + seen.unknown
     finally:  # what was read before Ctrl-C need not be read again
         memory.save()
     found = [one for one in every if not since or one.at >= f"{since:%Y-%m-%d}"]
@@ -80,7 +85,7 @@ def harvest(
         worked = (one for one in proposed if one.sort == "fixed" and one.content)
         _save_next(repo.options.state_dir / FOLDER, map(_next_of, worked))
     chosen = tuple(one for one in proposed if not project or outside.same_name(one.project, project))
-    return Harvest(chosen, len(files) - len(notes), (*notes, *repo.notes()))
+    return Harvest(chosen, len(files) - len(notes), known, unknown, (*notes, *repo.notes()))
 
 
 def keep(opened: Library, one: Candidate, edit: Callable[[str, str], str | None], origin: str) -> Written | None:
@@ -199,6 +204,14 @@ def _save_next(folder: Path, rows: Iterable[Next]) -> None:
     write_file(folder, NEXT, json.dumps(list(rows)).encode(), durable=False)
 
 
+class Seen(NamedTuple):
+    """What a transcript held: records of a form that is known or not, and what happened, without secrets."""
+
+    known: int
+    unknown: int
+    episodes: list[Episode]
+
+
 class _Memory:
     """What was seen in transcripts, by file; and what was decided about candidates."""
 
@@ -212,14 +225,16 @@ class _Memory:
             self.decided = {str(one): str(how) for one, how in known["decided"].items()}
             self._files = known["files"] if known["reader"] == READER else {}
 
-    def episodes(self, file: Path, status: os.stat_result) -> list[Episode]:
-        """What a file holds, without what looks like a secret; it is read again only if it has changed."""
+    def seen(self, file: Path, status: os.stat_result) -> Seen:
+        """What a file holds; it is read again only if it has changed."""
         row = self._files.get(str(file))
         if row and row[:2] == [status.st_size, status.st_mtime_ns]:
-            return [Episode._make(one) for one in row[2]]
-        found = [_masked(one) for transcript in _sessions(file) for one in episodes(transcript)]
-        self._files[str(file)] = [status.st_size, status.st_mtime_ns, found]
-        return found
+            return Seen(row[2], row[3], [Episode._make(one) for one in row[4]])
+        every = list(_sessions(file))
+        found = [_masked(one) for transcript in every for one in episodes(transcript)]
+        seen = Seen(sum(one.known for one in every), sum(one.unknown for one in every), found)
+        self._files[str(file)] = [status.st_size, status.st_mtime_ns, *seen]
+        return seen
 
     def save(self) -> None:
         """Put it on the disk, whole or not at all, for this user's eyes only."""
