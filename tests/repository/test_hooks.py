@@ -160,14 +160,6 @@ def test_hooks_among_the_files_of_the_repository_are_left_alone(git_repo: Path, 
     assert git(git_repo, "config", "core.hooksPath") == ".husky/_"
 
 
-def test_hooks_of_all_repositories_of_a_user_are_left_alone(git_repo: Path, git: Git, hermetic: Path) -> None:
-    (hermetic / "hooks").mkdir()
-    git(git_repo, "config", "--global", "core.hooksPath", "~/hooks")
-
-    assert "core.hooksPath" in install(git_repo)
-    assert list((hermetic / "hooks").iterdir()) == []
-
-
 def test_a_part_of_a_bigger_repository_does_not_touch_its_hooks(git_repo: Path) -> None:
     root = scaffold.init(git_repo / "kb").root
 
