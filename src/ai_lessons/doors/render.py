@@ -122,7 +122,10 @@ def shown(value: Shown, view: View, *, call: str = SECTION_CALL, frame: Frame = 
     entry, whole = value.entry, value.section is None
     call = call.format(line(entry.handle))
     title, approval = f"{_label(entry, view)} {line(entry.title)}", value.approval if whole else None
-    blocks = [f"{title}\n  {_in_force(approval, view)}" if approval else title]
+    blocks = [title]
+    if approval:
+        by = f", approved by {line(approval.approved_by)}" if approval.approved_by else ""
+        blocks = [f"{title}\n  {view.paint(f'In force since {view.when(approval.approved_at)}{by}', 'good')}"]
     if whole:
         pattern = value.frontmatter.get("pattern")
         parts = {"rationale": value.frontmatter.get("rationale")} | (pattern if isinstance(pattern, dict) else {})
@@ -141,12 +144,6 @@ def shown(value: Shown, view: View, *, call: str = SECTION_CALL, frame: Frame = 
     blocks += [block(view.paint("About it:", "heading"), _about(value, view))] if whole else []
     blocks += [_navigation(value, view, call)] if len(value.sections) > 1 else []
     return "\n\n".join(filter(None, blocks))
-
-
-def _in_force(given: Approval, view: View) -> str:
-    """Since when a rule is in force, and who approved it."""
-    by = f", approved by {line(given.approved_by)}" if given.approved_by else ""
-    return view.paint(f"In force since {view.when(given.approved_at)}{by}", "good")
 
 
 def _about(value: Shown, view: View) -> Iterator[str]:

@@ -19,7 +19,7 @@ from ai_lessons.errors import InvalidEntry, Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from ai_lessons.doors.cli.command_context import Call
     from ai_lessons.doors.terminal import View
@@ -235,27 +235,22 @@ def index() -> None:
     """
 
 
-def uri_argument(required: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The address of a shared index; `~` is the home folder."""
-    return click.argument("uri", required=required, callback=lambda _ctx, _param, uri: uri and os.path.expanduser(uri))
-
-
 @index.command("status")
-@uri_argument(required=False)
+@click.argument("uri", required=False)
 def index_status(call: Call, uri: str | None) -> None:
     """Say what is in the index; with URI also what a shared one holds, and how much of it is of use here."""
     call.answer(library.indexing.index_status(call.library, uri), render_jobs.index_state)
 
 
 @index.command("push", examples=["/srv/git/knowledge-index"])
-@uri_argument(required=True)
+@click.argument("uri")
 def push(call: Call, uri: str) -> None:
     """Complete the index and make the shared one at URI equal to it: for the machine that builds it for all."""
     call.answer(library.indexing.index_push(call.library, uri), render_jobs.pushed)
 
 
 @index.command("pull", examples=["/srv/git/knowledge-index"])
-@uri_argument(required=True)
+@click.argument("uri")
 def pull(call: Call, uri: str) -> None:
     """Take over the vectors of the shared index at URI. Texts are never taken: those are your own files."""
     call.answer(library.indexing.index_pull(call.library, uri), render_jobs.pulled)

@@ -126,11 +126,6 @@ def data(value: object, found: Any, gives: str) -> dict[str, Any]:
     return {key: plain(one) for key, one in told.items()}
 
 
-def schema(gives: str) -> dict[str, Any]:
-    """The schema of such data: of the keys that matter most."""
-    return {"type": "object", "properties": {key: OUTPUT.get(key, TEXT) for key in gives.split()}}
-
-
 def bug(error: BaseException, log: Path) -> str:
     """An unforeseen error: only its kind, because its words may come from anywhere; the report is in the log."""
     told = AiLessonsError(f"a bug in ai-lessons ({line(type(error).__name__)})", hint=f"the report is in {log}")

@@ -96,13 +96,6 @@ class Gate:
         await (self._app if known or scope["type"] != "http" else self._refused)(scope, receive, send)
 
 
-def guard(names: Sequence[str]) -> TransportSecuritySettings:
-    """What Host and Origin may say; any port, because a tunnel may have another one."""
-    hosts = [*names, *(f"{name}:*" for name in names)]
-    origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
-    return TransportSecuritySettings(enable_dns_rebinding_protection=True, allowed_hosts=hosts, allowed_origins=origins)
-
-
 class _Quiet(uvicorn.Server):
     capture_signals = nullcontext  # type: ignore[assignment]  # signals are ours
 
@@ -111,12 +104,18 @@ def serve(
     server: MCPServer[Any], pool: SessionPool, where: ListenAddress, *, token: str | None, names: Sequence[str] = ()
 ) -> None:
     """Serve over HTTP until a signal comes, with the address on stderr; AiLessonsError: nothing can listen there."""
+    own = ["127.0.0.1", "localhost", "[::1]", where.written, *names]
+    hosts = [host for name in own for host in (name, f"{name}:*")]  # any port, because a tunnel may have another one
+    origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
+    names_checked = TransportSecuritySettings(
+        enable_dns_rebinding_protection=True, allowed_hosts=hosts, allowed_origins=origins
+    )
     app: ASGIApp = server.streamable_http_app(
         streamable_http_path=PATH,
         host=where.host,
         max_request_body_size=BODY_BYTES,
         max_sessions=SESSIONS,
-        transport_security=guard(["127.0.0.1", "localhost", "[::1]", where.written, *names]),
+        transport_security=names_checked,
     )
     config = served(Gate(app, token) if token is not None else app)
     with listening(where) as sock:

@@ -160,6 +160,7 @@ class CommandTool(ServedTool):
         """A command as its declaration says, with the first paragraph of its help where that says nothing else."""
         params = taken(command, tool)
         required = [one.name for one in params if one.needed]
+        gives = {key: framing.OUTPUT.get(key, framing.TEXT) for key in tool.gives.split()}  # the keys that matter most
         return cls(
             fn=partial(_called, command, tool, params, pool),
             name=tool.name,
@@ -167,7 +168,7 @@ class CommandTool(ServedTool):
             description=tool.tell or " ".join((command.help or "").partition("\n\n")[0].split()),
             parameters={"type": "object", "properties": {one.name: one.schema for one in params}}
             | ({"required": required} if required else {}),
-            fn_metadata=FuncMetadata(arg_model=ArgModelBase, output_schema=framing.schema(tool.gives)),
+            fn_metadata=FuncMetadata(arg_model=ArgModelBase, output_schema={"type": "object", "properties": gives}),
             is_async=False,
             context_kwarg=None,
             annotations=ToolAnnotations(
