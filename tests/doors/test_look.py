@@ -183,9 +183,9 @@ def test_the_rules_of_an_import_are_approved_together_as_they_were_shown(
 def test_today_has_what_failed_while_nothing_was_known(host: Host, hermetic: Path) -> None:
     for event in ("session_start", "make_test_failed", "git_push_failed", "git_push_failed"):
         host.hear(event)
-    found = agent_hooks.lately(hermetic / ".local/state/ai-lessons")
-    assert [(what.partition(":")[0], times) for what, times in found.missing] == [("git push", 2), ("make test", 1)]
-    assert found.sessions[0].failures == 3
+    sessions, missing = agent_hooks.lately(hermetic / ".local/state/ai-lessons")
+    assert [(what.partition(":")[0], times) for what, times in missing] == [("git push", 2), ("make test", 1)]
+    assert sessions[0].failures == 3
 
 
 def test_markdown_keeps_its_shape_and_loses_what_acts() -> None:

@@ -250,24 +250,17 @@ class SessionTold(NamedTuple):
     failures: int
 
 
-class Lately(NamedTuple):
-    """The sessions of the last days, the latest first, and what failed in them while nothing known helps: most first.
+def lately(state_dir: Path) -> tuple[list[SessionTold], list[tuple[str, int]]]:
+    """What agents were told in the last days, the latest session first, and the lessons that are missing.
 
-    `missing` are pairs of what failed, with what it said, and how often it did.
+    Those are what failed, with what it said, while nothing was known that helps, and how often it did: most first.
     """
-
-    sessions: tuple[SessionTold, ...]
-    missing: tuple[tuple[str, int], ...]
-
-
-def lately(state_dir: Path) -> Lately:
-    """What agents were told in the last days, and the lessons that are missing."""
     sessions, missing = [], Counter[str]()
     for at, known in agent_sessions.recent(state_dir):
         missing.update(map(secret_scan.masked, known.missed))
         when = f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"
         sessions.append(SessionTold(when, tuple(_earlier(known)), known.failures))
-    return Lately(tuple(sessions), tuple(missing.most_common()))
+    return sessions, missing.most_common()
 
 
 def why_told(state_dir: Path, session: str) -> tuple[Earlier, ...]:

@@ -44,8 +44,7 @@ def audit(library: Library) -> Audit:
 def taken(repo: RepositorySession, entry: str = "") -> list[TakenProposal]:
     """The proposals of anything but rules that came to the approval branch, newest first; of one entry, if named."""
     ref = repo.rules.ref()
-    tip = read_ref(repo.store.worktree, ref) if ref else None
-    if ref is None or tip is None:
+    if not ref or not (tip := read_ref(repo.store.worktree, ref)):
         return []
     found = proposal_records.taken(repo.store.worktree, tip, short_name(ref))
     return [one for one in found if not entry or (one.id and entry.endswith(one.id))]

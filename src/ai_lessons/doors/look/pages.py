@@ -184,7 +184,7 @@ def entry(opened: Library, asked: Asked) -> Page:
     light = shown.entry
     told = [
         (session.at, one)
-        for session in library.agent_hooks.lately(opened.options.state_dir).sessions
+        for session in library.agent_hooks.lately(opened.options.state_dir)[0]
         for one in session.told
         if one.id == light.id
     ]
@@ -237,14 +237,14 @@ def _text(opened: Library, one: library.reports.Pending) -> str:
 
 def today(opened: Library, _asked: Asked) -> Page:
     """What agents were told, what came of it, and which lessons are missing."""
-    found = library.agent_hooks.lately(opened.options.state_dir)
-    ids = {one.id for session in found.sessions for one in session.told}
+    sessions, missing = library.agent_hooks.lately(opened.options.state_dir)
+    ids = {one.id for session in sessions for one in session.told}
     lights = opened.reading.current().many(ids)
     parts = [
         Part(
             "Lessons that are missing", "What failed while nothing was known that helps, the most frequent first.",
             ("what failed", "times", ""),
-            [(what, times, Link("search", "/search?" + urlencode({"q": what}))) for what, times in found.missing],
+            [(what, times, Link("search", "/search?" + urlencode({"q": what}))) for what, times in missing],
             "Nothing failed without an answer in the last seven days.",
         ),
         *(
@@ -254,7 +254,7 @@ def today(opened: Library, _asked: Asked) -> Page:
                 [(lights.get(one.id, one.title), one.moment, one.why, one.outcome or "not known")
                  for one in session.told],
             )
-            for session in found.sessions
+            for session in sessions
             if session.told
         ),
     ]  # fmt: skip
