@@ -140,10 +140,7 @@ def name_of(folder: Path) -> str:
     top = top_of(folder)
     if top is None:
         return ""
-    try:
-        found = _WORKTREE.match((top / ".git").read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError):  # usually a folder: the repository itself
-        found = None
+    found = _WORKTREE.match(beginning(top / ".git"))  # usually a folder: the repository itself
     return Path(found[1]).name if found else top.name
 
 
@@ -191,9 +188,7 @@ def records(file: Path) -> Iterator[tuple[int, Any]]:
                 for record in (whole, *(messages if isinstance(messages, list) else ())):
                     yield 1, record
                 return
-            number = 0
-            while line := lines.readline(_RECORD_LIMIT):
-                number += 1
+            for number, line in enumerate(iter(lambda: lines.readline(_RECORD_LIMIT), b""), 1):
                 yield number, _json(line)
 
 
