@@ -110,20 +110,6 @@ def test_a_range_with_a_comma_is_one_version(knowledge: Path, run: Run) -> None:
     assert found(">=4,<2") == found(">=2,<3") == []
 
 
-def test_versions_in_use_come_from_the_code_one_stands_in(
-    knowledge: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    code = knowledge.parent / "code"
-    code.mkdir()
-    (code / "requirements.txt").write_text("jira-api==3.1\n")
-    monkeypatch.chdir(code)
-    done = run("recall", "search", "workflow transitions", "--version", "auto", "--explain")
-    assert "note: versions in use: jira-api 3.1 (requirements.txt)\n" in done.err
-    assert "Jira Workflows API" in done.out
-    (code / "requirements.txt").write_text("jira-api==2.0\n")
-    assert "Jira Workflows API" not in run("recall", "search", "workflow transitions", "--version", "auto").out
-
-
 def test_resources_are_searched_with_the_same_syntax(knowledge: Path, run: Run) -> None:
     done = run("recall", "search-resources", 'workflow "their transitions"', "--json")
     assert [one["handle"] for one in done.json["docs"]] == ["D-4T7QZM"]

@@ -114,8 +114,7 @@ def superseded(repo: Reading) -> frozenset[str]:
     """The ids of all entries that something active takes the place of; of rules none, see `settled`."""
     old = {edge.target for edge in repo.catalog.edges() if edge.relation == Relation.SUPERSEDES}
     known = repo.catalog.many(old) if old else {}
-    lessons = {one: light for one, light in known.items() if light.kind is not Kind.RULE}
-    return frozenset(one for one, light in lessons.items() if superseded_by(repo, one, light))
+    return frozenset(x.id for x in known.values() if x.kind is not Kind.RULE and superseded_by(repo, x.id, x))
 
 
 def _is_active(light: Light) -> bool:

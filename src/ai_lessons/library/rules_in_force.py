@@ -96,8 +96,7 @@ class RulesInForce:
 
     def text(self, entry_id: str, blob: str) -> bytes:
         """The text of a rule in force, byte for byte as the branch has it. Raises NotFound."""
-        if blob not in self._texts:
-            self._texts |= self._read([blob])
+        self.expect([blob])
         if blob not in self._texts:
             raise NotFound("text in force of the rule", entry_id, hint="look at the repository: git fsck")
         return self._texts[blob]
