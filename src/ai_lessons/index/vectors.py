@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ai_lessons.index.database import Database, Schema
@@ -102,8 +101,7 @@ class MissingVectors:
             embedded, missing = 0, done.missing  # of this pass; done.embedded came with the rows
             while mine and missing and (table := current()):
                 rows = table.without_vector(VECTORS_AT_ONCE)
-                tick = partial(_report, progress, embedded, done.missing)
-                found = self._compute(rows, deadline, tick)
+                found = self._compute(rows, deadline, progress, embedded, done.missing)
                 if not found or not self._store(table, found, current):
                     break
                 before, missing = missing, table.missing()
@@ -113,7 +111,7 @@ class MissingVectors:
         return done._replace(embedded=done.embedded + embedded, missing=missing)
 
     def _compute(
-        self, rows: Sequence[tuple[str, str, str]], deadline: float, tick: Callable[[int], None]
+        self, rows: Sequence[tuple[str, str, str]], deadline: float, progress: Progress, before: int, total: int
     ) -> list[tuple[str, str, bytes]]:
         """(row id, text key, vector) of the rows whose vector is in the cache or could be computed in time."""
         known = self._vectors.get(key for _, key, _ in rows)
@@ -122,7 +120,7 @@ class MissingVectors:
             if time.monotonic() >= deadline or self.embedder() is None:
                 break
             known |= self.embed({key: texts[key] for key in part})
-            tick(len(known))
+            progress("Embedding", before + len(known), total)
         return [(row, key, known[key]) for row, key, _ in rows if key in known]
 
     def embed(self, texts: Mapping[str, str]) -> dict[str, bytes]:
@@ -158,10 +156,6 @@ class MissingVectors:
             except ModelUnavailable as error:
                 self.no_model = f"full text only: {error.message}"
         return self._embedder
-
-
-def _report(progress: Progress, before: int, total: int, done: int) -> None:
-    progress("Embedding", before + done, total)
 
 
 def slices(values: Sequence[T], length: int) -> Iterator[Sequence[T]]:
