@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 if not TYPE_CHECKING:  # else every name would pass for a module
 
     def __getattr__(name: str) -> ModuleType:
-        if name.startswith("_"):  # what Python itself asks any module for
-            raise AttributeError(name)
-        return import_module(f"{__name__}.{name}")
+        path = f"{__name__}.{name}"
+        try:
+            return import_module(path)
+        except ModuleNotFoundError as error:
+            if error.name != path:
+                raise  # a package that the module needs is not installed
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from error
