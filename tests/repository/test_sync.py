@@ -184,7 +184,8 @@ def test_the_users_own_edits_stay_as_they_are_staged_or_not(team: Team) -> None:
     (team.bob.root / "untracked.md").write_text("new\n")
     team.bob.edit(LESSON, "One.", "1.")
     before = team.bob.run("status", "--porcelain")
-    team.bob.sync()
+    done = team.bob.sync()
+    assert done.notes == ("3 changes of yours are in no commit, so nobody else has it: git status",)
     assert team.bob.run("status", "--porcelain") == before == "M edited.md\nM  staged.md\n?? untracked.md"
     assert "1.\n" in team.bob.read(LESSON)
     assert "5.\n" in team.bob.read(LESSON)

@@ -115,7 +115,10 @@ def sync(
             return _keep(store, network, so_far, brought, own)
         done = _push(store, network, so_far, own)
         if done is not None:
-            return done
+            many = len(git.run(store.worktree, "status", "--porcelain").out.splitlines())
+            what = "1 change of yours is" if many == 1 else f"{many} changes of yours are"
+            unsaved = [f"{what} in no commit, so nobody else has it: git status"] if many else []
+            return done._replace(notes=(*done.notes, *unsaved))
         time.sleep(random.random() * min(1.0, 0.1 * tries))  # noqa: S311 - only spreads the tries out
     raise Conflict(f"{place.name} moved {TRIES} times while we pushed", hint=f"try again: {AGAIN}")
 
