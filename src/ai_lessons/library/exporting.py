@@ -76,13 +76,11 @@ def export_file(
     with translated(str(file), writing=True):
         if form == AGENTS or (form != SKILLS and not file.is_dir() and file.name.endswith(_ONE_FILE)):
             job, text = ("install", agent_rules.whole(told)) if told else ("uninstall", "")
-            done: tuple[tuple[str, str], ...] = (
-                (str(file), agent_files.carry_out(file, job, text, agent_files.marks(agent_rules.NAME))),
-            )
+            done = [(str(file), agent_files.carry_out(file, job, text, agent_files.marks(agent_rules.NAME)))]
         else:
             done = _folder(file, form, told)
     rules = sum(entry.kind is Kind.RULE for _, entry in told)
-    return Exported(form, done, len(told) - rules, rules, skipped=tuple(left_out), notes=tuple(repo.notes()))
+    return Exported(form, tuple(done), len(told) - rules, rules, skipped=tuple(left_out), notes=tuple(repo.notes()))
 
 
 # --- a site of files ---
@@ -167,7 +165,7 @@ def _is_for_others(lesson: Light) -> bool:
     )
 
 
-def _folder(folder: Path, form: str, told: Sequence[Told]) -> tuple[tuple[str, str], ...]:
+def _folder(folder: Path, form: str, told: Sequence[Told]) -> list[tuple[str, str]]:
     """One file each, or one skill a project; files of ours that say what is no longer in force go."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise StorageFailed(f"{folder} is no folder", hint="name a folder such as .claude/rules")
@@ -180,8 +178,7 @@ def _folder(folder: Path, form: str, told: Sequence[Told]) -> tuple[tuple[str, s
         wanted = {agent_rules.file_name(one, suffix): agent_rules.rule_file(form, handle, one) for handle, one in told}
         pattern = f"{agent_rules.PREFIX}*{suffix}"
     there = {one.relative_to(folder).as_posix() for one in folder.glob(pattern)} if folder.exists() else set()
-    done = [_file(folder / name, wanted.get(name)) for name in [*wanted, *sorted(there - wanted.keys())]]
-    return tuple(done)
+    return [_file(folder / name, wanted.get(name)) for name in [*wanted, *sorted(there - wanted.keys())]]
 
 
 def _file(file: Path, text: str | None) -> tuple[str, str]:

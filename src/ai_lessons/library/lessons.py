@@ -68,7 +68,6 @@ class LessonShown(NamedTuple):
     pattern: Pattern | None
     fields: Mapping[str, Any]
     body: str
-    notes: tuple[str, ...] = ()
 
 
 _LESSONS = frozenset({Kind.LESSON})
