@@ -332,6 +332,18 @@ def test_undo_goes_back_one_decision_after_the_other_and_nothing_is_done_before_
     assert waiting(run) == 1
 
 
+def test_ctrl_c_says_how_many_decisions_are_not_carried_out(spawn: Spawn, knowledge: Path, run: Run) -> None:
+    for title in ("Rinse the cups", "Lock the door"):
+        assert run("contribute", "suggest-rule", "--title", title, "--rationale", "Dust").code == 0
+    child = spawn("admin", "review-rules")
+    child.expect(QUESTION)
+    child.send("a")
+    child.expect(QUESTION)
+    code, text = interrupt(child)
+    assert (code, "Not carried out: 1 decision. To keep them, end with q." in text) == (130, True), text
+    assert waiting(run) == 2
+
+
 def test_every_key_is_explained_and_what_a_rule_resembles_is_shown_with_a_diff(
     spawn: Spawn, knowledge: Path, run: Run, proposal: str
 ) -> None:

@@ -76,13 +76,8 @@ def run(program: Callable[[], object], args: Sequence[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _asked(args: Sequence[str], *names: str) -> bool:
-    """Whether one of the flags stands among the arguments before `--`."""
-    return any(name in names for name in takewhile(lambda one: one != "--", args))
-
-
 def _tell(error: AiLessonsError, args: Sequence[str], code: int) -> int:
-    if _asked(args, "--json"):
+    if "--json" in takewhile(lambda one: one != "--", args):  # what comes behind that is a script's
         error.hint = next_step(error)
         click.echo(encode.dump(encode.error(error)), err=True)
         return code

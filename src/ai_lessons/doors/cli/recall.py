@@ -18,7 +18,7 @@ from ai_lessons.doors.terminal import clean, is_terminal
 from ai_lessons.library.answers import ContextQuery, Query
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from ai_lessons.doors.cli.command_context import Call
@@ -43,12 +43,6 @@ search_options = options.stack(
     options.limit_option,
     options.explain_option,
 )
-
-
-def find(call: Call, words: tuple[str, ...], given: Mapping[str, Any]) -> None:
-    """Search, and answer with what was found."""
-    query = Query(text=" ".join(words), approvals=call.tool, **given)
-    call.answer(call.ask("search", query), render.answer, framed=framing.told)
 
 
 @recall.command(
@@ -77,7 +71,8 @@ def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
 
     In the query, "quotes" ask for a phrase, and tag:T, project:P, kind:K and version:V filter.
     """
-    find(call, words, given)
+    found = call.ask("search", Query(text=" ".join(words), approvals=call.tool, **given))
+    call.answer(found, render.answer, framed=framing.told)
 
 
 @recall.command(
@@ -96,7 +91,8 @@ def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
 @search_options
 def search_resources(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
     """Search docs and scripts only."""
-    find(call, words, given)
+    found = call.ask("search", Query(text=" ".join(words), approvals=call.tool, **given))
+    call.answer(found, render.answer, framed=framing.told)
 
 
 read_options = options.stack(
