@@ -42,14 +42,6 @@ def test_a_suggested_rule_waits_on_a_branch_and_nothing_else_changes(
     assert made["handle"] not in run("recall", "list", "--type", "rule").out
 
 
-def test_a_suggestion_like_a_pending_one_is_warned_about(run: Run, proposal: str) -> None:
-    done = run(
-        "contribute", "suggest-rule", "--title", "GET a workflow before you PUT it", "--rationale", "PUT replaces it"
-    )
-    assert done.code == 0
-    assert f"warning: much like {proposal}" in done.out
-
-
 def test_a_rule_needs_a_reason(run: Run, knowledge: Path) -> None:
     done = run("contribute", "suggest-rule", "--title", "x", "--rationale", " ")
     assert (done.code, "rationale" in done.err) == (2, True)
@@ -185,19 +177,6 @@ def test_what_is_for_people_is_refused_to_agents_of_every_host_and_they_are_told
 def test_an_agent_may_say_how_a_search_works(run: Run, monkeypatch: pytest.MonkeyPatch, knowledge: Path) -> None:
     monkeypatch.setenv("CLAUDECODE", "1")
     assert run("admin", "config", "set", "search.chunking.target", "300").code == 0
-
-
-def test_a_rejection_keeps_the_reason_and_the_same_again_meets_it(run: Run, knowledge: Path, proposal: str) -> None:
-    done = run("admin", "reject-rule", proposal, "--reason", "Holds only for v3")
-    assert (done.code, done.out.splitlines()[0]) == (0, f"Rejected [{proposal}] GET a workflow before you PUT it")
-    (record,) = (knowledge / ".ai-lessons/rejected").rglob("*.md")
-    assert "Holds only for v3" in record.read_text()
-    assert run("admin", "pending-rules", "--count").out == "0\n"
-    again = run(
-        "contribute", "suggest-rule", "--title", "GET a workflow before you PUT it",
-        "--rationale", "PUT replaces the whole resource", "--content", "Send back every status that GET returned.",
-    )  # fmt: skip
-    assert "Holds only for v3" in again.out
 
 
 def test_of_several_approvals_those_that_were_made_are_told_even_if_the_next_fails(run: Run, proposal: str) -> None:

@@ -39,33 +39,10 @@ def shop(hermetic: Path, git: Callable[..., str], run: Run, monkeypatch: pytest.
     return code
 
 
-def test_a_search_in_a_project_finds_what_all_tiers_know(shop: Path, run: Run) -> None:
-    found = run("recall", "search", "frobnicate widgets", "--json").json["lessons"]
-    assert {one["tier"] for one in found} == {"project", "user", "enterprise:acme"}
-    text = run("recall", "search", "frobnicate widgets").out
-    assert "] project (" in text
-    assert "] enterprise:acme (" in text
-
-
 def test_a_tier_that_is_named_is_searched_alone(shop: Path, run: Run) -> None:
     for tier in ("project", "user", "enterprise:acme"):
         found = run("--tier", tier, "recall", "search", "frobnicate widgets", "--json").json["lessons"]
         assert {one["tier"] for one in found} == {tier}
-
-
-def test_a_write_goes_to_the_project_and_is_not_committed(shop: Path, run: Run, git: Callable[..., str]) -> None:
-    done = run("contribute", "add-lesson", "--title", "New here", "--content", "Seen.")
-    assert "path: ~" not in done.out
-    assert f"path: {shop}/.ai/reference/global/lessons/" in done.out
-    assert "?? .ai/" in git(shop, "status", "--short")
-    assert "written, not committed" not in done.err
-
-
-def test_outside_of_a_project_a_write_goes_to_the_user(
-    shop: Path, run: Run, monkeypatch: pytest.MonkeyPatch, hermetic: Path
-) -> None:
-    monkeypatch.chdir(hermetic)
-    assert "path: ~/.ai/reference/" in run("contribute", "add-lesson", "--title", "Mine", "--content", "Seen.").out
 
 
 def test_the_path_of_an_entry_is_in_the_repository_of_its_tier(shop: Path, run: Run, tmp_path: Path) -> None:
@@ -75,14 +52,6 @@ def test_the_path_of_an_entry_is_in_the_repository_of_its_tier(shop: Path, run: 
     assert "path: ~/.ai/reference/" in run("recall", "show", handles["user"]).out
     done = run("contribute", "update", handles["user"], "--title", "Frobnicate nothing")
     assert "path: ~/.ai/reference/" in done.out
-
-
-def test_an_entry_of_the_enterprise_is_changed_only_where_its_tier_is_named(shop: Path, run: Run) -> None:
-    listed = run("--tier", "enterprise:acme", "recall", "list", "--type", "lesson", "--json").json
-    handle = next(one["handle"] for one in listed if "lever" in one["title"])
-    refused = run("contribute", "update", handle, "--title", "Mine")
-    assert (refused.code, refused.out) == (8, "")
-    assert "hint: repeat the command with --tier enterprise:acme" in refused.err
 
 
 def test_tiers_says_what_applies_and_why(shop: Path, run: Run) -> None:

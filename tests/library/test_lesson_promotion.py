@@ -52,23 +52,6 @@ def test_a_new_skill_gets_what_makes_it_one_and_the_lesson(world: World, targets
     assert world.commits()[0] == "Promote lesson: editing any config: read first"
 
 
-def test_a_tool_is_one_file(world: World, targets: Targets) -> None:
-    added = lesson_writing.add(world.library, READ_FIRST)
-    lesson_writing.promote_lesson(world.library, added.handle, "tool/tmux", targets)
-    text = (targets.tools / "tmux.md").read_text()
-    assert text == f"# tmux\n\n## Lessons\n\n- {READ_FIRST} <!-- lesson {added.id} -->\n"
-
-
-def test_promoting_twice_appends_once(world: World, targets: Targets) -> None:
-    handle = lesson_writing.add(world.library, READ_FIRST).handle
-    lesson_writing.promote_lesson(world.library, handle, "tool/tmux", targets)
-    file, commits = targets.tools / "tmux.md", world.commits()
-    text = file.read_bytes()
-    assert lesson_writing.promote_lesson(world.library, handle, "tool/tmux", targets).change == "unchanged"
-    assert file.read_bytes() == text
-    assert world.commits() == commits
-
-
 def test_lessons_of_one_skill_stand_below_one_heading(world: World, targets: Targets) -> None:
     for pattern in (READ_FIRST, SHOW_DIFF):
         lesson_writing.promote_lesson(
