@@ -80,7 +80,9 @@ def respond(
     """The answer to an event of a host with these settings and this environment. Raises as `hear`."""
     file = environ.get(ENVIRONMENT_FILE)
     if event.moment is Moment.BEGIN and file:
-        _sign_in(file, event.session)
+        with open(file, "a", encoding="utf-8") as out:  # the host runs these lines before each command of the session
+            out.write(f'export AI_LESSONS_AGENT="${{AI_LESSONS_AGENT:-{AGENT}}}"\n')
+            out.write(f"export AI_LESSONS_SESSION={shlex.quote(event.session)}\n")
     told = hear(asking(options(chosen)._replace(session=event.session or chosen.session)), event)
     if explain:
         return render_agents.explained(told)
@@ -88,13 +90,6 @@ def respond(
     draw = render_agents.begin if event.moment is Moment.BEGIN else render_agents.told
     text = draw(told, whereabouts(chosen), most)
     return answer(event, text) if text else ""
-
-
-def _sign_in(file: str, session: str) -> None:
-    """Let the commands of this session say who calls: the host runs the lines of `file` before each of them."""
-    with open(file, "a", encoding="utf-8") as out:
-        out.write(f'export AI_LESSONS_AGENT="${{AI_LESSONS_AGENT:-{AGENT}}}"\n')
-        out.write(f"export AI_LESSONS_SESSION={shlex.quote(session)}\n")
 
 
 def _deadline(seconds: float) -> Timer:

@@ -35,16 +35,6 @@ def contribute() -> None:
     """Write down what was learned: lessons, docs, scripts, links."""
 
 
-def text_from(content: str | None, file: str | None, dash: str | None, *, optional: bool) -> str:
-    """The text of a new lesson, from the one source that was given; `optional` if a pattern says it already."""
-    text = asking.new_text(content, file or dash)
-    if text is None and not optional:
-        text = asking.write_new(EXPLAIN_LESSON) if is_terminal(sys.stdin) else asking.read_input()
-    if content in {None, "-"} and not optional and not (text or "").strip():
-        raise UsageError("the lesson has no text, nothing was written", hint=NO_TEXT)
-    return text or ""
-
-
 @contribute.command(
     "add-lesson",
     examples=[
@@ -91,9 +81,13 @@ def add_lesson(
     call: Call, /, dash: str | None, content: str | None, file: str | None, anyway: bool, **given: Any
 ) -> None:
     """Add a lesson (also: add). Without a text your editor opens; piped text is read."""
-    text = text_from(content, file, dash, optional=bool(given["when"] and given["because"]))
+    text, stated = asking.new_text(content, file or dash), given["when"] and given["because"]
+    if text is None and not stated:
+        text = asking.write_new(EXPLAIN_LESSON) if is_terminal(sys.stdin) else asking.read_input()
+    if content in {None, "-"} and not stated and not (text or "").strip():
+        raise UsageError("the lesson has no text, nothing was written", hint=NO_TEXT)
     project = given.pop("project") or ""
-    draft = LessonDraft(content=text, project=project, origin=call.caller, **given)
+    draft = LessonDraft(content=text or "", project=project, origin=call.caller, **given)
     if not anyway:
         library.comparing.refuse_repetition(call.library, draft)
     call.answer(library.editing.add_lesson(call.library, draft), render_jobs.written)
