@@ -103,6 +103,12 @@ class Clone:
     def merge(self, *branches: str, by: Who = HUMAN, message: str | None = None, options: tuple[str, ...] = ()) -> None:
         self.run("merge", "-q", *(("-m", message) if message else ("--no-edit",)), *options, *branches, by=by)
 
+    def squash(
+        self, branch: str = BRANCH, message: str = "Use X", by: Who = HUMAN, committer: Who | None = None
+    ) -> None:
+        self.run("merge", "-q", "--squash", branch)
+        self.run("commit", "-q", "-m", message, by=by, committer=committer)
+
     def approved(self, words: str = "Use X", by: Who = HUMAN, branch: str = BRANCH) -> None:
         """A rule proposed by the agent and merged by a person."""
         self.propose({PATH: text(words)}, branch=branch)

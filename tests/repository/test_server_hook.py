@@ -14,13 +14,13 @@ from ai_lessons.repository import push_check, scaffold
 from ai_lessons.repository.git_hooks import carry_out_on_server
 from ai_lessons.repository.push_check import Update, parse_updates, refused_files, refused_refs
 from doors.world import environment
+from repository import approval_situations as at
 from repository.approval_world import (
     AGENT,
     BRANCH,
     GITHUB,
     HUMAN,
     OTHER,
-    OTHER_BRANCH,
     OTHER_PATH,
     PATH,
     RULE,
@@ -123,41 +123,27 @@ def a_merge_of_an_ordinary_branch(w: World, mine: Clone) -> None:
 # --- rules that somebody took
 
 
-def a_merged_proposal(w: World, mine: Clone) -> None:
-    mine.propose()
-    mine.merge(BRANCH)
-
-
-def two_merged_at_once(w: World, mine: Clone) -> None:
-    mine.propose()
-    mine.propose({OTHER_PATH: text("Other", OTHER)}, branch=OTHER_BRANCH)
-    mine.merge(BRANCH, OTHER_BRANCH)
-
-
 def a_merged_proposal_and_a_pull_after_it(w: World, mine: Clone) -> None:
-    a_merged_proposal(w, mine)
+    at.plainly_merged_because_proposals_start_one_behind(w, mine)
     a_pull_merge(w, mine)
 
 
 def a_squash_of_a_pushed_proposal(w: World, mine: Clone) -> None:
     mine.propose()
     assert push(mine, BRANCH) == ""
-    mine.run("merge", "-q", "--squash", BRANCH)
-    mine.run("commit", "-qm", "Use X")
+    mine.squash()
 
 
 def a_squash_of_a_proposal_that_was_deleted_meanwhile(w: World, mine: Clone) -> None:
     mine.propose()
     assert push(mine, BRANCH) == ""
     assert push(mine, f":{BRANCH}") == ""
-    mine.run("merge", "-q", "--squash", BRANCH)
-    mine.run("commit", "-qm", "Use X")
+    mine.squash()
 
 
 def a_squash_pushed_together_with_its_proposal(w: World, mine: Clone) -> tuple[str, ...]:
     mine.propose()
-    mine.run("merge", "-q", "--squash", BRANCH)
-    mine.run("commit", "-qm", "Use X")
+    mine.squash()
     return ("main", BRANCH)
 
 
@@ -170,19 +156,8 @@ def a_rollback_to_an_older_approved_text(w: World, mine: Clone) -> None:
     mine.commit("Back to X", {PATH: text("Use X")}, by=AGENT)
 
 
-def a_merge_under_a_forged_name(w: World, mine: Clone) -> None:
-    mine.propose(by=AGENT)
-    mine.merge(BRANCH, by=HUMAN)  # typed by the agent: nothing in the commit tells
-
-
 def a_pull_request_mirrored_from_a_forge(w: World, mine: Clone) -> None:
     mine.commit("Use X (#7)", {PATH: text("Use X")}, by=AGENT, committer=GITHUB)
-
-
-def an_approved_rule_moved_inside_its_project(w: World, mine: Clone) -> None:
-    mine.approved()
-    mine.run("mv", PATH, "jira/rules/renamed.md")
-    mine.run("commit", "-qm", "Rename")
 
 
 def an_edit_that_was_taken_back_before_the_push(w: World, mine: Clone) -> None:
@@ -194,10 +169,6 @@ def an_edit_that_was_taken_back_before_the_push(w: World, mine: Clone) -> None:
 # --- rules that nobody took
 
 
-def a_direct_commit(w: World, mine: Clone) -> None:
-    mine.commit("Add rule", {PATH: text("Use X")}, by=AGENT)
-
-
 def a_direct_commit_by_a_person(w: World, mine: Clone) -> None:
     mine.commit("Add rule", {PATH: text("Use X")}, by=HUMAN)
 
@@ -206,31 +177,8 @@ def a_direct_commit_hidden_in_a_pull_merge(w: World, mine: Clone) -> None:
     other = w.clone("other")
     other.other_work()
     assert push(other) == ""
-    a_direct_commit(w, mine)
+    at.committed_straight_to_main(w, mine)
     mine.run("pull", "-q", "--no-rebase", "--no-edit")
-
-
-def an_edit_of_an_approved_rule(w: World, mine: Clone) -> None:
-    mine.approved()
-    mine.commit("tidy", {PATH: text("Use X and evil")}, by=AGENT)
-
-
-def a_removal_of_an_approved_rule(w: World, mine: Clone) -> None:
-    mine.approved()
-    mine.commit("tidy", {PATH: None}, by=AGENT)
-
-
-def a_rule_moved_to_another_project(w: World, mine: Clone) -> None:
-    mine.approved()
-    (mine.root / "global" / "rules").mkdir(parents=True)
-    mine.run("mv", PATH, "global/rules/use-x.md")
-    mine.run("commit", "-qm", "Move")
-
-
-def a_text_changed_inside_the_merge(w: World, mine: Clone) -> None:
-    mine.propose()
-    mine.run("merge", "-q", "--no-commit", BRANCH)
-    mine.commit(f"Merge branch '{BRANCH}'", {PATH: text("Use X and evil")})
 
 
 def a_proposal_copied_to_main_by_its_own_author(w: World, mine: Clone) -> tuple[str, ...]:
@@ -239,43 +187,9 @@ def a_proposal_copied_to_main_by_its_own_author(w: World, mine: Clone) -> tuple[
     return ("main", BRANCH)
 
 
-def a_second_rule_smuggled_in_the_proposal(w: World, mine: Clone) -> None:
-    mine.propose({PATH: text("Use X"), OTHER_PATH: text("Evil", OTHER)})
-    mine.merge(BRANCH)
-
-
-def a_rule_hidden_in_a_merge_of_an_ordinary_branch(w: World, mine: Clone) -> None:
-    mine.propose(branch="feature")
-    mine.merge("feature")
-
-
 def a_rule_hidden_in_the_proposal_of_another(w: World, mine: Clone) -> None:
     mine.propose({OTHER_PATH: text("Evil", OTHER)})
     mine.merge(BRANCH)
-
-
-def a_fast_forwarded_proposal(w: World, mine: Clone) -> None:
-    mine.propose(base="main")
-    mine.merge(BRANCH)
-
-
-def a_squash_of_a_proposal_that_the_hub_never_saw(w: World, mine: Clone) -> None:
-    mine.propose()
-    mine.run("merge", "-q", "--squash", BRANCH)
-    mine.run("commit", "-qm", "Use X")
-
-
-def a_merge_that_an_agent_made(w: World, mine: Clone) -> None:
-    mine.propose()
-    mine.merge(BRANCH, message=f"Merge branch '{BRANCH}'\n\nAgent: claude\nSession: 1")
-
-
-def an_old_text_put_back_after_its_approved_removal(w: World, mine: Clone) -> None:
-    mine.approved()
-    mine.propose({PATH: None}, base="main")
-    mine.other_work()
-    mine.merge(BRANCH)
-    mine.commit("put it back", {PATH: text("Use X")}, by=AGENT)
 
 
 # --- the branch, the settings, the records
@@ -345,11 +259,6 @@ def a_self_merge_where_two_are_asked_for(w: World, mine: Clone) -> None:
     mine.merge(BRANCH, by=HUMAN)
 
 
-def a_self_merge_where_one_is_enough(w: World, mine: Clone) -> None:
-    mine.propose(by=HUMAN)
-    mine.merge(BRANCH, by=HUMAN)
-
-
 def a_merge_by_another_where_two_are_asked_for(w: World, mine: Clone) -> None:
     a_stricter_policy(w, mine)
     mine.propose(by=HUMAN)
@@ -358,7 +267,7 @@ def a_merge_by_another_where_two_are_asked_for(w: World, mine: Clone) -> None:
 
 def a_direct_commit_where_the_branch_is_protected(w: World, mine: Clone) -> None:
     protected(w, mine)
-    a_direct_commit(w, mine)
+    at.committed_straight_to_main(w, mine)
 
 
 def protected(w: World, mine: Clone) -> None:
@@ -374,12 +283,12 @@ def another_policy_that_is_neither_more_nor_less(w: World, mine: Clone) -> None:
 
 def a_merge_where_the_branch_is_protected(w: World, mine: Clone) -> None:
     protected(w, mine)
-    a_merged_proposal(w, mine)
+    at.plainly_merged_because_proposals_start_one_behind(w, mine)
 
 
 def a_merge_without_a_record_where_records_are_asked_for(w: World, mine: Clone) -> None:
     settings(w, mine, require="signed")
-    a_merged_proposal(w, mine)
+    at.plainly_merged_because_proposals_start_one_behind(w, mine)
 
 
 def a_merge_with_a_record_where_records_are_asked_for(w: World, mine: Clone) -> None:
@@ -458,21 +367,21 @@ TAKEN: dict[str, Callable[[World, Clone], tuple[str, ...] | None]] = {
     "a lesson": a_lesson,
     "a pull merge": a_pull_merge,
     "a merge of an ordinary branch": a_merge_of_an_ordinary_branch,
-    "a merged proposal": a_merged_proposal,
-    "two merged at once": two_merged_at_once,
+    "a merged proposal": at.plainly_merged_because_proposals_start_one_behind,
+    "two merged at once": at.octopus,
     "a merged proposal, and a pull after it": a_merged_proposal_and_a_pull_after_it,
     "a squash of a pushed proposal": a_squash_of_a_pushed_proposal,
     "a squash of a proposal deleted meanwhile": a_squash_of_a_proposal_that_was_deleted_meanwhile,
     "a squash pushed together with its proposal": a_squash_pushed_together_with_its_proposal,
     "a rollback to an older approved text": a_rollback_to_an_older_approved_text,
-    "a merge under a forged name: the known limit": a_merge_under_a_forged_name,
+    "a merge under a forged name: the known limit": at.agent_merged_under_my_name,
     "a pull request mirrored from a forge": a_pull_request_mirrored_from_a_forge,
-    "an approved rule moved inside its project": an_approved_rule_moved_inside_its_project,
+    "an approved rule moved inside its project": at.renamed,
     "an edit taken back before the push": an_edit_that_was_taken_back_before_the_push,
     "another branch deleted": another_branch_deleted,
     "another branch rewritten": another_branch_rewritten,
     "a stricter policy": a_stricter_policy,
-    "a self-merge where one is enough": a_self_merge_where_one_is_enough,
+    "a self-merge where one is enough": at.working_alone,
     "distinct: a merge by another": a_merge_by_another_where_two_are_asked_for,
     "forge: a merge": a_merge_where_the_branch_is_protected,
     "signed: a merge with a record": a_merge_with_a_record_where_records_are_asked_for,
@@ -482,21 +391,21 @@ TAKEN: dict[str, Callable[[World, Clone], tuple[str, ...] | None]] = {
 }
 
 REFUSED: dict[str, tuple[Callable[[World, Clone], tuple[str, ...] | None], str]] = {
-    "a direct commit by an agent": (a_direct_commit, "committed without a proposal"),
+    "a direct commit by an agent": (at.committed_straight_to_main, "committed without a proposal"),
     "a direct commit by a person": (a_direct_commit_by_a_person, "ai-lessons contribute propose"),
     "a direct commit hidden in a pull merge": (a_direct_commit_hidden_in_a_pull_merge, "without a proposal"),
-    "an edit of an approved rule": (an_edit_of_an_approved_rule, "committed without a proposal"),
-    "a removal of an approved rule": (a_removal_of_an_approved_rule, f"the removal of {PATH}"),
-    "an approved rule moved to another project": (a_rule_moved_to_another_project, "global/rules/use-x.md"),
-    "a text changed inside the merge": (a_text_changed_inside_the_merge, "changed inside the merge"),
+    "an edit of an approved rule": (at.edited_after_approval, "committed without a proposal"),
+    "a removal of an approved rule": (at.deleted_straight_from_main, f"the removal of {PATH}"),
+    "an approved rule moved to another project": (at.moved_to_another_project, "github/rules/use-x-8f3k2a.md"),
+    "a text changed inside the merge": (at.changed_inside_the_merge, "changed inside the merge"),
     "a proposal copied to main by its author": (a_proposal_copied_to_main_by_its_own_author, "by its own author"),
-    "a second rule smuggled in the proposal": (a_second_rule_smuggled_in_the_proposal, OTHER),
-    "a rule in a merge of an ordinary branch": (a_rule_hidden_in_a_merge_of_an_ordinary_branch, "without a proposal"),
+    "a second rule smuggled in the proposal": (at.smuggled, OTHER),
+    "a rule in a merge of an ordinary branch": (at.hidden_in_a_merge_of_something_else, "without a proposal"),
     "a rule in the proposal of another": (a_rule_hidden_in_the_proposal_of_another, "proposal of another rule"),
-    "a fast-forwarded proposal": (a_fast_forwarded_proposal, RULE),
-    "a squash of a proposal the hub never saw": (a_squash_of_a_proposal_that_the_hub_never_saw, "without a proposal"),
-    "a merge that an agent made": (a_merge_that_an_agent_made, "an agent made this merge"),
-    "a text put back after its removal": (an_old_text_put_back_after_its_approved_removal, RULE),
+    "a fast-forwarded proposal": (at.fast_forwarded, RULE),
+    "a squash of a proposal the hub never saw": (at.squashed_here, "without a proposal"),
+    "a merge that an agent made": (at.merge_that_says_an_agent_made_it, "an agent made this merge"),
+    "a text put back after its removal": (at.deleted_by_proposal_and_put_back, RULE),
     "distinct: a self-merge": (a_self_merge_where_two_are_asked_for, "somebody else has to approve it"),
     "forge: a direct commit": (a_direct_commit_where_the_branch_is_protected, "committed without a proposal"),
     "signed: a merge without a record": (a_merge_without_a_record_where_records_are_asked_for, "approve-rule --sign"),
@@ -566,7 +475,7 @@ def test_git_hears_the_same_from_the_hook(hub: tuple[World, Clone], name: str) -
 
 def test_what_was_there_before_the_hook_is_not_held_against_a_push(plain: tuple[World, Clone], tmp_path: Path) -> None:
     w, mine = plain
-    a_direct_commit(w, mine)
+    at.committed_straight_to_main(w, mine)
     a_link(w, mine)
     mine.run("push", "-q", "origin", "main")
     install(tmp_path / "hub.git")
@@ -581,7 +490,7 @@ def test_the_first_push_of_all_is_taken_but_for_its_files(tmp_path: Path, hub: t
     mine.run("init", "-q", "--bare", "../empty.git")
     install(tmp_path / "empty.git")
     mine.run("remote", "set-url", "origin", "../empty.git")
-    a_direct_commit(w, mine)
+    at.committed_straight_to_main(w, mine)
     assert push(mine) == ""
 
     mine.run("init", "-q", "--bare", "../another.git")
@@ -613,7 +522,7 @@ def test_an_approval_branch_of_another_name_is_protected(tmp_path: Path, hub: tu
     settings(w, mine, branch="trunk")
     assert push(mine, "main:trunk") == ""
 
-    a_direct_commit(w, mine)
+    at.committed_straight_to_main(w, mine)
 
     assert "without a proposal" in push(mine, "main:trunk")
     assert "cannot be deleted" in push(mine, ":trunk")
@@ -621,7 +530,7 @@ def test_an_approval_branch_of_another_name_is_protected(tmp_path: Path, hub: tu
 
 def test_a_push_that_is_refused_leaves_nothing_in_the_memory_of_the_hub(hub: tuple[World, Clone]) -> None:
     w, mine = hub
-    a_direct_commit(w, mine)
+    at.committed_straight_to_main(w, mine)
     assert push(mine) != ""
     a_merged = w.clone("other")
     a_merged.propose()
