@@ -60,6 +60,10 @@ class Victim:
         """A rule of the attacker's."""
         return {path: text(evil, rule)}
 
+    def propose(self, evil: str = "Evil") -> None:
+        """A proposal of the attacker's rule, which no one has taken."""
+        self.clone.propose(self.write(evil), branch=OTHER_BRANCH, by=MALLORY, base="main")
+
     def branch(self, name: str = OTHER_BRANCH, base: str = "main") -> None:
         self.clone.run("switch", "-q", "-c", name, base)
 
@@ -131,9 +135,7 @@ def a_commit_hidden_behind_a_merge_of_something_else(v: Victim) -> None:
 
 
 def an_own_proposal_merged(v: Victim) -> None:
-    v.branch()
-    v.clone.commit("propose", v.write(), MALLORY)
-    v.main()
+    v.propose()
     v.clone.merge(OTHER_BRANCH, by=MALLORY, options=("--no-ff",))
 
 
@@ -178,41 +180,31 @@ def a_commit_added_to_the_proposal_of_another_and_merged(v: Victim) -> None:
 
 
 def a_squash_of_the_own_proposal(v: Victim) -> None:
-    v.branch()
-    v.clone.commit("propose", v.write(), MALLORY)
-    v.main()
+    v.propose()
     v.judged(POLICIES["merge"])
     v.clone.run("merge", "-q", "--squash", OTHER_BRANCH)
     v.clone.run("commit", "-q", "-m", "Take it", by=MALLORY)
 
 
 def a_fast_forward_to_the_own_proposal(v: Victim) -> None:
-    v.branch()
-    v.clone.commit("propose", v.write(), MALLORY)
-    v.main()
+    v.propose()
     v.clone.run("merge", "-q", "--ff-only", OTHER_BRANCH)
 
 
 def a_squash_in_which_an_agent_says_so(v: Victim) -> None:
-    v.branch()
-    v.clone.commit("propose", v.write(), MALLORY)
-    v.main()
+    v.propose()
     v.judged(POLICIES["merge"])
     v.clone.run("merge", "-q", "--squash", OTHER_BRANCH)
     v.clone.run("commit", "-q", "-m", "Take it\n\nagent: claude")
 
 
 def a_merge_in_which_an_agent_says_so(v: Victim) -> None:
-    v.branch()
-    v.clone.commit("propose", v.write(), MALLORY)
-    v.main()
+    v.propose()
     v.clone.merge(OTHER_BRANCH, options=("--no-ff",), message=f"Merge branch '{OTHER_BRANCH}'\n\nAgent: claude")
 
 
 def a_text_changed_inside_the_merge(v: Victim) -> None:
-    v.branch()
-    v.clone.commit("propose", v.write("Harmless"), MALLORY)
-    v.main()
+    v.propose("Harmless")
     v.clone.run("merge", "-q", "--no-ff", "--no-commit", OTHER_BRANCH)
     v.clone.commit(f"Merge branch '{OTHER_BRANCH}'", v.write(), HUMAN)
 
@@ -258,9 +250,7 @@ def a_merge_in_an_encoding_that_hides_its_words(v: Victim) -> None:
 
 
 def a_commit_replaced_by_another(v: Victim) -> None:
-    v.branch()
-    v.clone.commit("propose", v.write(), MALLORY)
-    v.main()
+    v.propose()
     tip = v.clone.head()
     v.clone.merge(OTHER_BRANCH, options=("--no-ff",))
     made = v.clone.head()
@@ -303,9 +293,7 @@ def a_clone_that_is_cut_off_at_the_merge(v: Victim) -> None:
 
 
 def a_forged_name_on_the_merge(v: Victim) -> None:
-    v.branch()
-    v.clone.commit("propose", v.write(), MALLORY)
-    v.main()
+    v.propose()
     v.clone.merge(OTHER_BRANCH, by=HUMAN, options=("--no-ff",))
 
 

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    Prepare = Callable[[World, Clone], tuple[str, ...] | None]
+
 CONFIG = ".ai-lessons/config.yaml"
 RECORD = f".ai-lessons/approvals/{RULE}/01K0000000000000000000000A.json"
 REJECTED = ".ai-lessons/rejected/2026/01K0000000000000000000000A-use-x.md"
@@ -201,10 +203,6 @@ def a_rewrite(w: World, mine: Clone) -> tuple[str, ...]:
     return ("+main",)
 
 
-def a_deletion(w: World, mine: Clone) -> tuple[str, ...]:
-    return (":main",)
-
-
 def another_branch_deleted(w: World, mine: Clone) -> tuple[str, ...]:
     mine.propose()
     assert push(mine, BRANCH) == ""
@@ -219,13 +217,13 @@ def another_branch_rewritten(w: World, mine: Clone) -> tuple[str, ...]:
     return ("+" + BRANCH,)
 
 
-def a_branch_that_is_main_on_a_mac(w: World, mine: Clone) -> tuple[str, ...]:
-    return ("main:refs/heads/Main",)
-
-
 def a_replacement_of_commits(w: World, mine: Clone) -> tuple[str, ...]:
     mine.run("replace", "HEAD", "HEAD~1")
     return (f"refs/replace/{mine.run('rev-parse', 'HEAD')}",)
+
+
+def policy(**approval: str) -> Prepare:
+    return lambda w, mine: settings(w, mine, **approval)
 
 
 def settings(w: World, mine: Clone, **approval: str) -> None:
@@ -247,10 +245,6 @@ def the_settings_removed(w: World, mine: Clone) -> None:
     settings(w, mine, distinct="true")
     assert push(mine) == ""
     mine.commit("tidy", {CONFIG: None})
-
-
-def settings_that_cannot_be_read(w: World, mine: Clone) -> None:
-    mine.commit("Set", {CONFIG: "approval: [\n"})
 
 
 def a_self_merge_where_two_are_asked_for(w: World, mine: Clone) -> None:
@@ -275,10 +269,6 @@ def protected(w: World, mine: Clone) -> None:
     settings(w, mine, require="forge")
     assert push(mine) == ""
     mine.run("-C", "../hub.git", "config", "--unset", "ai-lessons.allowPolicyChange")
-
-
-def another_policy_that_is_neither_more_nor_less(w: World, mine: Clone) -> None:
-    settings(w, mine, require="forge")
 
 
 def a_merge_where_the_branch_is_protected(w: World, mine: Clone) -> None:
@@ -316,9 +306,18 @@ def a_record_changed(w: World, mine: Clone) -> None:
 # --- files that no clone should be given
 
 
-def file(path: str, content: str = "x\n") -> Callable[[World, Clone], None]:
-    def prepare(w: World, mine: Clone) -> None:
-        mine.commit("Add", {path: content})
+def files(*paths: str, content: str = "x\n") -> Prepare:
+    def prepare(_: World, mine: Clone) -> None:
+        mine.commit("Add", dict.fromkeys(paths, content))
+
+    return prepare
+
+
+def executable(path: str) -> Prepare:
+    def prepare(_: World, mine: Clone) -> None:
+        mine.write(path, "#!/bin/sh\n")
+        (mine.root / path).chmod(0o755)
+        mine.commit("Add", {})
 
     return prepare
 
@@ -339,31 +338,7 @@ def a_submodule(w: World, mine: Clone) -> None:
     mine.run("commit", "-qm", "Add")
 
 
-def an_executable_outside_scripts(w: World, mine: Clone) -> None:
-    mine.write("jira/lessons/run.md", "x\n")
-    (mine.root / "jira/lessons/run.md").chmod(0o755)
-    mine.commit("Add", {})
-
-
-def an_executable_script(w: World, mine: Clone) -> None:
-    mine.write("jira/scripts/unversioned/run.sh", "#!/bin/sh\n")
-    (mine.root / "jira/scripts/unversioned/run.sh").chmod(0o755)
-    mine.commit("Add", {})
-
-
-def names_that_differ_by_case(w: World, mine: Clone) -> None:
-    mine.commit("Add", {"jira/docs/A.md": "1\n", "jira/docs/a.md": "2\n"})
-
-
-def folders_that_differ_by_case(w: World, mine: Clone) -> None:
-    mine.commit("Add", {"Jira/docs/other.md": "1\n"})
-
-
-def names_that_differ_by_composition(w: World, mine: Clone) -> None:
-    mine.commit("Add", {"jira/docs/\u00fc.md": "1\n", "jira/docs/u\u0308.md": "2\n"})
-
-
-TAKEN: dict[str, Callable[[World, Clone], tuple[str, ...] | None]] = {
+TAKEN: dict[str, Prepare] = {
     "a lesson": a_lesson,
     "a pull merge": a_pull_merge,
     "a merge of an ordinary branch": a_merge_of_an_ordinary_branch,
@@ -386,11 +361,11 @@ TAKEN: dict[str, Callable[[World, Clone], tuple[str, ...] | None]] = {
     "forge: a merge": a_merge_where_the_branch_is_protected,
     "signed: a merge with a record": a_merge_with_a_record_where_records_are_asked_for,
     "a rejection": a_rejection,
-    "an executable script": an_executable_script,
-    "a name with spaces and umlauts": file("jira/docs/\u00dcber uns (2).md"),
+    "an executable script": executable("jira/scripts/unversioned/run.sh"),
+    "a name with spaces and umlauts": files("jira/docs/\u00dcber uns (2).md"),
 }
 
-REFUSED: dict[str, tuple[Callable[[World, Clone], tuple[str, ...] | None], str]] = {
+REFUSED: dict[str, tuple[Prepare, str]] = {
     "a direct commit by an agent": (at.committed_straight_to_main, "committed without a proposal"),
     "a direct commit by a person": (a_direct_commit_by_a_person, "ai-lessons contribute propose"),
     "a direct commit hidden in a pull merge": (a_direct_commit_hidden_in_a_pull_merge, "without a proposal"),
@@ -410,43 +385,41 @@ REFUSED: dict[str, tuple[Callable[[World, Clone], tuple[str, ...] | None], str]]
     "forge: a direct commit": (a_direct_commit_where_the_branch_is_protected, "committed without a proposal"),
     "signed: a merge without a record": (a_merge_without_a_record_where_records_are_asked_for, "approve-rule --sign"),
     "a rewrite": (a_rewrite, "cannot be rewritten"),
-    "a deletion": (a_deletion, "cannot be deleted"),
-    "a branch that is main on a Mac": (a_branch_that_is_main_on_a_mac, "'Main' is 'main'"),
+    "a deletion": (lambda *_: (":main",), "cannot be deleted"),
+    "a branch that is main on a Mac": (lambda *_: ("main:refs/heads/Main",), "'Main' is 'main'"),
     "a replacement of commits": (a_replacement_of_commits, "other commits than those that were approved"),
     "a weaker policy": (a_weaker_policy, "became merge; here it stays merge by another person"),
-    "another policy": (another_policy_that_is_neither_more_nor_less, "merge became forge"),
+    "another policy": (policy(require="forge"), "merge became forge"),
     "the settings removed": (the_settings_removed, "merge by another person became merge"),
-    "settings that cannot be read": (settings_that_cannot_be_read, "cannot be read"),
+    "settings that cannot be read": (files(CONFIG, content="approval: [\n"), "cannot be read"),
     "a rejection removed": (a_rejection_removed, "never removed"),
     "a record changed": (a_record_changed, "never changed"),
     "a link": (a_link, "symbolic links"),
     "a link on a branch of its own": (a_link_on_a_branch_of_its_own, "symbolic links"),
     "a submodule": (a_submodule, "submodules"),
-    "an executable outside scripts": (an_executable_outside_scripts, "only files below scripts/"),
-    "names that differ by case": (names_that_differ_by_case, "capitals"),
-    "folders that differ by case": (folders_that_differ_by_case, "'jira'"),
-    "names that differ by composition": (names_that_differ_by_composition, "systems"),
-    "a Windows device": (file("jira/docs/con.md"), "Windows"),
-    "a Windows character": (file("jira/docs/a:b.md"), "Windows"),
-    "a name that ends in a dot": (file("jira/docs/a."), "Windows"),
-    "a bidirectional override": (file("jira/docs/x\u202egpj.md"), "turns text around"),
-    "a control character": (file("jira/docs/x\x1b[31m.md"), "invisible"),
-    "a line break": (file("jira/docs/x\ny.md"), "invisible"),
-    "another name of git's folder": (file("jira/.g\u200cit/x.md"), "invisible"),
+    "an executable outside scripts": (executable("jira/lessons/run.md"), "only files below scripts/"),
+    "names that differ by case": (files("jira/docs/A.md", "jira/docs/a.md"), "capitals"),
+    "folders that differ by case": (files("Jira/docs/other.md"), "'jira'"),
+    "names that differ by composition": (files("jira/docs/\u00fc.md", "jira/docs/u\u0308.md"), "systems"),
+    "a Windows device": (files("jira/docs/con.md"), "Windows"),
+    "a Windows character": (files("jira/docs/a:b.md"), "Windows"),
+    "a name that ends in a dot": (files("jira/docs/a."), "Windows"),
+    "a bidirectional override": (files("jira/docs/x\u202egpj.md"), "turns text around"),
+    "a control character": (files("jira/docs/x\x1b[31m.md"), "invisible"),
+    "a line break": (files("jira/docs/x\ny.md"), "invisible"),
+    "another name of git's folder": (files("jira/.g\u200cit/x.md"), "invisible"),
 }
 
 
 @pytest.mark.parametrize("prepare", TAKEN.values(), ids=TAKEN)
-def test_the_hub_takes(plain: tuple[World, Clone], prepare: Callable[[World, Clone], tuple[str, ...] | None]) -> None:
+def test_the_hub_takes(plain: tuple[World, Clone], prepare: Prepare) -> None:
     what = prepare(*plain)
 
     assert push(plain[1], *(what or ())) == ""
 
 
 @pytest.mark.parametrize(("prepare", "because"), REFUSED.values(), ids=REFUSED)
-def test_the_hub_refuses(
-    plain: tuple[World, Clone], prepare: Callable[[World, Clone], tuple[str, ...] | None], because: str
-) -> None:
+def test_the_hub_refuses(plain: tuple[World, Clone], prepare: Prepare, because: str) -> None:
     what = prepare(*plain)
 
     assert because in push(plain[1], *(what or ()))
