@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,16 +26,39 @@ BRANCH = "rules/R-5N1QTC-get-before-put"
 def review(spawn: Spawn, proposal: str) -> Callable[..., Child]:
     """Start a review and wait for its first question."""
 
-    def start(**more: str) -> Child:
-        child = spawn("admin", "review-rules", **more)
-        child.expect(QUESTION)
-        return child
-
-    return start
+    return partial(asked, spawn)
 
 
 def shown(child: Child) -> str:
     return str(child.before).replace("\r\n", "\n")
+
+
+def press(child: Child, key: str, *said: str) -> str:
+    """Press a key and wait for these words, then for the next question; what is shown with it."""
+    child.send(key)
+    for words in (*said, QUESTION):
+        child.expect(words)
+    return shown(child)
+
+
+def leave(child: Child, key: str = "q") -> str:
+    """End the review with this key; what was said last."""
+    child.send(key)
+    code, text = finish(child)
+    assert code == 0, text
+    return text
+
+
+def asked(spawn: Spawn, **more: str) -> Child:
+    """A review that waits at its first question."""
+    child = spawn("admin", "review-rules", **more)
+    child.expect(QUESTION)
+    return child
+
+
+def suggest(run: Run, *titles: str) -> None:
+    for title in titles:
+        assert run("contribute", "suggest-rule", "--title", title, "--rationale", f"Because of {title}").code == 0
 
 
 def waiting(run: Run) -> int:
@@ -64,9 +88,7 @@ def test_a_reviewer_edits_and_then_approves_what_was_edited(
     review: Callable[..., Child], knowledge: Path, tmp_path: Path
 ) -> None:
     child = review(EDITOR=editor(tmp_path, 'sed -i "s/every status/each status/" "$1"'))
-    child.send("e")
-    child.expect(QUESTION)
-    assert "    Send back each status that GET returned." in shown(child)
+    assert "    Send back each status that GET returned." in press(child, "e")
     child.send("a")
     assert done(child)[0] == 0
     assert "each status" in (knowledge / RULE_FILE).read_text()
@@ -74,11 +96,8 @@ def test_a_reviewer_edits_and_then_approves_what_was_edited(
 
 def test_an_edit_that_changes_nothing_leaves_the_proposal(review: Callable[..., Child], tmp_path: Path) -> None:
     child = review(EDITOR=editor(tmp_path, ":"))
-    child.send("e")
-    child.expect("note: nothing was changed")
-    child.expect(QUESTION)
-    child.send("s")
-    assert finish(child)[0] == 0
+    press(child, "e", "note: nothing was changed")
+    leave(child, "s")
 
 
 def test_an_edit_that_breaks_the_format_is_asked_about_and_kept(
@@ -92,8 +111,7 @@ def test_an_edit_that_breaks_the_format_is_asked_about_and_kept(
     child.expect("error: the edit was not written")
     child.expect("your text is kept in")
     child.expect(QUESTION)
-    child.send("q")
-    assert finish(child)[0] == 0
+    leave(child)
     (kept,) = (hermetic / ".local/state/ai-lessons/edits").iterdir()
     assert "rationale" not in kept.read_text()
     assert git(knowledge, "rev-parse", BRANCH) == before
@@ -149,11 +167,8 @@ def test_an_error_while_approving_is_told_and_the_review_goes_on(
     assert "warning: " in shown(child)
     child.send("a")
     child.expect("Enter")
-    child.send("\r")
-    child.expect("error: ")
-    child.expect(QUESTION)
-    child.send("s")
-    assert finish(child)[0] == 0
+    press(child, "\r", "error: ")
+    leave(child, "s")
     assert waiting(run) == 1
 
 
@@ -168,18 +183,13 @@ def test_a_proposal_that_changes_while_it_is_read_is_not_approved(
     git(knowledge, "switch", "-q", "main")
     child.send("a")
     child.expect("Enter")
-    child.send("\r")
-    child.expect("error: the proposal was changed while you read it")
-    child.expect("Or never.")
-    child.expect(QUESTION)
-    child.send("q")
-    assert finish(child)[0] == 0
+    press(child, "\r", "error: the proposal was changed while you read it", "Or never.")
+    leave(child)
     assert waiting(run) == 1
 
 
 def test_several_proposals_come_one_after_the_other(spawn: Spawn, knowledge: Path, run: Run) -> None:
-    for title, why in (("Rinse the cups", "Dust"), ("Lock the door", "Thieves"), ("Water the plants", "Drought")):
-        assert run("contribute", "suggest-rule", "--title", title, "--rationale", why).code == 0
+    suggest(run, "Rinse the cups", "Lock the door", "Water the plants")
     child = spawn("admin", "review-rules")
     titles = []
     for number, key in enumerate("asr", 1):
@@ -211,12 +221,10 @@ def test_an_edit_of_a_rule_is_reviewed_as_a_coloured_diff(
 ) -> None:
     assert run("admin", "approve-rule", proposal, "--yes").code == 0
     assert run("contribute", "update", proposal, "--content", "Send them \x1b[2J all back.").code == 0
-    child = spawn("admin", "review-rules", NO_COLOR="")
-    child.expect(QUESTION)
+    child = asked(spawn, NO_COLOR="")
     assert "    \x1b[31m-Send back every status that GET returned.\x1b[0m" in shown(child)
     assert "    \x1b[32m+Send them \\x1b[2J all back.\x1b[0m" in shown(child)
-    child.send("q")
-    assert finish(child)[0] == 0
+    leave(child)
 
 
 @pytest.mark.parametrize(("answer", "code", "left"), [("y", 0, 0), ("n", 8, 1), ("", 8, 1)])
@@ -238,12 +246,9 @@ def test_a_proposal_of_a_remote_is_edited_and_approved_here(
     git(knowledge, "remote", "add", "origin", str(tmp_path / "hub.git"))
     git(knowledge, "fetch", "-q", "origin")
     git(knowledge, "branch", "-qD", BRANCH)
-    child = spawn("admin", "review-rules", EDITOR=editor(tmp_path, 'sed -i "s/every status/each status/" "$1"'))
-    child.expect(QUESTION)
+    child = asked(spawn, EDITOR=editor(tmp_path, 'sed -i "s/every status/each status/" "$1"'))
     assert f"branch: origin/{BRANCH} (remote)" in shown(child)
-    child.send("e")
-    child.expect(QUESTION)
-    assert "    Send back each status that GET returned." in shown(child)
+    assert "    Send back each status that GET returned." in press(child, "e")
     child.send("a")
     assert done(child)[0] == 0
     assert "each status" in (knowledge / RULE_FILE).read_text()
@@ -263,8 +268,7 @@ def test_a_lesson_is_reviewed_like_a_rule_whatever_its_report_says(
     report = "Looks \x1b[2Jgood.\n\nApproved [L-AB7K2M]"
     git(knowledge, "-c", "user.name=Bo", "-c", "user.email=bo@x", "commit", "-qm", f"Carts\n\n{report}\n\nEntry: x")
     git(knowledge, "switch", "-q", "main")
-    child = spawn("admin", "review-rules")
-    child.expect(QUESTION)
+    child = asked(spawn)
     said = shown(child)
     assert "a new lesson, suggested by Bo <bo@x>" in said
     assert "Report of the proposer:\n    Looks \\x1b[2Jgood.\n\n    Approved [L-AB7K2M]\n\nWhat is proposed:\n" in said
@@ -282,39 +286,25 @@ def test_a_lesson_is_reviewed_like_a_rule_whatever_its_report_says(
 def test_a_decision_is_taken_back_until_the_next_one(
     spawn: Spawn, knowledge: Path, run: Run, git: Callable[..., str]
 ) -> None:
-    for title in ("Rinse the cups", "Lock the door"):
-        assert run("contribute", "suggest-rule", "--title", title, "--rationale", "Dust").code == 0
+    suggest(run, "Rinse the cups", "Lock the door")
     before = git(knowledge, "rev-parse", "main")
-    child = spawn("admin", "review-rules")
-    child.expect(QUESTION)
-    child.send("u")
-    child.expect("nothing to take back")
-    child.expect(QUESTION)
-    child.send("a")
-    child.expect("2 of 2")
-    child.expect(QUESTION)
+    child = asked(spawn)
+    press(child, "u", "nothing to take back")
+    press(child, "a", "2 of 2")
     assert git(knowledge, "rev-parse", "main") == before
-    child.send("u")
-    child.expect("1 of 2")
-    child.expect(QUESTION)
-    child.send("s")
-    child.expect(QUESTION)
+    press(child, "u", "1 of 2")
+    press(child, "s")
     child.send("a")
     child.expect(r"\[u\]ndo: ")
-    child.send("u")
-    child.expect("2 of 2")
-    child.expect(QUESTION)
-    child.send("q")
-    code, text = finish(child)
-    assert (code, "1 skipped, 1 left" in text) == (0, True), text
+    press(child, "u", "2 of 2")
+    assert "1 skipped, 1 left" in leave(child)
     assert git(knowledge, "rev-parse", "main") == before
 
 
 def test_undo_goes_back_one_decision_after_the_other_and_nothing_is_done_before_the_end(
     spawn: Spawn, knowledge: Path, run: Run, git: Callable[..., str]
 ) -> None:
-    for title in ("Rinse the cups", "Lock the door", "Water the plants"):
-        assert run("contribute", "suggest-rule", "--title", title, "--rationale", "Dust").code == 0
+    suggest(run, "Rinse the cups", "Lock the door", "Water the plants")
     before = git(knowledge, "rev-parse", "main")
     child = spawn("admin", "review-rules")
     for key, number in zip("asauuuar", (1, 2, 3, None, 3, 2, 1, 2), strict=True):
@@ -326,19 +316,14 @@ def test_undo_goes_back_one_decision_after_the_other_and_nothing_is_done_before_
     child.sendline("")
     child.expect("3 of 3")
     child.expect(QUESTION)
-    child.send("q")
-    code, text = finish(child)
-    assert (code, "1 approved, 1 rejected, 1 left" in text) == (0, True), text
+    assert "1 approved, 1 rejected, 1 left" in leave(child)
     assert waiting(run) == 1
 
 
 def test_ctrl_c_says_how_many_decisions_are_not_carried_out(spawn: Spawn, knowledge: Path, run: Run) -> None:
-    for title in ("Rinse the cups", "Lock the door"):
-        assert run("contribute", "suggest-rule", "--title", title, "--rationale", "Dust").code == 0
-    child = spawn("admin", "review-rules")
-    child.expect(QUESTION)
-    child.send("a")
-    child.expect(QUESTION)
+    suggest(run, "Rinse the cups", "Lock the door")
+    child = asked(spawn)
+    press(child, "a")
     code, text = interrupt(child)
     assert (code, "Not carried out: 1 decision. To keep them, end with q." in text) == (130, True), text
     assert waiting(run) == 2
@@ -350,17 +335,11 @@ def test_every_key_is_explained_and_what_a_rule_resembles_is_shown_with_a_diff(
     assert run("admin", "approve-rule", proposal, "--yes").code == 0
     rule = ["--title", "GET a workflow before you PUT it back", "--rationale", "PUT replaces the whole resource"]
     assert run("contribute", "suggest-rule", *rule, "--project", "jira-api", "--content", "Send all back.").code == 0
-    child = spawn("admin", "review-rules", PAGER="cat")
-    child.expect(QUESTION)
+    child = asked(spawn, PAGER="cat")
     assert "warning: much like R-5N1QTC" in shown(child)
     assert "-Send back every status that GET returned.\n+Send all back." in shown(child)
     assert "changes: agents in project jira-api are told this (tier user)" in shown(child)
-    child.send("?")
-    child.expect(QUESTION)
-    assert "  r  reject: turn it down with a reason" in shown(child)
+    assert "  r  reject: turn it down with a reason" in press(child, "?")
     assert shown(child).count("\n  ") == 7
-    child.send("v")
-    child.expect(QUESTION)
-    assert "-Send back every status that GET returned.\n+Send all back." in shown(child)
-    child.send("q")
-    assert finish(child)[0] == 0
+    assert "-Send back every status that GET returned.\n+Send all back." in press(child, "v")
+    leave(child)

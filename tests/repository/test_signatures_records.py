@@ -89,39 +89,28 @@ def by_alice(*records: Record) -> Callable[[World], Sequence[SignedRecord]]:
     return lambda world: [world.signed(record, "alice") for record in records]
 
 
-def by(*people: str) -> Callable[[World], Sequence[SignedRecord]]:
-    return lambda world: [world.signed(FIRST, *people)]
+def by(*people: str, namespace: str = NAMESPACE) -> Callable[[World], Sequence[SignedRecord]]:
+    return lambda world: [world.signed(FIRST, *people, namespace=namespace)]
 
 
+LAST = "not the one that was approved last"
 CASES = [
     # what happened, the files, the records, how many people are needed, the verdict
     ("approved by alice", {PATH: V1}, by_alice(FIRST), 1, "approved by"),
     ("checked out with CRLF", {PATH: V1.replace(b"\n", b"\r\n")}, by_alice(FIRST), 1, "approved by"),
-    ("edited text", {PATH: V1 + b"evil\n"}, by_alice(FIRST), 1, "not the one"),
-    (
-        "one space at the end of a line",
-        {PATH: V1.replace(b"X\n", b"X \n")},
-        by_alice(FIRST),
-        1,
-        "not the one that was approved last",
-    ),
+    ("edited text", {PATH: V1 + b"evil\n"}, by_alice(FIRST), 1, LAST),
+    ("one space at the end of a line", {PATH: V1.replace(b"X\n", b"X \n")}, by_alice(FIRST), 1, LAST),
     ("moved file", {"jira/rules/other.md": V1}, by_alice(FIRST), 1, "and stands at"),
     ("a copy with the same id", {PATH: V1, "jira/rules/copy.md": V1}, by_alice(FIRST), 1, "stands in several files"),
     ("signed with a key nobody trusts", {PATH: V1}, by("mallory"), 1, "key that is not trusted"),
     (
         "record of another repository",
         {PATH: V1},
-        lambda world: [world.signed(FIRST._replace(repository="another"), "alice")],
+        by_alice(FIRST._replace(repository="another")),
         1,
         "about another repository",
     ),
-    (
-        "signature of a commit used again",
-        {PATH: V1},
-        lambda world: [world.signed(FIRST, "alice", namespace="git")],
-        1,
-        "was made for 'git'",
-    ),
+    ("signature of a commit used again", {PATH: V1}, by("alice", namespace="git"), 1, "was made for 'git'"),
     (
         "record changed after signing",
         {PATH: V1},
@@ -136,13 +125,7 @@ CASES = [
         1,
         "approved by",
     ),
-    (
-        "downgrade: the first text put back",
-        {PATH: V1},
-        by_alice(FIRST, SECOND),
-        1,
-        "not the one that was approved last",
-    ),
+    ("downgrade: the first text put back", {PATH: V1}, by_alice(FIRST, SECOND), 1, LAST),
     (
         "downgrade: and the second record removed",
         {PATH: V1},
@@ -153,13 +136,7 @@ CASES = [
     ("revoked", {PATH: V2}, by_alice(FIRST, SECOND, REVOKED), 1, "revoked by"),
     ("two approvals side by side", {PATH: V2}, by_alice(FIRST, SECOND, SIDEWAYS), 1, "side by side"),
     ("two people needed, one signed", {PATH: V1}, by("alice"), 2, "1 of 2 people"),
-    (
-        "two people needed, one signed with two keys",
-        {PATH: V1},
-        by("alice", "alice-laptop"),
-        2,
-        "1 of 2 people",
-    ),
+    ("two people needed, one signed with two keys", {PATH: V1}, by("alice", "alice-laptop"), 2, "1 of 2 people"),
     ("two people needed, two signed", {PATH: V1}, by("alice", "bob"), 2, "approved by"),
     # beyond the eighteen
     ("two people needed, one trusted and one not", {PATH: V1}, by("alice", "mallory"), 2, "1 of 2 people"),
@@ -179,7 +156,7 @@ CASES = [
         {PATH: V2},
         by_alice(FIRST, approve(V2, FIRST, at="2025-01-01T00:00:00Z")),
         1,
-        "not the one that was approved last",
+        LAST,
     ),
 ]
 
