@@ -320,13 +320,15 @@ def test_undo_goes_back_one_decision_after_the_other_and_nothing_is_done_before_
     assert waiting(run) == 1
 
 
-def test_ctrl_c_says_how_many_decisions_are_not_carried_out(spawn: Spawn, knowledge: Path, run: Run) -> None:
-    suggest(run, "Rinse the cups", "Lock the door")
+def test_what_was_chosen_ten_decisions_ago_is_done(spawn: Spawn, run: Run, knowledge: Path) -> None:
+    suggest(run, *(f"Rule {number} of a dozen" for number in range(12)))
     child = asked(spawn)
-    press(child, "a")
+    for _ in range(10):
+        press(child, "a")
+    press(child, "a", "Approved ")
     code, text = interrupt(child)
-    assert (code, "Not carried out: 1 decision. To keep them, end with q." in text) == (130, True), text
-    assert waiting(run) == 2
+    assert (code, "Not carried out: 10 decisions. To keep them, end with q." in text) == (130, True), text
+    assert waiting(run) == 11
 
 
 def test_every_key_is_explained_and_what_a_rule_resembles_is_shown_with_a_diff(

@@ -8,7 +8,7 @@ import re
 import select
 import sys
 import threading
-from collections import Counter
+from collections import Counter, deque
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
@@ -83,48 +83,52 @@ ALWAYS: Choices = {
     "q": ("quit", "end here; what was chosen before is done"),
 }
 LAST = {"\r": "quit", "\n": "quit", "u": "undo"}
+TAKEN_BACK = 10  # Decisions that can be; with one more the oldest is carried out, so that Ctrl-C loses no more
 
 
 def one_by_one(items: Sequence[T], decide: Callable[[T], Decision], told: Mapping[str, str]) -> str:
     """Have each decided about until none is left or the reviewer quits; what was done, in the words of `told`.
 
-    What was chosen is done at the end, so that it can be taken back until then. What fails is told of, and asked about
-    again.
+    What was chosen is done at the end, or `TAKEN_BACK` decisions later, so that it can be taken back until then. What
+    fails is told of, and asked about again.
     """
-    made: list[Decision] = []
-    with _lost(made):
-        while len(made) < len(items) or any(decision.act for decision in made):
-            if len(made) < len(items):
-                click.echo(f"\n{len(made) + 1} of {len(items)}")
-                decision = decide(items[len(made)])
+    left, made, done = deque(items), deque[tuple[T, Decision]](), Counter[str]()
+    chosen = ""
+    while made or (left and chosen != "quit"):
+        if chosen == "quit" or len(made) > TAKEN_BACK:
+            one, decision = made.popleft()
+            if _done(decision):
+                done[decision.chosen] += 1
             else:
+                left.appendleft(one)
+                chosen = ""
+            continue
+        with _lost(made):
+            if left:
+                click.echo(f"\n{len(items) - len(left) + 1} of {len(items)}")
+                decision = decide(left[0])
+            elif any(decision.act for _, decision in made):
                 decision = Decision(LAST[key("\nThat was the last one: [Enter] done, [u]ndo", LAST)])
-            if decision.chosen == "quit":
-                break
-            if decision.chosen != "undo":
-                made.append(decision)
-            elif made and (made[-1].act or made[-1].chosen == "skip"):
-                made.pop()
             else:
-                click.echo("There is nothing to take back.", err=True)
-    done = Counter[str]()
-    for item, decided_now in zip(items, made, strict=False):
-        decision = decided_now
-        while not _done(decision):
-            decision = decide(item)
-        done[decision.chosen] += 1
+                decision = Decision("quit")
+        chosen = decision.chosen
+        if chosen != "undo":
+            made.extend([(left.popleft(), decision)] if chosen != "quit" else [])
+        elif made and (made[-1][1].act or made[-1][1].chosen == "skip"):
+            left.appendleft(made.pop()[0])
+        else:
+            click.echo("There is nothing to take back.", err=True)
     said = [f"{done[word]} {past}" for word, past in told.items() if done[word]]
-    left = len(items) - sum(done[word] for word in told)
-    return ", ".join(said + [f"{left} left"] * bool(left))
+    return ", ".join(said + [f"{len(left)} left"] * bool(left))
 
 
 @contextlib.contextmanager
-def _lost(made: Collection[Decision]) -> Iterator[None]:
+def _lost(made: Collection[tuple[object, Decision]]) -> Iterator[None]:
     """Say what Ctrl-C undoes: the decisions that were not carried out yet."""
     try:
         yield
     except (click.Abort, KeyboardInterrupt):
-        if waiting := sum(decision.act is not None for decision in made):
+        if waiting := sum(decision.act is not None for _, decision in made):
             click.echo(f"\nNot carried out: {count(waiting, 'decision')}. To keep them, end with q.", err=True)
         raise
 

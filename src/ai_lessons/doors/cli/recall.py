@@ -71,7 +71,7 @@ def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
 
     In the query, "quotes" ask for a phrase, and tag:T, project:P, kind:K and version:V filter.
     """
-    found = call.ask("search", Query(text=" ".join(words), approvals=call.tool, **given))
+    found = call.ask("search", Query(text=" ".join(words), approvals=call.by_agent, **given))
     call.answer(found, render.answer, framed=framing.told)
 
 
@@ -91,7 +91,7 @@ def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
 @search_options
 def search_resources(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
     """Search docs and scripts only."""
-    found = call.ask("search", Query(text=" ".join(words), approvals=call.tool, **given))
+    found = call.ask("search", Query(text=" ".join(words), approvals=call.by_agent, **given))
     call.answer(found, render.answer, framed=framing.told)
 
 
@@ -218,7 +218,7 @@ def list_(call: Call, /, every: bool, **given: Any) -> None:
 def context(call: Call, /, explain: bool, error: str | None, **given: Any) -> None:
     """Show the rules and lessons for what one is about to do, or what helps with a failure."""
     given["error"] = (error if call.tool or not error else asking.read_text(error)) or ""
-    found = library.contexts.context(call.library, ContextQuery(**given, approvals=call.tool), call.ask)
+    found = library.contexts.context(call.library, ContextQuery(**given, approvals=call.by_agent), call.ask)
     found = found if explain else found._replace(left_out=())
     call.answer(found, render_rules.context, framed=framing.told)
 
