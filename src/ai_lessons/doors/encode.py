@@ -8,13 +8,12 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.knowledge import origins
-from ai_lessons.knowledge.entries import KINDS
+from ai_lessons.knowledge.entries import KINDS, Light, Pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ai_lessons.errors import AiLessonsError
-    from ai_lessons.knowledge.entries import Light, Pattern
     from ai_lessons.library import answers
 
     Data = dict[str, Any]

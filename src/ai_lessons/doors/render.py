@@ -7,12 +7,11 @@ import re
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors.terminal import View, block, clean, clip, count, line, table
-from ai_lessons.knowledge.entries import KINDS, UNVERSIONED, Kind
+from ai_lessons.knowledge.entries import KINDS, UNVERSIONED, Kind, Light
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.relations import Line
     from ai_lessons.library import answers, relating, reports
     from ai_lessons.library.answers import Answer, Approval, Hit, Shown

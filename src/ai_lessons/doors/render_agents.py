@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ai_lessons.doors.terminal import block, clip, count, line
-from ai_lessons.knowledge.entries import Kind
+from ai_lessons.doors.terminal import View, block, clip, count, line
+from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.library.agent_hooks import Reminder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ai_lessons.doors.terminal import View
-    from ai_lessons.knowledge.entries import Light
     from ai_lessons.library import agent_hooks, answers, setup
 
 LONGEST_LINE, LONGEST_TEXT, LEAST = 400, 800, 60  # characters of an entry: in a list, with its text, to be worth it

@@ -6,12 +6,11 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors import render
-from ai_lessons.doors.terminal import block, clean, columns, count, line, size, table
+from ai_lessons.doors.terminal import View, block, clean, columns, count, line, size, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.doors.terminal import View
     from ai_lessons.library import exporting, indexing, opened, reports, setup, syncing, transfer
 
 STYLES = {"ok": "good", "warning": "warn", "error": "bad"}

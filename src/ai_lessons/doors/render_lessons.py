@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 from ai_lessons.doors import encode
 from ai_lessons.doors.terminal import View, block, clean, clip, count, line, table
 from ai_lessons.knowledge import origins
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Light
 from ai_lessons.knowledge.patterns import title_of
 from ai_lessons.knowledge.yaml_text import entry_lines, scalar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.episodes import Candidate
     from ai_lessons.library import answers, harvest, lessons, reports
 

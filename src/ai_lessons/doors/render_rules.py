@@ -7,17 +7,14 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors import render, render_jobs
-from ai_lessons.doors.terminal import block, clean, count, line, table
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT
+from ai_lessons.doors.terminal import View, block, clean, count, line, table
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Light
 from ai_lessons.knowledge.evaluation import told
-from ai_lessons.library.answers import Answer, Hit
+from ai_lessons.library.answers import Answer, Context, Hit, Why
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ai_lessons.doors.terminal import View
-    from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.answers import Context, Why
     from ai_lessons.library.reports import Audit, Decided, Pending, Promoted, Suggested, TrustedKeys
 
 OF_A_BATCH = 10  # Proposals of one import that are listed; the others are counted

@@ -9,7 +9,7 @@ from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.knowledge import failures
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Moment
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Light, Moment
 from ai_lessons.knowledge.failures import is_check
 from ai_lessons.knowledge.globs import BY_KIND, EXACT
 from ai_lessons.learning.events import (
@@ -24,13 +24,11 @@ from ai_lessons.learning.events import (
     WORKED,
     WRONG,
 )
-from ai_lessons.learning.fold import BUDGET, CONFIDENCE, NOTHING, SIMILARITY, UsageTally
+from ai_lessons.learning.fold import BUDGET, CONFIDENCE, NOTHING, SIMILARITY, Tallies, UsageTally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from ai_lessons.knowledge.entries import Light
-    from ai_lessons.learning.fold import Tallies
 
 NEAR = 0.06  # A lesson this close above a threshold came through only just
 FEW = 2  # Entries that come unasked, but for the start of a session

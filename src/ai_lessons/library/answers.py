@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from ai_lessons.knowledge.entries import KINDS, Kind
+from ai_lessons.knowledge.entries import KINDS, Kind, Light
 
 if TYPE_CHECKING:
     from ai_lessons.index.catalog_reading import Tally
-    from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.passages import TextSection
     from ai_lessons.learning.choose import Earlier, LeftOut
     from ai_lessons.learning.fold import ParameterState, UsageTally

@@ -12,7 +12,7 @@ from ai_lessons.repository import proposal_records
 from ai_lessons.repository.approval import approval_memory
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
 from ai_lessons.repository.approval.approval_history import odd_commits
-from ai_lessons.repository.approval.approval_types import moment
+from ai_lessons.repository.approval.approval_types import BranchView, Verdict, moment
 from ai_lessons.repository.approval.rule_files import SIGNERS
 from ai_lessons.repository.worktree import read_ref
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
-    from ai_lessons.repository.approval.approval_types import BranchView, Verdict
     from ai_lessons.repository.proposal_records import TakenProposal
 
 

@@ -10,7 +10,7 @@ from ai_lessons import library
 from ai_lessons.errors import NotFound
 from ai_lessons.index.catalog_reading import Filter, Tally
 from ai_lessons.knowledge import relations
-from ai_lessons.knowledge.entries import UNVERSIONED, Entry, Kind, Status
+from ai_lessons.knowledge.entries import UNVERSIONED, Entry, Kind, Light, Status
 from ai_lessons.knowledge.texts import may_have_headings, texts_of
 from ai_lessons.knowledge.versions import newest_first
 from ai_lessons.library.answers import Listing, Related, Shown
@@ -21,7 +21,6 @@ from ai_lessons.repository.store import blob_id
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.passages import TextSection as Cut
     from ai_lessons.library.multi_repository import Reader
     from ai_lessons.library.opened import Library

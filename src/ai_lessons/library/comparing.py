@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ai_lessons.errors import AiLessonsError, Conflict
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import origins
-from ai_lessons.knowledge.entries import Kind, Relation
+from ai_lessons.knowledge.entries import Entry, Kind, Light, Relation
 from ai_lessons.knowledge.evaluation import LONGEST, NOTE, STOP, WARNING, EvaluationFinding, EvaluationReport, specific
 from ai_lessons.knowledge.texts import one_line
 from ai_lessons.library import relating, secret_scan
@@ -19,7 +19,6 @@ from ai_lessons.library import relating, secret_scan
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.opened import Library
     from ai_lessons.library.reports import LessonDraft
     from ai_lessons.library.session import RepositorySession

@@ -12,7 +12,7 @@ from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.ranking import context_boost, context_weights
 from ai_lessons.index.rows import PassageFilter
 from ai_lessons.knowledge import failures
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Confidence, Kind, Moment
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Confidence, Kind, Light, Moment
 from ai_lessons.knowledge.globs import EXACT, any_match, specificity, stated
 from ai_lessons.learning.choose import FEW, Bars, Fit, tell
 from ai_lessons.learning.events import INJECTED, LEFT_OUT, Event
@@ -23,7 +23,6 @@ from ai_lessons.library.relating import giving_way
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.opened import Library, Reading
 
 LOOKED_AT = 500  # Newest lessons of a project or tag among which the surest are chosen

@@ -7,22 +7,20 @@ from typing import TYPE_CHECKING, Any
 from ai_lessons import library
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.knowledge import frontmatter, layout, markdown, origins
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Kind, Pattern, Relation
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Entry, Kind, Light, Pattern, Relation
 from ai_lessons.knowledge.markdown import REMOVE
 from ai_lessons.learning.events import CONTRADICTED, OBSERVED, Event
 from ai_lessons.learning.fold import ABLATION, ASSESSMENT, NOTHING, curiosity, learned
 from ai_lessons.library import secret_scan, statements
 from ai_lessons.library.gate import checked, project_name
 from ai_lessons.library.relating import namesakes, opposites, refuse_circle, refuse_wrong_kinds
-from ai_lessons.library.reports import Feedback
+from ai_lessons.library.reports import Feedback, LessonDraft, Written
 from ai_lessons.repository.store import Applied, Change, blob_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.reports import LessonDraft, Written
     from ai_lessons.library.session import RepositorySession
 
 UNCHANGED = "nothing changed"  # A note

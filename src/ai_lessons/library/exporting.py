@@ -10,7 +10,7 @@ from ai_lessons.errors import Refused, StorageFailed, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import agent_rules, bundle, frontmatter
 from ai_lessons.knowledge.bundle import Item, noting
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Status
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Light, Status
 from ai_lessons.knowledge.origins import USER
 from ai_lessons.library.browsing import show
 from ai_lessons.library.lessons import is_firm
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.knowledge.agent_rules import Told
-    from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.answers import Shown
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession

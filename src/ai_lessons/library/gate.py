@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Refused, UsageError
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, Refused, UsageError
 from ai_lessons.knowledge import layout, markdown
 from ai_lessons.knowledge.checks import check_entry
-from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import check_path, side_of
 from ai_lessons.knowledge.texts import decode
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
-    from ai_lessons.errors import Problem
-    from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.secret_scan import Secret
     from ai_lessons.library.session import RepositorySession
 

@@ -23,7 +23,7 @@ from ai_lessons.errors import (
 )
 from ai_lessons.knowledge import layout, markdown
 from ai_lessons.knowledge.config import fields_of
-from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.governance import (
     GROUP,
     PERSONAL,
@@ -47,7 +47,6 @@ from ai_lessons.repository.worktree import read_ref
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.store import Change

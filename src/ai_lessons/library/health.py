@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError, NotFound, Refused
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.knowledge.entries import Kind, Relation
+from ai_lessons.knowledge.entries import Kind, Light, Relation
 from ai_lessons.knowledge.relations import clusters
 from ai_lessons.learning.choose import measured
 from ai_lessons.learning.events import RESET, Event
-from ai_lessons.learning.fold import DEFINITIONS
+from ai_lessons.learning.fold import DEFINITIONS, ParameterState
 from ai_lessons.library import usage
 from ai_lessons.library.refreshing import is_url, known_sources, source_mark, source_of
 from ai_lessons.library.reports import Check, Stale, Stats
@@ -25,8 +25,6 @@ from ai_lessons.repository.store import AUTOCOMMIT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from ai_lessons.knowledge.entries import Light
-    from ai_lessons.learning.fold import ParameterState
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
 

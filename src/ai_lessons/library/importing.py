@@ -18,8 +18,8 @@ from ai_lessons.knowledge.passages import split
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_scan
 from ai_lessons.library.gate import Planned, bring, checked, new_files, project_name
-from ai_lessons.library.refreshing import as_doc, refreshed_text, remember_sources, take, take_page, web
-from ai_lessons.library.reports import Imported, PassagePreview
+from ai_lessons.library.refreshing import Incoming, as_doc, refreshed_text, remember_sources, take, take_page, web
+from ai_lessons.library.reports import Imported, PassagePreview, ResourceDraft
 from ai_lessons.library.running import content, interpreter_of
 from ai_lessons.repository import outside
 from ai_lessons.repository.code_repository import Sources
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.refreshing import Incoming
-    from ai_lessons.library.reports import ResourceDraft
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.outside import Outside
     from ai_lessons.repository.web import Web

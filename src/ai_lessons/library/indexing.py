@@ -11,19 +11,17 @@ from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.model_files import PINNED
 from ai_lessons.index.passage_index import Index
 from ai_lessons.index.query import IndexDamaged
-from ai_lessons.index.rows import EntryRows
+from ai_lessons.index.rows import Candidates, EntryRows, IndexRefresh, IndexStatus
 from ai_lessons.index.tables import SharedIndex
 from ai_lessons.index.vectors import VectorCache
 from ai_lessons.knowledge.config import DEFAULT_MODEL
-from ai_lessons.knowledge.entries import Status
+from ai_lessons.knowledge.entries import Kind, Light, Status
 from ai_lessons.repository.trust import Trust
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from ai_lessons.index import rows
-    from ai_lessons.index.rows import Candidates, IndexRefresh, IndexStatus
-    from ai_lessons.knowledge.entries import Kind, Light
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
 

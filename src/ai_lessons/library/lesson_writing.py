@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import markdown
-from ai_lessons.knowledge.entries import Kind, Status
+from ai_lessons.knowledge.entries import Kind, Light, Pattern, Status
 from ai_lessons.knowledge.origins import place_of
 from ai_lessons.knowledge.patterns import title_of
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import editing, secret_scan, statements
 from ai_lessons.library.gate import plain_name, project_name
-from ai_lessons.library.lessons import is_firm, lesson, refuse_wrong
+from ai_lessons.library.lessons import Targets, is_firm, lesson, refuse_wrong
 from ai_lessons.library.reports import LessonDraft, Written
 from ai_lessons.repository.files import read_file, translated, write_file
 from ai_lessons.repository.journal import held
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from ai_lessons.knowledge.entries import Light, Pattern
-    from ai_lessons.library.lessons import Targets
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import Conflict, UsageError
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.knowledge.entries import Kind, Status
+from ai_lessons.knowledge.entries import Kind, Light, Pattern, Status
 from ai_lessons.knowledge.origins import ScopePlace, place_of
 from ai_lessons.learning.choose import harmful
 from ai_lessons.library.answers import Listing
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from ai_lessons.knowledge.entries import Light, Pattern
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
 

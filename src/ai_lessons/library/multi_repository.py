@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ai_lessons.errors import AmbiguousName, NotFound
 from ai_lessons.index import ranking
-from ai_lessons.index.catalog_reading import Tally
+from ai_lessons.index.catalog_reading import Filter, Tally
 from ai_lessons.index.rows import Candidates, IndexRefresh, PassageFilter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ai_lessons.index.catalog import Catalog
-    from ai_lessons.index.catalog_reading import Filter
     from ai_lessons.index.ranking import Match
     from ai_lessons.knowledge.config import RepositoryConfig
     from ai_lessons.knowledge.entries import Light

@@ -14,21 +14,19 @@ from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.model_sources import download_commands
 from ai_lessons.knowledge import frontmatter, layout, manifests, markdown
 from ai_lessons.knowledge.bundle import noting
-from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.manifests import Manifest, normal
 from ai_lessons.knowledge.versions import IN_USE, newest_first
 from ai_lessons.library.gate import Planned, bring, checked, new_files
-from ai_lessons.library.reports import Refreshed, Stale
+from ai_lessons.library.reports import Imported, Refreshed, Stale
 from ai_lessons.repository import code_repository, outside, packages
 from ai_lessons.repository.store import Change, blob_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.reports import Imported
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.packages import Package, Page
 

@@ -12,7 +12,7 @@ from ai_lessons.errors import Refused, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import frontmatter, layout, markdown, origins
 from ai_lessons.knowledge.bundle import beside
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Link, Relation
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Light, Link, Relation
 from ai_lessons.knowledge.evaluation import LONGEST, render, ties
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.governance import RELEASED
@@ -37,7 +37,6 @@ from ai_lessons.repository.trust import Trust
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.knowledge.entries import HANDLE_LENGTH, Entry, Kind, id_end, shared_tail
+from ai_lessons.knowledge.entries import HANDLE_LENGTH, Entry, Kind, Light, id_end, shared_tail
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.globs import stated
 from ai_lessons.knowledge.layout import place, side_of
@@ -24,7 +24,6 @@ from ai_lessons.repository.proposal_files import blob_at
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.approval.approval_history import Trunk
     from ai_lessons.repository.proposal_records import Rejection

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge import frontmatter, layout, markdown
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.library import gate, secret_scan
 from ai_lessons.library.comparing import Said, alike, contradicted, said, same
@@ -24,7 +24,6 @@ from ai_lessons.repository.store import Change
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.approval.rule_edits import Edited

@@ -6,20 +6,17 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge import origins, relations
-from ai_lessons.knowledge.entries import Kind, Relation
-from ai_lessons.library.answers import Approval, Why
+from ai_lessons.knowledge.entries import Kind, Light, Relation
+from ai_lessons.library.answers import Approval, Related, Why
 from ai_lessons.library.relating import CHAIN, related_of
-from ai_lessons.repository.approval.approval_types import moment
+from ai_lessons.repository.approval.approval_types import BranchView, Evidence, Verdict, moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.answers import Related
     from ai_lessons.library.multi_repository import Reader
     from ai_lessons.library.opened import Library, Reading
     from ai_lessons.library.session import RepositorySession
-    from ai_lessons.repository.approval.approval_types import BranchView, Evidence, Verdict
     from ai_lessons.repository.history import FileRevision
 
 _WAYS = {

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Refused, Unreachable, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import frontmatter, layout, markdown
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Light
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.markdown import REMOVE
 from ai_lessons.knowledge.markup import MARKUPS
@@ -34,7 +34,6 @@ from ai_lessons.repository.trust import Trust
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.opened import Library
     from ai_lessons.library.options import Limits, Options
     from ai_lessons.library.session import RepositorySession

@@ -11,18 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons import library
 from ai_lessons.errors import Conflict, UsageError
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Relation, Status
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Light, Pattern, Relation, Status
 from ai_lessons.knowledge.patterns import parse
-from ai_lessons.knowledge.relations import ACYCLIC, clusters, derived_from, drawing, wrong_kinds
-from ai_lessons.library.answers import Related
+from ai_lessons.knowledge.relations import ACYCLIC, GraphStep, Line, clusters, derived_from, drawing, wrong_kinds
+from ai_lessons.library.answers import Hit, Query, Related
 from ai_lessons.library.statements import may_silence
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from ai_lessons.knowledge.entries import Light, Pattern
-    from ai_lessons.knowledge.relations import GraphStep, Line
-    from ai_lessons.library.answers import Hit, Query
     from ai_lessons.library.multi_repository import Reader
     from ai_lessons.library.opened import Library, Reading
 

@@ -10,24 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons import library
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, StorageFailed
-from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.repository.approval import approval_branch
 from ai_lessons.repository.approval.approval_branch import PROPOSALS, branch_of, proposal_refs, signature
 from ai_lessons.repository.approval.signers import PinnedKeys
-from ai_lessons.repository.store import blob_id
+from ai_lessons.repository.store import Store, blob_id
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ai_lessons.index.catalog import Catalog
-    from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.options import Options
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.library.signing import Signatures
     from ai_lessons.repository.approval.approval_types import BranchView
-    from ai_lessons.repository.store import Store
 
 _FORMAT = "1"  # Raise it when the same history would be read into other rules
 _ORIGIN = "refs/remotes/origin/"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import EXIT_INTERRUPTED, NotFound, Refused, UsageError
-from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.entries import Entry, Kind, Light
 from ai_lessons.learning.events import SCRIPT_FAILED, SCRIPT_OK, Event
 from ai_lessons.repository import outside, programs, scripts
 from ai_lessons.repository.trust import CODE, HERE, Trust, fingerprint, neighbours
@@ -16,7 +16,6 @@ from ai_lessons.repository.trust import CODE, HERE, Trust, fingerprint, neighbou
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.programs import Captured

@@ -9,9 +9,9 @@ from ai_lessons.errors import UsageError
 from ai_lessons.index import rows
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.nearness import BAR, NAMED, chance, holders
-from ai_lessons.index.ranking import VECTOR_WEIGHT, Match, RankingFacts, fuse, gap_prompt, rank
-from ai_lessons.index.rows import names
-from ai_lessons.knowledge.entries import KINDS, Kind
+from ai_lessons.index.ranking import VECTOR_WEIGHT, Match, Ranked, RankingFacts, fuse, gap_prompt, rank
+from ai_lessons.index.rows import Candidates, IndexRefresh, names
+from ai_lessons.knowledge.entries import KINDS, Kind, Light
 from ai_lessons.knowledge.origins import ScopePlace, place_of
 from ai_lessons.knowledge.queries import Asked, gist, one_project, parse
 from ai_lessons.knowledge.versions import newest_first
@@ -25,9 +25,6 @@ from ai_lessons.library.versions_asked import Versions, asked_versions, not_here
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ai_lessons.index.ranking import Ranked
-    from ai_lessons.index.rows import Candidates, IndexRefresh
-    from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.opened import Library, Reading
 
 NEAREST = 5  # Results that are shown where none comes near the question; words alone tell less, and all are shown

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Self
 
 from ai_lessons import library
 from ai_lessons.errors import AiLessonsError, AmbiguousName, InvalidEntry, NotFound, Refused
-from ai_lessons.index.catalog import Catalog
-from ai_lessons.knowledge.entries import Kind, Light
+from ai_lessons.index.catalog import Catalog, CatalogRefresh
+from ai_lessons.knowledge.entries import Entry, Kind, Light
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.library import statements
 from ai_lessons.library.rules_in_force import RulesInForce
@@ -25,11 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ai_lessons.index.catalog import CatalogRefresh
     from ai_lessons.index.catalog_reading import Location
     from ai_lessons.index.passage_index import Index
     from ai_lessons.knowledge.config import RepositoryConfig
-    from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.indexing import Indexing
     from ai_lessons.library.model import Embedders
     from ai_lessons.library.options import Options

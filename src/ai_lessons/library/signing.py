@@ -21,12 +21,12 @@ from ai_lessons.library.proposal_context import (
 )
 from ai_lessons.library.reports import Decided, Pending
 from ai_lessons.repository import proposal_commits
-from ai_lessons.repository.approval.approval_types import moment
-from ai_lessons.repository.approval.record_chain import Record, text_digest, trusted_signers
+from ai_lessons.repository.approval.approval_types import BranchView, UnapprovedChange, Verdict, moment
+from ai_lessons.repository.approval.record_chain import Decision, Record, text_digest, trusted_signers
 from ai_lessons.repository.approval.rule_files import SIGNERS
 from ai_lessons.repository.approval.rule_history import read_blobs
 from ai_lessons.repository.approval.signed import decide, repository_name, with_signatures
-from ai_lessons.repository.approval.signers import PinnedKeys, fingerprint, key_type, parse_signers
+from ai_lessons.repository.approval.signers import PinnedKeys, Signer, fingerprint, key_type, parse_signers
 from ai_lessons.repository.history import unified
 from ai_lessons.repository.store import blob_id
 
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from ai_lessons.library.opened import Library
     from ai_lessons.library.options import Options
     from ai_lessons.library.session import RepositorySession
-    from ai_lessons.repository.approval.approval_types import BranchView, UnapprovedChange, Verdict
-    from ai_lessons.repository.approval.record_chain import Decision
-    from ai_lessons.repository.approval.signers import Signer
     from ai_lessons.repository.proposals import Waiting
     from ai_lessons.repository.worktree import Worktree
 

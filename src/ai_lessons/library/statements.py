@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AiLessonsError, Refused
 from ai_lessons.index.catalog_writing import Attested
-from ai_lessons.knowledge.entries import Kind, Relation, Status
+from ai_lessons.knowledge.entries import Entry, Kind, Light, Relation, Status
 from ai_lessons.knowledge.governance import RELEASED
 from ai_lessons.knowledge.layout import place
 from ai_lessons.repository.trust import Trust
@@ -20,7 +20,6 @@ from ai_lessons.repository.trust import Trust
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.opened import Reading
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.history import Introduced

@@ -14,17 +14,14 @@ from ai_lessons.index.ranking import (
     snippet,
     stem,
 )
-from ai_lessons.index.rows import PassageFilter
-from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library.answers import Hit
+from ai_lessons.index.rows import Candidates, PassageFilter
+from ai_lessons.knowledge.entries import Kind, Light
+from ai_lessons.library.answers import Hit, Query
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from ai_lessons.index.rows import Candidates
-    from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.answers import Query
     from ai_lessons.library.multi_repository import Reader
     from ai_lessons.library.opened import Reading
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import InvalidEntry, Problem, UsageError
 from ai_lessons.knowledge import frontmatter, layout, markdown
-from ai_lessons.knowledge.bundle import ADDED, KNOWN, QUEUED, SKIPPED, Item, beside, noting
-from ai_lessons.knowledge.entries import HANDLE_LENGTH, Kind, handle, stated_id
+from ai_lessons.knowledge.bundle import ADDED, KNOWN, QUEUED, SKIPPED, Bundle, Item, beside, noting
+from ai_lessons.knowledge.entries import HANDLE_LENGTH, Entry, Kind, handle, stated_id
 from ai_lessons.knowledge.relations import wrong_kinds
 from ai_lessons.library import secret_scan
 from ai_lessons.library.gate import Planned, bring, checked, new_files
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ai_lessons.knowledge.bundle import Bundle
-    from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
 

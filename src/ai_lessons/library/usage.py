@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AiLessonsError, NotFound, UsageError
 from ai_lessons.index.usage_cache import UsageCache
 from ai_lessons.knowledge import entries
-from ai_lessons.knowledge.entries import Kind, Status
+from ai_lessons.knowledge.entries import Kind, Light, Status
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.knowledge.relations import derived_from
 from ai_lessons.learning import events, fold
@@ -23,9 +23,7 @@ from ai_lessons.repository.events import EventLog
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
-    from datetime import datetime
 
-    from ai_lessons.knowledge.entries import Light
     from ai_lessons.learning.fold import ParameterState, UsageTally
     from ai_lessons.library.opened import Library, Reading
     from ai_lessons.library.session import RepositorySession

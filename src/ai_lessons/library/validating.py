@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import UTC, timedelta
+from datetime import UTC, date, timedelta
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, UsageError
@@ -12,7 +12,7 @@ from ai_lessons.index.catalog_survey import join, units
 from ai_lessons.knowledge import checks, frontmatter, layout, markdown
 from ai_lessons.knowledge.checks import day_of
 from ai_lessons.knowledge.config import DEFAULT_MODEL, parse_config, unknown_keys
-from ai_lessons.knowledge.entries import Entry, Kind
+from ai_lessons.knowledge.entries import Entry, Kind, Light
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.globs import matches, stated
 from ai_lessons.knowledge.texts import decode
@@ -21,22 +21,18 @@ from ai_lessons.library import comparing, secret_scan, statements
 from ai_lessons.library.gate import texts_of
 from ai_lessons.library.health import GONE, stale
 from ai_lessons.library.relating import superseded_by
-from ai_lessons.library.reports import Outdated, Report
+from ai_lessons.library.reports import Outdated, Report, Written
 from ai_lessons.repository import code_repository
 from ai_lessons.repository.approval.approval_history import odd_commits
 from ai_lessons.repository.loose_files import loose
-from ai_lessons.repository.store import Change, blob_id
+from ai_lessons.repository.store import Change, Store, blob_id
 from ai_lessons.repository.worktree import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from datetime import date
 
-    from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.reports import Written
     from ai_lessons.library.session import RepositorySession
-    from ai_lessons.repository.store import Store
 
 
 def validate(library: Library, paths: Sequence[str] = (), *, fix: bool = False, content: bool = False) -> Report:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from ai_lessons.errors import Conflict, StorageFailed
 from ai_lessons.repository import git, worktree_status
 from ai_lessons.repository.files import held_back, translated, write_new
-from ai_lessons.repository.worktree import Head, read_head, read_settings
+from ai_lessons.repository.worktree import Head, Worktree, read_head, read_settings
 from ai_lessons.repository.worktree_status import Taken
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from dulwich.objects import ObjectID
 
-    from ai_lessons.repository.worktree import Worktree
 
 SECONDS: Final = 5.0  # How long to try against a user who works with git meanwhile
 _NONE: Final = "0" * 40  # What git calls a branch that is not there

@@ -12,7 +12,7 @@ from ai_lessons.repository import branch_update, files, git, worktree_status
 from ai_lessons.repository.files import translated
 from ai_lessons.repository.journal import held
 from ai_lessons.repository.objects import Draft, opened
-from ai_lessons.repository.worktree import Head, checked_out_at, read_head, read_ref
+from ai_lessons.repository.worktree import Head, Worktree, checked_out_at, read_head, read_ref
 from ai_lessons.repository.worktree_status import here
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from dulwich.repo import Repo
 
     from ai_lessons.repository.store import Store
-    from ai_lessons.repository.worktree import Worktree
 
 PATIENCE = 30.0  # Seconds to wait for another process of ours that is committing
 _NOTE: Final = "checkout"

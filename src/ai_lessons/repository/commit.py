@@ -14,21 +14,17 @@ from dulwich.objects import ObjectID
 
 from ai_lessons.errors import AiLessonsError, Conflict, StorageFailed
 from ai_lessons.repository import branch_update, checkout, git, recover, worktree_status
-from ai_lessons.repository.journal import BatchRecord
+from ai_lessons.repository.journal import BatchRecord, Intent
 from ai_lessons.repository.objects import Draft, opened
-from ai_lessons.repository.store import Applied
-from ai_lessons.repository.worktree import read_head
-from ai_lessons.repository.worktree_status import look
+from ai_lessons.repository.store import Applied, Store
+from ai_lessons.repository.worktree import Worktree, read_head
+from ai_lessons.repository.worktree_status import OnDisk, look
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dulwich.repo import Repo
 
-    from ai_lessons.repository.journal import Intent
-    from ai_lessons.repository.store import Store
-    from ai_lessons.repository.worktree import Worktree
-    from ai_lessons.repository.worktree_status import OnDisk
 
 _LOOSE, _SAMPLE = 27, "objects/17"  # So many loose objects in one of 256 folders are many: so judges `git gc --auto`
 BATCH = 100  # Jobs that share one move of the branch

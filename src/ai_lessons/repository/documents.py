@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import mammoth  # type: ignore[import-untyped]  # it has no types
 import trafilatura
-from bs4 import BeautifulSoup
+from bs4 import BeautifulSoup, Tag
 from markdownify import markdownify
 from pypdf import PdfReader
 from pypdf.errors import PyPdfError
@@ -20,7 +20,6 @@ from ai_lessons.errors import InvalidEntry, Problem
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bs4 import Tag
 
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what it cannot read is said in our words
 MOST_PAGES = 5_000  # Of one PDF

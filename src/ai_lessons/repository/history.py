@@ -12,12 +12,11 @@ from ai_lessons.errors import NotFound
 from ai_lessons.repository import files, git
 from ai_lessons.repository.approval.rule_files import trailers
 from ai_lessons.repository.objects import data_of, opened
-from ai_lessons.repository.worktree import read_head
+from ai_lessons.repository.worktree import Worktree, read_head
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.repository.worktree import Worktree
 
 # no message can hold the two NUL that every record begins with, so no message can pass for a record
 _FORMAT = "%x01%H%x00%x01%x00%an%x00%ae%x00%aI%x00%B%x00"

@@ -21,8 +21,8 @@ from ai_lessons.repository.checkout import Landing, committing, land
 from ai_lessons.repository.commit import NO_IDENTITY, People, zone
 from ai_lessons.repository.journal import Intent, new_name
 from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft, read_commit
-from ai_lessons.repository.store import Actor, message_of
-from ai_lessons.repository.worktree import checked_out_at, read_ref
+from ai_lessons.repository.store import Actor, Store, message_of
+from ai_lessons.repository.worktree import Worktree, checked_out_at, read_ref
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from ai_lessons.repository.approval.approval_history import Trunk
     from ai_lessons.repository.proposal_records import Rejection
     from ai_lessons.repository.proposals import Waiting
-    from ai_lessons.repository.store import Store
-    from ai_lessons.repository.worktree import Worktree
 
 HEADS = "refs/heads/"
 REJECT = "Reject"

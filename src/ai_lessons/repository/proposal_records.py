@@ -12,8 +12,8 @@ from ai_lessons.knowledge.texts import decode
 from ai_lessons.repository import git
 from ai_lessons.repository.approval import rule_files
 from ai_lessons.repository.approval.approval_branch import OTHERS
-from ai_lessons.repository.approval.approval_types import moment
-from ai_lessons.repository.approval.rule_history import behind, commits, read_blobs
+from ai_lessons.repository.approval.approval_types import Person, moment
+from ai_lessons.repository.approval.rule_history import RawCommit, behind, commits, read_blobs
 from ai_lessons.repository.history import FIXED, LITERAL
 from ai_lessons.repository.objects import data_of, opened
 from ai_lessons.repository.proposal_files import blob_at
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from ai_lessons.repository.approval.approval_history import Trunk
-    from ai_lessons.repository.approval.approval_types import Person
-    from ai_lessons.repository.approval.rule_history import RawCommit
     from ai_lessons.repository.worktree import Worktree
 
 REJECTION: Final = "rejection"

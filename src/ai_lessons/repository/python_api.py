@@ -6,13 +6,12 @@ import logging
 import re
 from typing import TYPE_CHECKING, Any
 
-from griffe import AliasResolutionError, Class, CyclicAliasError, Function, GriffeLoader, LoadingError
+from griffe import AliasResolutionError, Class, CyclicAliasError, Function, GriffeLoader, LoadingError, Module, Object
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
 
-    from griffe import Module, Object
 
 logging.getLogger("griffe").setLevel(logging.CRITICAL)  # what it cannot read is left out, and a page says nothing of it
 _LEFT_OUT = re.compile(r"(?:^|\.)(?:_[^.]*|tests?|conftest)(?=\.|$)")

@@ -13,14 +13,13 @@ from ai_lessons.errors import AiLessonsError, Conflict
 from ai_lessons.repository import files, git
 from ai_lessons.repository.journal import BatchRecord, Intent, Noted
 from ai_lessons.repository.objects import Draft, data_of
-from ai_lessons.repository.store import blob_id
+from ai_lessons.repository.store import Store, blob_id
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dulwich.repo import Repo
 
-    from ai_lessons.repository.store import Store
     from ai_lessons.repository.worktree import Worktree
     from ai_lessons.repository.worktree_status import OnDisk
 

@@ -30,7 +30,7 @@ from ai_lessons.repository.sync_bring import (
     torn_now,
     where,
 )
-from ai_lessons.repository.worktree import checked_out_at, read_ref
+from ai_lessons.repository.worktree import Worktree, checked_out_at, read_ref
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from ai_lessons.repository.git import Done
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.sync_merge import Torn
-    from ai_lessons.repository.worktree import Worktree
 
 CONFLICTS: Final = "conflict/"  # Our side of a conflict is a branch below this
 _KEEP: Final = "sync: keep our side"

@@ -16,7 +16,7 @@ from ai_lessons.errors import (
     UnsupportedRepository,
 )
 from ai_lessons.knowledge import layout
-from ai_lessons.knowledge.entries import HANDLE_LENGTH, handle
+from ai_lessons.knowledge.entries import HANDLE_LENGTH, Entry, handle
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.repository import git, worktree_status
 from ai_lessons.repository.branch_update import refuse_locked
@@ -24,15 +24,13 @@ from ai_lessons.repository.checkout import committing
 from ai_lessons.repository.history import unified
 from ai_lessons.repository.objects import Draft, data_of, opened
 from ai_lessons.repository.proposal_commits import HEADS, Author
-from ai_lessons.repository.sync_merge import Decisions, plan
+from ai_lessons.repository.sync_merge import Decisions, MergePlan, Torn, plan
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
     from dulwich.repo import Repo
 
-    from ai_lessons.knowledge.entries import Entry
     from ai_lessons.repository.store import Store
-    from ai_lessons.repository.sync_merge import MergePlan, Torn
 
 
 MERGE_SECONDS: Final = 600.0

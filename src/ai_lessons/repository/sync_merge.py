@@ -17,7 +17,7 @@ from ai_lessons.knowledge.merging import WHOLE, merge_file
 from ai_lessons.repository import files
 from ai_lessons.repository.approval.rule_files import stated_id
 from ai_lessons.repository.files import READ_LIMIT
-from ai_lessons.repository.objects import EXECUTABLE
+from ai_lessons.repository.objects import EXECUTABLE, Draft
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from dulwich.repo import Repo
 
-    from ai_lessons.repository.objects import Draft
 
 REMOVED: Final = "one side removed it, the other changed it"
 IN_THE_WAY: Final = "a file on one side has the name of a folder on the other"

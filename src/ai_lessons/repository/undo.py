@@ -11,12 +11,12 @@ from dulwich.objects import ObjectID
 from ai_lessons.errors import Conflict, NotFound, Refused, UnsavedEdits
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.repository.approval.rule_files import PROPOSAL_TRAILER, is_rule, is_watched, trailers
-from ai_lessons.repository.approval.rule_history import commits
+from ai_lessons.repository.approval.rule_history import RawCommit, commits
 from ai_lessons.repository.commit import People
 from ai_lessons.repository.events import FOLDER
 from ai_lessons.repository.objects import EXECUTABLE, Draft, data_of, opened
-from ai_lessons.repository.store import Change, blob_id
-from ai_lessons.repository.sync_merge import changed, plan
+from ai_lessons.repository.store import Change, Store, blob_id
+from ai_lessons.repository.sync_merge import Entry, changed, plan
 from ai_lessons.repository.worktree_status import here
 
 if TYPE_CHECKING:
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
     from dulwich.repo import Repo
 
-    from ai_lessons.repository.approval.rule_history import RawCommit
-    from ai_lessons.repository.store import Store
-    from ai_lessons.repository.sync_merge import Entry
 
 TRAILER: Final = "Undoes"
 LOOKED_AT: Final = 10_000  # Commits, newest first, among which the last jobs are looked for

@@ -13,7 +13,7 @@ from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, Storage
 from ai_lessons.repository import files, git
 from ai_lessons.repository.journal import Noted
 from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft
-from ai_lessons.repository.worktree import read_head, read_settings
+from ai_lessons.repository.worktree import Worktree, read_head, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from dulwich.repo import Repo
 
-    from ai_lessons.repository.worktree import Worktree
 
 _EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"  # the blob of nothing, which stands for "announced" too
 HALF_WRITTEN = 0.2  # Seconds for which a file shorter than what we wrote is one that `git stash pop` is filling

@@ -14,7 +14,7 @@ from ai_lessons.doors import mcp_server, render, render_agents, render_jobs
 from ai_lessons.doors.cli import asking, review, rules, transfer
 from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.cli.options import id_argument, ids_argument
-from ai_lessons.doors.terminal import is_terminal, line
+from ai_lessons.doors.terminal import View, is_terminal, line
 from ai_lessons.errors import InvalidEntry, Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ai_lessons.doors.cli.command_context import Call
-    from ai_lessons.doors.terminal import View
 
 RESOURCES = frozenset(kind for kind in Kind if kind.is_resource)
 SHELLS = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/completions/ai-lessons.fish"}

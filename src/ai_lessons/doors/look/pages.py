@@ -19,12 +19,11 @@ from ai_lessons.doors.look import plots
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.knowledge.tiers import ENTERPRISE
-from ai_lessons.library.answers import Query
+from ai_lessons.library.answers import Query, Shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ai_lessons.library.answers import Shown
     from ai_lessons.library.opened import Library
 
     Asked: TypeAlias = Mapping[str, str]

@@ -13,14 +13,13 @@ import anyio.from_thread
 from ai_lessons.doors.from_settings import options
 from ai_lessons.library.answers import Progress, silent
 from ai_lessons.library.opened import Kept, Library
-from ai_lessons.library.options import Limits
+from ai_lessons.library.options import Limits, Options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mcp.server.mcpserver import Context
 
-    from ai_lessons.library.options import Options
     from ai_lessons.settings import Settings
 
 T = TypeVar("T")

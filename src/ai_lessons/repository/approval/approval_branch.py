@@ -10,13 +10,12 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from ai_lessons.repository.files import translated
-from ai_lessons.repository.worktree import read_ref, read_settings
+from ai_lessons.repository.worktree import Worktree, read_ref, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from ai_lessons.repository.worktree import Worktree
 
 _FOLDER: Final = "approval"
 REMEMBERED: Final = "remembered.json"

@@ -20,16 +20,14 @@ from ai_lessons.repository.approval.approval_types import (
     RecordFile,
 )
 from ai_lessons.repository.approval.rule_files import APPROVALS, SIGNERS, is_rule, merged_branches, rule_end, stated_id
-from ai_lessons.repository.approval.rule_history import Ancestry, behind
+from ai_lessons.repository.approval.rule_history import Ancestry, RawCommit, behind
 from ai_lessons.repository.approval.rule_status import Past, decide, on_protected_branch, unsigned
-from ai_lessons.repository.worktree import read_ref
+from ai_lessons.repository.worktree import Worktree, read_ref
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.repository.approval.approval_types import Known, Verdict
-    from ai_lessons.repository.approval.rule_history import RawCommit
-    from ai_lessons.repository.worktree import Worktree
 
 
 def derive(worktree: Worktree, ref: str) -> BranchView:

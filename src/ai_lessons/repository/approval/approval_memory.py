@@ -23,13 +23,12 @@ from ai_lessons.repository.approval.approval_types import (
     Verdict,
 )
 from ai_lessons.repository.files import append_lines, replace_file, translated
-from ai_lessons.repository.worktree import read_ref
+from ai_lessons.repository.worktree import Worktree, read_ref
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from ai_lessons.repository.worktree import Worktree
 
 PROPOSALS_KEPT: Final = 10_000
 

@@ -22,10 +22,10 @@ from ai_lessons.repository.approval.approval_types import (
     UnapprovedChange,
     Verdict,
 )
-from ai_lessons.repository.approval.record_chain import text_digest
+from ai_lessons.repository.approval.record_chain import RecordFinding, text_digest
 from ai_lessons.repository.approval.rule_files import APPROVALS
 from ai_lessons.repository.approval.rule_history import read_blobs
-from ai_lessons.repository.approval.signers import NotVerified
+from ai_lessons.repository.approval.signers import NotVerified, Signer
 from ai_lessons.repository.approval.ssh_signatures import sign
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from ai_lessons.repository.approval.approval_history import Trunk
     from ai_lessons.repository.approval.approval_memory import Remembered
     from ai_lessons.repository.approval.approval_types import BranchView, RecordFile
-    from ai_lessons.repository.approval.record_chain import RecordFinding
-    from ai_lessons.repository.approval.signers import Signer
     from ai_lessons.repository.worktree import Worktree
 
 RECORD_SUFFIX: Final = ".json"
