@@ -422,6 +422,8 @@ def test_numbers_of_the_repository_line_up() -> None:
     assert lines[0] == "lessons                      2"
     assert "files                        5 (2.0 KiB)" in lines
     assert lines[-1] == "newest entry                 2026-11-21"
+    lines = render_jobs.stats(stats._replace(approval_lead_time=90_000), VIEW).splitlines()
+    assert lines[-1] == "approval lead time           1 day, 1:00:00 (median)"
 
 
 def test_an_index_without_all_vectors_says_what_that_means() -> None:

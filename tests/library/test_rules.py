@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Refused, UsageError
-from ai_lessons.library import audit, browsing, editing, proposing, review, rules_in_force
+from ai_lessons.library import audit, browsing, editing, health, proposing, review, rules_in_force
 from ai_lessons.library.reports import RuleDraft, Suggested
 from library.world import LESSON, lesson
 
@@ -66,6 +67,16 @@ def test_links_are_resolved_and_become_the_evidence(world: World) -> None:
     assert [light.title for light in one.evidence] == ["PUT replaces the workflow"]
     with pytest.raises(NotFound):
         suggest(world, links=[("", "L-ZZZZZZ")])
+
+
+def test_stats_tell_how_long_an_approval_took(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert health.stats(world.fresh()).approval_lead_time is None
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now - 2 * 3600)
+    made = suggest(world)
+    monkeypatch.setattr(time, "time", lambda: now)
+    review.approve_rule(world.fresh(), made.handle)
+    assert health.stats(world.fresh()).approval_lead_time == 2 * 3600
 
 
 def test_a_rule_without_title_or_rationale_is_not_suggested(world: World) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors import render
@@ -136,6 +137,8 @@ def stats(value: reports.Stats, view: View) -> str:
         ("oldest entry", view.when(value.oldest or "-")),
         ("newest entry", view.when(value.newest or "-")),
     ]
+    if value.approval_lead_time is not None:
+        rows.append(("approval lead time", f"{timedelta(seconds=value.approval_lead_time)} (median)"))
     if value.clusters:
         rows.append(("related topics", f"{len(value.clusters):,} (the largest of {count(value.clusters[0], 'entry')})"))
     return "\n\n".join([pairs(dict(rows), view), *render.learned(value, view)])

@@ -6,6 +6,7 @@ import os
 import shutil
 from datetime import UTC, datetime
 from hashlib import sha256
+from statistics import median
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError, NotFound, Refused
@@ -183,7 +184,20 @@ def stats(library: Library) -> Stats:
         damaged_events=cache.damaged() if cache else 0,
         ablation=measured(cache.in_sessions()) if cache else None,
         clusters=tuple(len(one) for one in clusters(pair for pair in pairs if {*pair} <= known.keys())),
+        approval_lead_time=_lead_time(repo),
     )
+
+
+def _lead_time(repo: RepositorySession) -> int | None:
+    view = repo.rules.view()
+    found = (one.evidence for one in view.verdicts.values() if one.in_force) if view else ()
+    merged = {one.commit: one.at for one in found if one.how in {"merge", "self-merge"}}
+    if not merged:
+        return None
+    asked = "".join(f"{merge}^2\n" for merge in merged).encode()  # of a batch the first proposal stands for all
+    done = git.run(repo.store.worktree, "log", "--no-walk=unsorted", "--format=%ct", "--stdin", stdin=asked)
+    times = zip(merged.values(), done.out.split(), strict=False)
+    return round(median(max(at - int(proposed), 0) for at, proposed in times)) if not done.code else None
 
 
 GONE = "gone"

@@ -64,7 +64,11 @@ class Judged(NamedTuple):
 
 
 class Stats(NamedTuple):
-    """Sizes (bytes) and counts; `clusters`: sizes of groups that `related_to` joins; `ablation` None: not known yet."""
+    """Sizes (bytes) and counts; `clusters`: sizes of groups that `related_to` joins; `ablation` None: not known yet.
+
+    `approval_lead_time`: median seconds from the last commit of a proposal to the merge that approved it; None: no
+    rule in force came by a merge.
+    """
 
     entries: Mapping[str, int]
     projects: int
@@ -86,6 +90,7 @@ class Stats(NamedTuple):
     damaged_events: int = 0
     ablation: Effect | None = None
     clusters: tuple[int, ...] = ()
+    approval_lead_time: int | None = None
 
 
 class Stale(NamedTuple):
