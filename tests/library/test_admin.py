@@ -75,8 +75,7 @@ def test_init_of_a_folder_of_a_bigger_repository_commits_nothing(world: World, g
 
 
 def test_init_from_a_url_clones(world: World, tmp_path: Path) -> None:
-    world.write("p/lessons/a.md", lesson())
-    world.commit()
+    world.committed("p/lessons/a.md", lesson())
     made = init_repository(tmp_path / "clone", world.options, from_url=str(world.root))
     assert made.created
     with Library(tmp_path / "clone", world.options) as library:
@@ -125,8 +124,7 @@ def test_fix_moves_what_lies_in_the_wrong_folder_in_one_commit(world: World) -> 
     world.write("p/docs/v1/a.md", f"---\nid: {DOC}\nkind: doc\ntitle: A\nversions:\n  - v2\n---\ntext\n")
     world.write("p/scripts/v1/go.sh", "#!/bin/sh\n")
     os.chmod(world.root / "p/scripts/v1/go.sh", 0o700)
-    world.write("p/scripts/v1/go.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: go\n---\n")
-    world.commit()
+    world.committed("p/scripts/v1/go.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: go\n---\n")
     assert [problem.fixable for problem in validating.validate(world.library).problems] == [True, True]
     report = validating.validate(world.library, fix=True)
     assert report.problems == ()
@@ -259,8 +257,7 @@ def test_settings_are_read_and_written_one_line_at_a_time(world: World, git: Git
     assert setup.config_get(library)["git.autocommit"] == "auto"
     assert setup.config_get(library, "search.chunking.target") == {"search.chunking.target": 256}
     text = "# ours\nformat: 1\nsearch:\n  chunking:\n    target: 200  # shorter\n"
-    world.write(".ai-lessons/config.yaml", text)
-    world.commit()
+    world.committed(".ai-lessons/config.yaml", text)
     commit = setup.config_set(library, "search.chunking.target", "220")
     assert commit == git(world.root, "rev-parse", "HEAD")
     assert world.read(".ai-lessons/config.yaml") == text.replace("200", "220")
@@ -325,8 +322,7 @@ def test_a_pulled_autocommit_commits_nothing_in_a_code_project_and_git_config_do
 
 
 def test_without_autocommit_files_are_written_and_not_committed(world: World) -> None:
-    world.write(".ai-lessons/config.yaml", "git:\n  autocommit: false\n")
-    world.commit()
+    world.committed(".ai-lessons/config.yaml", "git:\n  autocommit: false\n")
     made = world.add("mine to commit")
     assert made.commit is None
     assert made.notes == ()
@@ -356,8 +352,7 @@ def test_adopt_writes_down_what_plain_files_leave_unsaid(world: World) -> None:
     world.write("notes/a.md", "# A\n\ntext\n")
     world.write("notes/b.md", "---\nauthor: me # kept\n---\n# B\n")
     world.write("p/scripts/v1/go.sh", "#!/bin/sh\n# Goes.\n")
-    world.write("p/rules/r.md", "# a rule, not adopted\n")
-    world.commit()
+    world.committed("p/rules/r.md", "# a rule, not adopted\n")
     ids = {light.path: light.id for light in browsing.list_entries(world.library).entries}
     done = validating.adopt(world.library, [str(world.root)])
     assert {one.path: one.id for one in done} == ids

@@ -242,8 +242,7 @@ def test_no_space_as_the_system_reports_it(world: World, monkeypatch: pytest.Mon
 def test_a_read_only_repository_can_be_read_and_says_so_when_written(world: World, git: Git, tmp_path: Path) -> None:
     place = tmp_path / "view"
     place.mkdir()
-    world.write("notes/a.md", "# Apples\n\nAbout pomology.\n")
-    world.commit()
+    world.committed("notes/a.md", "# Apples\n\nAbout pomology.\n")
     bound = subprocess.run(["mount", "--bind", str(world.root), str(place)], capture_output=True, check=False)
     if (
         bound.returncode
@@ -294,14 +293,11 @@ def test_a_detached_head_keeps_the_write(world: World, git: Git) -> None:
 
 
 def test_a_merge_in_progress_is_left_alone(world: World, git: Git) -> None:
-    world.write("notes/a.md", "one\n")
-    world.commit("one")
+    world.committed("notes/a.md", "one\n", message="one")
     git(world.root, "switch", "-qc", "side")
-    world.write("notes/a.md", "two\n")
-    world.commit("two")
+    world.committed("notes/a.md", "two\n", message="two")
     git(world.root, "switch", "-q", "main")
-    world.write("notes/a.md", "three\n")
-    world.commit("three")
+    world.committed("notes/a.md", "three\n", message="three")
     git(world.root, "merge", "side", check=False)
     made = world.add("during the merge")
     assert made.commit is None
@@ -319,8 +315,7 @@ def test_a_merge_in_progress_is_left_alone(world: World, git: Git) -> None:
 
 def test_staged_and_unstaged_edits_of_others_stay_as_they_are(world: World, git: Git) -> None:
     world.write("notes/a.md", "one\n")
-    world.write("notes/b.md", "one\n")
-    world.commit()
+    world.committed("notes/b.md", "one\n")
     world.write("notes/a.md", "staged\n")
     git(world.root, "add", "notes/a.md")
     world.write("notes/b.md", "unstaged\n")

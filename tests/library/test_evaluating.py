@@ -58,8 +58,7 @@ def test_what_says_much_the_same_is_found_by_words_(target: RepositorySession, w
 
 
 def test_an_opposite_lesson_and_a_rule_that_forbids_it_are_found(target: RepositorySession, world: World) -> None:
-    world.write("web/lessons/b.md", text_of("dont", "Never ask twice", "Other.\n").replace(OTHER, LESSON))
-    world.commit()
+    world.committed("web/lessons/b.md", text_of("dont", "Never ask twice", "Other.\n").replace(OTHER, LESSON))
     made = proposing.suggest_rule(world.library, RuleDraft("Never GET it first", "It is slow."))
     review.approve_rule(world.library, made.id)
     report = evaluated(target, text_of())

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 
 def place(world: World, **more: str) -> None:
-    world.write("global/lessons/a.md", lesson(**more))
-    world.commit()
+    world.committed("global/lessons/a.md", lesson(**more))
 
 
 def test_feedback_moves_the_confidence_that_the_author_gave(world: World) -> None:
@@ -65,16 +64,14 @@ def test_show_and_why_say_how_a_lesson_has_done(world: World) -> None:
 
 
 def test_other_kinds_take_feedback_and_show_no_confidence(world: World) -> None:
-    world.write("global/docs/unversioned/a.md", f"---\nid: {DOC}\nkind: doc\ntitle: A doc\n---\nText.\n")
-    world.commit()
+    world.committed("global/docs/unversioned/a.md", f"---\nid: {DOC}\nkind: doc\ntitle: A doc\n---\nText.\n")
     assert editing.feedback(world.library, DOC, "ignored").usage.tallies.ignored == 1
     assert browsing.show(world.library, DOC).usage is None
 
 
 def test_what_was_learned_moves_a_lesson_in_a_search_a_little(world: World, embedder: CountingEmbedder) -> None:
     world.write("global/lessons/a.md", lesson(LESSON, "Workflow one", "The workflow is replaced.\n"))
-    world.write("global/lessons/b.md", lesson(OTHER, "Workflow two", "The workflow is replaced.\n"))
-    world.commit()
+    world.committed("global/lessons/b.md", lesson(OTHER, "Workflow two", "The workflow is replaced.\n"))
     for _ in range(4):
         editing.feedback(world.library, OTHER, "helpful")
         editing.feedback(world.library, LESSON, "contradicted")
@@ -87,8 +84,7 @@ def test_what_was_learned_moves_a_lesson_in_a_search_a_little(world: World, embe
 
 def test_a_lesson_that_was_derived_begins_with_what_its_parent_proved(world: World) -> None:
     world.write("global/lessons/a.md", lesson(LESSON))
-    world.write("global/lessons/b.md", lesson(OTHER, links=f"\n  - derived_from: {LESSON}"))
-    world.commit()
+    world.committed("global/lessons/b.md", lesson(OTHER, links=f"\n  - derived_from: {LESSON}"))
     for _ in range(18):
         editing.feedback(world.library, LESSON, "helpful")
     usage = browsing.show(world.library, OTHER).usage
@@ -99,8 +95,7 @@ def test_a_lesson_that_was_derived_begins_with_what_its_parent_proved(world: Wor
 @pytest.mark.parametrize(("code", "expected"), [(0, (1, 0)), (3, (0, 1))])
 def test_runs_of_a_script_are_written_down(world: World, code: int, expected: tuple[int, int]) -> None:
     world.write("global/scripts/unversioned/a.sh", f"#!/bin/sh\nexit {code}\n").chmod(0o755)
-    world.write("global/scripts/unversioned/a.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: a.sh\n---\nRuns.\n")
-    world.commit()
+    world.committed("global/scripts/unversioned/a.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: a.sh\n---\nRuns.\n")
     running.trust_script(world.library, SCRIPT)
     assert running.run(world.library, SCRIPT, []) == code
     told = editing.feedback(world.library, SCRIPT, "helpful").usage
@@ -146,13 +141,11 @@ def test_where_they_are_local_events_are_never_shared(world: World) -> None:
 
 def test_where_commits_are_the_users_events_stay_local_unless_asked_for(world: World) -> None:
     place(world)
-    world.write(".ai-lessons/config.yaml", "git:\n  autocommit: false\n")
-    world.commit()
+    world.committed(".ai-lessons/config.yaml", "git:\n  autocommit: false\n")
     editing.feedback(world.library, LESSON, "helpful")
     syncing.save(world.library)
     assert world.status() == ""
-    world.write(".ai-lessons/config.yaml", "git:\n  autocommit: false\n  events: shared\n")
-    world.commit()
+    world.committed(".ai-lessons/config.yaml", "git:\n  autocommit: false\n  events: shared\n")
     syncing.save(world.library)
     assert FOLDER in world.status()
 

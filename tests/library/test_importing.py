@@ -420,8 +420,7 @@ SECRETS = "the password of a person\n"
 def pulled(world: World, source_path: str) -> str:
     """A doc as a pull brings it, which names any file of this machine as its source."""
     head = f"id: {DOC}\nkind: doc\ntitle: Guide\nsource_path: {source_path}\ncontent_hash: sha256:{0:064d}\n"
-    world.write("x/docs/unversioned/guide.md", f"---\n{head}---\nA guide.\n")
-    world.commit("Add doc")
+    world.committed("x/docs/unversioned/guide.md", f"---\n{head}---\nA guide.\n", message="Add doc")
     return "x/docs/unversioned/guide.md"
 
 

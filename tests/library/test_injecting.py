@@ -158,8 +158,9 @@ def test_a_lesson_far_from_the_words_stays_away(
 ) -> None:
     monkeypatch.setattr(embedder, "name", PINNED.name)  # vectors of another model are not compared
     world.write("global/lessons/a.md", lesson(LESSON, "Workflow replaced whole", "Workflow replaced whole.\n"))
-    world.write("global/lessons/b.md", lesson(OTHER, "Postgres vacuum replaced", "Autovacuum and bloat of tables.\n"))
-    world.commit()
+    world.committed(
+        "global/lessons/b.md", lesson(OTHER, "Postgres vacuum replaced", "Autovacuum and bloat of tables.\n")
+    )
     set_parameter(world, "semantic_similarity_threshold", 0.6)
     found = context(world, query="workflow replaced whole")
     assert [light.id for light in found.lessons] == [LESSON]

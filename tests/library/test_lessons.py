@@ -116,8 +116,7 @@ def test_titles_of_any_script_make_safe_file_names(world: World) -> None:
 
 def test_update_changes_one_line_for_one_key(world: World) -> None:
     text = lesson(body="Body with trailing spaces  \n\n\n", confidence="low  # not sure", colour="blue")
-    world.write("p/lessons/a.md", text)
-    world.commit()
+    world.committed("p/lessons/a.md", text)
     done = editing.update(world.library, LESSON, confidence="high")
     assert world.git(world.root, "show", "--format=", "--numstat") == "1\t1\tp/lessons/a.md"
     assert world.read("p/lessons/a.md") == text.replace("low  # not sure", "high  # not sure")
@@ -180,8 +179,7 @@ def test_new_content_replaces_the_body_and_leaves_the_rest(world: World) -> None
 
 def test_an_updated_plain_file_gets_its_id_written_down(world: World) -> None:
     text = "# A plain note\r\n\r\nwith CRLF\r\n"
-    world.write("notes/a.md", text)
-    world.commit()
+    world.committed("notes/a.md", text)
     (light,) = browsing.list_entries(world.library).entries
     done = editing.update(world.library, "notes/a.md", add_tags=["kept"])
     assert done.id == light.id
@@ -192,8 +190,7 @@ def test_an_updated_plain_file_gets_its_id_written_down(world: World) -> None:
 
 
 def test_an_updated_plain_script_gets_a_side_file(world: World) -> None:
-    world.write("p/scripts/v1/go.sh", "#!/bin/sh\n# Says hello.\necho hello\n")
-    world.commit()
+    world.committed("p/scripts/v1/go.sh", "#!/bin/sh\n# Says hello.\necho hello\n")
     done = editing.update(world.library, "p/scripts/v1/go.sh", title="Greeter")
     assert done.title == "Greeter"
     side = world.read("p/scripts/v1/go.sh.md")
@@ -283,8 +280,7 @@ def test_delete_removes_the_file_and_git_keeps_it(world: World) -> None:
 
 def test_delete_takes_a_script_with_its_side_file(world: World) -> None:
     world.write("p/scripts/v1/go.sh", "#!/bin/sh\n")
-    world.write("p/scripts/v1/go.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: go\n---\n")
-    world.commit()
+    world.committed("p/scripts/v1/go.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: go\n---\n")
     editing.delete(world.library, [SCRIPT])
     assert world.git(world.root, "ls-files") == "README.md"
     assert not (world.root / "p").exists()

@@ -173,8 +173,7 @@ def test_a_repository_of_a_newer_program_is_refused_and_nothing_is_written(
     hub = tmp_path / "hub.git"
     git(tmp_path, "clone", "-q", "--bare", str(world.root), str(hub))
     git(world.root, "remote", "add", "origin", str(hub))
-    world.write(".ai-lessons/config.yaml", f"format: {config.FORMAT + 1}\n")
-    world.commit("a newer program was here")
+    world.committed(".ai-lessons/config.yaml", f"format: {config.FORMAT + 1}\n", message="a newer program was here")
     world.write("jira/lessons/2026-11/waiting.md", "# Plain\n")
     world.write(path, world.read(path) + "Edited again.\n")
     before = state(world, git, hub)

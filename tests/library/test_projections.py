@@ -101,8 +101,9 @@ def test_a_damaged_projection_is_made_anew(world: World, part: str) -> None:
 
 def test_a_move_a_new_tag_and_a_branch_embed_nothing(world: World, embedder: CountingEmbedder, git: Git) -> None:
     world.write("p/lessons/a.md", lesson(body="pruning apple trees\n"))
-    world.write("p/docs/v1/b.md", f"---\nid: {DOC}\nkind: doc\ntitle: Cellars\nversions:\n  - v1\n---\nracking wine\n")
-    world.commit()
+    world.committed(
+        "p/docs/v1/b.md", f"---\nid: {DOC}\nkind: doc\ntitle: Cellars\nversions:\n  - v1\n---\nracking wine\n"
+    )
     assert set(world.found("apple wine")) == {"PUT replaces the workflow", "Cellars"}
     asked = list(embedder.asked)
     assert len(asked) == 2
@@ -127,8 +128,7 @@ def test_a_text_that_another_repository_of_this_user_has_is_not_embedded_again(
 ) -> None:
     from ai_lessons.library.opened import Library
 
-    world.write("p/lessons/a.md", lesson(body="pruning apple trees\n"))
-    world.commit()
+    world.committed("p/lessons/a.md", lesson(body="pruning apple trees\n"))
     world.found("apple")
     git(tmp_path, "clone", "-q", str(world.root), str(tmp_path / "clone"))
     with Library(tmp_path / "clone", world.options) as library:

@@ -35,8 +35,7 @@ def world(git_repo: Path, git: Git, tmp_path: Path, closing: ExitStack) -> World
     (tmp_path / "person").mkdir()
     git(git_repo, "config", "user.name", "Human")
     git(git_repo, "config", "user.email", "human@x")
-    made.write("global/docs/unversioned/a.md", "# A\n")
-    made.commit()
+    made.committed("global/docs/unversioned/a.md", "# A\n")
     return made
 
 
@@ -125,8 +124,7 @@ def test_a_proposal_is_called_by_an_end_that_no_two_entries_here_have(world: Wor
 
 
 def test_an_edit_and_a_removal_of_what_is_there_are_told_apart_and_taken(world: World) -> None:
-    world.write(PATH, lesson())
-    world.commit()
+    world.committed(PATH, lesson())
     propose(world, {PATH: lesson(body="Seen thrice.\n")})
     (one,) = waiting(world)
     assert (one.change, one.added, one.removed) == ("edit", 1, 1)
@@ -171,17 +169,14 @@ def test_a_squash_closes_it_and_it_stays_closed_when_the_lesson_goes_on(world: W
     world.git(world.root, "merge", "-q", "--squash", BRANCH)
     world.git(world.root, "commit", "-qm", "PUT (#7)")
     assert waiting(world) == ()
-    world.write(PATH, lesson(body="Seen thrice.\n"))
-    world.commit()
+    world.committed(PATH, lesson(body="Seen thrice.\n"))
     assert waiting(world) == ()
 
 
 def test_a_lesson_that_somebody_changes_meanwhile_is_not_overwritten(world: World) -> None:
-    world.write(PATH, lesson())
-    world.commit()
+    world.committed(PATH, lesson())
     propose(world, {PATH: lesson(body="Seen thrice.\n")})
-    world.write(PATH, lesson(body="Seen never.\n"))
-    world.commit()
+    world.committed(PATH, lesson(body="Seen never.\n"))
     assert waiting(world)[0].conflicts == (f"{PATH} was changed on main since it was proposed",)
     with pytest.raises(Conflict, match="was changed on main"):
         review.approve_rule(world.fresh(), "L-8F3K2A")
@@ -216,8 +211,7 @@ def test_the_same_proposal_is_not_made_twice_and_another_gets_a_number(world: Wo
 
 
 def test_an_id_that_stands_elsewhere_already_is_a_fault(world: World) -> None:
-    world.write("shop/lessons/2026-11/here-68f3k2a.md", lesson())
-    world.commit()
+    world.committed("shop/lessons/2026-11/here-68f3k2a.md", lesson())
     propose(world)
     assert waiting(world)[0].conflicts == ("the entry stands at shop/lessons/2026-11/here-68f3k2a.md on main already",)
     with pytest.raises(Conflict, match="stands at shop"):
@@ -225,8 +219,7 @@ def test_an_id_that_stands_elsewhere_already_is_a_fault(world: World) -> None:
 
 
 def test_a_move_is_no_such_fault(world: World) -> None:
-    world.write("shop/lessons/2026-11/here-68f3k2a.md", lesson())
-    world.commit()
+    world.committed("shop/lessons/2026-11/here-68f3k2a.md", lesson())
     propose(world, {"shop/lessons/2026-11/here-68f3k2a.md": None, PATH: lesson()})
     assert waiting(world)[0].conflicts == ()
     review.approve_rule(world.fresh(), "L-8F3K2A")
@@ -298,8 +291,7 @@ def test_a_report_survives_an_edit_of_the_proposal(world: World) -> None:
 
 
 def test_where_somebody_else_has_to_approve_the_proposer_of_a_lesson_cannot(world: World) -> None:
-    world.write(".ai-lessons/config.yaml", "format: 1\napproval:\n  require: merge\n  distinct: true\n")
-    world.commit()
+    world.committed(".ai-lessons/config.yaml", "format: 1\napproval:\n  require: merge\n  distinct: true\n")
     propose(world)
     with pytest.raises(Refused, match="Human wrote this proposal"):
         review.approve_rule(world.fresh(), "L-8F3K2A")
@@ -308,8 +300,7 @@ def test_where_somebody_else_has_to_approve_the_proposer_of_a_lesson_cannot(worl
 
 
 def test_under_signed_approvals_a_lesson_needs_no_record(world: World) -> None:
-    world.write(".ai-lessons/config.yaml", "format: 1\napproval:\n  require: signed\n")
-    world.commit()
+    world.committed(".ai-lessons/config.yaml", "format: 1\napproval:\n  require: signed\n")
     propose(world)
     done = review.approve_rule(world.fresh(), "L-8F3K2A", sign=True)
     assert done.notes == ("only approvals of rules are signed; this one is the merge",)
@@ -317,8 +308,7 @@ def test_under_signed_approvals_a_lesson_needs_no_record(world: World) -> None:
 
 
 def test_under_the_policy_of_a_forge_a_lesson_is_taken_here_too(world: World) -> None:
-    world.write(".ai-lessons/config.yaml", "format: 1\napproval:\n  require: forge\n")
-    world.commit()
+    world.committed(".ai-lessons/config.yaml", "format: 1\napproval:\n  require: forge\n")
     propose(world)
     assert review.approve_rule(world.fresh(), "L-8F3K2A").notes == ()
     assert world.titles(kinds=["lesson"]) == ["PUT replaces the workflow"]
@@ -457,8 +447,7 @@ def test_a_report_brings_no_secret_into_git(world: World) -> None:
 
 
 def test_what_the_user_did_to_the_lesson_meanwhile_stays(world: World) -> None:
-    world.write(PATH, lesson())
-    world.commit()
+    world.committed(PATH, lesson())
     propose(world, {PATH: lesson(body="Seen thrice.\n")})
     world.write(PATH, lesson(body="Mine.\n"))
     done = review.approve_rule(world.fresh(), "L-8F3K2A")
@@ -471,16 +460,14 @@ def test_hostile_branches_stop_nothing_and_write_nothing(world: World) -> None:
     propose(world)
     for number, text in enumerate((b"---\nid: [\n---\n", b"\xff\xfe\x00", b"---\n" + b"[" * 30_000 + b"\n---\n")):
         world.git(world.root, "switch", "-q", "-c", f"proposals/evil-{number}", "main")
-        world.write("p/lessons/evil.md", text)
-        world.commit()
+        world.committed("p/lessons/evil.md", text)
         world.git(world.root, "switch", "-q", "main")
     world.git(world.root, "switch", "-q", "-c", "proposals/D-AAAAAA-link")
     (world.root / "p").mkdir()
     (world.root / "p/link.md").symlink_to("/etc/passwd")
     world.commit()
     world.git(world.root, "switch", "-q", "--orphan", "proposals/D-BBBBBB-nowhere")
-    world.write("p/docs/x.md", "# X\n")
-    world.commit()
+    world.committed("p/docs/x.md", "# X\n")
     world.git(world.root, "switch", "-q", "main")
     hidden(world, "proposals/D-RE1EA5-out", "p/docs/unversioned/../../../../out.md")
     hidden(world, "proposals/S-9XW2RB-git", "git~1/scripts/unversioned/hook")

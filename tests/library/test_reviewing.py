@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 
 def place(world: World, entry_id: str = LESSON, project: str = "global", **more: str) -> None:
-    world.write(f"{project}/lessons/{entry_id}.md", lesson(entry_id, **more))
-    world.commit(f"lesson {entry_id}")
+    world.committed(f"{project}/lessons/{entry_id}.md", lesson(entry_id, **more), message=f"lesson {entry_id}")
 
 
 def found(world: World) -> list[tuple[str, str, str]]:
@@ -114,8 +113,7 @@ def test_a_lesson_that_was_shown_often_and_never_helped_is_named(world: World) -
 def test_a_script_whose_last_runs_all_failed_is_named(world: World) -> None:
     script = "#!/bin/sh\nexit 1\n"
     world.write("global/scripts/unversioned/run.sh", script)
-    world.write("global/scripts/unversioned/run.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: Run\n---\n")
-    world.commit()
+    world.committed("global/scripts/unversioned/run.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: Run\n---\n")
     happened(world, SCRIPT, SCRIPT_OK, SCRIPT_FAILED, SCRIPT_FAILED)
     assert found(world) == []
     later(world, "2026-11-23")
@@ -215,8 +213,7 @@ def test_what_is_to_be_reviewed_is_a_problem_only_when_asked_for(world: World) -
 
 
 def test_keeping_a_plain_file_writes_its_identity(world: World) -> None:
-    world.write("web/docs/notes.md", "# Notes\n\nText.\n")
-    world.commit()
+    world.committed("web/docs/notes.md", "# Notes\n\nText.\n")
     kept = editing.keep(world.library, "web/docs/notes.md")
     text = world.read("web/docs/notes.md")
     assert f"id: {kept.id}" in text

@@ -25,8 +25,7 @@ AGENT = {"agent": "some agent", "session": "s1"}
 @pytest.fixture
 def world(world: World) -> World:
     """Two commits on main, and an agent that has an address of its own."""
-    world.write("global/lessons/one.md", lesson())
-    world.commit()
+    world.committed("global/lessons/one.md", lesson())
     return world
 
 
@@ -160,8 +159,7 @@ def test_agents_decide_nothing(world: World) -> None:
 
 def test_an_edit_of_a_rule_is_a_proposal_and_the_old_text_stays_in_force(world: World) -> None:
     made = approved(world, content="Send all of it back.")
-    world.write("global/lessons/two.md", lesson(made.id[:-1] + "0"))
-    world.commit()
+    world.committed("global/lessons/two.md", lesson(made.id[:-1] + "0"))
     done = editing.update(world.fresh(), made.handle, title="GET, then PUT", add_tags=["api"])
     assert "proposed on rules/" in done.notes[0]
     assert world.status() == ""
@@ -334,8 +332,7 @@ def test_an_id_taken_from_another_rule_is_named(world: World) -> None:
 
 def test_a_text_that_breaks_the_format_is_not_approved(world: World) -> None:
     world.git(world.root, "switch", "-q", "-c", "rules/R-8F3K2A-x", "main~1")
-    world.write("p/rules/x.md", "---\nid: 01JD3Z8QK5W7M2X9V4T68F3K2A\nkind: rule\ntitle: X\napproved: true\n---\n")
-    world.commit()
+    world.committed("p/rules/x.md", "---\nid: 01JD3Z8QK5W7M2X9V4T68F3K2A\nkind: rule\ntitle: X\napproved: true\n---\n")
     world.git(world.root, "switch", "-q", "main")
     with pytest.raises(InvalidEntry):
         review.approve_rule(world.fresh(), "R-8F3K2A")
@@ -346,8 +343,7 @@ def test_hostile_proposals_are_listed_and_stop_nothing(world: World) -> None:
     suggest(world)
     for number, text in enumerate((b"---\nid: [\n---\n", b"\xff\xfe\x00", b"---\n" + b"[" * 30_000 + b"\n---\n")):
         world.git(world.root, "switch", "-q", "-c", f"rules/evil-{number}", "main~1")
-        world.write("p/rules/evil.md", text)
-        world.commit()
+        world.committed("p/rules/evil.md", text)
         world.git(world.root, "switch", "-q", "main")
     waiting = review.pending_rules(world.fresh())
     assert len(waiting) == 4
@@ -398,8 +394,7 @@ def test_the_audit_tells_who_approved_and_what_violates_the_policy(world: World)
     assert (row.id, row.in_force, row.evidence, row.problem, good.ok) == (made.id, True, 2, "", True)
     assert row.approved_by == "Test Person <person@example.com>"
     world.write(made.path, world.read(made.path) + "Smuggled.\n")
-    world.write("p/rules/straight.md", "---\ntitle: Straight\nrationale: x\n---\n")
-    world.commit()
+    world.committed("p/rules/straight.md", "---\ntitle: Straight\nrationale: x\n---\n")
     bad = audit.audit(world.fresh())
     assert not bad.ok
     problems = {row.path: row.problem for row in bad.rows}
@@ -418,8 +413,7 @@ def test_signing_puts_a_record_that_verifies_into_the_merge(
 
     key = tmp_path_factory.mktemp("keys") / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
-    world.write(".ai-lessons/config.yaml", "format: 1\napproval:\n  require: signed\n")
-    world.commit()
+    world.committed(".ai-lessons/config.yaml", "format: 1\napproval:\n  require: signed\n")
     with pytest.raises(Refused, match="which key"):
         review.approve_rule(world.fresh(), suggest(world).handle, sign=True)
     world.git(world.root, "config", "user.signingkey", str(key))

@@ -43,8 +43,7 @@ def test_a_renamed_moved_and_deleted_file_is_right_at_once(world: World) -> None
 
 
 def test_what_git_brings_is_found(world: World, git: Git, tmp_path: Path) -> None:
-    world.write("notes/a.md", "# Apples\n\nAbout pomology.\n")
-    world.commit("apples")
+    world.committed("notes/a.md", "# Apples\n\nAbout pomology.\n", message="apples")
     other = tmp_path / "other"
     git(tmp_path, "clone", "-q", str(world.root), str(other))
     (other / "notes/a.md").write_text("# Apples\n\nAbout horticulture.\n")
@@ -60,8 +59,7 @@ def test_what_git_brings_is_found(world: World, git: Git, tmp_path: Path) -> Non
     git(world.root, "reset", "-q", "--hard", "HEAD~1")
     assert world.found("drupes") == []
     git(world.root, "switch", "-qc", "side")
-    world.write("notes/d.md", "# Dates\n\nAbout palms.\n")
-    world.commit("dates")
+    world.committed("notes/d.md", "# Dates\n\nAbout palms.\n", message="dates")
     assert world.found("palms") == ["Dates"]
     git(world.root, "switch", "-q", "main")
     assert world.found("palms") == []

@@ -223,8 +223,7 @@ def test_a_proposal_that_holds_one_can_be_turned_down_and_its_text_is_not_kept(w
     world.add("A lesson")
     made = proposing.suggest_rule(world.library, RuleDraft("Use the key", "It is there"))
     world.git(world.root, "switch", "-q", made.branch)
-    world.write(made.path, world.read(made.path) + SECRET)
-    world.commit("by hand")
+    world.committed(made.path, world.read(made.path) + SECRET, message="by hand")
     world.git(world.root, "switch", "-q", "main")
     with pytest.raises(InvalidEntry, match="GitLab"):
         review.approve_rule(world.library, made.handle)
@@ -267,8 +266,7 @@ def test_notes_hold_no_secret(world: World) -> None:
 
 
 def test_what_is_promoted_is_looked_at_again(world: World, tmp_path: Path) -> None:
-    world.write("p/lessons/a.md", lesson(title=f"Log in with {KEY}"))
-    world.commit()
+    world.committed("p/lessons/a.md", lesson(title=f"Log in with {KEY}"))
     targets = Targets(tmp_path / "skills", tmp_path / "tools")
     with pytest.raises(InvalidEntry, match="GitLab") as told:
         lesson_writing.promote_lesson(world.library, LESSON, "tool/login", targets)
@@ -300,8 +298,7 @@ def test_what_was_committed_by_hand_is_not_shared(world: World, tmp_path: Path) 
     made = world.add("A lesson")
     assert syncing.sync(world.library).sent
     for text in (SECRET, ""):  # it stays in the history also where it was taken out again
-        world.write(made.path, world.read(made.path).replace(SECRET, "") + text)
-        world.commit()
+        world.committed(made.path, world.read(made.path).replace(SECRET, "") + text)
         with pytest.raises(InvalidEntry, match="GitLab") as told:
             syncing.sync(world.library)
         assert KEY not in str(told.value)

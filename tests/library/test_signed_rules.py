@@ -53,8 +53,7 @@ class Team(World):
 
     def policy(self, signers: str, threshold: int = 1) -> None:
         self.write(SETTINGS, f"format: 1\napproval:\n  require: signed\n  threshold: {threshold}\n")
-        self.write(SIGNERS, signers)
-        self.commit("policy")
+        self.committed(SIGNERS, signers, message="policy")
 
     def suggest(self, title: str = TITLE) -> Suggested:
         return proposing.suggest_rule(self.fresh(agent="some agent"), RuleDraft(title, "PUT replaces all", "Do it."))
@@ -84,8 +83,7 @@ class Team(World):
 @pytest.fixture
 def team(git_repo: Path, git: Git, tmp_path: Path) -> Iterator[Team]:
     made = Team(git_repo, git, options(tmp_path))
-    made.write("global/lessons/one.md", lesson())
-    made.commit()
+    made.committed("global/lessons/one.md", lesson())
     yield made
     made.close()
 
@@ -204,8 +202,7 @@ def test_what_was_not_signed_changes_nothing(alice: Team) -> None:
     alice.trust()
     made = alice.suggest()
     alice.approve(made.handle)
-    alice.write(made.path, alice.read(made.path).replace("Do it.", "Do not."))
-    alice.commit("tamper")
+    alice.committed(made.path, alice.read(made.path).replace("Do it.", "Do not."), message="tamper")
     assert "Do it." in str(browsing.show(alice.fresh(), made.handle).body)
     assert len(alice.problems()) == 1
     alice.git(alice.root, "revert", "--no-edit", "HEAD")
@@ -230,8 +227,7 @@ def test_a_changed_list_counts_only_if_a_pinned_key_signed_it(alice: Team) -> No
     alice.trust()
     first = alice.root / SIGNERS
     line = alice.has_key("bob")
-    alice.write(SIGNERS, first.read_text() + line)
-    alice.commit("let me in")
+    alice.committed(SIGNERS, first.read_text() + line, message="let me in")
     done = alice.approve(alice.suggest().handle)
     assert alice.in_force() == []
     assert "not signed" in "\n".join(done.notes)
@@ -295,8 +291,7 @@ def test_after_asking_for_more_people_the_others_add_their_signatures(alice: Tea
     made = alice.suggest()
     alice.approve(made.handle)
     alice.write(SIGNERS, alice.read(SIGNERS) + alice.has_key("bob"))
-    alice.write(SETTINGS, "format: 1\napproval:\n  require: signed\n  threshold: 2\n")
-    alice.commit("two from now on")
+    alice.committed(SETTINGS, "format: 1\napproval:\n  require: signed\n  threshold: 2\n", message="two from now on")
     alice.trust()
     assert alice.in_force() == []
     assert not alice.approve(made.handle).notes

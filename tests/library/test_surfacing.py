@@ -141,8 +141,7 @@ def edit_staged(world: World) -> None:
 
 
 def edit_committed(world: World) -> None:
-    world.write(PATH, EDITED)
-    world.commit()
+    world.committed(PATH, EDITED)
 
 
 def removed_in_the_tree(world: World) -> None:
@@ -200,8 +199,7 @@ def committed_settings_that_name_another_branch(world: World) -> None:
 
 def text_changed_inside_the_merge(world: World) -> None:
     world.git(world.root, "switch", "-q", "-c", f"rules/R-{RULE[-6:]}-y")
-    world.write(PATH, rule("Harmless"))
-    world.commit("Propose rule: x")
+    world.committed(PATH, rule("Harmless"), message="Propose rule: x")
     world.git(world.root, "switch", "-q", "main")
     world.git(world.root, "merge", "-q", "--no-ff", "--no-commit", f"rules/R-{RULE[-6:]}-y")
     world.write(PATH, EDITED)
@@ -212,8 +210,7 @@ def text_changed_inside_the_merge(world: World) -> None:
 def second_rule_smuggled_into_a_proposal(world: World) -> None:
     world.git(world.root, "switch", "-q", "-c", f"rules/R-{SECOND[-6:]}-x")
     world.write("other/rules/harmless.md", rule("Harmless words", "Nothing.\n", SECOND))
-    world.write("jira/rules/z.md", PLANT.replace(RULE, PLANTED))
-    world.commit("Propose rule: Harmless words")
+    world.committed("jira/rules/z.md", PLANT.replace(RULE, PLANTED), message="Propose rule: Harmless words")
     world.git(world.root, "switch", "-q", "main")
     world.git(world.root, "merge", "-q", "--no-ff", "--no-edit", f"rules/R-{SECOND[-6:]}-x")
 
@@ -370,8 +367,7 @@ def test_an_approved_text_that_cannot_be_read_is_left_out_and_named(approved: Wo
 
 def test_without_an_approval_branch_there_are_no_rules_and_no_work(world: World) -> None:
     world.git(world.root, "branch", "-m", "trunk")
-    world.write("jira/rules/x.md", rule())
-    world.commit()
+    world.committed("jira/rules/x.md", rule())
     merge(world, "jira/rules/y.md", rule(entry_id=SECOND), SECOND, into="trunk")
     assert world.titles() == []
     assert not (world.root / ".git/ai-lessons/approval").exists()
@@ -389,8 +385,7 @@ def test_before_the_first_commit_there_are_no_rules(world: World, tmp_path: Path
 
 def test_the_branch_that_the_settings_name_is_followed_where_there_is_no_main(world: World) -> None:
     world.git(world.root, "branch", "-m", "trunk")
-    world.write(".ai-lessons/config.yaml", "approval:\n  branch: trunk\n")
-    world.commit()
+    world.committed(".ai-lessons/config.yaml", "approval:\n  branch: trunk\n")
     merge(world, text=rule(), into="trunk")
     assert world.titles() == ["Sandbox first"]
     # from now on it is trunk, whatever the file says and whatever branches appear
@@ -416,21 +411,18 @@ def test_the_clone_itself_may_name_the_branch(approved: World) -> None:
 def test_on_a_forge_the_protected_branch_decides(approved: World, tmp_path: Path) -> None:
     git, root = approved.git, approved.root
     approved.write(".ai-lessons/config.yaml", "approval:\n  require: forge\n")
-    approved.write("jira/rules/direct.md", rule("Pushed past a review", entry_id=SECOND))
-    approved.commit()
+    approved.committed("jira/rules/direct.md", rule("Pushed past a review", entry_id=SECOND))
     assert approved.titles(kinds=[Kind.RULE]) == []  # no such branch is known yet
     git(tmp_path, "init", "-q", "--bare", "hub.git")
     git(root, "remote", "add", "origin", str(tmp_path / "hub.git"))
     git(root, "push", "-q", "origin", "main")
     assert sorted(approved.titles(kinds=[Kind.RULE])) == ["Pushed past a review", "Sandbox first"]
-    approved.write("jira/rules/direct.md", rule("Zanzibar", entry_id=SECOND))
-    approved.commit()
+    approved.committed("jira/rules/direct.md", rule("Zanzibar", entry_id=SECOND))
     assert "Zanzibar" not in approved.titles(kinds=[Kind.RULE])
 
 
 def test_under_signatures_nothing_is_in_force_without_keys(approved: World) -> None:
-    approved.write(".ai-lessons/config.yaml", "approval:\n  require: signed\n")
-    approved.commit()
+    approved.committed(".ai-lessons/config.yaml", "approval:\n  require: signed\n")
     listing = browsing.list_entries(approved.library, kinds=[Kind.RULE])
     assert listing.entries == ()
     assert "signed" in " ".join(listing.notes)
@@ -442,8 +434,7 @@ def test_under_signatures_nothing_is_in_force_without_keys(approved: World) -> N
 def test_rewritten_history_is_told_with_every_answer_until_a_person_looks(approved: World) -> None:
     assert browsing.list_entries(approved.library).notes == ()
     approved.git(approved.root, "reset", "-q", "--hard", "main~1")
-    approved.write("jira/lessons/2026-11/more.md", lesson(DOC, "More"))
-    approved.commit()
+    approved.committed("jira/lessons/2026-11/more.md", lesson(DOC, "More"))
     (note,) = browsing.list_entries(approved.library).notes
     assert "main was rewritten" in note
     assert note in browsing.list_entries(approved.fresh()).notes

@@ -65,8 +65,7 @@ def test_later_edits_of_other_keys_stay_and_those_of_the_same_stop_everything(wo
     made = world.add("First", "Text.\n")
     editing.update(world.library, made.handle, confidence="high")
     text = world.read(made.path)
-    world.write(made.path, text.replace("Text.", "More text."))
-    world.commit()
+    world.committed(made.path, text.replace("Text.", "More text."))
     syncing.undo(world.library)
     assert "confidence: medium" in world.read(made.path)
     assert "More text." in world.read(made.path)
@@ -77,8 +76,7 @@ def test_later_edits_of_other_keys_stay_and_those_of_the_same_stop_everything(wo
 
 def test_all_or_none(world: World) -> None:
     made = world.add("First")
-    world.write(made.path, world.read(made.path) + "By hand.\n")
-    world.commit()
+    world.committed(made.path, world.read(made.path) + "By hand.\n")
     second = world.add("Second")
     before = world.git(world.root, "rev-parse", "HEAD")
     with pytest.raises(Conflict):
@@ -89,8 +87,7 @@ def test_all_or_none(world: World) -> None:
 
 def test_commits_of_the_users_own_are_not_jobs_of_ours(world: World) -> None:
     made = world.add("First")
-    world.write("p/notes.md", "mine\n")
-    world.commit()
+    world.committed("p/notes.md", "mine\n")
     (done,) = syncing.undo(world.library)
     assert done.undone == made.commit
     assert world.read("p/notes.md") == "mine\n"

@@ -72,6 +72,12 @@ class World:
         self.git(self.root, "add", "-A")
         self.git(self.root, "commit", "-qm", message)
 
+    def committed(self, path: str, text: str | bytes, *, message: str = "by hand") -> Path:
+        """Put a file there and commit it, with whatever else was edited."""
+        file = self.write(path, text)
+        self.commit(message)
+        return file
+
     def commits(self) -> list[str]:
         """Subjects, newest first."""
         return self.git(self.root, "log", "--format=%s").splitlines()
