@@ -77,14 +77,6 @@ def pair(tmp_path: Path, git: Git) -> Pair:
     return Pair(first, second)
 
 
-def merged_plainly(person: Clone, made: Suggested) -> None:
-    person.run("merge", "-q", "--no-edit", f"origin/{made.branch}")
-
-
-def merged_without_fast_forward(person: Clone, made: Suggested) -> None:
-    person.run("merge", "-q", "--no-ff", "--no-edit", f"origin/{made.branch}")
-
-
 def approved_by_command(person: Clone, made: Suggested) -> None:
     with person.library() as library:
         assert [one.branch for one in review.pending_rules(library)] == [f"origin/{made.branch}"]
@@ -96,12 +88,19 @@ def squashed(person: Clone, made: Suggested) -> None:
     person.run("commit", "-qm", "Take the rule")
 
 
-WAYS = [merged_plainly, merged_without_fast_forward, approved_by_command, squashed]
+WAYS: dict[str, Callable[[Clone, Suggested], object]] = {
+    "merged plainly": lambda person, made: person.run("merge", "-q", "--no-edit", f"origin/{made.branch}"),
+    "merged without fast forward": lambda person, made: person.run(
+        "merge", "-q", "--no-ff", "--no-edit", f"origin/{made.branch}"
+    ),
+    "approved by command": approved_by_command,
+    "squashed": squashed,
+}
 
 
-@pytest.mark.parametrize("take", WAYS, ids=lambda way: way.__name__)
+@pytest.mark.parametrize("take", WAYS.values(), ids=WAYS)
 def test_what_a_person_takes_in_one_clone_is_served_in_the_other(
-    pair: Pair, take: Callable[[Clone, Suggested], None]
+    pair: Pair, take: Callable[[Clone, Suggested], object]
 ) -> None:
     made = pair.agent.suggest()
     assert pair.agent.rules() == []

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Light
+    from ai_lessons.library.opened import Library
 
 PATTERN = parse("WHEN committing -> DO sign -> BECAUSE the hub checks")
 MALLORY = ("-c", "user.name=mallory", "-c", "user.email=m@x.example")
@@ -173,47 +174,26 @@ def test_numbers_that_a_lesson_brings_along_count_only_from_the_users_own_hand(w
     assert confidence(world) == 0.5
 
 
-def _wrong(world: World, ref: str) -> None:
-    lesson_writing.wrong(world.fresh(agent="bot"), ref, "no longer so", by="user")
+WAYS: dict[str, Callable[[World, Library, str], object]] = {
+    "wrong": lambda _, bot, ref: lesson_writing.wrong(bot, ref, "no longer so", by="user"),
+    "update": lambda _, bot, ref: editing.update(bot, ref, status="wrong"),
+    "reword": lambda _, bot, ref: editing.update(bot, ref, title="Never mind"),
+    "delete": lambda _, bot, ref: editing.delete(bot, [ref]),
+    "replace": lambda _, bot, ref: editing.add_lesson(bot, LessonDraft("Newer", "Text.", links=[("supersedes", ref)])),
+    "contradict": lambda world, bot, ref: editing.link(bot, world.add("Other", "Text.").id, ref, "contradicts"),
+    "promote": lambda world, bot, ref: lesson_writing.promote_lesson(
+        bot, ref, "tool/git", Targets(world.root.parent / "skills", world.root.parent / "tools")
+    ),
+}
 
 
-def _update(world: World, ref: str) -> None:
-    editing.update(world.fresh(agent="bot"), ref, status="wrong")
-
-
-def _reword(world: World, ref: str) -> None:
-    editing.update(world.fresh(agent="bot"), ref, title="Never mind")
-
-
-def _delete(world: World, ref: str) -> None:
-    editing.delete(world.fresh(agent="bot"), [ref])
-
-
-def _replace(world: World, ref: str) -> None:
-    editing.add_lesson(world.fresh(agent="bot"), LessonDraft("Newer", "Text.", links=[("supersedes", ref)]))
-
-
-def _contradict(world: World, ref: str) -> None:
-    other = world.add("Other", "Text.")
-    editing.link(world.fresh(agent="bot"), other.id, ref, "contradicts")
-
-
-def _promote(world: World, ref: str) -> None:
-    folder = world.root.parent
-    lesson_writing.promote_lesson(
-        world.fresh(agent="bot"), ref, "tool/git", Targets(folder / "skills", folder / "tools")
-    )
-
-
-@pytest.mark.parametrize(
-    "way", [_wrong, _update, _reword, _delete, _replace, _contradict, _promote], ids=lambda way: way.__name__
-)
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_an_agent_that_would_silence_a_firm_lesson_is_refused_and_leaves_a_question(
-    world: World, way: Callable[[World, str], None]
+    world: World, way: Callable[[World, Library, str], object]
 ) -> None:
     made = lesson_writing.add(world.library, PATTERN, by="user")
     with pytest.raises(Refused, match="is firm: a person stated it, and an agent cannot") as refused:
-        way(world, made.id)
+        way(world, world.fresh(agent="bot"), made.id)
     assert "ai-lessons admin review" in refused.value.hint
     assert [x.id for _, group in lessons.load(world.fresh()).groups for x in group if x.id == made.id] == [made.id]
     (asked,) = [x.detail for x in validating.review(world.fresh()) if x.entry.id == made.id]

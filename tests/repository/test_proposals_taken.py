@@ -19,7 +19,7 @@ from repository.proposal_world import MAIN, STEM
 from repository.steps import add, clean, dirty_everything
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from dulwich.repo import Repo
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
     from ai_lessons.repository.worktree import Worktree
     from conftest import Git
     from repository.proposal_world import Desk
-
-
-def without_rule(status: str) -> str:
-    return "\n".join(line for line in status.splitlines() if PATH not in line)
 
 
 def test_approving_brings_the_file_along_and_leaves_every_edit_as_it_was(desk: Desk, git: Git) -> None:
@@ -81,10 +77,6 @@ def test_a_move_to_another_project_is_brought_along(desk: Desk) -> None:
 OWN = "my own words\n"
 
 
-def edit_in_tree(desk: Desk) -> None:
-    desk.write(PATH, OWN)
-
-
 def edit_staged(desk: Desk) -> None:
     desk.write(PATH, OWN)
     desk.run("add", PATH)
@@ -96,35 +88,26 @@ def edit_staged_and_put_back(desk: Desk) -> None:
     desk.write(PATH, old)
 
 
-def deleted_in_tree(desk: Desk) -> None:
-    (desk.root / PATH).unlink()
-
-
-def deleted_staged(desk: Desk) -> None:
-    desk.run("rm", "-q", PATH)
-
-
 def link_in_its_place(desk: Desk) -> None:
     (desk.root / PATH).unlink()
     (desk.root / PATH).symlink_to("elsewhere")
 
 
-@pytest.mark.parametrize(
-    ("edit", "status"),
-    [
-        (edit_in_tree, " M"),
-        (edit_staged, "M "),
-        (edit_staged_and_put_back, "MM"),
-        (deleted_in_tree, " D"),
-        (deleted_staged, "D "),
-        (link_in_its_place, " T"),
-    ],
-    ids=lambda value: getattr(value, "__name__", None),
-)
-def test_what_the_user_did_to_the_rule_itself_stays(desk: Desk, edit: object, status: str) -> None:
+EDITS: dict[str, tuple[Callable[[Desk], object], str]] = {
+    "edit in tree": (lambda desk: desk.write(PATH, OWN), " M"),
+    "edit staged": (edit_staged, "M "),
+    "edit staged and put back": (edit_staged_and_put_back, "MM"),
+    "deleted in tree": (lambda desk: (desk.root / PATH).unlink(), " D"),
+    "deleted staged": (lambda desk: desk.run("rm", "-q", PATH), "D "),
+    "link in its place": (link_in_its_place, " T"),
+}
+
+
+@pytest.mark.parametrize(("edit", "status"), EDITS.values(), ids=EDITS)
+def test_what_the_user_did_to_the_rule_itself_stays(desk: Desk, edit: Callable[[Desk], object], status: str) -> None:
     desk.approved()
     desk.propose({PATH: text("Use Y")})
-    edit(desk)  # type: ignore[operator]
+    edit(desk)
     file = desk.root / PATH
     before = file.is_symlink(), file.read_text() if file.is_file() else None
     staged = desk.run("diff", "--cached", "--name-only"), desk.run("ls-files", "-s", PATH)

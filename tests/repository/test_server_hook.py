@@ -171,10 +171,6 @@ def an_edit_that_was_taken_back_before_the_push(w: World, mine: Clone) -> None:
 # --- rules that nobody took
 
 
-def a_direct_commit_by_a_person(w: World, mine: Clone) -> None:
-    mine.commit("Add rule", {PATH: text("Use X")}, by=HUMAN)
-
-
 def a_direct_commit_hidden_in_a_pull_merge(w: World, mine: Clone) -> None:
     other = w.clone("other")
     other.other_work()
@@ -367,7 +363,7 @@ TAKEN: dict[str, Prepare] = {
 
 REFUSED: dict[str, tuple[Prepare, str]] = {
     "a direct commit by an agent": (at.committed_straight_to_main, "committed without a proposal"),
-    "a direct commit by a person": (a_direct_commit_by_a_person, "ai-lessons contribute propose"),
+    "a direct commit by a person": (files(PATH, content=text("Use X")), "ai-lessons contribute propose"),
     "a direct commit hidden in a pull merge": (a_direct_commit_hidden_in_a_pull_merge, "without a proposal"),
     "an edit of an approved rule": (at.edited_after_approval, "committed without a proposal"),
     "a removal of an approved rule": (at.deleted_straight_from_main, f"the removal of {PATH}"),

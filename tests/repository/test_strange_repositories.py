@@ -72,24 +72,14 @@ def worktree_of_bare(ground: Ground) -> Path:
     return ground.folder / "linked"
 
 
-def separate(ground: Ground) -> Path:
-    return ground.clone("--separate-git-dir", str(ground.folder / "elsewhere.git"))
-
-
 def split_index(ground: Ground) -> Path:
     ground.git(ground.source, "update-index", "--split-index")
     return ground.source
 
 
-def sparse(ground: Ground) -> Path:
+def sparse(ground: Ground, index: str) -> Path:
     root = ground.clone()
-    ground.git(root, "sparse-checkout", "set", "--cone", "--no-sparse-index", "p")
-    return root
-
-
-def sparse_index(ground: Ground) -> Path:
-    root = ground.clone()
-    ground.git(root, "sparse-checkout", "set", "--cone", "--sparse-index", "p")
+    ground.git(root, "sparse-checkout", "set", "--cone", index, "p")
     return root
 
 
@@ -111,18 +101,6 @@ def with_submodule(ground: Ground) -> Path:
 
 def crlf(ground: Ground) -> Path:
     return ground.clone("-c", "core.autocrlf=true")
-
-
-def shared_with_a_group(ground: Ground) -> Path:
-    return ground.set(core__sharedRepository="group")
-
-
-def rejecting_hooks(ground: Ground) -> Path:
-    return _hooks(ground.source / ".git/hooks", ground.source)
-
-
-def hooks_path(ground: Ground) -> Path:
-    return _hooks(ground.folder / "hooks", ground.set(core__hooksPath=str(ground.folder / "hooks")))
 
 
 def _hooks(folder: Path, root: Path) -> Path:
@@ -169,24 +147,24 @@ def empty(ground: Ground) -> Path:
 WORKS: dict[str, Callable[[Ground], Path]] = {
     "linked worktree": worktree,
     "linked worktree of a bare repository": worktree_of_bare,
-    "git directory elsewhere": separate,
+    "git directory elsewhere": lambda g: g.clone("--separate-git-dir", str(g.folder / "elsewhere.git")),
     "shallow clone": lambda g: g.clone("--depth=1"),
     "partial clone without blobs": lambda g: g.clone("--filter=blob:none"),
     "partial clone without trees": lambda g: g.clone("--filter=tree:0"),
     "objects of another repository": alternates,
     "split index": split_index,
-    "sparse checkout": sparse,
-    "sparse index": sparse_index,
+    "sparse checkout": lambda g: sparse(g, "--no-sparse-index"),
+    "sparse index": lambda g: sparse(g, "--sparse-index"),
     "submodule": submodule,
     "submodules inside": with_submodule,
     "no commit yet": empty,
     "packed references and objects": packed,
     "CRLF in the working tree": crlf,
-    "shared with a group": shared_with_a_group,
+    "shared with a group": lambda g: g.set(core__sharedRepository="group"),
     "no executable bits": lambda g: g.set(core__fileMode="false"),
     "file system that ignores case": lambda g: g.set(core__ignoreCase="true"),
-    "hooks that reject": rejecting_hooks,
-    "core.hooksPath": hooks_path,
+    "hooks that reject": lambda g: _hooks(g.source / ".git/hooks", g.source),
+    "core.hooksPath": lambda g: _hooks(g.folder / "hooks", g.set(core__hooksPath=str(g.folder / "hooks"))),
     "identity by includeIf": include_if,
     "commit.gpgsign without a usable key": signer_without_key,
     "spaces, quotes and line ends in its path": odd_names,
@@ -283,14 +261,6 @@ def bare(ground: Ground) -> Path:
     return ground.folder / "bare.git"
 
 
-def sha256(ground: Ground) -> Path:
-    return _made(ground, "--object-format=sha256")
-
-
-def reftable(ground: Ground) -> Path:
-    return _made(ground, "--ref-format=reftable")
-
-
 def _made(ground: Ground, flag: str) -> Path:
     if subprocess.run(
         ["git", "init", "-q", flag, "strange"], cwd=ground.folder, capture_output=True, check=False
@@ -302,14 +272,6 @@ def _made(ground: Ground, flag: str) -> Path:
 def reftable_by_hand(ground: Ground) -> Path:
     """What git 2.45 and later write, for the gits that cannot."""
     return ground.set(core__repositoryFormatVersion="1", extensions__refStorage="reftable")
-
-
-def unknown_format(ground: Ground) -> Path:
-    return ground.set(core__repositoryFormatVersion="7")
-
-
-def unknown_extension(ground: Ground) -> Path:
-    return ground.set(core__repositoryFormatVersion="1", extensions__compactMap="true")
 
 
 def files_elsewhere(ground: Ground) -> Path:
@@ -338,11 +300,15 @@ def damaged_head(ground: Ground) -> Path:
 REFUSED: dict[str, tuple[Callable[[Ground], Path], type[AiLessonsError], str]] = {
     "bare": (bare, UnsupportedRepository, "bare"),
     "git directory": (lambda g: g.source / ".git", UnsupportedRepository, "git directory"),
-    "SHA-256": (sha256, UnsupportedRepository, "objectformat"),
-    "reftable": (reftable, UnsupportedRepository, "refstorage"),
+    "SHA-256": (lambda g: _made(g, "--object-format=sha256"), UnsupportedRepository, "objectformat"),
+    "reftable": (lambda g: _made(g, "--ref-format=reftable"), UnsupportedRepository, "refstorage"),
     "reftable, read by an older git": (reftable_by_hand, UnsupportedRepository, "refstorage"),
-    "unknown format version": (unknown_format, UnsupportedRepository, "version 7"),
-    "unknown extension": (unknown_extension, UnsupportedRepository, "compactmap"),
+    "unknown format version": (lambda g: g.set(core__repositoryFormatVersion="7"), UnsupportedRepository, "version 7"),
+    "unknown extension": (
+        lambda g: g.set(core__repositoryFormatVersion="1", extensions__compactMap="true"),
+        UnsupportedRepository,
+        "compactmap",
+    ),
     "core.worktree": (files_elsewhere, UnsupportedRepository, "elsewhere"),
     "owned by somebody else": (strangers, Refused, "another user"),
     "no repository": (no_repository, NoRepository, "repo"),
