@@ -51,18 +51,13 @@ class World:
         self.vectors.close()
 
     def open(self, *, text_only: bool = False) -> Index:
-        make = (
-            None
-            if text_only
-            else self.make or (lambda name: self.embedder if name == self.embedder.name else self.other)
-        )
         return Index(
             self.folder / "index",
             self.folder / "state",
             self.vectors,
             model=self.model,
             dimensions=self.dimensions,
-            embedder=make,
+            embedder=None if text_only else self.make or self._embedder,
         )
 
     def _embedder(self, name: str) -> Embedder:

@@ -135,11 +135,6 @@ def edit_in_the_tree(world: World) -> None:
     world.write(PATH, EDITED)
 
 
-def edit_staged(world: World) -> None:
-    world.write(PATH, EDITED)
-    world.git(world.root, "add", "-A")
-
-
 def edit_committed(world: World) -> None:
     world.committed(PATH, EDITED)
 
@@ -215,26 +210,6 @@ def second_rule_smuggled_into_a_proposal(world: World) -> None:
     world.git(world.root, "merge", "-q", "--no-ff", "--no-edit", f"rules/R-{SECOND[-6:]}-x")
 
 
-def foreign_frontmatter_among_docs(world: World) -> None:
-    world.write("jira/docs/unversioned/z.md", PLANT.replace(RULE, PLANTED))
-
-
-def plain_file_that_says_it_is_a_rule(world: World) -> None:
-    world.write("zanzibar/notes.md", "---\nkind: rule\ntags: [zanzibar-tag]\n---\n# Zanzibar\n")
-
-
-def side_file_that_says_it_is_a_rule(world: World) -> None:
-    world.write("jira/scripts/unversioned/z.md", "---\nkind: rule\ntitle: Zanzibar\n---\nzanzibar\n")
-
-
-def committed_rule_outside_the_rules(world: World) -> None:
-    merge(world, "jira/docs/unversioned/z.md", PLANT.replace(RULE, PLANTED), PLANTED)
-
-
-def another_file_with_the_id_of_the_rule(world: World) -> None:
-    world.write("jira/lessons/2026-11/z.md", lesson(RULE, "Zanzibar lesson", "zanzibar\n"))
-
-
 def symlink_in_place_of_the_rule(world: World) -> None:
     outside = world.root.parent / "outside.md"
     outside.write_text(EDITED)
@@ -247,41 +222,48 @@ def folder_in_place_of_the_rule(world: World) -> None:
     world.write(f"{PATH}/z.md", PLANT.replace(RULE, PLANTED))
 
 
-DOORS: dict[Callable[[World], None], str] = {
-    edit_in_the_tree: "the approved text",
-    edit_staged: "the approved text",
-    edit_committed: "the approved text",
-    removed_in_the_tree: "the approved text",
-    removed_by_a_commit: "the approved text",
-    moved_to_another_project: "the approved text",
-    new_rule_in_the_tree: "the approved text",
-    new_rule_committed: "the approved text",
-    waiting_proposal: "the approved text",
-    another_branch_checked_out: "the approved text",
-    merged_into_another_branch: "the approved text",
-    settings_that_name_another_branch: "the approved text",
-    committed_settings_that_name_another_branch: "the approved text",
-    text_changed_inside_the_merge: "the approved text",
-    foreign_frontmatter_among_docs: "the approved text",
-    plain_file_that_says_it_is_a_rule: "the approved text",
-    side_file_that_says_it_is_a_rule: "the approved text",
-    committed_rule_outside_the_rules: "the approved text",
-    another_file_with_the_id_of_the_rule: "the approved text",
-    symlink_in_place_of_the_rule: "the approved text",
-    folder_in_place_of_the_rule: "the approved text",
-    second_rule_smuggled_into_a_proposal: "the approved text and the proposed rule",
+DOORS: dict[str, Callable[[World], object]] = {
+    "edit in the tree": edit_in_the_tree,
+    "edit staged": lambda w: (w.write(PATH, EDITED), w.git(w.root, "add", "-A")),
+    "edit committed": edit_committed,
+    "removed in the tree": removed_in_the_tree,
+    "removed by a commit": removed_by_a_commit,
+    "moved to another project": moved_to_another_project,
+    "new rule in the tree": new_rule_in_the_tree,
+    "new rule committed": new_rule_committed,
+    "waiting proposal": waiting_proposal,
+    "another branch checked out": another_branch_checked_out,
+    "merged into another branch": merged_into_another_branch,
+    "settings that name another branch": settings_that_name_another_branch,
+    "committed settings that name another branch": committed_settings_that_name_another_branch,
+    "text changed inside the merge": text_changed_inside_the_merge,
+    "foreign frontmatter among docs": lambda w: w.write("jira/docs/unversioned/z.md", PLANT.replace(RULE, PLANTED)),
+    "plain file that says it is a rule": lambda w: w.write(
+        "zanzibar/notes.md", "---\nkind: rule\ntags: [zanzibar-tag]\n---\n# Zanzibar\n"
+    ),
+    "side file that says it is a rule": lambda w: w.write(
+        "jira/scripts/unversioned/z.md", "---\nkind: rule\ntitle: Zanzibar\n---\nzanzibar\n"
+    ),
+    "committed rule outside the rules": lambda w: merge(
+        w, "jira/docs/unversioned/z.md", PLANT.replace(RULE, PLANTED), PLANTED
+    ),
+    "another file with the id of the rule": lambda w: w.write(
+        "jira/lessons/2026-11/z.md", lesson(RULE, "Zanzibar lesson", "zanzibar\n")
+    ),
+    "symlink in place of the rule": symlink_in_place_of_the_rule,
+    "folder in place of the rule": folder_in_place_of_the_rule,
+    "second rule smuggled into a proposal": second_rule_smuggled_into_a_proposal,
 }
-"""What was done -> what is in force after it."""
 
 
-@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
-def test_there_is_no_side_door(approved: World, door: Callable[[World], None]) -> None:
+@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+def test_there_is_no_side_door(approved: World, door: Callable[[World], object]) -> None:
     before = about_rules(everything(approved))
     assert "Sandbox first" in before
     door(approved)
     after = everything(approved)
     assert "zanzibar" not in repr(after).lower()
-    if DOORS[door] == "the approved text":
+    if door is not second_rule_smuggled_into_a_proposal:
         assert about_rules(after) == before
     else:
         assert {light.title for light in after["list"] if light.kind is Kind.RULE} == {

@@ -245,8 +245,7 @@ def the_settings_removed(w: World, mine: Clone) -> None:
 
 def a_self_merge_where_two_are_asked_for(w: World, mine: Clone) -> None:
     a_stricter_policy(w, mine)
-    mine.propose(by=HUMAN)
-    mine.merge(BRANCH, by=HUMAN)
+    at.working_alone(w, mine)
 
 
 def a_merge_by_another_where_two_are_asked_for(w: World, mine: Clone) -> None:

@@ -51,10 +51,6 @@ LINES = [
     ("alice@x ssh-ed25519 %%%%", None),
     ("alice@x ssh-rsa AAAAC3NzaC1lZDI1NTE5AAAAIBEN", None),
 ]
-OURS_ONLY = {
-    # OpenSSH accepts these lines for signatures by certificate; it knows no signature by the key itself then
-    "alice@x cert-authority KEY",
-}
 
 
 @pytest.fixture(scope="module")
