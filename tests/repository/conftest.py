@@ -8,6 +8,7 @@ import pytest
 
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Store
+from repository.approval_world import Clone, world
 from repository.proposal_world import Desk
 
 if TYPE_CHECKING:
@@ -58,3 +59,9 @@ def desk(git_repo: Path, git: Git, be: Callable[[str, str], None]) -> Desk:
     be("Human", "human@x")
     made.commit("global/docs/unversioned/a.md")
     return made
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Clone:
+    """The first clone of a hub with two commits on main."""
+    return world(tmp_path)[1]

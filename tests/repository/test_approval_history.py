@@ -26,8 +26,8 @@ from repository.approval_world import (
     OTHER_PATH,
     PATH,
     RULE,
+    Clone,
     text,
-    world,
 )
 
 REF = "refs/heads/main"
@@ -173,9 +173,8 @@ def test_in_pieces_and_at_once(history: tuple[list[Planned], list[tuple[int, int
         assert set(in_pieces.files) == {path for path in tree.stdout.split() if "/rules/" in path}
 
 
-def test_a_merge_that_takes_the_other_side_whole_is_noticed(tmp_path: Path) -> None:
+def test_a_merge_that_takes_the_other_side_whole_is_noticed(mine: Clone) -> None:
     """Against its first parent it changes nothing, and against the tip that was read last it drops a rule."""
-    _, mine = world(tmp_path)
     mine.commit("straight", {PATH: text("Use X")}, AGENT)
     mine.view()
     mine.run("switch", "-q", "-c", "other", "main~1")
@@ -202,8 +201,7 @@ def test_the_ancestry_is_what_a_plain_walk_says(raw: list[list[int]]) -> None:
             assert ancestry.is_ancestor(one, other) is (one in reach[other])
 
 
-def test_a_read_with_nothing_new_starts_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, mine = world(tmp_path)
+def test_a_read_with_nothing_new_starts_no_program(mine: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
     mine.approved()
     mine.view()
     monkeypatch.setenv("PATH", "/nonexistent")
@@ -214,8 +212,7 @@ def test_a_read_with_nothing_new_starts_no_program(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("what", ["commit", "proposal", "packed", "damaged", "other version"])
-def test_a_read_after_a_change_says_that_it_has_to_be_worked_out(tmp_path: Path, what: str) -> None:
-    _, mine = world(tmp_path)
+def test_a_read_after_a_change_says_that_it_has_to_be_worked_out(mine: Clone, what: str) -> None:
     mine.approved()
     mine.view()
     worktree = locate(mine.root)
@@ -236,8 +233,7 @@ def test_a_read_after_a_change_says_that_it_has_to_be_worked_out(tmp_path: Path,
     assert mine.served() == "Use X"
 
 
-def test_a_state_folder_that_cannot_be_written_only_costs_time(tmp_path: Path) -> None:
-    _, mine = world(tmp_path)
+def test_a_state_folder_that_cannot_be_written_only_costs_time(mine: Clone) -> None:
     mine.approved()
     worktree = locate(mine.root)
     shutil.rmtree(worktree.state_dir, ignore_errors=True)
@@ -245,8 +241,7 @@ def test_a_state_folder_that_cannot_be_written_only_costs_time(tmp_path: Path) -
     assert mine.served() == "Use X"
 
 
-def test_a_folder_of_a_bigger_repository_has_its_own_rules(tmp_path: Path) -> None:
-    _, mine = world(tmp_path)
+def test_a_folder_of_a_bigger_repository_has_its_own_rules(mine: Clone) -> None:
     inner = mine.root / ".ai" / "reference"
     mine.propose({f".ai/reference/{PATH}": text("Use X"), "src/rules/x.md": text("not ours", OTHER)})
     mine.merge(BRANCH)

@@ -15,7 +15,7 @@ from ai_lessons.repository.approval.approval_branch import folder
 from ai_lessons.repository.approval.approval_types import ApprovalPolicy
 from ai_lessons.repository.approval.rule_files import merged_branches, parsed_id, rule_end, stated_id, trailers
 from ai_lessons.repository.worktree import locate
-from repository.approval_world import AGENT, BRANCH, PATH, RULE, Clone, text, world
+from repository.approval_world import AGENT, BRANCH, PATH, RULE, Clone, text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,8 +32,7 @@ def kinds(mine: Clone, ref: str = "refs/heads/main") -> list[str]:
     return [alarm.kind for alarm in mine.view(ref).alarms]
 
 
-def test_the_policy_in_the_working_tree_or_on_another_branch_means_nothing(tmp_path: Path) -> None:
-    _, mine = world(tmp_path)
+def test_the_policy_in_the_working_tree_or_on_another_branch_means_nothing(mine: Clone) -> None:
     mine.run("switch", "-q", "-c", "other")
     mine.commit("policy", config(require="signed"))
     mine.run("switch", "-q", "main")
@@ -41,8 +40,7 @@ def test_the_policy_in_the_working_tree_or_on_another_branch_means_nothing(tmp_p
     assert mine.view().policy == ApprovalPolicy("merge")
 
 
-def test_a_stricter_policy_holds_from_the_commit_that_states_it(tmp_path: Path) -> None:
-    _, mine = world(tmp_path)
+def test_a_stricter_policy_holds_from_the_commit_that_states_it(mine: Clone) -> None:
     mine.propose(by=AGENT)
     mine.merge(BRANCH, by=AGENT)
     assert mine.served() == "Use X"
@@ -50,8 +48,7 @@ def test_a_stricter_policy_holds_from_the_commit_that_states_it(tmp_path: Path) 
     assert mine.served() is None
 
 
-def test_a_weaker_policy_is_an_alarm_and_does_not_hold_until_a_person_has_looked(tmp_path: Path) -> None:
-    _, mine = world(tmp_path)
+def test_a_weaker_policy_is_an_alarm_and_does_not_hold_until_a_person_has_looked(mine: Clone) -> None:
     mine.commit("policy", config(require="signed"))
     mine.approved()
     assert mine.view().policy == ApprovalPolicy("signed")
@@ -63,8 +60,7 @@ def test_a_weaker_policy_is_an_alarm_and_does_not_hold_until_a_person_has_looked
     assert (mine.view().policy, kinds(mine), mine.served()) == (ApprovalPolicy("merge"), [], "Use X")
 
 
-def test_fewer_people_who_have_to_sign_is_a_weaker_policy(tmp_path: Path) -> None:
-    _, mine = world(tmp_path)
+def test_fewer_people_who_have_to_sign_is_a_weaker_policy(mine: Clone) -> None:
     mine.commit("policy", config(require="signed", threshold="2"))
     assert mine.view().policy == ApprovalPolicy("signed", threshold=2)
     mine.commit("tidy", config(require="signed", threshold="1"), AGENT)
@@ -72,23 +68,20 @@ def test_fewer_people_who_have_to_sign_is_a_weaker_policy(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("broken", ["approval: [", "approval:\n  require: nothing\n", "\0"])
-def test_settings_that_cannot_be_read_fail_closed(tmp_path: Path, broken: str) -> None:
-    _, mine = world(tmp_path)
+def test_settings_that_cannot_be_read_fail_closed(mine: Clone, broken: str) -> None:
     mine.commit("tidy", {".ai-lessons/config.yaml": broken}, AGENT)
     mine.approved()
     assert (kinds(mine), mine.served()) == (["settings"], None)
 
 
-def test_settings_broken_later_leave_the_policy_that_was_seen(tmp_path: Path) -> None:
-    _, mine = world(tmp_path)
+def test_settings_broken_later_leave_the_policy_that_was_seen(mine: Clone) -> None:
     mine.approved()
     assert mine.served() == "Use X"
     mine.commit("tidy", {".ai-lessons/config.yaml": "approval: ["}, AGENT)
     assert (kinds(mine), mine.served()) == (["settings"], "Use X")
 
 
-def test_on_a_protected_branch_of_a_forge_everything_counts_and_nothing_here_does(tmp_path: Path) -> None:
-    _w, mine = world(tmp_path)
+def test_on_a_protected_branch_of_a_forge_everything_counts_and_nothing_here_does(mine: Clone) -> None:
     mine.commit("policy", config(require="forge"))
     mine.commit("a rule by whatever way the forge allows", {PATH: text("Use X")}, AGENT)
     mine.run("push", "-q")
@@ -102,8 +95,7 @@ def test_on_a_protected_branch_of_a_forge_everything_counts_and_nothing_here_doe
     assert mine.served(ref=REMOTE) is None
 
 
-def test_rewritten_history_is_an_alarm_that_stays_until_a_person_has_looked(tmp_path: Path) -> None:
-    _, mine = world(tmp_path)
+def test_rewritten_history_is_an_alarm_that_stays_until_a_person_has_looked(mine: Clone) -> None:
     mine.approved()
     assert (kinds(mine), mine.served()) == ([], "Use X")
     mine.run("reset", "-q", "--hard", "HEAD~1")
@@ -117,8 +109,7 @@ def test_rewritten_history_is_an_alarm_that_stays_until_a_person_has_looked(tmp_
     assert kinds(mine) == []
 
 
-def test_a_branch_set_back_is_rewritten_history_too_even_if_the_projection_was_thrown_away(tmp_path: Path) -> None:
-    _, mine = world(tmp_path)
+def test_a_branch_set_back_is_rewritten_history_too_even_if_the_projection_was_thrown_away(mine: Clone) -> None:
     mine.approved()
     mine.view()
     mine.run("reset", "-q", "--hard", "HEAD~1")
@@ -126,8 +117,7 @@ def test_a_branch_set_back_is_rewritten_history_too_even_if_the_projection_was_t
     assert kinds(mine) == ["rewritten"]
 
 
-def test_a_shallow_clone_says_that_it_cannot_know_and_learns_when_it_is_deepened(tmp_path: Path) -> None:
-    _w, mine = world(tmp_path)
+def test_a_shallow_clone_says_that_it_cannot_know_and_learns_when_it_is_deepened(mine: Clone, tmp_path: Path) -> None:
     mine.approved()
     mine.other_work()
     mine.run("push", "-q")
@@ -142,8 +132,7 @@ def test_a_shallow_clone_says_that_it_cannot_know_and_learns_when_it_is_deepened
     assert (kinds(flat), flat.served()) == ([], "Use X")
 
 
-def test_a_rejected_proposal_is_not_taken_for_approved_when_its_text_appears(tmp_path: Path) -> None:
-    _, mine = world(tmp_path)
+def test_a_rejected_proposal_is_not_taken_for_approved_when_its_text_appears(mine: Clone) -> None:
     mine.propose()
     worktree = locate(mine.root)
     mine.view()
@@ -156,13 +145,11 @@ def test_a_rejected_proposal_is_not_taken_for_approved_when_its_text_appears(tmp
     assert mine.served() is None
 
 
-def test_no_branch_is_no_rules(tmp_path: Path) -> None:
-    _, mine = world(tmp_path)
+def test_no_branch_is_no_rules(mine: Clone) -> None:
     assert mine.view("refs/heads/nowhere").tip is None
 
 
-def test_memory_that_was_damaged_is_no_memory(tmp_path: Path) -> None:
-    _, mine = world(tmp_path)
+def test_memory_that_was_damaged_is_no_memory(mine: Clone) -> None:
     mine.approved()
     mine.view()
     worktree = locate(mine.root)
@@ -178,8 +165,7 @@ diff.noprefix=true diff.renames=copies diff.external=false diff.relative=true co
 """
 
 
-def test_names_and_replacements_set_up_in_the_clone_change_nothing(tmp_path: Path) -> None:
-    _, mine = world(tmp_path)
+def test_names_and_replacements_set_up_in_the_clone_change_nothing(mine: Clone) -> None:
     mine.commit("straight", {PATH: text("Use X")}, AGENT)
     straight = mine.head()
     mine.other_work()

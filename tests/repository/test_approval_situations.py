@@ -175,8 +175,7 @@ def test_who_suggested_and_when_and_where_are_told(tmp_path: Path) -> None:
     assert (verdict.path, mine.run("cat-file", "blob", verdict.blob or "")) == (PATH, text("Use X").strip())
 
 
-def test_everybody_who_wrote_on_the_proposal_suggested_it(tmp_path: Path) -> None:
-    _, mine = world(tmp_path)
+def test_everybody_who_wrote_on_the_proposal_suggested_it(mine: Clone) -> None:
     mine.propose()
     mine.run("switch", "-q", BRANCH)
     mine.commit("better words", {PATH: text("Use X well")}, SECOND)
@@ -202,10 +201,9 @@ def test_both_rules_of_an_octopus_are_in_force(tmp_path: Path) -> None:
     assert (mine.served(), mine.served(OTHER)) == ("Use X", "Other")
 
 
-def test_a_rule_without_an_id_is_the_one_at_its_place(tmp_path: Path) -> None:
+def test_a_rule_without_an_id_is_the_one_at_its_place(mine: Clone) -> None:
     from ai_lessons.knowledge.layout import derived_id
 
-    _, mine = world(tmp_path)
     rule = derived_id(PATH)
     mine.propose({PATH: "Use X\n"}, branch=f"rules/R-{rule[-6:]}-use-x")
     mine.merge(f"rules/R-{rule[-6:]}-use-x")
@@ -216,8 +214,7 @@ def test_a_rule_without_an_id_is_the_one_at_its_place(tmp_path: Path) -> None:
     assert mine.served(derived_id(at.MOVED)) is None
 
 
-def test_other_branches_and_the_working_tree_change_nothing(tmp_path: Path) -> None:
-    _, mine = world(tmp_path)
+def test_other_branches_and_the_working_tree_change_nothing(mine: Clone) -> None:
     mine.approved()
     mine.run("switch", "-q", "-c", "feature")
     mine.commit("edit", {PATH: text("Use Z")})
@@ -226,7 +223,6 @@ def test_other_branches_and_the_working_tree_change_nothing(tmp_path: Path) -> N
     assert mine.served() == "Use X"
 
 
-def test_nothing_on_a_proposal_branch_is_a_rule_of_the_branch(tmp_path: Path) -> None:
-    _, mine = world(tmp_path)
+def test_nothing_on_a_proposal_branch_is_a_rule_of_the_branch(mine: Clone) -> None:
     mine.propose()
     assert mine.verdict() is None
