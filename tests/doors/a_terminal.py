@@ -14,6 +14,12 @@ Child: TypeAlias = "pexpect.spawn[str]"
 Spawn: TypeAlias = Callable[..., Child]
 
 
+def reply(child: Child, question: str, answer: str) -> None:
+    """Wait for a question (a regular expression), and type a line."""
+    child.expect(question)
+    child.sendline(answer)
+
+
 def finish(child: Child) -> tuple[int | None, str]:
     """Exit code and what was printed since the last expectation."""
     child.expect(pexpect.EOF)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from doors.a_terminal import finish
+from doors.a_terminal import finish, reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,7 +100,6 @@ def test_a_no_at_the_terminal_leaves_every_file(spawn: Spawn, code: Path, hermet
     for answer, done in (("n", "nothing was changed"), ("y", "written")):
         child = spawn("admin", "hosts", "--install", "cursor")
         child.expect(r"\+\+\+ b/.*/\.cursor/mcp\.json")
-        child.expect(r"Change these files\? \[y/N\]: ")
-        child.sendline(answer)
+        reply(child, r"Change these files\? \[y/N\]: ", answer)
         assert done in finish(child)[1]
         assert (hermetic / ".cursor/mcp.json").exists() == (answer == "y")

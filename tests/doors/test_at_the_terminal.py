@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from doors.a_terminal import editor, finish, interrupt
+from doors.a_terminal import editor, finish, interrupt, reply
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,8 +36,7 @@ def test_an_invalid_edit_can_be_mended(spawn: Spawn, knowledge: Path, tmp_path: 
     script = 'sed -i -e "s/: certain/: low/" -e "s/: high/: certain/" "$1"'
     child = spawn("contribute", "edit", "L-8F3K2A", EDITOR=editor(tmp_path, script))
     child.expect("confidence")
-    child.expect(r"Edit again\?")
-    child.sendline("y")
+    reply(child, r"Edit again\?", "y")
     code, text = finish(child)
     assert code == 0, text
     assert "+confidence: low" in git(knowledge, "show", "--format=")
@@ -47,8 +46,7 @@ def test_an_invalid_edit_that_is_given_up_is_kept(
     spawn: Spawn, knowledge: Path, tmp_path: Path, hermetic: Path, git: Git
 ) -> None:
     child = spawn("contribute", "edit", "L-8F3K2A", EDITOR=editor(tmp_path, 'sed -i "s/: high/: certain/" "$1"'))
-    child.expect(r"Edit again\?")
-    child.sendline("n")
+    reply(child, r"Edit again\?", "n")
     code, text = finish(child)
     assert (code, "your text is kept in" in text) == (4, True)
     (kept,) = (hermetic / ".local/state/ai-lessons/edits").iterdir()
@@ -79,8 +77,7 @@ def test_a_script_is_shown_and_asked_about_once(spawn: Spawn, knowledge: Path) -
     child = spawn("recall", "run-resource", "S-9XW2RB", "--", "hello")
     child.expect("has not been run on this machine")
     child.expect("keeps its statuses")
-    child.expect(r"trust this text from now on\?")
-    child.sendline("y")
+    reply(child, r"trust this text from now on\?", "y")
     code, text = finish(child)
     assert (code, "workflow hello" in text) == (0, True)
     code, text = finish(spawn("recall", "run-resource", "S-9XW2RB", "--", "again"))
@@ -89,8 +86,7 @@ def test_a_script_is_shown_and_asked_about_once(spawn: Spawn, knowledge: Path) -
 
 def test_a_script_that_is_not_trusted_is_not_run(spawn: Spawn, knowledge: Path) -> None:
     child = spawn("recall", "run-resource", "S-9XW2RB")
-    child.expect(r"from now on\?")
-    child.sendline("")
+    reply(child, r"from now on\?", "")
     code, text = finish(child)
     assert (code, "workflow" in text.partition("hint")[0].partition("error")[0]) == (8, False)
 
@@ -106,8 +102,7 @@ def test_a_script_cannot_hide_what_it_does(spawn: Spawn, knowledge: Path) -> Non
 
 def test_deleting_asks_a_person(spawn: Spawn, knowledge: Path) -> None:
     child = spawn("contribute", "delete", "L-8F3K2A")
-    child.expect(r"Delete L-8F3K2A\? \(git keeps the history\)")
-    child.sendline("n")
+    reply(child, r"Delete L-8F3K2A\? \(git keeps the history\)", "n")
     assert finish(child)[0] == 130
     assert (knowledge / "jira-api/lessons/2026-11/put-replaces-8F3K2A.md").exists()
 

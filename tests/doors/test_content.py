@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from doors.a_terminal import done, editor, finish
+from doors.a_terminal import done, editor, finish, reply
 from doors.world import DOC, LESSON
 
 if TYPE_CHECKING:
@@ -100,8 +100,7 @@ def test_a_person_says_that_it_is_wrong_and_why(spawn: Spawn, overdue: Path) -> 
     child = spawn("admin", "review")
     child.expect(ASKED)
     child.send("w")
-    child.expect("Why is it wrong: ")
-    child.sendline("PATCH works since v4")
+    reply(child, "Why is it wrong: ", "PATCH works since v4")
     code, text = done(child)
     assert (code, "1 marked wrong" in text) == (0, True), text
     assert "status: wrong\nreason: PATCH works since v4\n" in overdue.read_text()
@@ -112,13 +111,11 @@ def test_a_person_names_what_takes_its_place(spawn: Spawn, overdue: Path, run: R
     child = spawn("admin", "review")
     child.expect(ASKED)
     child.send("n")
-    child.expect("takes its place: ")
-    child.sendline("L-ZZZZZZ")  # a mistake costs nothing
+    reply(child, "takes its place: ", "L-ZZZZZZ")  # a mistake costs nothing
     child.expect("error: ")
     child.expect(ASKED)
     child.send("n")
-    child.expect("takes its place: ")
-    child.sendline(new["handle"])
+    reply(child, "takes its place: ", new["handle"])
     code, text = done(child)
     assert (code, "1 superseded" in text) == (0, True), text
     assert f"- supersedes: {LESSON}" in (knowledge / new["path"]).read_text()
@@ -132,8 +129,7 @@ def test_a_person_is_asked_where_a_doc_is_read_from_and_told_when_that_changes(
     source.write_text("As it stood yesterday.\n")
     child = spawn("contribute", "refresh-resource", DOC)
     child.expect(r"would be read from ~/source/workflows-api.md and was not added from there here")
-    child.expect(r"Read it, also from now on\? \[y/N\]: ")
-    child.sendline("y")
+    reply(child, r"Read it, also from now on\? \[y/N\]: ", "y")
     assert finish(child)[0] == 0
     source.write_text(now)
     child = spawn("admin", "review")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from doors.a_terminal import done, editor, finish, interrupt
+from doors.a_terminal import done, editor, finish, interrupt, reply
 from doors.agent_host import add
 from doors.mcp_world import inside, over_stdio
 
@@ -200,8 +200,7 @@ def test_an_empty_draft_and_one_without_an_answer_are_not_added(
     child.expect(ASKED)
     child.send("k")
     child.expect("error: the draft does not say yet what to do")
-    child.expect("Edit again")
-    child.sendline("n")
+    reply(child, "Edit again", "n")
     child.expect("your text is kept in")
     child.expect(ASKED)
     assert interrupt(child)[0] == 130

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from doors.a_terminal import done, finish
+from doors.a_terminal import done, finish, reply
 from doors.world import run_inside
 
 if TYPE_CHECKING:
@@ -166,8 +166,7 @@ def test_a_review_takes_all_of_one_import_with_one_key_and_a_question(spawn: Spa
     child = spawn("admin", "review-rules", PAGER="cat")
     child.expect(r"\[b\]atch, .*: ")
     child.send("b")
-    child.expect(r"Approve all 5 with one merge\? \[y/N\]: ")
-    child.sendline("y")
+    reply(child, r"Approve all 5 with one merge\? \[y/N\]: ", "y")
     code, text = finish(child)
     assert (code, f"{COUNT} approved" in text, run("admin", "pending-rules", "--count").out) == (0, True, "0\n"), text
 
@@ -177,12 +176,10 @@ def test_a_batch_leaves_out_what_something_else_was_chosen_for(spawn: Spawn, run
     child = spawn("admin", "review-rules", PAGER="cat")
     child.expect(r"\[b\]atch, .*: ")
     child.send("r")
-    child.expect("Reason .*: ")
-    child.sendline("Too broad")
+    reply(child, "Reason .*: ", "Too broad")
     child.expect(r"\[b\]atch, .*: ")
     child.send("b")
-    child.expect(r"Approve all 4 with one merge\? \[y/N\]: ")
-    child.sendline("y")
+    reply(child, r"Approve all 4 with one merge\? \[y/N\]: ", "y")
     code, text = done(child)
     assert (code, "4 approved, 1 rejected" in text, run("admin", "pending-rules", "--count").out) == (0, True, "0\n"), (
         text

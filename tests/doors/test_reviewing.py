@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from doors.a_terminal import done, editor, finish, interrupt
+from doors.a_terminal import done, editor, finish, interrupt, reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,8 +106,7 @@ def test_an_edit_that_breaks_the_format_is_asked_about_and_kept(
     before = git(knowledge, "rev-parse", BRANCH)
     child = review(EDITOR=editor(tmp_path, 'sed -i "/^rationale/d" "$1"'))
     child.send("e")
-    child.expect(r"Edit again\? \[Y/n\]: ")
-    child.sendline("n")
+    reply(child, r"Edit again\? \[Y/n\]: ", "n")
     child.expect("error: the edit was not written")
     child.expect("your text is kept in")
     child.expect(QUESTION)
@@ -120,8 +119,7 @@ def test_an_edit_that_breaks_the_format_is_asked_about_and_kept(
 def test_a_reviewer_rejects_with_a_reason(review: Callable[..., Child], knowledge: Path, run: Run) -> None:
     child = review()
     child.send("r")
-    child.expect(r"Reason .*: ")
-    child.sendline("Holds only for v3")
+    reply(child, r"Reason .*: ", "Holds only for v3")
     code, text = done(child)
     assert (code, "Rejected [R-5N1QTC]" in text, "1 rejected" in text) == (0, True, True), text
     (record,) = (knowledge / ".ai-lessons/rejected").rglob("*.md")
@@ -197,8 +195,7 @@ def test_several_proposals_come_one_after_the_other(spawn: Spawn, knowledge: Pat
         assert f"{number} of 3" in shown(child)
         titles += re.findall(r"^\[R-\w+\] (.*)", shown(child), re.MULTILINE)
         child.send(key)
-    child.expect("Reason .*: ")
-    child.sendline("")
+    reply(child, "Reason .*: ", "")
     code, text = done(child)
     assert (code, "1 approved, 1 rejected, 1 skipped" in text) == (0, True), text
     assert sorted(set(titles)) == ["Lock the door", "Rinse the cups", "Water the plants"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from doors.a_terminal import done, finish
+from doors.a_terminal import done, finish, reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,8 +39,7 @@ def test_without_a_terminal_nothing_is_trusted_and_a_note_names_the_command(run:
 def test_the_first_look_on_a_terminal_asks(spawn: Spawn, approved: str, run: Run, answer: str, listed: bool) -> None:
     child = spawn("recall", "list", "--type", "rule")
     child.expect(r"SHA256:\S+ person@example.com \(ssh-ed25519\)")
-    child.expect(r"Trust these keys to approve them\? \[y/N\]: ")
-    child.sendline(answer)
+    reply(child, r"Trust these keys to approve them\? \[y/N\]: ", answer)
     code, text = finish(child)
     assert (code, TITLE in text) == (0, listed), text
     assert (TITLE in run("recall", "list", "--type", "rule").out) is listed
@@ -52,8 +51,7 @@ def test_a_rule_on_the_branch_is_shown_before_it_is_signed(spawn: Spawn, run: Ru
     child = spawn("admin", "approve-rule", proposal, "--sign")
     child.expect("lacks signatures")
     child.expect("Send back every status")
-    child.expect(r"Approve R-5N1QTC\? \[y/N\]: ")
-    child.sendline("y")
+    reply(child, r"Approve R-5N1QTC\? \[y/N\]: ", "y")
     assert finish(child)[0] == 0
     assert run("admin", "audit").code == 0
     assert run("admin", "revoke-rule", proposal).code == 8
@@ -86,7 +84,6 @@ def test_an_alarm_is_accepted_by_a_person(
     assert "was rewritten" in run("admin", "audit").out
     child = spawn("admin", "audit", "--acknowledge")
     child.expect("was rewritten")
-    child.expect(r"as it is now\? \[y/N\]: ")
-    child.sendline("y")
+    reply(child, r"as it is now\? \[y/N\]: ", "y")
     assert finish(child)[0] == 0
     assert run("admin", "audit").code == 0
