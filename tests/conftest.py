@@ -6,17 +6,15 @@ import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import pytest
 from hypothesis import settings
 
 from ai_lessons.settings import AGENT_HOSTS, AGENT_NAMES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # The same examples in every run, so that a change is judged by what it changes.
 settings.register_profile("same", derandomize=True)

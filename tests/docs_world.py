@@ -15,17 +15,14 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pytest
 
 from ai_lessons.doors import cli, lesson_cli
 from doors.world import LESSON_PROGRAM, environment
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    import pytest
 
 HOME = "/home/you"
 OURS: dict[str, Callable[[list[str]], int]] = {"ai-lessons": cli.run, "lesson": lesson_cli.run}

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from ai_lessons.index.pinned import Vector
+from ai_lessons.index.pinned import Vector
 
 DIMENSIONS = 32
 

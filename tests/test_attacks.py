@@ -8,9 +8,9 @@ from __future__ import annotations
 import itertools
 import re
 import subprocess
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -20,18 +20,13 @@ from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.repository.approval import approval_memory, rule_history
 from ai_lessons.repository.approval import approval_memory as memory
 from ai_lessons.repository.approval.approval_history import derive
-from ai_lessons.repository.approval.approval_types import ApprovalPolicy
+from ai_lessons.repository.approval.approval_types import ApprovalPolicy, BranchView
 from ai_lessons.repository.approval.record_chain import NAMESPACE, Record, text_digest
 from ai_lessons.repository.approval.signed import record_paths, with_signatures
 from ai_lessons.repository.approval.signers import Signer, parse_signers
 from ai_lessons.repository.approval.ssh_signatures import sign
 from ai_lessons.repository.worktree import locate
 from repository.approval_world import BRANCH, HUMAN, OTHER, OTHER_BRANCH, OTHER_PATH, PATH, RULE, Clone, text, world
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from ai_lessons.repository.approval.approval_types import BranchView
 
 PAGE = Path(__file__).parents[1] / "docs" / "security.md"
 HEADING = "## Attacks that the tests make"

@@ -9,15 +9,12 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pexpect
+import pytest
 
 from docs_world import Session, ids, shape, steps
 from doors.world import environment
-
-if TYPE_CHECKING:
-    import pytest
 
 PAGE = (Path(__file__).parents[1] / "docs/first-hour.md").read_text(encoding="utf-8")
 MOST_COMMANDS = 20

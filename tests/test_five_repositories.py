@@ -11,15 +11,13 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from doors.mcp_world import over_stdio
 from doors.world import Outcome, environment, run_inside
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HOST = "https://git.example/"
 """Where the remotes seem to be: each person's git knows that it is a folder."""

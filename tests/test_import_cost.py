@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+from conftest import Git
 
 NEVER_FOR_READING = ("shutil", "bz2", "lzma", "zlib", "subprocess", "difflib", "cryptography")
 JUDGING = (
@@ -116,7 +114,7 @@ def test_the_root_help_does_not_even_load_the_groups() -> None:
 
 @pytest.mark.parametrize("args", [("recall", "list"), ("recall", "tags"), ("recall", "show", "L-8F3K2A")])
 def test_reading_loads_no_slow_package_once_the_catalog_is_there(
-    args: tuple[str, ...], git_repo: Path, git: Callable[..., str]
+    args: tuple[str, ...], git_repo: Path, git: Git
 ) -> None:
     file = git_repo / "global/lessons/a.md"
     file.parent.mkdir(parents=True)
@@ -130,7 +128,7 @@ def test_reading_loads_no_slow_package_once_the_catalog_is_there(
 
 
 @pytest.mark.parametrize("args", [("load",), ("load", "--scope=tmux"), ("list",), ("show", "L-8F3K2A")])
-def test_lesson_reads_from_the_catalog_alone(args: tuple[str, ...], git_repo: Path, git: Callable[..., str]) -> None:
+def test_lesson_reads_from_the_catalog_alone(args: tuple[str, ...], git_repo: Path, git: Git) -> None:
     file = git_repo / "global/lessons/a.md"
     file.parent.mkdir(parents=True)
     file.write_text(ENTRY)
@@ -147,7 +145,7 @@ def test_lesson_reads_from_the_catalog_alone(args: tuple[str, ...], git_repo: Pa
 
 
 @pytest.fixture
-def reviewed(git_repo: Path, git: Callable[..., str]) -> Path:
+def reviewed(git_repo: Path, git: Git) -> Path:
     """A repository with a lesson, and a proposed rule that has been counted once."""
     for name, text in (
         ("global/lessons/a.md", ENTRY),

@@ -10,14 +10,12 @@ import subprocess
 import sys
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 from packaging.version import Version
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from conftest import Git
 
 TOP = Path(__file__).parents[1]
 PLUGIN = "hooks/claude-code/.claude-plugin/plugin.json"
@@ -41,7 +39,7 @@ def release(place: Path, tag: str, into: Path) -> subprocess.CompletedProcess[st
 
 
 def test_a_release_is_built_twice_to_the_same_bytes_and_is_called_as_its_tag(
-    sources: Path, git: Callable[..., str], tmp_path: Path
+    sources: Path, git: Git, tmp_path: Path
 ) -> None:
     git(sources, "init", "-q")
     git(sources, "add", "--all")

@@ -1,16 +1,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ai_lessons import settings
 from ai_lessons.errors import NotFound, StorageFailed, UsageError
 from ai_lessons.settings import load
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.skipif(sys.platform in {"darwin", "win32"}, reason="the platform's own folders are elsewhere")
 

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,11 +16,7 @@ from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import CONFIG_PATH, new_path, place, resource_path, side_of
 from ai_lessons.repository.scaffold import read_template, template_dir
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Git
+from conftest import Git
 
 FILES = read_template(template_dir())
 SCRIPTS = template_dir() / "git" / "scripts" / "unversioned"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,14 +12,8 @@ from ai_lessons.library import audit, browsing, editing, proposing, review, sear
 from ai_lessons.library.answers import Query
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
-from ai_lessons.library.reports import LessonDraft, RuleDraft
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from ai_lessons.library.reports import Suggested
-    from conftest import Git
+from ai_lessons.library.reports import LessonDraft, RuleDraft, Suggested
+from conftest import Git
 
 
 @dataclass

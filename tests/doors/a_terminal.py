@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from pathlib import Path
+from typing import TypeAlias
 
 import pexpect
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Child: TypeAlias = "pexpect.spawn[str]"
 Spawn: TypeAlias = Callable[..., Child]

@@ -6,20 +6,17 @@ import io
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pexpect
 import pytest
 
 from ai_lessons.doors import cli
+from conftest import Git
+from doors.a_terminal import Child, Spawn
 from doors.agent_host import Host
 from doors.world import FILES, PROGRAM, PROPOSAL, PROPOSAL_BRANCH, Outcome, Run, environment, program_in
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from doors.a_terminal import Child, Spawn
 
 
 @pytest.fixture
@@ -40,7 +37,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> R
 @pytest.fixture
 def knowledge(
     git_repo: Path,
-    git: Callable[..., str],
+    git: Git,
     hermetic: Path,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path_factory: pytest.TempPathFactory,
@@ -67,7 +64,7 @@ def knowledge(
 
 
 @pytest.fixture
-def proposal(knowledge: Path, git: Callable[..., str]) -> str:
+def proposal(knowledge: Path, git: Git) -> str:
     """A rule on a branch of its own, as an agent would leave it; its handle."""
     (path, text), *_ = PROPOSAL.items()
     git(knowledge, "switch", "-q", "-c", PROPOSAL_BRANCH)
@@ -81,7 +78,7 @@ def proposal(knowledge: Path, git: Callable[..., str]) -> str:
 
 
 @pytest.fixture
-def signed(knowledge: Path, git: Callable[..., str], tmp_path: Path) -> Path:
+def signed(knowledge: Path, git: Git, tmp_path: Path) -> Path:
     """The policy asks for signatures, and ours is the only key on the list; the list's own path."""
     key = tmp_path / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
@@ -116,7 +113,7 @@ def spawn() -> Iterator[Spawn]:
 
 
 @pytest.fixture
-def host(knowledge: Path, tmp_path: Path, git: Callable[..., str]) -> Host:
+def host(knowledge: Path, tmp_path: Path, git: Git) -> Host:
     """A code repository called as the project `jira-api` is but for its spelling, with a file that a rule is about."""
     code = tmp_path / "Jira_API"
     (code / "workflows").mkdir(parents=True)

@@ -5,17 +5,14 @@ from __future__ import annotations
 import http.client
 import os
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from conftest import AGENTS
 from doors.world import FILES, LESSON, PROGRAM, PROPOSAL, environment
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 HOSTILE = "01JD3Z8QK5W7M2X9V4T6HSTKE1"
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from anyio.from_thread import start_blocking_portal
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.types import CallToolResult
 
 from ai_lessons import settings
 from ai_lessons.doors.mcp.server import build
 from ai_lessons.doors.mcp.session_pool import SessionPool
 from doors.world import environment
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from anyio.from_thread import BlockingPortal
-    from mcp.types import CallToolResult
 
 PROGRAM = (sys.executable, "-c", "from ai_lessons.doors.mcp_server import main; main()")
 

@@ -12,20 +12,19 @@ import shlex
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from ai_lessons.doors import agent_hook
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge.entries import Moment
+from conftest import Git
 from doors.agent_host import COMMAND, EVENTS, Host, add, context
 from doors.world import environment, run_inside
 from test_import_cost import SLOW, WRITING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PLUGIN = Path(__file__).parents[2] / "hooks" / "claude-code"
 
@@ -64,9 +63,7 @@ def test_where_nothing_is_known_of_the_folder_the_agent_still_learns_that_it_can
     assert "Lessons:" not in told
 
 
-def test_a_worktree_belongs_to_the_project_of_its_repository(
-    host: Host, git: Callable[..., str], tmp_path: Path
-) -> None:
+def test_a_worktree_belongs_to_the_project_of_its_repository(host: Host, git: Git, tmp_path: Path) -> None:
     git(host.code, "commit", "-q", "--allow-empty", "-m", "first")
     git(host.code, "worktree", "add", "-q", str(tmp_path / "brave-otter"))
     assert "for the project jira-api" in host.hear("session_start", cwd=str(tmp_path / "brave-otter"))

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from doors.a_terminal import finish
-from doors.agent_host import add
-from doors.world import run_inside
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from doors.a_terminal import Spawn
-    from doors.agent_host import Host
-    from doors.world import Run
+from conftest import Git
+from doors.a_terminal import Spawn, finish
+from doors.agent_host import Host, add
+from doors.world import Run, run_inside
 
 FAILURE = """Set the upstream once: `git push --set-upstream origin main`.
 
@@ -287,7 +280,7 @@ def test_at_the_start_rules_and_lessons_of_the_project_leave_room_for_what_a_per
     ],
 )
 def test_the_project_is_called_as_its_remote_or_its_package(
-    host: Host, git: Callable[..., str], tmp_path: Path, file: str, text: str
+    host: Host, git: Git, tmp_path: Path, file: str, text: str
 ) -> None:
     code = tmp_path / "checkout-7"
     code.mkdir()

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from doors.a_terminal import finish, reply
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from doors.a_terminal import Spawn
-    from doors.world import Run
+from conftest import Git
+from doors.a_terminal import Spawn, finish, reply
+from doors.world import Run
 
 
 @pytest.fixture
-def code(knowledge: Path, git: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def code(knowledge: Path, git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """We stand in a folder of a code repository, and no program of a host is on the path."""
     folder = tmp_path / "code"
     (folder / "src").mkdir(parents=True)

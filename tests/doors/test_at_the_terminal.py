@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from doors.a_terminal import editor, finish, interrupt, reply
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from doors.a_terminal import Spawn
-    from doors.world import Run
-
-Git = Callable[..., str]
+from conftest import Git
+from doors.a_terminal import Spawn, editor, finish, interrupt, reply
+from doors.world import Run
 
 
 def test_an_entry_is_edited_in_the_users_editor(spawn: Spawn, knowledge: Path, tmp_path: Path, git: Git) -> None:

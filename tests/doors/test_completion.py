@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from doors.world import PROGRAM, Run, environment
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def complete(line: str, kind: str = "bash", **environ: str) -> tuple[list[str], str]:

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from doors.a_terminal import done, editor, finish, reply
-from doors.world import DOC, LESSON
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from doors.a_terminal import Spawn
-    from doors.world import Run
+from conftest import Git
+from doors.a_terminal import Spawn, done, editor, finish, reply
+from doors.world import DOC, LESSON, Run
 
 FILE = "jira-api/lessons/2026-11/put-replaces-8F3K2A.md"
 ASKED = r"\[q\]uit, \[\?\]: "
@@ -22,7 +16,7 @@ WHY = "it was to be reviewed by 2020-01-01"
 
 
 @pytest.fixture
-def overdue(knowledge: Path, git: Callable[..., str]) -> Path:
+def overdue(knowledge: Path, git: Git) -> Path:
     """The lesson's day of review is past; its file."""
     file = knowledge / FILE
     file.write_text(file.read_text().replace("from: ai\n", "from: ai\nreview_by: 2020-01-01\n"))

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import stat
 import subprocess
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from conftest import Git
 from doors.world import DOC, LESSON, SCRIPT, Run
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-Git = Callable[..., str]
 LIGHT = {"id", "handle", "kind", "title", "project", "tier", "tags", "versions", "path", "snippet"}
 
 

@@ -7,20 +7,18 @@ import re
 import shlex
 import signal
 import subprocess
+from collections.abc import Iterator
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from a_server import Reply, Site, serving
 from ai_lessons.doors import agent_hook
 from ai_lessons.doors.cli.commands import Command
+from conftest import Git
 from doors.test_help import COMMANDS
 from doors.world import FILES, PROGRAM, PROPOSAL, Run, environment, program_in
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 EXAMPLES = [
     example
@@ -33,7 +31,7 @@ UNREACHABLE, REFUSED = 7, 8
 
 
 @pytest.fixture
-def desk(knowledge: Path, git: Callable[..., str], run: Run) -> Path:
+def desk(knowledge: Path, git: Git, run: Run) -> Path:
     """The folder we stand in: the files that the examples name, a hub, a trusted script, and an editor called nano."""
     desk = knowledge.parent
     git(desk, "init", "-q")

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from ai_lessons.library.proposal_context import SHOWN
 from ai_lessons.repository import git as git_program
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from doors.world import Run
+from conftest import Git
+from doors.world import Run
 
 MANY = 3 * SHOWN
 A_RULE = "01M82H56GFBPYC5697MC{:06d}"
@@ -95,7 +92,7 @@ def test_many_about_one_rule_name_a_few_rivals(run: Run, knowledge: Path) -> Non
 
 
 def test_many_start_no_more_programs_than_few(
-    run: Run, knowledge: Path, started: Callable[[], int], tmp_path: Path, git: Callable[..., str]
+    run: Run, knowledge: Path, started: Callable[[], int], tmp_path: Path, git: Git
 ) -> None:
     git(tmp_path, "init", "-q", "--bare", "hub.git")
     git(knowledge, "remote", "add", "origin", str(tmp_path / "hub.git"))
@@ -111,9 +108,7 @@ def test_many_start_no_more_programs_than_few(
     assert numbers[0] == numbers[1]
 
 
-def test_a_sync_names_a_few_of_many_that_arrived(
-    run: Run, knowledge: Path, tmp_path: Path, git: Callable[..., str]
-) -> None:
+def test_a_sync_names_a_few_of_many_that_arrived(run: Run, knowledge: Path, tmp_path: Path, git: Git) -> None:
     git(tmp_path, "init", "-q", "--bare", "hub.git")
     git(knowledge, "remote", "add", "origin", str(tmp_path / "hub.git"))
     git(knowledge, "push", "-q", "origin", "main")

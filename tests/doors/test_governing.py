@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from conftest import Git
 from doors.mcp_world import inside
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from doors.world import Run
-
-    Git = Callable[..., str]
+from doors.world import Run
 
 
 @pytest.fixture

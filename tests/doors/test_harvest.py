@@ -5,21 +5,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from doors.a_terminal import done, editor, finish, interrupt, reply
-from doors.agent_host import add
+from doors.a_terminal import Spawn, done, editor, finish, interrupt, reply
+from doors.agent_host import Host, add
 from doors.mcp_world import inside, over_stdio
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from doors.a_terminal import Spawn
-    from doors.agent_host import Host
-    from doors.world import Run
+from doors.world import Run
 
 RECORDED = Path(__file__).parents[1] / "knowledge/transcripts/claude-code.jsonl"
 FATAL = "fatal: The current branch till has no upstream branch."

@@ -1,17 +1,13 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 import pytest
 
 from ai_lessons.doors.cli import commands, root
 from ai_lessons.doors.cli.admin import admin
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from doors.world import Run
+from doors.world import Run
 
 COMMANDS = dict(commands.walk(root))
 

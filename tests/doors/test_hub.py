@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Git
-    from doors.world import Run
+from conftest import Git
+from doors.world import Run
 
 ZERO = "0" * 40
 

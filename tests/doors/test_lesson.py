@@ -12,7 +12,8 @@ import shlex
 import subprocess
 import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 import pexpect
@@ -25,12 +26,8 @@ from ai_lessons.doors.terminal import View
 from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.knowledge.patterns import parse
 from ai_lessons.library.lessons import LessonShown, Loaded
+from doors.a_terminal import Child
 from doors.world import LESSON, LESSON_PROGRAM, Outcome, environment
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from doors.a_terminal import Child
 
 MINIMAL = "WHEN multiple approaches -> DO pick minimal -> BECAUSE user preference"
 READ_FIRST = "WHEN editing tmux.conf -> DO read first -> BECAUSE avoid wrong assumptions"

@@ -6,8 +6,9 @@ import json
 import os
 import re
 import subprocess
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,15 +17,9 @@ from ai_lessons.doors.look import pages, server
 from ai_lessons.doors.mcp.session_pool import SessionPool
 from ai_lessons.library import agent_hooks
 from ai_lessons.library.answers import silent
+from doors.agent_host import Host
 from doors.look_world import EVIL, HOSTILE, LESSON, Served, serve
-from doors.world import DOC
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from doors.agent_host import Host
-    from doors.world import Run
+from doors.world import DOC, Run
 
 
 @pytest.fixture(scope="module")

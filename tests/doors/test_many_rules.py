@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from doors.a_terminal import done, finish, reply
-from doors.world import run_inside
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from doors.a_terminal import Spawn
-    from doors.world import Run
+from conftest import Git
+from doors.a_terminal import Spawn, done, finish, reply
+from doors.world import Run, run_inside
 
 COUNT = 5
 
@@ -35,7 +29,7 @@ def batch(knowledge: Path, run: Run, tmp_path: Path) -> str:
     return name
 
 
-def parents(git: Callable[..., str], root: Path) -> int:
+def parents(git: Git, root: Path) -> int:
     return len(git(root, "show", "-s", "--format=%P", "HEAD").split())
 
 
@@ -56,7 +50,7 @@ def test_of_a_large_import_the_first_are_listed_and_the_others_counted(
     "chosen", [("--batch", ""), ("--project", "shop"), ("shop/rules/*",), ("rules/R-*-mind-topic*",)]
 )
 def test_one_merge_takes_them_all_and_says_of_each_who_approved_it(
-    run: Run, knowledge: Path, git: Callable[..., str], batch: str, proposal: str, chosen: tuple[str, ...]
+    run: Run, knowledge: Path, git: Git, batch: str, proposal: str, chosen: tuple[str, ...]
 ) -> None:
     done = run("admin", "approve-rule", *(one or batch.lower() for one in chosen), "--yes")
     assert done.out.startswith(f"Approved {COUNT} rules with one merge: "), done.err
@@ -71,7 +65,7 @@ def test_one_merge_takes_them_all_and_says_of_each_who_approved_it(
 
 
 def test_a_clone_judges_each_rule_of_the_merge_for_itself(
-    run: Run, knowledge: Path, git: Callable[..., str], batch: str, tmp_path: Path
+    run: Run, knowledge: Path, git: Git, batch: str, tmp_path: Path
 ) -> None:
     assert run("admin", "approve-rule", "--batch", batch, "--yes").code == 0
     git(tmp_path, "clone", "-q", str(knowledge), "other")
@@ -91,9 +85,7 @@ def test_on_a_terminal_all_are_shown_and_one_question_is_asked(
     assert run("admin", "pending-rules", "--count").out == f"{left}\n"
 
 
-def test_one_that_cannot_be_taken_leaves_all_where_they_are(
-    run: Run, knowledge: Path, git: Callable[..., str], batch: str
-) -> None:
+def test_one_that_cannot_be_taken_leaves_all_where_they_are(run: Run, knowledge: Path, git: Git, batch: str) -> None:
     before = git(knowledge, "rev-parse", "main")
     branch, *_ = git(knowledge, "branch", "--list", "--format=%(refname:short)", "rules/*mind-topic3*").splitlines()
     git(knowledge, "switch", "-q", branch)
@@ -108,7 +100,7 @@ def test_one_that_cannot_be_taken_leaves_all_where_they_are(
 
 
 def test_where_somebody_else_has_to_approve_a_batch_of_ones_own_is_refused(
-    run: Run, knowledge: Path, git: Callable[..., str], batch: str
+    run: Run, knowledge: Path, git: Git, batch: str
 ) -> None:
     assert run("admin", "config", "set", "approval.distinct", "true").code == 0
     done = run("admin", "approve-rule", "--batch", batch, "--yes")

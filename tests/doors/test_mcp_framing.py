@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import anyio.from_thread
 import pytest
@@ -21,11 +21,7 @@ from ai_lessons.errors import UsageError
 from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.knowledge.passages import TextSection
 from ai_lessons.library.answers import Answer, Approval, Hit, Shown
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ai_lessons.library.opened import Library
+from ai_lessons.library.opened import Library
 
 ESCAPE = "\x1b]0;owned\x07\u202e"
 ENTRY = Light(

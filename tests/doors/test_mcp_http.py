@@ -7,9 +7,10 @@ import json
 import signal
 import socket
 import subprocess
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import httpx2
@@ -20,12 +21,7 @@ from mcp.shared.exceptions import MCPError
 from ai_lessons.doors.mcp import http as door
 from ai_lessons.errors import Refused, StorageFailed, UsageError
 from doors.mcp_world import PROGRAM, connected
-from doors.world import environment
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
-
-    from doors.world import Run
+from doors.world import Run, environment
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}

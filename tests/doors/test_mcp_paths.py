@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from conftest import Git
 from doors.mcp_world import Agent, inside, text
 from doors.world import FILES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    Git = Callable[..., str]
 
 SECRET = "the-hidden-word"
 PLAIN = f"# Notes\n\n{SECRET}\n"

@@ -7,20 +7,17 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ai_lessons.doors import mcp_server
+from conftest import Git
 from doors.mcp_world import PROGRAM, over_stdio
 from doors.world import LESSON, SCRIPT, Run, environment
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    Git = Callable[..., str]
 
 MANY = 800
 PATIENCE = 60

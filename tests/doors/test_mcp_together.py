@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from doors.mcp_world import inside, over_stdio
+from conftest import Git
+from doors.mcp_world import Agent, inside, over_stdio
 from doors.world import DOC, LESSON, SCRIPT, Run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from doors.mcp_world import Agent
-
-    Git = Callable[..., str]
 
 SERVERS, ROUNDS = 3, 4
 WAITING = """#!/bin/sh

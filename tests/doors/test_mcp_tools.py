@@ -3,7 +3,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
@@ -14,14 +15,9 @@ from ai_lessons.doors.cli.commands import Command, walk
 from ai_lessons.doors.lesson_cli import lesson
 from ai_lessons.doors.mcp import tools
 from ai_lessons.doors.mcp.session_pool import SessionPool
+from conftest import Git
 from doors.mcp_world import Agent, inside
 from doors.world import DOC, FILES, LESSON, RULE, SCRIPT, Run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    Git = Callable[..., str]
 
 BUDGET = 8_000
 RANGES = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from conftest import Git
 from doors.world import Run, program_in
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Git
 
 NOTE = "git/lessons/pull.md"
 BASE = "---\nkind: lesson\ntitle: Pull\ntags: [git]\nconfidence: low\n---\nOne.\n\nTwo.\n\nThree.\n"

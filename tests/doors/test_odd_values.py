@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ai_lessons.doors import lesson_cli
 from ai_lessons.errors import EXIT_BUG
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from doors.world import Run
+from doors.world import Run
 
 KEYS = (
     "title", "tags", "confidence", "source", "from", "status", "category", "contexts", "applies_to", "pattern", "links",

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -8,11 +9,7 @@ import pytest
 from ai_lessons.doors.cli.options import OneOf, changes, context_tags, new_link, words
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge.entries import Confidence, Relation
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from doors.world import Run
+from doors.world import Run
 
 
 def convert(kind: click.ParamType[Any], text: str) -> Any:

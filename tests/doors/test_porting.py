@@ -2,15 +2,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from ai_lessons.doors.cli.transfer import guess
 from ai_lessons.errors import UsageError
-
-if TYPE_CHECKING:
-    from doors.world import Run
+from doors.world import Run
 
 LESSON = "L-8F3K2A"
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from doors.world import Outcome, Run
+from conftest import Git
+from doors.world import Outcome, Run
 
 LESSON = "L-8F3K2A"
 TITLE = "PUT /workflows replaces the entire resource"
 
 
 @pytest.fixture
-def three(knowledge: Path, hermetic: Path, run: Run, git: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> Path:
+def three(knowledge: Path, hermetic: Path, run: Run, git: Git, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The knowledge is that of the project we stand in; the user's and acme's repositories lie below the home."""
     monkeypatch.delenv("AI_LESSONS_REPO")
     desk = knowledge.parent / "shop"

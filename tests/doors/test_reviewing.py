@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from doors.a_terminal import done, editor, finish, interrupt, reply
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from doors.a_terminal import Child, Spawn
-    from doors.world import Run
+from conftest import Git
+from doors.a_terminal import Child, Spawn, done, editor, finish, interrupt, reply
+from doors.world import Run
 
 QUESTION = r"\[a\]pprove, \[e\]dit, \[r\]eject, \[v\]iew, \[s\]kip, \[u\]ndo, \[q\]uit, \[\?\]: "
 RULE_FILE = "jira-api/rules/get-before-put-5n1qtc.md"
@@ -66,7 +62,7 @@ def waiting(run: Run) -> int:
 
 
 def test_a_reviewer_sees_the_rule_its_evidence_and_who_and_approves_it(
-    review: Callable[..., Child], knowledge: Path, run: Run, git: Callable[..., str]
+    review: Callable[..., Child], knowledge: Path, run: Run, git: Git
 ) -> None:
     child = review()
     text = shown(child)
@@ -101,7 +97,7 @@ def test_an_edit_that_changes_nothing_leaves_the_proposal(review: Callable[..., 
 
 
 def test_an_edit_that_breaks_the_format_is_asked_about_and_kept(
-    review: Callable[..., Child], tmp_path: Path, hermetic: Path, git: Callable[..., str], knowledge: Path
+    review: Callable[..., Child], tmp_path: Path, hermetic: Path, git: Git, knowledge: Path
 ) -> None:
     before = git(knowledge, "rev-parse", BRANCH)
     child = review(EDITOR=editor(tmp_path, 'sed -i "/^rationale/d" "$1"'))
@@ -129,7 +125,7 @@ def test_a_reviewer_rejects_with_a_reason(review: Callable[..., Child], knowledg
 
 @pytest.mark.parametrize(("key", "summary"), [("s", "1 skipped"), ("q", "1 left")])
 def test_skipping_and_quitting_decide_nothing(
-    review: Callable[..., Child], run: Run, knowledge: Path, git: Callable[..., str], key: str, summary: str
+    review: Callable[..., Child], run: Run, knowledge: Path, git: Git, key: str, summary: str
 ) -> None:
     before = git(knowledge, "rev-parse", "main", BRANCH)
     child = review()
@@ -142,7 +138,7 @@ def test_skipping_and_quitting_decide_nothing(
 
 @pytest.mark.parametrize("keys", ["", "r"], ids=["at the question", "at the reason"])
 def test_ctrl_c_ends_the_review_and_decides_nothing(
-    review: Callable[..., Child], run: Run, knowledge: Path, git: Callable[..., str], keys: str
+    review: Callable[..., Child], run: Run, knowledge: Path, git: Git, keys: str
 ) -> None:
     before = git(knowledge, "rev-parse", "main", BRANCH)
     child = review()
@@ -155,7 +151,7 @@ def test_ctrl_c_ends_the_review_and_decides_nothing(
 
 
 def test_an_error_while_approving_is_told_and_the_review_goes_on(
-    review: Callable[..., Child], knowledge: Path, run: Run, git: Callable[..., str]
+    review: Callable[..., Child], knowledge: Path, run: Run, git: Git
 ) -> None:
     git(knowledge, "switch", "-q", BRANCH)
     (knowledge / "jira-api/notes.md").write_text("# Smuggled\n")
@@ -171,7 +167,7 @@ def test_an_error_while_approving_is_told_and_the_review_goes_on(
 
 
 def test_a_proposal_that_changes_while_it_is_read_is_not_approved(
-    review: Callable[..., Child], knowledge: Path, run: Run, git: Callable[..., str]
+    review: Callable[..., Child], knowledge: Path, run: Run, git: Git
 ) -> None:
     child = review()
     git(knowledge, "switch", "-q", BRANCH)
@@ -237,7 +233,7 @@ def test_approving_by_name_shows_the_rule_and_asks(
 
 
 def test_a_proposal_of_a_remote_is_edited_and_approved_here(
-    spawn: Spawn, knowledge: Path, proposal: str, git: Callable[..., str], tmp_path: Path, run: Run
+    spawn: Spawn, knowledge: Path, proposal: str, git: Git, tmp_path: Path, run: Run
 ) -> None:
     git(knowledge, "clone", "-q", "--bare", str(knowledge), str(tmp_path / "hub.git"))
     git(knowledge, "remote", "add", "origin", str(tmp_path / "hub.git"))
@@ -253,7 +249,7 @@ def test_a_proposal_of_a_remote_is_edited_and_approved_here(
 
 
 def test_a_lesson_is_reviewed_like_a_rule_whatever_its_report_says(
-    spawn: Spawn, knowledge: Path, run: Run, git: Callable[..., str]
+    spawn: Spawn, knowledge: Path, run: Run, git: Git
 ) -> None:
     path = "jira-api/lessons/2026-11/carts-expire-ab7k2m.md"
     matter = "id: 01JD3Z8QK5W7M2X9V4T6AB7K2M\nkind: lesson\ntitle: Carts expire\ncreated: 2026-11-21T20:14:00Z\n"
@@ -280,9 +276,7 @@ def test_a_lesson_is_reviewed_like_a_rule_whatever_its_report_says(
     assert (row["proposal"], row["suggested_by"]) == ("proposals/L-AB7K2M-carts-expire", "Bo <bo@x>")
 
 
-def test_a_decision_is_taken_back_until_the_next_one(
-    spawn: Spawn, knowledge: Path, run: Run, git: Callable[..., str]
-) -> None:
+def test_a_decision_is_taken_back_until_the_next_one(spawn: Spawn, knowledge: Path, run: Run, git: Git) -> None:
     suggest(run, "Rinse the cups", "Lock the door")
     before = git(knowledge, "rev-parse", "main")
     child = asked(spawn)
@@ -299,7 +293,7 @@ def test_a_decision_is_taken_back_until_the_next_one(
 
 
 def test_undo_goes_back_one_decision_after_the_other_and_nothing_is_done_before_the_end(
-    spawn: Spawn, knowledge: Path, run: Run, git: Callable[..., str]
+    spawn: Spawn, knowledge: Path, run: Run, git: Git
 ) -> None:
     suggest(run, "Rinse the cups", "Lock the door", "Water the plants")
     before = git(knowledge, "rev-parse", "main")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from doors.world import Run
+from conftest import Git
+from doors.world import Run
 
 RULE_FILE = "jira-api/rules/get-before-put-5n1qtc.md"
 EVIL = "\x1b[2J\x1b[1Aharmless"
@@ -22,9 +19,7 @@ def in_force(run: Run, proposal: str) -> str:
     return proposal
 
 
-def test_a_suggested_rule_waits_on_a_branch_and_nothing_else_changes(
-    run: Run, knowledge: Path, git: Callable[..., str]
-) -> None:
+def test_a_suggested_rule_waits_on_a_branch_and_nothing_else_changes(run: Run, knowledge: Path, git: Git) -> None:
     before = git(knowledge, "rev-parse", "HEAD")
     done = run(
         "contribute", "suggest-rule", "--title", "GET before PUT", "--rationale", "PUT replaces", "--tags", "jira-api",
@@ -79,7 +74,7 @@ def test_an_approved_rule_is_served_with_its_approval(run: Run, knowledge: Path,
 
 
 def test_an_edit_in_the_folder_is_shown_as_unapproved_and_can_be_proposed(
-    run: Run, knowledge: Path, in_force: str, git: Callable[..., str]
+    run: Run, knowledge: Path, in_force: str, git: Git
 ) -> None:
     file = knowledge / RULE_FILE
     approved = file.read_text()
@@ -185,7 +180,7 @@ def test_of_several_approvals_those_that_were_made_are_told_even_if_the_next_fai
 
 
 def test_an_audit_tells_a_rule_that_nobody_approved_by_its_exit_code(
-    run: Run, knowledge: Path, in_force: str, git: Callable[..., str]
+    run: Run, knowledge: Path, in_force: str, git: Git
 ) -> None:
     assert run("admin", "audit").code == 0
     assert run("admin", "audit", "--json").json["ok"] is True

@@ -5,19 +5,14 @@ from __future__ import annotations
 import os
 import re
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ai_lessons import library, settings
 from ai_lessons.doors.mcp.session_pool import SessionPool
 from ai_lessons.library.answers import Query
-from doors.world import DOC, LESSON, SCRIPT
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from doors.world import Run
+from doors.world import DOC, LESSON, SCRIPT, Run
 
 
 def without_scores(text: str) -> str:

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from doors.world import LESSON
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from doors.world import Run
-
-    Git = Callable[..., str]
+from conftest import Git
+from doors.world import LESSON, Run
 
 PATH = "jira-api/lessons/2026-11/put-replaces-8F3K2A.md"
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from doors.a_terminal import done, finish, reply
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from doors.a_terminal import Spawn
-    from doors.world import Run
+from conftest import Git
+from doors.a_terminal import Spawn, done, finish, reply
+from doors.world import Run
 
 TITLE = "GET a workflow before you PUT it"
 
@@ -74,9 +69,7 @@ def test_a_review_offers_what_only_lacks_a_signature(spawn: Spawn, run: Run, sig
     assert TITLE in run("recall", "list", "--type", "rule").out
 
 
-def test_an_alarm_is_accepted_by_a_person(
-    spawn: Spawn, run: Run, knowledge: Path, approved: str, git: Callable[..., str]
-) -> None:
+def test_an_alarm_is_accepted_by_a_person(spawn: Spawn, run: Run, knowledge: Path, approved: str, git: Git) -> None:
     assert run("admin", "trust-keys", "--yes").code == 0
     assert run("admin", "audit").code == 0
     git(knowledge, "commit", "-q", "--amend", "--no-verify", "-m", "another")

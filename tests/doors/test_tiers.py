@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from conftest import Git
 from doors.mcp_world import over_stdio
 from doors.world import LESSON_PROGRAM, PROGRAM, Run, environment
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
 
 @pytest.fixture
-def shop(hermetic: Path, git: Callable[..., str], run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def shop(hermetic: Path, git: Git, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A code repository with a project tier, of the enterprise acme; a user's repository; and that of acme."""
     monkeypatch.delenv("AI_LESSONS_REPO", raising=False)
     monkeypatch.setenv("AI_LESSONS_OFFLINE", "1")

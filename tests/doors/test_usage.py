@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,12 +10,7 @@ from ai_lessons.doors import render, render_jobs
 from ai_lessons.doors.terminal import View
 from ai_lessons.learning.choose import Effect
 from ai_lessons.library.reports import Judged, Stats
-from doors.world import LESSON
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from doors.world import Run
+from doors.world import LESSON, Run
 
 PLAIN = View()
 

@@ -15,11 +15,12 @@ import tempfile
 import threading
 import time
 from ast import literal_eval
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -36,15 +37,10 @@ from ai_lessons.library.answers import ContextQuery, Query
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
 from ai_lessons.settings import load
-from doors.world import PROGRAM, environment
+from conftest import Git
+from doors.world import PROGRAM, Run, environment
 from library.world import CountingEmbedder, lesson
 from test_import_cost import SLOW, WRITING, calling, loaded
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from conftest import Git
-    from doors.world import Run
 
 SECONDS = 60.0
 """Until a test gives up waiting."""

@@ -11,17 +11,14 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ai_lessons.doors import cli
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 PROGRAM = (sys.executable, "-m", "ai_lessons")
 LESSON_PROGRAM = (sys.executable, "-c", "from ai_lessons.doors.lesson_cli import main; main()")

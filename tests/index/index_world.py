@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from ai_lessons.index.passage_index import Index
+from ai_lessons.index.pinned import Embedder
 from ai_lessons.index.rows import EntryRows, IndexRefresh, PassageFilter
 from ai_lessons.index.vectors import VectorCache
 from ai_lessons.knowledge.passages import Passage
 from hash_embedder import DIMENSIONS, HashEmbedder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from ai_lessons.index.pinned import Embedder
 
 
 def entry(name: str, *texts: str, mark: str = "1", **metadata: object) -> EntryRows:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -10,10 +11,6 @@ from ai_lessons.index.model_files import ModelUnavailable
 from ai_lessons.index.refresh_state import BUILD, RefreshState
 from hash_embedder import HashEmbedder
 from index.index_world import World, entry, many
-
-if TYPE_CHECKING:
-    from contextlib import ExitStack
-    from pathlib import Path
 
 
 @pytest.fixture

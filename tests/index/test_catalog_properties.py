@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from index.catalog_world import A, B, C, World, everything, lesson
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PATHS = st.sampled_from(
     [

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import TYPE_CHECKING
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -12,10 +13,6 @@ from ai_lessons.knowledge.entries import Kind, Status
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.relations import Edge
 from index.catalog_world import EVERY, A, B, C, World, lesson
-
-if TYPE_CHECKING:
-    from contextlib import ExitStack
-    from pathlib import Path
 
 D = "01JD3Z8QK5W7M2X9V4T6YYYYYD"
 

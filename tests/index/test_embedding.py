@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,9 +18,6 @@ from ai_lessons.index.embedding import dimensions_of, load_named
 from ai_lessons.index.model_files import PINNED, ModelUnavailable, pull
 from ai_lessons.index.pinned import BATCH, PinnedEmbedder, batches, load_pinned
 from conftest import REAL_CACHE_HOME
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(scope="session")

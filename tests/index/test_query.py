@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 from ai_lessons.index import query, table
+from ai_lessons.index.ranking import Match
 from ai_lessons.index.rows import PassageFilter
 from index.index_world import World, entry, many
-
-if TYPE_CHECKING:
-    from contextlib import ExitStack
-    from pathlib import Path
-
-    from ai_lessons.index.ranking import Match
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -8,9 +8,6 @@ from ai_lessons.index.ranking import Match
 from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.library.answers import Query
 from ai_lessons.library.surfacing import MOST, SIMILARITY, near, surfaced
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 def work_on(context: Mapping[str, float | None], tags: Sequence[str] = (), project: str | None = None) -> Query:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -13,10 +14,6 @@ from ai_lessons.index.usage_cache import UsageCache
 from ai_lessons.learning.events import USES, Event, Read, line_of, read_lines
 from ai_lessons.learning.fold import Tallies
 from learning.events_world import ENTRIES, IDS, TIMES, fold_uses, turns, uses
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 class Logs:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 from ai_lessons.index import table, tables
 from ai_lessons.index.rows import PassageFilter
 from index.index_world import World, entry, many
-
-if TYPE_CHECKING:
-    from contextlib import ExitStack
-    from pathlib import Path
 
 QUESTIONS = [f"number {n} says word{n}" for n in range(0, 200, 9)]
 

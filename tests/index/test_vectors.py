@@ -5,16 +5,13 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ai_lessons.index.rows import vector_key
 from ai_lessons.index.vectors import VectorCache, pack
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KEYS = [vector_key("m", str(n)) for n in range(2000)]
 

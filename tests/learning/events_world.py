@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from hypothesis import strategies as st
 
-from ai_lessons.learning.events import LEFT_OUT, TURNS, USES, Event
+from ai_lessons.learning.events import LEFT_OUT, TURNS, USES, Event, Row
 from ai_lessons.learning.fold import Tallies
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from ai_lessons.learning.events import Row
 
 ENTRIES = ["01JD3Z8QK5W7M2X9V4T68F3K2A", "01JD3Z8QK5W7M2X9V4T6QQQ111", "01JD3Z8QK5W7M2X9V4T64T7QZM"]
 IDS = [f"01JD3Z8QK5W7M2X9V4T6AAAA{n:02d}" for n in range(12)]

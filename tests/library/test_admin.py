@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,13 +12,8 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import browsing, editing, health, indexing, model, rules_in_force, setup, syncing, validating
 from ai_lessons.library.opened import Library
 from ai_lessons.library.setup import init_repository
-from library.world import DOC, LESSON, OTHER, SCRIPT, World, lesson, options, rule
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Git
-    from library.world import CountingEmbedder
+from conftest import Git
+from library.world import DOC, LESSON, OTHER, SCRIPT, CountingEmbedder, World, lesson, options, rule
 
 
 def problems(world: World, *paths: str) -> list[str]:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from ai_lessons.errors import NotFound
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import browsing
-
-if TYPE_CHECKING:
-    from library.world import World
+from library.world import World
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,10 +12,7 @@ from ai_lessons.errors import UsageError
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import contexts, searching
 from ai_lessons.library.answers import ContextQuery, Query
-from library.world import OTHER, SCRIPT, lesson
-
-if TYPE_CHECKING:
-    from library.world import CountingEmbedder, World
+from library.world import OTHER, SCRIPT, CountingEmbedder, World, lesson
 
 TEXT = "About winemaking.\n"
 

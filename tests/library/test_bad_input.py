@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -25,14 +26,8 @@ from ai_lessons.library import browsing, editing, health, importing, indexing, s
 from ai_lessons.library.opened import Library
 from ai_lessons.library.reports import LessonDraft, ResourceDraft
 from ai_lessons.library.setup import init_repository
-from library.world import LESSON, lesson
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from conftest import Git
-    from library.world import World
+from conftest import Git
+from library.world import LESSON, World, lesson
 
 
 def leftovers(root: Path) -> list[str]:

@@ -1,22 +1,17 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
+from ai_lessons.knowledge.evaluation import EvaluationReport
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.library import proposing, review
 from ai_lessons.library.comparing import evaluate
 from ai_lessons.library.reports import RuleDraft
 from ai_lessons.library.secret_scan import secrets_in
 from ai_lessons.library.session import RepositorySession
-from library.world import LESSON, OTHER, lesson
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ai_lessons.knowledge.evaluation import EvaluationReport
-    from library.world import World
+from library.world import LESSON, OTHER, World, lesson
 
 PATTERN = "\n  when: updating a workflow\n  {}: GET it first\n  because: PUT deletes what the payload omits"
 BODY = "Seen with version 9.12: `PUT /workflows` answers 200 and the statuses that it did not name are gone.\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,12 +11,7 @@ from ai_lessons.knowledge.entries import Pattern
 from ai_lessons.library import browsing, editing, lesson_writing, lessons, provenance, running, setup, syncing
 from ai_lessons.library.opened import Library
 from ai_lessons.repository.events import FOLDER
-from library.world import DOC, LESSON, OTHER, SCRIPT, World, lesson
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from library.world import CountingEmbedder
+from library.world import DOC, LESSON, OTHER, SCRIPT, CountingEmbedder, World, lesson
 
 
 def place(world: World, **more: str) -> None:

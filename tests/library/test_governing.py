@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,16 +19,10 @@ from ai_lessons.knowledge.tiers import Places, TierPlace
 from ai_lessons.library import browsing, editing, governing, importing, promoting, proposing, review
 from ai_lessons.library.governing import Move, allow, governed
 from ai_lessons.library.opened import Library
-from ai_lessons.library.reports import LessonDraft, PromotionRequest, ResourceDraft, RuleDraft
+from ai_lessons.library.options import Options
+from ai_lessons.library.reports import LessonDraft, Promoted, PromotionRequest, ResourceDraft, RuleDraft, Suggested
+from conftest import Git
 from library.world import lesson, options
-
-if TYPE_CHECKING:
-    from contextlib import ExitStack
-    from pathlib import Path
-
-    from ai_lessons.library.options import Options
-    from ai_lessons.library.reports import Promoted, Suggested
-    from conftest import Git
 
 ACME, BETA = "enterprise:acme", "enterprise:beta"
 CODE = "Do this:\n\n```sh\nrun --it\n```\n"

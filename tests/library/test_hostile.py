@@ -7,7 +7,8 @@ import resource
 import subprocess
 import sys
 import tempfile
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -15,14 +16,8 @@ from ai_lessons.errors import AiLessonsError, InvalidEntry, StorageFailed, Usage
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import audit, browsing, editing, health, lessons, proposing, review, setup, syncing, validating
 from ai_lessons.library.reports import LessonDraft, RuleDraft
-from library.world import LESSON, OTHER, lesson
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from ai_lessons.repository.store import Applied, Job
-    from library.world import World
+from ai_lessons.repository.store import Applied, Job
+from library.world import LESSON, OTHER, World, lesson
 
 HEAD = f"id: {LESSON}\nkind: lesson\ntitle: T\n"
 BOMB = "a: &a [x, x]\n" + "".join(f"{chr(98 + n)}: &{chr(98 + n)} [*{chr(97 + n)}, *{chr(97 + n)}]\n" for n in range(9))

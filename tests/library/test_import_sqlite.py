@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import browsing, review, transfer
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from library.world import World
+from library.world import World
 
 DOC, SCRIPT, RULE, LESSON = (f"01JD3Z8QK5W7M2X9V4T6{end}" for end in ("DDDD11", "SSSS22", "RRRR33", "XXXX44"))
 

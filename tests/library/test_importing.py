@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -9,13 +10,8 @@ from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageEr
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import browsing, editing, health, importing, indexing, refreshing, running, validating
 from ai_lessons.library.reports import ResourceDraft
+from conftest import Git
 from library.world import DOC, World
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from conftest import Git
 
 
 @pytest.fixture

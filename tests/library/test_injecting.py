@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,12 +10,8 @@ from ai_lessons.index.model_files import PINNED
 from ai_lessons.learning.events import INJECTED, RESET, Event
 from ai_lessons.library import browsing, contexts, editing, health, usage
 from ai_lessons.library import health as params_jobs
-from ai_lessons.library.answers import ContextQuery
-from library.world import LESSON, OTHER, World, lesson
-
-if TYPE_CHECKING:
-    from ai_lessons.library.answers import Context
-    from library.world import CountingEmbedder
+from ai_lessons.library.answers import Context, ContextQuery
+from library.world import LESSON, OTHER, CountingEmbedder, World, lesson
 
 IDS = [f"01JD3Z8QK5W7M2X9V4T6{n:02d}ABCD" for n in range(30)]
 

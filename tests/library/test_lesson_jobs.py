@@ -1,17 +1,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.knowledge.patterns import parse
 from ai_lessons.library import editing, lesson_writing, lessons, searching
-from library.world import DOC, LESSON, lesson
-
-if TYPE_CHECKING:
-    from library.world import World
+from library.world import DOC, LESSON, World, lesson
 
 READ_FIRST = parse("WHEN editing tmux.conf -> DO read first -> BECAUSE avoid wrong assumptions")
 KEEP_SERVER = parse("WHEN debugging tmux -> DO NOT kill server -> BECAUSE destroys user sessions")

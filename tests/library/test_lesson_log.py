@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,11 +11,7 @@ from hypothesis import strategies as st
 from ai_lessons.errors import InvalidEntry, NotFound
 from ai_lessons.library import lesson_writing, lessons, transfer, validating
 from ai_lessons.library.import_sources import read_log
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from library.world import World
+from library.world import World
 
 SEED = """\
 {"id":"001","scope":"global","from":"user","status":"active","created":"2024-02-10","when":"multiple approaches","action":"do","do":"pick minimal","because":"user preference"}

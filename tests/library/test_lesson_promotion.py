@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,12 +15,7 @@ from ai_lessons.library import lesson_writing, lessons, validating
 from ai_lessons.library.lesson_writing import addition, target_of
 from ai_lessons.library.lessons import Targets
 from ai_lessons.library.opened import Library
-from library.world import LESSON, lesson
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from library.world import World
+from library.world import LESSON, World, lesson
 
 READ_FIRST = parse("WHEN editing any config -> DO read first -> BECAUSE understand structure")
 SHOW_DIFF = parse("WHEN config syntax error -> DO show diff -> BECAUSE user needs to see what changed")

@@ -1,17 +1,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
 from ai_lessons.errors import AmbiguousName, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import browsing, editing, validating
-from library.world import DOC, LESSON, OTHER, SCRIPT, lesson
-
-if TYPE_CHECKING:
-    from library.world import World
+from library.world import DOC, LESSON, OTHER, SCRIPT, World, lesson
 
 
 def test_a_new_lesson_is_a_file_a_commit_and_an_entry(world: World) -> None:

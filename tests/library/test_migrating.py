@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -27,16 +28,11 @@ from ai_lessons.library import (
     validating,
 )
 from ai_lessons.library.answers import Query
+from ai_lessons.library.opened import Library
 from ai_lessons.library.reports import LessonDraft, ResourceDraft, RuleDraft
 from ai_lessons.library.setup import migrate
-from library.world import LESSON, RULE, SCRIPT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from ai_lessons.library.opened import Library
-    from conftest import Git
-    from library.world import World
+from conftest import Git
+from library.world import LESSON, RULE, SCRIPT, World
 
 FORMATS = Path(__file__).parent / "formats"
 

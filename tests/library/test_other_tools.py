@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ai_lessons.errors import InvalidEntry, StorageFailed, UsageError
 from ai_lessons.library import exporting, proposing, review, transfer, validating
 from ai_lessons.library.reports import RuleDraft
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from library.world import World
+from library.world import World
 
 
 def put(root: Path, files: dict[str, bytes]) -> None:

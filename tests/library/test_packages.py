@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import shutil
 from importlib.metadata import distribution
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.library import packages, refreshing, searching, validating
 from ai_lessons.library.answers import Query
+from library.world import World
 from repository.test_packages import make_python
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from library.world import World
 
 PYPROJECT = '[project]\nname = "shop"\ndependencies = ["Click_Like>=1", "absent"]\n'
 LOCK = '[[package]]\nname = "{}"\nversion = "{}"\n\n'

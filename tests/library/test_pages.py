@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,15 +13,9 @@ from a_server import Reply, Site, serving
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, Unreachable, UsageError
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import importing, refreshing, validating
-from ai_lessons.library.reports import ResourceDraft
+from ai_lessons.library.reports import Imported, ResourceDraft
 from documents_made import docx, pdf
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from ai_lessons.library.reports import Imported
-    from library.world import World
+from library.world import World
 
 
 @pytest.fixture

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,14 +19,8 @@ from ai_lessons.knowledge import frontmatter, markdown
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import browsing, editing, exporting, proposing, review, transfer, validating
 from ai_lessons.library.opened import Library
-from library.world import LESSON, OTHER, RULE, lesson, options, rule
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from contextlib import ExitStack
-
-    from conftest import Git
-    from library.world import World
+from conftest import Git
+from library.world import LESSON, OTHER, RULE, World, lesson, options, rule
 
 IDS = [f"01JD3Z8QK5W7M2X9V4T6{n:06d}" for n in range(6)]
 PUBLIC = ("learnings", "params", "relations", "files", "events")

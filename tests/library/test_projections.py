@@ -8,20 +8,15 @@ import shutil
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ai_lessons.library import browsing, editing, syncing
 from ai_lessons.library import searching as searching_jobs
 from ai_lessons.library.answers import Query
-from library.world import DOC, LESSON, lesson
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Git
-    from library.world import CountingEmbedder, World
+from conftest import Git
+from library.world import DOC, LESSON, CountingEmbedder, World, lesson
 
 CHILD = """
 import json, sys

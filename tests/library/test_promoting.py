@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,14 +26,9 @@ from ai_lessons.library import (
 )
 from ai_lessons.library.promoting import promote
 from ai_lessons.library.reports import LessonDraft, Promoted, PromotionRequest, ResourceDraft, RuleDraft
+from conftest import Git
 from library.test_governing import ACME, BETA, Company
 from library.world import LESSON, options
-
-if TYPE_CHECKING:
-    from contextlib import ExitStack
-    from pathlib import Path
-
-    from conftest import Git
 
 BODY = "Seen twice with version 9.12 of the server, in /home/lena/shop, by GET and PUT of one workflow.\n"
 KEY = "AKIA" + "Q7ZJ4R2MXP5KTN3W"

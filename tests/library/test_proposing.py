@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import TYPE_CHECKING
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused
+from ai_lessons.knowledge.entries import Entry
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.library import audit, browsing, provenance, review, rules_in_force, syncing
 from ai_lessons.library.proposal_context import desk
 from ai_lessons.library.proposing import make
+from ai_lessons.library.reports import Pending, Suggested
+from conftest import Git
 from library.world import DOC, LESSON, NOW, OTHER, SCRIPT, World, lesson, options
-
-if TYPE_CHECKING:
-    from contextlib import ExitStack
-    from pathlib import Path
-
-    from ai_lessons.knowledge.entries import Entry
-    from ai_lessons.library.reports import Pending, Suggested
-    from conftest import Git
 
 PATH = "jira/lessons/2026-11/put-replaces-68f3k2a.md"
 BRANCH = "proposals/L-8F3K2A-put-replaces-the-workflow"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,11 +13,7 @@ from ai_lessons.library.opened import Library
 from ai_lessons.library.reports import LessonDraft
 from ai_lessons.library.setup import init_repository
 from conftest import REAL_CACHE_HOME
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from library.world import World
+from library.world import World
 
 
 @pytest.fixture(scope="session")

@@ -3,20 +3,15 @@ from __future__ import annotations
 import re
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import pytest
 
 from ai_lessons.errors import NotFound, UsageError
-from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.library import browsing, editing
 from ai_lessons.library.session import RepositorySession
-from library.world import DOC, LESSON, OTHER, SCRIPT, lesson
-
-if TYPE_CHECKING:
-    from ai_lessons.knowledge.entries import Light
-    from conftest import Git
-    from library.world import World
+from conftest import Git
+from library.world import DOC, LESSON, OTHER, SCRIPT, World, lesson
 
 GUIDE = f"""---
 id: {DOC}

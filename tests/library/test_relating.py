@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
 from ai_lessons.errors import Conflict
 from ai_lessons.library import browsing, contexts, editing, health, lesson_writing, relating
-from ai_lessons.library.answers import ContextQuery
+from ai_lessons.library.answers import Context, ContextQuery
 from library.world import LESSON, OTHER, World, lesson
-
-if TYPE_CHECKING:
-    from ai_lessons.library.answers import Context
 
 THIRD = "01JD3Z8QK5W7M2X9V4T6TTT333"
 

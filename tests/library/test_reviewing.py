@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,12 +11,8 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.learning.events import HELPFUL, INJECTED, SCRIPT_FAILED, SCRIPT_OK, Event
 from ai_lessons.library import editing, health, proposing, refreshing, review, validating
 from ai_lessons.library.reports import RuleDraft
+from conftest import Git
 from library.world import LESSON, OTHER, SCRIPT, World, lesson
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Git
 
 
 def place(world: World, entry_id: str = LESSON, project: str = "global", **more: str) -> None:

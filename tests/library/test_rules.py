@@ -7,17 +7,14 @@ import subprocess
 import sys
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.library import audit, browsing, editing, health, proposing, review, rules_in_force
 from ai_lessons.library.reports import RuleDraft, Suggested
-from library.world import LESSON, lesson
-
-if TYPE_CHECKING:
-    from library.world import World
+from library.world import LESSON, World, lesson
 
 AGENT = {"agent": "some agent", "session": "s1"}
 

@@ -4,17 +4,13 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import browsing, running
-from library.world import SCRIPT
-
-if TYPE_CHECKING:
-    from library.world import World
+from library.world import SCRIPT, World
 
 CODE = '#!/bin/sh\n# Writes what it was told.\nprintf "%s|" "$PWD" "$@" > "$OUT"\nexit 7\n'
 

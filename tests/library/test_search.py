@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,13 +11,8 @@ from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.index.model_files import PINNED
 from ai_lessons.library import browsing, editing, health, searching
 from ai_lessons.library.answers import Query
-from library.world import OTHER, lesson, rule
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Git
-    from library.world import CountingEmbedder, World
+from conftest import Git
+from library.world import OTHER, CountingEmbedder, World, lesson, rule
 
 
 def test_an_edit_is_found_by_the_next_search_and_the_old_text_is_not(world: World) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -30,12 +30,7 @@ from ai_lessons.library.lessons import Targets
 from ai_lessons.library.reports import LessonDraft, ResourceDraft, RuleDraft
 from ai_lessons.library.setup import init_repository
 from library.secret_world import FAKE, mark_of
-from library.world import LESSON, OTHER, lesson, rule
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from library.world import World
+from library.world import LESSON, OTHER, World, lesson, rule
 
 KEY = FAKE["GitLab"]
 SECRET = f"Log in with {KEY}\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,12 +14,7 @@ from ai_lessons.library import editing, validating
 from ai_lessons.library.secret_detectors import DETECTORS
 from ai_lessons.library.secret_scan import may_hold, secrets_in
 from library.secret_world import FAKE, mark_of
-from library.world import lesson
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from library.world import World
+from library.world import World, lesson
 
 
 @pytest.mark.parametrize("name", FAKE)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import urllib.request
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from moto.server import ThreadedMotoServer
@@ -16,15 +17,9 @@ from ai_lessons.index.model_files import ModelUnavailable
 from ai_lessons.index.tables import SharedIndex
 from ai_lessons.library import indexing, searching, setup
 from ai_lessons.library.answers import Query
+from conftest import Git
 from hash_embedder import HashEmbedder
-from library.world import World, options
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from conftest import Git
-    from library.world import CountingEmbedder
+from library.world import CountingEmbedder, World, options
 
 
 @pytest.fixture(scope="module")

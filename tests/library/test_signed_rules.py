@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ai_lessons.errors import NotFound, Refused
 from ai_lessons.library import audit, browsing, proposing, review, signing
-from ai_lessons.library.reports import RuleDraft
+from ai_lessons.library.reports import Decided, RuleDraft, Suggested
+from conftest import Git
 from library.world import World, lesson, options
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from ai_lessons.library.reports import Decided, Suggested
-    from conftest import Git
 
 SETTINGS = ".ai-lessons/config.yaml"
 SIGNERS = ".ai-lessons/allowed_signers"

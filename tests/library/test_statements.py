@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from ai_lessons.errors import Refused
+from ai_lessons.knowledge.entries import Light
 from ai_lessons.knowledge.patterns import parse
 from ai_lessons.library import browsing, contexts, editing, lesson_writing, lessons, provenance, setup, validating
 from ai_lessons.library.answers import ContextQuery
 from ai_lessons.library.lessons import Targets
+from ai_lessons.library.opened import Library
 from ai_lessons.library.reports import LessonDraft
 from library.world import World
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.opened import Library
 
 PATTERN = parse("WHEN committing -> DO sign -> BECAUSE the hub checks")
 MALLORY = ("-c", "user.name=mallory", "-c", "user.email=m@x.example")

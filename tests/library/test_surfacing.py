@@ -3,7 +3,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,16 +14,9 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.layout import derived_id
 from ai_lessons.library import browsing, editing, health, provenance, searching
 from ai_lessons.library import contexts as contexts_jobs
-from ai_lessons.library.answers import ContextQuery, Query
+from ai_lessons.library.answers import Answer, ContextQuery, Query, Shown
 from ai_lessons.library.reports import LessonDraft
-from library.world import DOC, LESSON, OTHER, World, lesson
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from ai_lessons.library.answers import Answer, Shown
-    from library.world import CountingEmbedder
+from library.world import DOC, LESSON, OTHER, CountingEmbedder, World, lesson
 
 RULE = "01JD3Z8QK5W7M2X9V4T6RRRR22"
 SECOND = "01JD3Z8QK5W7M2X9V4T6SSSS33"

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ai_lessons.errors import AmbiguousName, NotFound, Refused, StorageFailed
+from ai_lessons.index.pinned import Vector
 from ai_lessons.knowledge.tiers import Places, TierPlace
 from ai_lessons.library import browsing, contexts, editing, proposing, provenance, review, searching
 from ai_lessons.library.answers import ContextQuery, Query
 from ai_lessons.library.model import Embedders
 from ai_lessons.library.opened import Library, tier_states
 from ai_lessons.library.reports import LessonDraft, RuleDraft
+from conftest import Git
 from hash_embedder import HashEmbedder
 from library.world import LESSON, OTHER, World, lesson, options
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from ai_lessons.index.pinned import Vector
-    from conftest import Git
 
 pytestmark = pytest.mark.usefixtures("embedder")
 THIRD = "01JD3Z8QK5W7M2X9V4T6QQQ333"

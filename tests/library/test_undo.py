@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from ai_lessons.errors import Conflict, NotFound, Refused, UnsavedEdits
 from ai_lessons.library import editing, proposing, review, syncing
 from ai_lessons.library.reports import RuleDraft
-
-if TYPE_CHECKING:
-    from library.world import World
+from library.world import World
 
 
 def test_an_added_lesson_is_gone_again_and_git_knows_why(world: World) -> None:

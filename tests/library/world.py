@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import browsing, editing, importing, searching
-from ai_lessons.library.answers import Query
+from ai_lessons.library.answers import Answer, Query
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
-from ai_lessons.library.reports import LessonDraft, ResourceDraft
+from ai_lessons.library.reports import Imported, LessonDraft, ResourceDraft, Written
+from conftest import Git
 from hash_embedder import HashEmbedder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from ai_lessons.library.answers import Answer
-    from ai_lessons.library.reports import Imported, Written
-    from conftest import Git
 
 NOW = datetime(2026, 11, 21, 20, 14, tzinfo=UTC)
 

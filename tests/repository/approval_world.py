@@ -6,19 +6,15 @@ import atexit
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING
 
 from ai_lessons.repository.approval.approval_history import derive
+from ai_lessons.repository.approval.approval_types import BranchView, Verdict
 from ai_lessons.repository.worktree import locate
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ai_lessons.repository.approval.approval_types import BranchView, Verdict
 
 RULE = "01JD3Z8QK5W7M2X9V4T68F3K2A"
 OTHER = "01JD3Z8QK5W7M2X9V4T6ZZZZZZ"

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
 
 import pytest
 
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Store
+from conftest import Git
 from repository.approval_world import Clone, world
 from repository.proposal_world import Desk
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from conftest import Git
 
 
 class Opened(Protocol):

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from ai_lessons.repository import proposal_commits, proposal_records, proposals
 from ai_lessons.repository.approval import approval_history, rule_edits
+from ai_lessons.repository.approval.approval_types import Verdict
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.objects import data_of, opened
+from ai_lessons.repository.proposal_commits import Made
 from ai_lessons.repository.proposal_records import Rejection
+from ai_lessons.repository.proposals import Waiting
 from ai_lessons.repository.store import Actor, Store
+from conftest import Git
 from repository.approval_world import PATH, RULE, text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from ai_lessons.repository.approval.approval_types import Verdict
-    from ai_lessons.repository.proposal_commits import Made
-    from ai_lessons.repository.proposals import Waiting
-    from conftest import Git
 
 MAIN = "refs/heads/main"
 STEM = "R-8F3K2A-use-x"

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -8,9 +8,6 @@ from hypothesis import strategies as st
 
 from ai_lessons.errors import StorageFailed
 from ai_lessons.repository.agent_files import carry_out, files_in, holds_ours, plan
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TEXT = "## Knowledge base\n\nSearch it.\n"
 PART = "<!-- >>> ai-lessons >>> -->\n## Knowledge base\n\nSearch it.\n<!-- <<< ai-lessons <<< -->\n"

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ai_lessons.repository.agent_hosts import KINDS, Host, Where, look
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CALL = {"hooks": [{"type": "command", "command": "ai-lessons admin agent-hook"}]}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -16,9 +16,6 @@ from ai_lessons.repository.approval.approval_types import ApprovalPolicy
 from ai_lessons.repository.approval.rule_files import merged_branches, parsed_id, rule_end, stated_id, trailers
 from ai_lessons.repository.worktree import locate
 from repository.approval_world import AGENT, BRANCH, PATH, RULE, Clone, text
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 REMOTE = "refs/remotes/origin/main"
 

@@ -6,22 +6,18 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ai_lessons.repository.approval import record_chain
+from ai_lessons.repository.approval.approval_types import BranchView, Verdict
 from ai_lessons.repository.approval.record_chain import NAMESPACE, Record, text_digest
 from ai_lessons.repository.approval.signed import record_paths, with_signatures
 from ai_lessons.repository.approval.signers import Signer, parse_signers
 from ai_lessons.repository.approval.ssh_signatures import sign
 from ai_lessons.repository.worktree import locate
 from repository.approval_world import AGENT, BRANCH, PATH, RULE, Clone, text, world
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ai_lessons.repository.approval.approval_types import BranchView, Verdict
 
 CONFIG = {".ai-lessons/config.yaml": "format: 1\napproval:\n  require: signed\n"}
 REPOSITORY = "the one"

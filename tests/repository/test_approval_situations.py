@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from repository import approval_situations as at
 from repository.approval_world import BRANCH, OTHER, PATH, SECOND, Clone, World, text, world
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 TABLE = [
     # the situation, the words in force, the level, how, and the address of who approved

@@ -2,15 +2,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ai_lessons.errors import NotFound
 from ai_lessons.repository import programs
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Enough(BaseException):

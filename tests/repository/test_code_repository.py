@@ -1,17 +1,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pytest
 
 from ai_lessons.repository import code_repository
 from ai_lessons.repository.code_repository import manifests
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
-
-    from conftest import Git
+from conftest import Git
 
 
 def put(root: Path, *paths: str) -> None:

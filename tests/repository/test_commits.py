@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import shutil
 import stat
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from ai_lessons.repository.store import AS_IT_IS, Actor, Change, Job, Store
+from conftest import Git
+from repository.conftest import Opened
 from repository.steps import add, clean, dirty_everything
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Git
-    from repository.conftest import Opened
 
 
 def test_a_job_is_one_commit_with_its_message_author_and_trailers(store: Store, git: Git) -> None:

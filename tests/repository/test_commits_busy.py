@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ai_lessons.repository import worktree_status
 from ai_lessons.repository.store import Change, Job, Store
+from conftest import Git
 from repository.steps import add, note_only
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Git
 
 
 def test_a_merge_under_way_leaves_the_job_noted_and_the_merge_alone(store: Store, git: Git) -> None:

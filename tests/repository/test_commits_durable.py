@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
-from ai_lessons.repository.store import Change, Job
+from ai_lessons.repository.store import Change, Job, Store
 from repository.steps import add
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ai_lessons.repository.store import Store
 
 
 @pytest.fixture

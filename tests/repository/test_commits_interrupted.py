@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ai_lessons.repository import branch_update, commit, files, objects
 from ai_lessons.repository.scaffold import template_dir
+from ai_lessons.repository.store import Store
+from conftest import Git
+from repository.conftest import Opened
 from repository.steps import add, clean
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ai_lessons.repository.store import Store
-    from conftest import Git
-    from repository.conftest import Opened
 
 
 def test_a_job_whose_process_died_before_the_commit_is_picked_up_by_the_next(

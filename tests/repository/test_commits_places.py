@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pytest
 
 from ai_lessons.repository.store import Job, Store
 from ai_lessons.repository.worktree import walk
+from conftest import Git
+from repository.conftest import Opened
 from repository.steps import add, clean, dirty_everything, note_only
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
-
-    from conftest import Git
-    from repository.conftest import Opened
 
 
 def test_a_folder_of_a_bigger_repository_is_written_but_not_committed(git_repo: Path, git: Git, opened: Opened) -> None:

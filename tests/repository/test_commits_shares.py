@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import signal
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,13 +15,9 @@ from ai_lessons.repository import git as git_program
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Change, Job, Store
 from ai_lessons.repository.worktree import locate
+from conftest import Git
+from repository.conftest import Opened
 from repository.steps import add, clean, note_only
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Git
-    from repository.conftest import Opened
 
 SPAWN = multiprocessing.get_context("spawn")
 

@@ -6,17 +6,13 @@ import multiprocessing
 import os
 import signal
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Actor, Change, Job, Store
+from conftest import Git
+from repository.conftest import Opened
 from repository.steps import add, clean
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Git
-    from repository.conftest import Opened
 
 SPAWN = multiprocessing.get_context("spawn")
 

@@ -6,19 +6,14 @@ import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.repository.events import FOLDER, PART_BYTES, EventLog
-from ai_lessons.repository.store import Change, Job
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ai_lessons.repository.store import Store
-    from conftest import Git
+from ai_lessons.repository.store import Change, Job, Store
+from conftest import Git
 
 MONTH = "2026-11"
 

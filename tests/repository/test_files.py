@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,9 +14,6 @@ from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, Storage
 from ai_lessons.repository import files
 from ai_lessons.repository.files import Staging, inside, read_file, remove_file, status_of, write_file
 from ai_lessons.repository.worktree import walk
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def names(root: Path, skipped: list[str] | None = None) -> list[str]:

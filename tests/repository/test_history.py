@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,11 +10,7 @@ from ai_lessons.errors import NotFound, Refused
 from ai_lessons.repository.approval.rule_files import trailers
 from ai_lessons.repository.history import History, unified
 from ai_lessons.repository.worktree import locate
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Git
+from conftest import Git
 
 TEXT = "".join(f"line {n}\n" for n in range(30))
 

@@ -2,18 +2,14 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ai_lessons.errors import StorageFailed
 from ai_lessons.repository import git_hooks, scaffold
 from ai_lessons.repository.git_hooks import NAMES
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Git
+from conftest import Git
 
 
 def install(root: Path) -> str:

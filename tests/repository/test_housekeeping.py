@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pytest
 
 from ai_lessons.repository import programs
 from ai_lessons.repository.objects import Draft, opened
-from ai_lessons.repository.store import blob_id
+from ai_lessons.repository.store import Store, blob_id
 from ai_lessons.repository.worktree import locate
+from conftest import Git
 from repository.steps import add, clean
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    import pytest
-
-    from ai_lessons.repository.store import Store
-    from conftest import Git
-
 
 MANY = 30
 

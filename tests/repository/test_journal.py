@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pytest
 
 from ai_lessons.repository import journal
 from ai_lessons.repository.journal import BatchRecord, Intent, Journal, Noted, new_name
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 
 def intent(subject: str = "Add") -> Intent:

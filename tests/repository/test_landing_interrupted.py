@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from ai_lessons.repository import branch_update, files, git
 from repository.approval_world import PATH, text
+from repository.conftest import Opened
+from repository.proposal_world import Desk
 from repository.steps import add, clean
-
-if TYPE_CHECKING:
-    from repository.conftest import Opened
-    from repository.proposal_world import Desk
 
 
 def approve_and_die(desk: Desk, place: object, step: str, argument: str = "", after: bool = False) -> None:

@@ -8,16 +8,13 @@ import os
 import signal
 import threading
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ai_lessons.errors import StorageFailed
 from ai_lessons.repository import journal
 from ai_lessons.repository.journal import held
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Other:

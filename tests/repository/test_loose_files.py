@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pytest
 
 from ai_lessons.repository import loose_files
 from ai_lessons.repository.loose_files import loose
+from ai_lessons.repository.store import Store
+from conftest import Git
+from repository.conftest import Opened
 from repository.steps import add, note_only
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
-
-    from ai_lessons.repository.store import Store
-    from conftest import Git
-    from repository.conftest import Opened
 
 
 def write(root: Path, *paths: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from dulwich.objects import ObjectID
@@ -13,14 +13,10 @@ from dulwich.pack import Pack
 from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.repository import objects
 from ai_lessons.repository.objects import Draft, opened
+from ai_lessons.repository.store import Store
 from ai_lessons.repository.worktree import locate
+from conftest import Git
 from repository.steps import add, note_only
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ai_lessons.repository.store import Store
-    from conftest import Git
 
 STEPS = ("open", "write", "fsync", "rename", "unlink", "close")
 

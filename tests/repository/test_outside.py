@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ai_lessons.errors import InvalidEntry, NotFound, UsageError
 from ai_lessons.repository import outside
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ai_lessons.errors import NotFound, StorageFailed, Unreachable
 from ai_lessons.repository import packages
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MODULE = '''"""Commands from functions."""
 import os

@@ -7,7 +7,6 @@ import stat
 import subprocess
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,9 +17,7 @@ from ai_lessons.repository.approval.ssh_signatures import sign
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Change, Job, Store
 from ai_lessons.repository.worktree import locate
-
-if TYPE_CHECKING:
-    from conftest import Git
+from conftest import Git
 
 NEVER_ANSWERS = '#!/bin/sh\nsh -c \'trap "" TERM HUP INT; echo $$ > "{note}"; sleep 300; sleep 300\' &\n{rest}\n'
 """What stands in for a signing program: a grandchild of ours asks somebody who is not there."""

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ai_lessons.errors import Conflict, Refused
+from conftest import Git
 from repository.approval_world import BRANCH, OTHER, OTHER_PATH, PATH, RULE, text
-from repository.proposal_world import STEM
+from repository.proposal_world import STEM, Desk
 from repository.steps import clean, dirty_everything
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Git
-    from repository.proposal_world import Desk
 
 
 def everything(desk: Desk) -> dict[str, object]:

@@ -5,28 +5,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from itertools import count
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from dulwich.repo import Repo
 
 from ai_lessons.errors import Conflict, Refused
 from ai_lessons.repository import branch_update, checkout, proposal_records, worktree_status
 from ai_lessons.repository.approval import approval_history
-from ai_lessons.repository.worktree import read_head
+from ai_lessons.repository.worktree import Worktree, read_head
+from conftest import Git
 from repository.approval_world import BRANCH, PATH, RULE, text
-from repository.proposal_world import MAIN, STEM
+from repository.proposal_world import MAIN, STEM, Desk
 from repository.steps import add, clean, dirty_everything
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from dulwich.repo import Repo
-
-    from ai_lessons.repository.worktree import Worktree
-    from conftest import Git
-    from repository.proposal_world import Desk
 
 
 def test_approving_brings_the_file_along_and_leaves_every_edit_as_it_was(desk: Desk, git: Git) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,12 +15,8 @@ from ai_lessons.repository.objects import opened
 from ai_lessons.repository.scaffold import clone, init
 from ai_lessons.repository.store import Change, Job, Store
 from ai_lessons.repository.worktree import Worktree, locate, read_head
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Git
-    from repository.conftest import Opened
+from conftest import Git
+from repository.conftest import Opened
 
 ENTRY = "global/lessons/2026-11/a.md"
 

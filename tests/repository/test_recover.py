@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,13 +15,9 @@ from ai_lessons.errors import Conflict, NotFound
 from ai_lessons.repository import files, recover
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import AS_IT_IS, Change, Job, Store
+from conftest import Git
+from repository.conftest import Opened
 from repository.steps import add, clean, note_only
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Git
-    from repository.conftest import Opened
 
 SPAWN = multiprocessing.get_context("spawn")
 EDIT = Job("Edit README.md", [Change("README.md", b"ours\n")])

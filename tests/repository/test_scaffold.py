@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -9,11 +9,7 @@ from ai_lessons.errors import Conflict, Refused, StorageFailed, Unreachable, Uns
 from ai_lessons.knowledge.config import parse_config
 from ai_lessons.knowledge.layout import place
 from ai_lessons.repository.scaffold import SUBJECT, clone, hooks_dir, init, read_template, template_dir
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Git
+from conftest import Git
 
 CONFIG = ".ai-lessons/config.yaml"
 

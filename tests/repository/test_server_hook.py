@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -31,11 +32,7 @@ from repository.approval_world import (
     world,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    Prepare = Callable[[World, Clone], tuple[str, ...] | None]
+Prepare = Callable[[World, Clone], tuple[str, ...] | None]
 
 CONFIG = ".ai-lessons/config.yaml"
 RECORD = f".ai-lessons/approvals/{RULE}/01K0000000000000000000000A.json"

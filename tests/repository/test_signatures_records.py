@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -29,10 +30,6 @@ from ai_lessons.repository.approval.record_chain import (
 )
 from ai_lessons.repository.approval.signers import NotVerified, Signer, parse_signers
 from ai_lessons.repository.approval.ssh_signatures import sign
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
 
 RULE = "01JD3Z8QK5W7M2X9V4T68F3K2A"
 PATH = "jira/rules/use-x-8f3k2a.md"

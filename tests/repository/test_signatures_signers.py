@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,9 +12,6 @@ from hypothesis import strategies as st
 
 from ai_lessons.repository.approval.signers import matches, parse_signers, principal
 from ai_lessons.repository.approval.ssh_signatures import sign, verify
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAMESPACE = "ai-lessons-approval@v1"
 NOW = datetime(2026, 11, 21, tzinfo=UTC).timestamp()

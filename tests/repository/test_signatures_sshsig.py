@@ -6,8 +6,8 @@ import hashlib
 import subprocess
 import time
 from base64 import b64decode, b64encode
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from cryptography.hazmat.primitives import hashes
@@ -28,9 +28,6 @@ from ai_lessons.repository.approval.ssh_signatures import (
     sign,
     verify,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 NAMESPACE = "ai-lessons-approval@v1"
 MESSAGE = b'{"decision":"approve"}'

@@ -1,16 +1,12 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ai_lessons.repository.code_repository import Sources
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Git
+from conftest import Git
 
 
 def source_ref(file: Path) -> str | None:

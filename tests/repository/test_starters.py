@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ai_lessons.errors import Refused
 from ai_lessons.knowledge.layout import place
 from ai_lessons.repository.approval.approval_history import derive
+from ai_lessons.repository.approval.approval_types import BranchView
 from ai_lessons.repository.approval.rule_files import is_rule
 from ai_lessons.repository.scaffold import init, read_template, template_dir
 from ai_lessons.repository.worktree import locate
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ai_lessons.repository.approval.approval_types import BranchView
-    from conftest import Git
+from conftest import Git
 
 RULES = {name: data for name, data in read_template(template_dir()).items() if is_rule(name)}
 

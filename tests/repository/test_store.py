@@ -6,19 +6,15 @@ import os
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ai_lessons.errors import Conflict, NotFound, Refused, StorageFailed, UsageError
 from ai_lessons.repository import files
 from ai_lessons.repository.store import ANY, AS_IT_IS, Actor, Change, Job, Store, blob_id
+from conftest import Git
 from repository.steps import add, clean
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Git
 
 
 def test_a_store_without_a_committing_half_notes_the_job_and_says_so(git_repo: Path) -> None:

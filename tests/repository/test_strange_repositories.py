@@ -6,9 +6,9 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,12 +16,8 @@ from ai_lessons.errors import AiLessonsError, NoRepository, Refused, Unsupported
 from ai_lessons.library import browsing, editing, proposing, review, validating
 from ai_lessons.library.opened import Library
 from ai_lessons.library.reports import LessonDraft, RuleDraft
+from conftest import Git
 from library.world import LESSON, lesson, options
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from conftest import Git
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "repositories.md"
 

@@ -8,7 +8,7 @@ import threading
 import time
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -17,11 +17,7 @@ from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Change, Job, Store
 from ai_lessons.repository.sync import Synced, kept, sync
 from ai_lessons.repository.sync_bring import decide, torn_now
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Git
+from conftest import Git
 
 LESSON = "p/lessons/2026-11/x-8f3k2a.md"
 TEXT = """---

@@ -3,12 +3,9 @@ from __future__ import annotations
 import stat
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from ai_lessons.repository.trust import Trust, fingerprint
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FILE = "trusted-scripts.jsonl"
 

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -9,9 +10,6 @@ from a_server import Reply, Site, serving
 from ai_lessons.errors import AiLessonsError, NotFound, Refused, Unreachable, UsageError
 from ai_lessons.repository import web
 from ai_lessons.repository.web import Web
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PAGE = Reply(b"<p>Text.</p>")
 

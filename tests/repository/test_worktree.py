@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ai_lessons.errors import NoRepository, Refused, UnsupportedRepository
 from ai_lessons.repository import git as git_program
 from ai_lessons.repository.worktree import format_fault, locate, read_head, read_settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Git
+from conftest import Git
 
 
 def test_a_repository_is_found_at_its_top(git_repo: Path) -> None:
