@@ -39,6 +39,24 @@ class Git(Protocol):
     def __call__(self, cwd: Path, *args: str, check: bool = True) -> str: ...
 
 
+def put_file(file: Path, text: str | bytes) -> Path:
+    """A file with this text, in folders that are made where they are missing."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    return file
+
+
+def put_program(file: Path, text: str | bytes) -> Path:
+    """The same, that can be run."""
+    put_file(file, text).chmod(0o755)
+    return file
+
+
+def commit_all(git: Git, root: Path, message: str) -> None:
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", message)
+
+
 @pytest.fixture(autouse=True)
 def hermetic(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A fresh home with a git identity and nothing else; everything of ours or git's in the environment is gone."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Git
+from conftest import Git, commit_all, put_file
 
 NEVER_FOR_READING = ("shutil", "bz2", "lzma", "zlib", "subprocess", "difflib", "cryptography")
 JUDGING = (
@@ -116,11 +116,8 @@ def test_the_root_help_does_not_even_load_the_groups() -> None:
 def test_reading_loads_no_slow_package_once_the_catalog_is_there(
     args: tuple[str, ...], git_repo: Path, git: Git
 ) -> None:
-    file = git_repo / "global/lessons/a.md"
-    file.parent.mkdir(parents=True)
-    file.write_text(ENTRY)
-    git(git_repo, "add", "-A")
-    git(git_repo, "commit", "-qm", "entry")
+    put_file(git_repo / "global/lessons/a.md", ENTRY)
+    commit_all(git, git_repo, "entry")
     first = f"from ai_lessons.doors.cli import run\nassert run(['--repo', {str(git_repo)!r}, 'recall', 'list']) == 0"
     loaded(first)
     names = loaded(calling("--repo", str(git_repo), *args))
@@ -129,11 +126,8 @@ def test_reading_loads_no_slow_package_once_the_catalog_is_there(
 
 @pytest.mark.parametrize("args", [("load",), ("load", "--scope=tmux"), ("list",), ("show", "L-8F3K2A")])
 def test_lesson_reads_from_the_catalog_alone(args: tuple[str, ...], git_repo: Path, git: Git) -> None:
-    file = git_repo / "global/lessons/a.md"
-    file.parent.mkdir(parents=True)
-    file.write_text(ENTRY)
-    git(git_repo, "add", "-A")
-    git(git_repo, "commit", "-qm", "entry")
+    put_file(git_repo / "global/lessons/a.md", ENTRY)
+    commit_all(git, git_repo, "entry")
     loaded(calling("--repo", str(git_repo), "list", door="lesson_cli"))
     names = loaded(calling("--repo", str(git_repo), *args, door="lesson_cli"))
     writing = {
@@ -151,14 +145,11 @@ def reviewed(git_repo: Path, git: Git) -> Path:
         ("global/lessons/a.md", ENTRY),
         ("global/rules/b.md", ENTRY.replace("lesson\n", "rule\nrationale: why\n").replace("8F3K2A", "5N1QTC")),
     ):
-        file = git_repo / name
-        file.parent.mkdir(parents=True)
-        file.write_text(text)
+        put_file(git_repo / name, text)
     git(git_repo, "add", "global/lessons")
     git(git_repo, "commit", "-qm", "entry")
     git(git_repo, "switch", "-q", "-c", "rules/R-5N1QTC-b")
-    git(git_repo, "add", "-A")
-    git(git_repo, "commit", "-qm", "rule")
+    commit_all(git, git_repo, "rule")
     git(git_repo, "switch", "-q", "main")
     loaded(calling("--repo", str(git_repo), "admin", "pending-rules", "--count"))
     return git_repo

@@ -16,7 +16,7 @@ from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import CONFIG_PATH, new_path, place, resource_path, side_of
 from ai_lessons.repository.scaffold import read_template, template_dir
-from conftest import Git
+from conftest import Git, commit_all
 
 FILES = read_template(template_dir())
 SCRIPTS = template_dir() / "git" / "scripts" / "unversioned"
@@ -125,12 +125,10 @@ def test_the_proofs_prove(tmp_path: Path) -> None:
 def test_lost_in_merge_finds_what_a_merge_dropped_and_nothing_else(git_repo: Path, git: Git) -> None:
     (git_repo / "kept.md").write_text("kept\n")
     (git_repo / "unwanted.md").write_text("unwanted\n")
-    git(git_repo, "add", "-A")
-    git(git_repo, "commit", "-qm", "base")
+    commit_all(git, git_repo, "base")
     git(git_repo, "switch", "-qc", "topic")
     (git_repo / "räum auf.md").write_text("new\n")
-    git(git_repo, "add", "-A")
-    git(git_repo, "commit", "-qm", "add")
+    commit_all(git, git_repo, "add")
     git(git_repo, "switch", "-q", "main")
     git(git_repo, "rm", "-q", "unwanted.md")
     git(git_repo, "commit", "-qm", "remove on purpose")

@@ -13,7 +13,7 @@ import pexpect
 import pytest
 
 from ai_lessons.doors import cli
-from conftest import Git
+from conftest import Git, commit_all, put_file
 from doors.a_terminal import Child, Spawn
 from doors.agent_host import Host
 from doors.world import FILES, PROGRAM, PROPOSAL, PROPOSAL_BRANCH, Outcome, Run, environment, program_in
@@ -46,12 +46,9 @@ def knowledge(
     made = tmp_path_factory.getbasetemp() / "knowledge"
     if not made.exists():
         for name, text in FILES.items():
-            file = git_repo / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
+            put_file(git_repo / name, text)
         (git_repo / "jira-api/scripts/v3/update-workflow.sh").chmod(0o755)
-        git(git_repo, "add", "-A")
-        git(git_repo, "commit", "-qm", "knowledge")
+        commit_all(git, git_repo, "knowledge")
         shutil.copytree(git_repo, made)
     shutil.rmtree(git_repo)
     shutil.copytree(made, git_repo, copy_function=shutil.copy)
@@ -68,9 +65,7 @@ def proposal(knowledge: Path, git: Git) -> str:
     """A rule on a branch of its own, as an agent would leave it; its handle."""
     (path, text), *_ = PROPOSAL.items()
     git(knowledge, "switch", "-q", "-c", PROPOSAL_BRANCH)
-    file = knowledge / path
-    file.parent.mkdir(parents=True)
-    file.write_text(text)
+    put_file(knowledge / path, text)
     git(knowledge, "add", path)
     git(knowledge, "-c", "user.name=Bo", "-c", "user.email=bo@example.com", "commit", "-qm", "Propose rule")
     git(knowledge, "switch", "-q", "main")
@@ -84,8 +79,7 @@ def signed(knowledge: Path, git: Git, tmp_path: Path) -> Path:
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
     git(knowledge, "config", "user.signingkey", str(key))
     settings, signers = knowledge / ".ai-lessons/config.yaml", knowledge / ".ai-lessons/allowed_signers"
-    settings.parent.mkdir(exist_ok=True)
-    settings.write_text("format: 1\napproval:\n  require: signed\n")
+    put_file(settings, "format: 1\napproval:\n  require: signed\n")
     signers.write_text(f"person@example.com {key.with_suffix('.pub').read_text()}")
     git(knowledge, "add", ".ai-lessons")
     git(knowledge, "commit", "-qm", "policy", "--no-verify")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Git
+from conftest import Git, put_file
 from doors.a_terminal import Spawn, finish
 from doors.agent_host import Host, add
 from doors.world import Run, run_inside
@@ -164,9 +164,7 @@ def test_an_edit_that_the_user_takes_back_speaks_against_what_was_told_before_it
 
 
 def test_learning_from_sessions_can_be_switched_off(host: Host, lesson: str, run: Run, hermetic: Path) -> None:
-    file = hermetic / ".config/ai-lessons/config.toml"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("[agents]\noutcomes = false\nmax_chars = 300\n")
+    file = put_file(hermetic / ".config/ai-lessons/config.toml", "[agents]\noutcomes = false\nmax_chars = 300\n")
     assert len(fails(host, SAID)) <= 300
     works(host, "git push")
     assert usage(run, lesson)["seen_helpful"] == 0

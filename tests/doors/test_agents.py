@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Git
+from conftest import Git, put_file
 from doors.a_terminal import Spawn, finish, reply
 from doors.world import Run
 
@@ -75,9 +75,7 @@ def test_hooks_alone_are_still_those_of_git(run: Run, code: Path) -> None:
 
 def test_hosts_are_set_up_and_given_back_after_their_diffs_and_a_yes(run: Run, code: Path, hermetic: Path) -> None:
     assert "a host is found by its program" in run("admin", "hosts", "--install").err
-    file = hermetic / ".cursor/mcp.json"
-    file.parent.mkdir()
-    file.write_bytes(b'{"mcpServers":{"a":{"command":"a"}}}')
+    file = put_file(hermetic / ".cursor/mcp.json", b'{"mcpServers":{"a":{"command":"a"}}}')
     refused = run("admin", "hosts", "--install")
     assert (refused.code, "or say --yes" in refused.err, b"ai-lessons" in file.read_bytes()) == (8, True, False)
     assert "did you mean cursor?" in run("admin", "hosts", "--install", "gemini", "--yes").err

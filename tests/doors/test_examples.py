@@ -16,7 +16,7 @@ import pytest
 from a_server import Reply, Site, serving
 from ai_lessons.doors import agent_hook
 from ai_lessons.doors.cli.commands import Command
-from conftest import Git
+from conftest import Git, put_file, put_program
 from doors.test_help import COMMANDS
 from doors.world import FILES, PROGRAM, PROPOSAL, Run, environment, program_in
 
@@ -53,8 +53,7 @@ def desk(knowledge: Path, git: Git, run: Run) -> Path:
     (desk / "updates").write_text(f"{'0' * 40} {git(knowledge, 'rev-parse', 'HEAD')} refs/heads/topic\n")
     (desk / "event.json").write_text('{"hook_event_name": "SessionStart", "session_id": "one", "source": "startup"}')
     program_in(desk / "bin")
-    (desk / "bin/nano").write_text('#!/bin/sh\nprintf "More.\\n" >> "$1"\n')
-    (desk / "bin/nano").chmod(0o755)
+    put_program(desk / "bin/nano", '#!/bin/sh\nprintf "More.\\n" >> "$1"\n')
     assert run("admin", "trust-script", "S-9XW2RB").code == 0
     return desk
 
@@ -69,9 +68,7 @@ def project_and_enterprise(
     knowledge.rename(desk / ".ai/reference")
     for place in (hermetic / ".ai/reference", hermetic / "acme"):
         assert run("--repo", place, "admin", "init", "--no-hooks").code == 0
-    config = hermetic / ".config/ai-lessons/config.toml"
-    config.parent.mkdir(parents=True, exist_ok=True)
-    config.write_text('[enterprise]\nacme = "~/acme"\n')
+    put_file(hermetic / ".config/ai-lessons/config.toml", '[enterprise]\nacme = "~/acme"\n')
 
 
 @pytest.fixture

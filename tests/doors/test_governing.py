@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Git
+from conftest import Git, commit_all, put_file
 from doors.mcp_world import inside
 from doors.world import Run
 
@@ -22,12 +22,9 @@ def company(hermetic: Path, tmp_path: Path, git: Git, monkeypatch: pytest.Monkey
     (acme / ".ai-lessons").mkdir()
     (acme / ".ai-lessons/config.yaml").write_text("governance:\n  personal_learning_during_enterprise: block\n")
     (shop / ".ai-lessons.toml").write_text('enterprise = "acme"\n')
-    config = hermetic / ".config/ai-lessons/config.toml"
-    config.parent.mkdir(parents=True)
-    config.write_text(f'[enterprise.acme]\npath = "{acme}"\n')
+    put_file(hermetic / ".config/ai-lessons/config.toml", f'[enterprise.acme]\npath = "{acme}"\n')
     for root in (acme, user, shop):
-        git(root, "add", "-A")
-        git(root, "commit", "-qm", "first")
+        commit_all(git, root, "first")
     monkeypatch.setenv("AI_LESSONS_OFFLINE", "1")
     monkeypatch.chdir(shop)
     return acme

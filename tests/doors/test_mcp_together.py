@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conftest import Git
+from conftest import Git, put_program
 from doors.mcp_world import Agent, inside, over_stdio
 from doors.world import DOC, LESSON, SCRIPT, Run
 
@@ -63,10 +63,7 @@ def test_servers_beside_each_other_lose_nothing_and_see_their_own(knowledge: Pat
 @pytest.fixture
 def waiting(knowledge: Path) -> Path:
     """A script that ends when the file that it is told of is there."""
-    file = knowledge.parent / "waiting.sh"
-    file.write_text(WAITING)
-    file.chmod(0o755)
-    return file
+    return put_program(knowledge.parent / "waiting.sh", WAITING)
 
 
 def test_calls_beside_each_other_are_answered_right(knowledge: Path, run: Run, tmp_path: Path) -> None:

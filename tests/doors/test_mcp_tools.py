@@ -15,7 +15,7 @@ from ai_lessons.doors.cli.commands import Command, walk
 from ai_lessons.doors.lesson_cli import lesson
 from ai_lessons.doors.mcp import tools
 from ai_lessons.doors.mcp.session_pool import SessionPool
-from conftest import Git
+from conftest import Git, commit_all, put_file
 from doors.mcp_world import Agent, inside
 from doors.world import DOC, FILES, LESSON, RULE, SCRIPT, Run
 
@@ -354,8 +354,7 @@ def test_without_a_repository_every_tool_says_what_is_wrong_and_recovers(
     if what == "none":
         knowledge.rename(kept)
     if what == "settings":
-        config.parent.mkdir(parents=True)
-        config.write_text("no toml")
+        put_file(config, "no toml")
     with inside(log) as agent:
         if what == "gone later":
             assert agent.call("search", query="workflow")["lessons"]
@@ -383,9 +382,10 @@ def test_a_repository_made_anew_under_the_server_is_opened_anew(agent: Agent, kn
     shutil.rmtree(knowledge)
     knowledge.mkdir()
     git(knowledge, "init", "-q")
-    file = knowledge / "other/lessons/a.md"
-    file.parent.mkdir(parents=True)
-    file.write_text(FILES["jira-api/lessons/2026-11/put-replaces-8F3K2A.md"].replace("PUT /workflows", "Another"))
+    put_file(
+        knowledge / "other/lessons/a.md",
+        FILES["jira-api/lessons/2026-11/put-replaces-8F3K2A.md"].replace("PUT /workflows", "Another"),
+    )
     found = agent.call("search", query="another entire resource")
     assert [one["project"] for one in found["lessons"]] == ["other"]
     assert agent.call("add_lesson", title="T", content="C")["handle"]
@@ -433,11 +433,8 @@ def tiers(knowledge: Path, hermetic: Path, git: Git, monkeypatch: pytest.MonkeyP
         place.mkdir(parents=True)
         git(place, "init", "-q")
         (place / "README.md").write_text("# Knowledge\n")
-        git(place, "add", "-A")
-        git(place, "commit", "-qm", "first")
-    config = hermetic / ".config/ai-lessons/config.toml"
-    config.parent.mkdir(parents=True, exist_ok=True)
-    config.write_text('[enterprise]\nacme = "~/acme"\n')
+        commit_all(git, place, "first")
+    put_file(hermetic / ".config/ai-lessons/config.toml", '[enterprise]\nacme = "~/acme"\n')
     monkeypatch.chdir(project.parent.parent)
     return project
 
@@ -455,10 +452,8 @@ def test_an_entry_is_proposed_to_an_enterprise_and_never_copied(tiers: Path, log
 
 
 def test_an_agent_takes_nothing_out_of_an_enterprise(tiers: Path, hermetic: Path, log: Path, git: Git) -> None:
-    (hermetic / "acme/global/lessons").mkdir(parents=True)
-    (hermetic / "acme/global/lessons/a.md").write_text(f"---\nid: {LESSON[:-1]}B\nkind: lesson\ntitle: A\n---\n")
-    git(hermetic / "acme", "add", "-A")
-    git(hermetic / "acme", "commit", "-qm", "more")
+    put_file(hermetic / "acme/global/lessons/a.md", f"---\nid: {LESSON[:-1]}B\nkind: lesson\ntitle: A\n---\n")
+    commit_all(git, hermetic / "acme", "more")
     (tiers.parent.parent / ".ai-lessons.toml").write_text('enterprise = "acme"\n')
     with inside(log) as agent:
         told = agent.fails("promote", id=f"{LESSON[:-1]}B", to="user")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Git
+from conftest import Git, commit_all, put_file
 from doors.world import Outcome, Run
 
 LESSON = "L-8F3K2A"
@@ -26,11 +26,8 @@ def three(knowledge: Path, hermetic: Path, run: Run, git: Git, monkeypatch: pyte
         place.mkdir(parents=True)
         git(place, "init", "-q")
         (place / "README.md").write_text("# Knowledge\n")
-        git(place, "add", "-A")
-        git(place, "commit", "-qm", "first")
-    config = hermetic / ".config/ai-lessons/config.toml"
-    config.parent.mkdir(parents=True, exist_ok=True)
-    config.write_text('[enterprise]\nacme = "~/acme"\n')
+        commit_all(git, place, "first")
+    put_file(hermetic / ".config/ai-lessons/config.toml", '[enterprise]\nacme = "~/acme"\n')
     return desk
 
 

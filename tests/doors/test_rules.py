@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Git
+from conftest import Git, put_program
 from doors.world import Run
 
 RULE_FILE = "jira-api/rules/get-before-put-5n1qtc.md"
@@ -98,9 +98,7 @@ def test_editing_updating_and_deleting_a_rule_only_proposes(
     text = (knowledge / RULE_FILE).read_text()
     updated = run("contribute", "update", in_force, "--add-tags", "workflows")
     assert (updated.code, "  proposed on rules/" in updated.out, "path:" in updated.out) == (0, True, False)
-    editor = tmp_path / "editor.sh"
-    editor.write_text('#!/bin/sh\necho "More." >> "$1"\n')
-    editor.chmod(0o755)
+    editor = put_program(tmp_path / "editor.sh", '#!/bin/sh\necho "More." >> "$1"\n')
     monkeypatch.setenv("EDITOR", str(editor))
     assert "  proposed on rules/" in run("contribute", "edit", in_force).out
     gone = run("contribute", "delete", in_force, "--yes")

@@ -37,7 +37,7 @@ from ai_lessons.library.answers import ContextQuery, Query
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
 from ai_lessons.settings import load
-from conftest import Git
+from conftest import Git, put_file
 from doors.world import PROGRAM, Run, environment
 from library.world import CountingEmbedder, lesson
 from test_import_cost import SLOW, WRITING, calling, loaded
@@ -93,9 +93,7 @@ class Both:
         return self.options.state_dir / "warm" / warm.program()
 
     def write(self, path: str, text: str) -> None:
-        file = self.root / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+        put_file(self.root / path, text)
 
     def ask(self, name: str, *asked: object, **how: object) -> Any:
         """Of the helper; one that does not answer is an error of the test."""

@@ -10,6 +10,7 @@ from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.repository.files import read_file
 from ai_lessons.repository.worktree import walk
+from conftest import put_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,10 +75,7 @@ class World:
 
     def write(self, path: str, text: str | bytes) -> Path:
         """A file as an editor saves it."""
-        file = self.root / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(text.encode() if isinstance(text, str) else text)
-        return file
+        return put_file(self.root / path, text)
 
     def settle(self) -> None:
         """Refresh when all stamps so far are too old for a later edit to repeat them."""

@@ -12,7 +12,7 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import browsing, editing, health, indexing, model, rules_in_force, setup, syncing, validating
 from ai_lessons.library.opened import Library
 from ai_lessons.library.setup import init_repository
-from conftest import Git
+from conftest import Git, put_file
 from library.world import DOC, LESSON, OTHER, SCRIPT, CountingEmbedder, World, lesson, options, rule
 
 
@@ -42,8 +42,7 @@ def test_init_makes_a_repository_with_a_starter_set_once(world: World, git: Git,
 
 def test_init_takes_a_full_folder_as_it_is(world: World, git: Git, tmp_path: Path) -> None:
     home = tmp_path / "reference"
-    (home / "docs").mkdir(parents=True)
-    (home / "docs" / "a.md").write_bytes(b"# A\r\ntext")
+    put_file(home / "docs" / "a.md", b"# A\r\ntext")
     made = init_repository(home, world.options, hooks=False)
     assert (made.created, made.adopted, made.hooks) == (True, 1, ())
     assert (home / "docs" / "a.md").read_bytes() == b"# A\r\ntext"
@@ -179,9 +178,7 @@ def test_the_doctor_looks_at_everything_and_writes_nothing(world: World, git: Gi
 
 
 def test_the_doctor_names_a_note_of_a_write_that_cannot_be_read(world: World) -> None:
-    note = world.library.primary.store.state_dir / "journal" / "00000000000000000001-abcd.json"
-    note.parent.mkdir(parents=True, exist_ok=True)
-    note.write_text("{torn")
+    put_file(world.library.primary.store.state_dir / "journal" / "00000000000000000001-abcd.json", "{torn")
     world.add("one", "text")
     (check,) = [check for check in health.doctor(world.library) if check.name == "pending"]
     assert check.state == "warning"
@@ -300,8 +297,7 @@ def test_without_the_extra_another_model_is_no_fault_and_the_way_to_it_is_told(
 def test_a_pulled_autocommit_commits_nothing_in_a_code_project_and_git_config_does(
     git_repo: Path, git: Git, tmp_path: Path
 ) -> None:
-    (git_repo / ".ai/reference/.ai-lessons").mkdir(parents=True)
-    (git_repo / ".ai/reference/.ai-lessons/config.yaml").write_text("format: 1\ngit:\n  autocommit: true\n")
+    put_file(git_repo / ".ai/reference/.ai-lessons/config.yaml", "format: 1\ngit:\n  autocommit: true\n")
     world = World(git_repo / ".ai" / "reference", git, options(tmp_path / "person"))
     assert world.add("pulled").commit is None
     assert git(git_repo, "log", "--format=%s") == "first"

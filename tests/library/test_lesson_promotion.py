@@ -15,6 +15,7 @@ from ai_lessons.library import lesson_writing, lessons, validating
 from ai_lessons.library.lesson_writing import addition, target_of
 from ai_lessons.library.lessons import Targets
 from ai_lessons.library.opened import Library
+from conftest import put_file
 from library.world import LESSON, World, lesson
 
 READ_FIRST = parse("WHEN editing any config -> DO read first -> BECAUSE understand structure")
@@ -81,8 +82,7 @@ def test_an_interrupted_promotion_is_completed_by_the_next(world: World, targets
 @pytest.mark.parametrize("old", [b"# Mine\r\n\r\nText.\r\n", b"no line end", b"\xef\xbb\xbf# BOM\n\x0c tail \n\n", b""])
 def test_every_byte_that_is_there_stays(world: World, targets: Targets, old: bytes) -> None:
     file = targets.tools / "tmux.md"
-    file.parent.mkdir(parents=True)
-    file.write_bytes(old)
+    put_file(file, old)
     file.chmod(0o640)
     lesson_writing.promote_lesson(
         world.library, lesson_writing.add(world.library, READ_FIRST).handle, "tool/tmux", targets
@@ -154,17 +154,14 @@ def test_free_text_is_promoted_by_its_title(world: World, targets: Targets) -> N
 
 def test_nothing_is_marked_where_the_target_cannot_be_written(world: World, targets: Targets) -> None:
     handle = lesson_writing.add(world.library, READ_FIRST).handle
-    targets.tools.parent.mkdir(parents=True)
-    targets.tools.write_text("a file, not a folder")
+    put_file(targets.tools, "a file, not a folder")
     with pytest.raises((StorageFailed, Conflict)):
         lesson_writing.promote_lesson(world.library, handle, "tool/tmux", targets)
     assert lessons.list_lessons(world.library).total == 1
 
 
 def test_a_target_that_is_no_text_is_left_alone(world: World, targets: Targets) -> None:
-    file = targets.tools / "tmux.md"
-    file.parent.mkdir(parents=True)
-    file.write_bytes(b"\xff\xfe")
+    file = put_file(targets.tools / "tmux.md", b"\xff\xfe")
     handle = lesson_writing.add(world.library, READ_FIRST).handle
     with pytest.raises(InvalidEntry):
         lesson_writing.promote_lesson(world.library, handle, "tool/tmux", targets)

@@ -19,7 +19,7 @@ from ai_lessons.knowledge import frontmatter, markdown
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import browsing, editing, exporting, proposing, review, transfer, validating
 from ai_lessons.library.opened import Library
-from conftest import Git
+from conftest import Git, put_file
 from library.world import LESSON, OTHER, RULE, World, lesson, options, rule
 
 IDS = [f"01JD3Z8QK5W7M2X9V4T6{n:06d}" for n in range(6)]
@@ -45,9 +45,7 @@ def parts_of(document: Mapping[str, Any], *but: str) -> dict[str, Any]:
 
 def put(root: Path, files: Mapping[str, bytes]) -> None:
     for name, data in files.items():
-        file = root / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(data)
+        put_file(root / name, data)
 
 
 words = st.text(st.characters(categories=("L", "N", "P", "Zs"), exclude_characters="\u2028"), min_size=1, max_size=20)

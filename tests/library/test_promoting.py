@@ -26,7 +26,7 @@ from ai_lessons.library import (
 )
 from ai_lessons.library.promoting import promote
 from ai_lessons.library.reports import LessonDraft, Promoted, PromotionRequest, ResourceDraft, RuleDraft
-from conftest import Git
+from conftest import Git, put_file, put_program
 from library.test_governing import ACME, BETA, Company
 from library.world import LESSON, options
 
@@ -162,9 +162,7 @@ class TestACopy:
 
     def test_a_script_takes_its_side_file_along_and_can_be_run(self, company: Company, tmp_path: Path) -> None:
         for place in (False, True):
-            script = tmp_path / f"update-{place}.sh"
-            script.write_text("#!/bin/sh\n# Brings a workflow back.\necho done\n")
-            script.chmod(0o755)
+            script = put_program(tmp_path / f"update-{place}.sh", "#!/bin/sh\n# Brings a workflow back.\necho done\n")
             with company.library() as library:
                 draft = ResourceDraft(Kind.SCRIPT, [str(script)], f"Update {place}", project="jira", in_place=place)
                 made = importing.add_resources(library, draft).written[0]
@@ -179,9 +177,10 @@ class TestACopy:
 
     def test_a_path_that_somebody_else_wrote_brings_no_file_along(self, company: Company, tmp_path: Path) -> None:
         (tmp_path / "private").write_text("mine alone")
-        side = company.root("project") / "jira/scripts/v1/x.sh.md"
-        side.parent.mkdir(parents=True)
-        side.write_text(f"---\nid: {LESSON}\nkind: script\ntitle: X\npath: {tmp_path}/private\n---\n")
+        put_file(
+            company.root("project") / "jira/scripts/v1/x.sh.md",
+            f"---\nid: {LESSON}\nkind: script\ntitle: X\npath: {tmp_path}/private\n---\n",
+        )
         company.commit("project")
         with pytest.raises(Refused, match="outside its repository"):
             go(company, LESSON, "user")
@@ -207,9 +206,7 @@ class TestACopy:
 
     @pytest.mark.parametrize("name", ["notes.txt", "plain.md"])
     def test_a_plain_file_says_over_there_where_it_comes_from(self, company: Company, name: str) -> None:
-        file = company.root("project") / "jira/docs" / name
-        file.parent.mkdir(parents=True)
-        file.write_text(f"Notes\n=====\n\n{BODY}")
+        put_file(company.root("project") / "jira/docs" / name, f"Notes\n=====\n\n{BODY}")
         company.commit("project")
         done = go(company, f"jira/docs/{name}", "user")
         first = done.entry.id
@@ -303,9 +300,9 @@ class TestWhatIsRefused:
             go(company, lesson, "user")
 
     def test_a_secret_unless_somebody_says_why_it_may_stay(self, company: Company) -> None:
-        file = company.root("project") / "jira/lessons/a.md"
-        file.parent.mkdir(parents=True)
-        file.write_text(f"---\nid: {LESSON}\nkind: lesson\ntitle: A\n---\n{KEY}\n")
+        put_file(
+            company.root("project") / "jira/lessons/a.md", f"---\nid: {LESSON}\nkind: lesson\ntitle: A\n---\n{KEY}\n"
+        )
         company.commit("project")
         for to in ("user", ACME):
             with pytest.raises(InvalidEntry, match="AWS") as refused:

@@ -11,7 +11,7 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.learning.events import HELPFUL, INJECTED, SCRIPT_FAILED, SCRIPT_OK, Event
 from ai_lessons.library import editing, health, proposing, refreshing, review, validating
 from ai_lessons.library.reports import RuleDraft
-from conftest import Git
+from conftest import Git, put_file
 from library.world import LESSON, OTHER, SCRIPT, World, lesson
 
 
@@ -128,8 +128,7 @@ def code(git: Git, top: Path, *files: str) -> Path:
     if not (top / ".git").exists():
         git(top, "init", "-q")
     for name in files:
-        (top / name).parent.mkdir(parents=True, exist_ok=True)
-        (top / name).write_text("x\n")
+        put_file(top / name, "x\n")
     return top
 
 
@@ -167,9 +166,7 @@ def test_knowledge_inside_of_code_is_about_that_code(git: Git, tmp_path: Path, w
 
 
 def test_a_doc_whose_source_changed_or_is_gone_is_named_where_its_folder_is_here(world: World, tmp_path: Path) -> None:
-    source = tmp_path / "notes" / "api.md"
-    source.parent.mkdir()
-    source.write_text("# Api\n\nOne.\n")
+    source = put_file(tmp_path / "notes" / "api.md", "# Api\n\nOne.\n")
     doc = world.bring(source, kind=Kind.DOC).written[0]
     assert found(world) == []
     source.write_text("# Api\n\nTwo.\n")

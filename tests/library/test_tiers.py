@@ -16,7 +16,7 @@ from ai_lessons.library.answers import ContextQuery, Query
 from ai_lessons.library.model import Embedders
 from ai_lessons.library.opened import Library, tier_states
 from ai_lessons.library.reports import LessonDraft, RuleDraft
-from conftest import Git
+from conftest import Git, put_file
 from hash_embedder import HashEmbedder
 from library.world import LESSON, OTHER, World, lesson, options
 
@@ -304,9 +304,7 @@ class TestOpening:
         assert any(note.startswith("without the enterprise:acme tier: ") for note in notes)
 
     def test_a_repository_of_an_enterprise_with_a_newer_program_is_left_out_with_a_note(self, here: Here) -> None:
-        config = here.roots["enterprise:acme"] / ".ai-lessons/config.yaml"
-        config.parent.mkdir(exist_ok=True)
-        config.write_text("format: 99\n")
+        put_file(here.roots["enterprise:acme"] / ".ai-lessons/config.yaml", "format: 99\n")
         notes = searching.search(here.library(*ALL), Query("frobnicate")).notes
         assert any(x.startswith("without the enterprise:acme tier: ") and "has format 99" in x for x in notes)
 

@@ -14,7 +14,7 @@ from ai_lessons.library.answers import Answer, Query
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
 from ai_lessons.library.reports import Imported, LessonDraft, ResourceDraft, Written
-from conftest import Git
+from conftest import Git, commit_all, put_file
 from hash_embedder import HashEmbedder
 
 NOW = datetime(2026, 11, 21, 20, 14, tzinfo=UTC)
@@ -55,17 +55,13 @@ class World:
 
     def write(self, path: str, text: str | bytes) -> Path:
         """Put a file there, as an editor would."""
-        file = self.root / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(text.encode() if isinstance(text, str) else text)
-        return file
+        return put_file(self.root / path, text)
 
     def read(self, path: str) -> str:
         return (self.root / path).read_bytes().decode()
 
     def commit(self, message: str = "by hand") -> None:
-        self.git(self.root, "add", "-A")
-        self.git(self.root, "commit", "-qm", message)
+        commit_all(self.git, self.root, message)
 
     def committed(self, path: str, text: str | bytes, *, message: str = "by hand") -> Path:
         """Put a file there and commit it, with whatever else was edited."""

@@ -15,7 +15,7 @@ from ai_lessons.repository.proposal_commits import Made
 from ai_lessons.repository.proposal_records import Rejection
 from ai_lessons.repository.proposals import Waiting
 from ai_lessons.repository.store import Actor, Store
-from conftest import Git
+from conftest import Git, put_file
 from repository.approval_world import PATH, RULE, text
 
 MAIN = "refs/heads/main"
@@ -96,10 +96,7 @@ class Desk:
         return self.run("cat-file", "blob", verdict.blob).splitlines()[-1] if verdict and verdict.blob else None
 
     def write(self, path: str, words: str) -> Path:
-        file = self.root / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(words)
-        return file
+        return put_file(self.root / path, words)
 
     def commit(self, path: str, words: str | None = "x\n", message: str = "by hand") -> None:
         if words is None:

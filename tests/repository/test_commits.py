@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from ai_lessons.repository.store import AS_IT_IS, Actor, Change, Job, Store
-from conftest import Git
+from conftest import Git, commit_all, put_file
 from repository.conftest import Opened
 from repository.steps import add, clean, dirty_everything
 
@@ -49,8 +49,7 @@ def test_what_the_user_staged_and_edited_stays_as_it_was_exactly_as_git_commit_o
     assert store.apply(job).commit
 
     (twin / "README.md").write_text("new readme\n")
-    (twin / "p" / "docs").mkdir(parents=True)
-    (twin / "p" / "docs" / "new.md").write_text("doc\n")
+    put_file(twin / "p" / "docs" / "new.md", "doc\n")
     git(twin, "add", "-N", "p/docs/new.md")
     git(twin, "commit", "-q", "--only", "-m", "Mine", "--", "README.md", "p/docs/new.md")
 
@@ -148,8 +147,7 @@ def test_two_thousand_files_are_one_commit_in_one_pack(store: Store, git: Git) -
 def test_line_endings_and_filters_are_applied_as_git_would(git_repo: Path, git: Git, opened: Opened) -> None:
     (git_repo / ".gitattributes").write_text("*.md text\n*.up filter=upper\n")
     git(git_repo, "config", "filter.upper.clean", "tr a-z A-Z")
-    git(git_repo, "add", "-A")
-    git(git_repo, "commit", "-qm", "attributes")
+    commit_all(git, git_repo, "attributes")
     opened(git_repo).apply(
         Job("Add", [Change("a.md", b"one\r\ntwo\r\n"), Change("b.up", b"shout\n"), Change("c.txt", b"x\r\n")])
     )
@@ -162,8 +160,7 @@ def test_line_endings_and_filters_are_applied_as_git_would(git_repo: Path, git: 
 
 def test_hooks_of_the_user_are_not_run_and_reflogs_are_written(store: Store, git: Git) -> None:
     hook = store.root / ".git/hooks/pre-commit"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\nexit 1\n")
+    put_file(hook, "#!/bin/sh\nexit 1\n")
     hook.chmod(0o755)
     assert store.apply(add("a.md")).commit
     assert "commit: Add a.md" in git(store.root, "reflog", "-1", "HEAD")

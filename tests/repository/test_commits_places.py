@@ -8,7 +8,7 @@ import pytest
 
 from ai_lessons.repository.store import Job, Store
 from ai_lessons.repository.worktree import walk
-from conftest import Git
+from conftest import Git, commit_all, put_program
 from repository.conftest import Opened
 from repository.steps import add, clean, dirty_everything, note_only
 
@@ -79,8 +79,7 @@ def test_a_sparse_index_works_with_git(git_repo: Path, git: Git, opened: Opened)
     for folder in ("in", "out"):
         (git_repo / folder).mkdir()
         (git_repo / folder / "x.md").write_text("x\n")
-    git(git_repo, "add", "-A")
-    git(git_repo, "commit", "-qm", "folders")
+    commit_all(git, git_repo, "folders")
     git(git_repo, "sparse-checkout", "set", "--cone", "--sparse-index", "in")
     store = opened(git_repo)
     assert store.apply(add("in/a.md")).commit
@@ -93,9 +92,7 @@ def test_a_sparse_index_works_with_git(git_repo: Path, git: Git, opened: Opened)
 
 
 def with_signing(root: Path, git: Git, program: str, tmp_path: Path) -> None:
-    script = tmp_path / "signer"
-    script.write_text(program)
-    script.chmod(0o755)
+    script = put_program(tmp_path / "signer", program)
     git(root, "config", "commit.gpgsign", "true")
     git(root, "config", "gpg.program", str(script))
 

@@ -13,7 +13,7 @@ import pytest
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.repository.events import FOLDER, PART_BYTES, EventLog
 from ai_lessons.repository.store import Change, Job, Store
-from conftest import Git
+from conftest import Git, put_file
 
 MONTH = "2026-11"
 
@@ -118,17 +118,13 @@ def test_few_lines_wait_for_more(log: EventLog) -> None:
 
 def test_lines_that_stand_there_already_are_kept(log: EventLog, git_repo: Path) -> None:
     log.append([b"one\n", b"two\n", b"three\n"], MONTH)
-    there = git_repo / FOLDER / log.clone / "2026-11.jsonl"
-    there.parent.mkdir(parents=True)
-    there.write_bytes(b"two\nother")
+    there = put_file(git_repo / FOLDER / log.clone / "2026-11.jsonl", b"two\nother")
     assert log.unshared() == [Change(there.relative_to(git_repo).as_posix(), b"two\nother\none\nthree\n")]
 
 
 def test_the_logs_of_other_clones_are_read_too(log: EventLog, git_repo: Path) -> None:
     log.append([b"ours\n"], MONTH)
-    other = git_repo / FOLDER / "0123abcd/2026-10.jsonl"
-    other.parent.mkdir(parents=True)
-    other.write_bytes(b"theirs\n")
+    put_file(git_repo / FOLDER / "0123abcd/2026-10.jsonl", b"theirs\n")
     assert sorted(file.read() for file in log.files()) == [b"ours\n", b"theirs\n"]
 
 
@@ -148,8 +144,7 @@ def test_links_and_odd_names_are_no_logs(log: EventLog, git_repo: Path, tmp_path
 
 
 def test_a_linked_events_folder_is_not_followed(log: EventLog, git_repo: Path, tmp_path: Path) -> None:
-    (tmp_path / "outside/0123abcd").mkdir(parents=True)
-    (tmp_path / "outside/0123abcd/2026-10.jsonl").write_text("secret\n")
+    put_file(tmp_path / "outside/0123abcd/2026-10.jsonl", "secret\n")
     (git_repo / ".ai-lessons").mkdir()
     (git_repo / FOLDER).symlink_to(tmp_path / "outside")
     assert log.files() == []

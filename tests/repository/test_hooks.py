@@ -9,7 +9,7 @@ import pytest
 from ai_lessons.errors import StorageFailed
 from ai_lessons.repository import git_hooks, scaffold
 from ai_lessons.repository.git_hooks import NAMES
-from conftest import Git
+from conftest import Git, put_file, put_program
 
 
 def install(root: Path) -> str:
@@ -32,8 +32,7 @@ def folder(root: Path) -> dict[str, tuple[bytes, int]]:
 
 def write_hook(root: Path, name: str, text: str, mode: int = 0o755) -> Path:
     file = root / ".git" / "hooks" / name
-    file.parent.mkdir(exist_ok=True)
-    file.write_bytes(text.encode())
+    put_file(file, text)
     file.chmod(mode)
     return file
 
@@ -185,11 +184,11 @@ class TestWhatTheHooksDo:
         """An `ai-lessons` that writes its arguments, one call a line, and leaves with $FAKE_CODE."""
         (tmp_path / "bin").mkdir()
         fake = tmp_path / "bin" / "ai-lessons"
-        fake.write_text(
+        put_program(
+            fake,
             f'#!/bin/sh\necho "$*" >>{tmp_path}/calls\n[ "$5 $6" != "config get" ] || echo main\n'
-            "env | grep ^GIT_DIR\nexit ${FAKE_CODE:-0}\n"
+            "env | grep ^GIT_DIR\nexit ${FAKE_CODE:-0}\n",
         )
-        fake.chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
         (tmp_path / "calls").touch()
         return tmp_path / "calls"
@@ -252,9 +251,7 @@ class TestWhatTheHooksDo:
     @pytest.fixture
     def rule(self, repo: Path, git: Git, calls: Path) -> Path:  # noqa: ARG002  # asked before anything is committed
         """A rule on main, brought there past the hook."""
-        file = repo / "jira" / "rules" / "über uns.md"
-        file.parent.mkdir(parents=True)
-        file.write_text("# Use X\n")
+        file = put_file(repo / "jira" / "rules" / "über uns.md", "# Use X\n")
         git(repo, "add", "-A")
         git(repo, "commit", "-q", "--no-verify", "-m", "a rule")
         return file

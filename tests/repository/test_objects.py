@@ -15,7 +15,7 @@ from ai_lessons.repository import objects
 from ai_lessons.repository.objects import Draft, opened
 from ai_lessons.repository.store import Store
 from ai_lessons.repository.worktree import locate
-from conftest import Git
+from conftest import Git, put_file
 from repository.steps import add, note_only
 
 STEPS = ("open", "write", "fsync", "rename", "unlink", "close")
@@ -142,9 +142,7 @@ def test_a_damaged_file_of_an_object_that_a_pack_has_whole_harms_nothing(store: 
         blobs = {b"%d" % k: (objects.PLAIN, draft.blob(b"%d" % k)) for k in range(objects.PACK_FROM)}
         tree = draft.edit(None, blobs)
         draft.save()
-        place = store.root / ".git/objects" / tree.decode()[:2] / tree.decode()[2:]
-        place.parent.mkdir(exist_ok=True)
-        place.write_bytes(damage)
+        put_file(store.root / ".git/objects" / tree.decode()[:2] / tree.decode()[2:], damage)
         assert Draft(repo).lookup(tree, b"7") == blobs[b"7"]
 
 

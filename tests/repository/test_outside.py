@@ -9,14 +9,13 @@ import pytest
 
 from ai_lessons.errors import InvalidEntry, NotFound, UsageError
 from ai_lessons.repository import outside
+from conftest import put_file, put_program
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     for name in ("b.md", "a.md", "sub/c.md", ".hidden/d.md", "node_modules/e.md", ".f.md"):
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(name)
+        put_file(tmp_path / name, name)
     (tmp_path / "link.md").symlink_to("a.md")
     return tmp_path
 
@@ -51,9 +50,7 @@ def test_what_names_nothing_is_an_error(folder: Path, pattern: str) -> None:
 
 
 def test_reading_gives_bytes_and_the_execute_bit(folder: Path) -> None:
-    script = folder / "run.sh"
-    script.write_bytes(b"#!/bin/sh\n")
-    script.chmod(0o755)
+    script = put_program(folder / "run.sh", b"#!/bin/sh\n")
     assert outside.read(script) == (b"#!/bin/sh\n", True)
     assert outside.read(folder / "a.md") == (b"a.md", False)
 

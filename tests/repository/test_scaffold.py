@@ -9,7 +9,7 @@ from ai_lessons.errors import Conflict, Refused, StorageFailed, Unreachable, Uns
 from ai_lessons.knowledge.config import parse_config
 from ai_lessons.knowledge.layout import place
 from ai_lessons.repository.scaffold import SUBJECT, clone, hooks_dir, init, read_template, template_dir
-from conftest import Git
+from conftest import Git, put_file, put_program
 
 CONFIG = ".ai-lessons/config.yaml"
 
@@ -135,8 +135,7 @@ class TestAnEmptyFolder:
     def test_says_what_git_says_when_a_hook_of_the_user_refuses(self, tmp_path: Path, hermetic: Path) -> None:
         hooks = hermetic / "hooks"
         hooks.mkdir()
-        (hooks / "pre-commit").write_text("#!/bin/sh\necho no commits on Sundays >&2\nexit 1\n")
-        (hooks / "pre-commit").chmod(0o755)
+        put_program(hooks / "pre-commit", "#!/bin/sh\necho no commits on Sundays >&2\nexit 1\n")
         with (hermetic / ".gitconfig").open("a") as config:
             config.write(f"[core]\n\thooksPath = {hooks}\n")
 
@@ -328,7 +327,6 @@ class TestClone:
 
 
 def test_what_pip_compiled_inside_an_installed_template_is_no_part_of_it(tmp_path: Path) -> None:
-    (tmp_path / "git/scripts/__pycache__").mkdir(parents=True)
-    (tmp_path / "git/scripts/__pycache__/tool.cpython-311.pyc").write_bytes(b"\xa7")
+    put_file(tmp_path / "git/scripts/__pycache__/tool.cpython-311.pyc", b"\xa7")
     (tmp_path / "git/scripts/tool.py").write_text("print()\n")
     assert list(read_template(tmp_path)) == ["git/scripts/tool.py"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.repository.code_repository import Sources
-from conftest import Git
+from conftest import Git, commit_all, put_file
 
 
 def source_ref(file: Path) -> str | None:
@@ -22,8 +22,7 @@ def source(tmp_path: Path, git: Git) -> Path:
     (root / "a.md").write_text("# A\n")
     (root / "docs" / "b.md").write_text("# B\n")
     (root / ".gitignore").write_text("build/\n")
-    git(root, "add", "-A")
-    git(root, "commit", "-qm", "first")
+    commit_all(git, root, "first")
     return root
 
 
@@ -50,8 +49,7 @@ def test_staging_an_edit_does_not_make_it_committed(source: Path, git: Git) -> N
 
 @pytest.mark.parametrize("name", ["docs/new.md", "build/out.md"])
 def test_a_file_that_no_commit_holds_is_dirty(source: Path, name: str) -> None:
-    (source / name).parent.mkdir(exist_ok=True)
-    (source / name).write_text("# New\n")
+    put_file(source / name, "# New\n")
 
     assert str(source_ref(source / name)).endswith("-dirty")
 
@@ -111,8 +109,7 @@ def test_a_repository_is_asked_once_for_a_whole_import(source: Path, git: Git) -
     head = git(source, "rev-parse", "HEAD")
     for number in range(300):
         (source / "docs" / f"{number}.md").write_text(f"# {number}\n")
-    git(source, "add", "-A")
-    git(source, "commit", "-qm", "many")
+    commit_all(git, source, "many")
     sources = Sources()
     first = sources.ref(source / "docs" / "0.md", b"")
     git(source, "commit", "-q", "--allow-empty", "-m", "somebody works on")

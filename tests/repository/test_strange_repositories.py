@@ -16,7 +16,7 @@ from ai_lessons.errors import AiLessonsError, NoRepository, Refused, Unsupported
 from ai_lessons.library import browsing, editing, proposing, review, validating
 from ai_lessons.library.opened import Library
 from ai_lessons.library.reports import LessonDraft, RuleDraft
-from conftest import Git
+from conftest import Git, commit_all, put_file, put_program
 from library.world import LESSON, lesson, options
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "repositories.md"
@@ -45,14 +45,12 @@ class Ground:
 
 @pytest.fixture
 def ground(git_repo: Path, git: Git, tmp_path: Path, hermetic: Path) -> Ground:
-    (git_repo / "p/lessons").mkdir(parents=True)
-    (git_repo / "p/lessons/a.md").write_text(lesson())
+    put_file(git_repo / "p/lessons/a.md", lesson())
     (git_repo / "q").mkdir()
     (git_repo / "q/note.md").write_text("# Note\n")
     for n in range(3):
         (git_repo / "README.md").write_text(f"# Knowledge {n}\n")
-        git(git_repo, "add", "-A")
-        git(git_repo, "commit", "-qm", f"Commit {n}")
+        commit_all(git, git_repo, f"Commit {n}")
     git(git_repo, "config", "uploadpack.allowFilter", "true")
     return Ground(tmp_path, git, git_repo, hermetic)
 
@@ -102,8 +100,7 @@ def crlf(ground: Ground) -> Path:
 def _hooks(folder: Path, root: Path) -> Path:
     folder.mkdir(exist_ok=True)
     for name in ("pre-commit", "commit-msg", "prepare-commit-msg", "pre-merge-commit"):
-        (folder / name).write_text("#!/bin/sh\necho no >&2\nexit 1\n")
-        (folder / name).chmod(0o755)
+        put_program(folder / name, "#!/bin/sh\necho no >&2\nexit 1\n")
     return root
 
 

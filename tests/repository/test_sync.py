@@ -17,7 +17,7 @@ from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Change, Job, Store
 from ai_lessons.repository.sync import Synced, kept, sync
 from ai_lessons.repository.sync_bring import decide, torn_now
-from conftest import Git
+from conftest import Git, put_program
 
 LESSON = "p/lessons/2026-11/x-8f3k2a.md"
 TEXT = """---
@@ -409,8 +409,9 @@ def test_histories_that_cross_are_merged_over_their_common_ground(team: Team) ->
 def test_somebody_who_is_faster_is_merged_and_the_push_repeated(team: Team) -> None:
     team.ann.write("ann.md", "ann\n")
     hook = team.bob.root / ".git/hooks/pre-push"
-    hook.write_text(f"#!/bin/sh\nrm -f '{hook}'\nenv -i PATH=\"$PATH\" git -C '{team.ann.root}' push -q origin main\n")
-    hook.chmod(0o755)
+    put_program(
+        hook, f"#!/bin/sh\nrm -f '{hook}'\nenv -i PATH=\"$PATH\" git -C '{team.ann.root}' push -q origin main\n"
+    )
     team.bob.write("bob.md", "bob\n")
     done = team.bob.sync()
     assert done.received == 1
@@ -418,9 +419,9 @@ def test_somebody_who_is_faster_is_merged_and_the_push_repeated(team: Team) -> N
 
 
 def refusing(hub: Path, words: str) -> None:
-    hook = hub / "hooks/update"
-    hook.write_text(f'#!/bin/sh\ncase "$1" in refs/heads/main) echo "error: {words}" >&2; exit 1;; esac\n')
-    hook.chmod(0o755)
+    put_program(
+        hub / "hooks/update", f'#!/bin/sh\ncase "$1" in refs/heads/main) echo "error: {words}" >&2; exit 1;; esac\n'
+    )
 
 
 def test_at_a_terminal_it_is_shown_how_much_comes_and_goes_and_a_refusal_stays_as_it_is(team: Team) -> None:
@@ -580,9 +581,7 @@ def test_a_connection_that_never_answers_is_given_up_and_all_its_processes_ended
     team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alive = tmp_path / "alive"
-    silent = tmp_path / "ssh"
-    silent.write_text(f'#!/bin/sh\necho $$ > "{alive}"\nexec sleep 1000\n')
-    silent.chmod(0o755)
+    silent = put_program(tmp_path / "ssh", f'#!/bin/sh\necho $$ > "{alive}"\nexec sleep 1000\n')
     team.ann.run("config", "core.sshCommand", str(silent))
     team.ann.run("remote", "set-url", "origin", "ssh://nowhere.example/hub.git")
     monkeypatch.setattr("ai_lessons.repository.sync.SECONDS", 3.0)
@@ -608,8 +607,7 @@ def test_nobody_at_the_terminal_means_that_ssh_and_git_ask_nothing(
     team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = tmp_path / "told"
-    (tmp_path / "ssh").write_text(f'#!/bin/sh\necho "$GIT_TERMINAL_PROMPT $*" > "{told}"\nexit 1\n')
-    (tmp_path / "ssh").chmod(0o755)
+    put_program(tmp_path / "ssh", f'#!/bin/sh\necho "$GIT_TERMINAL_PROMPT $*" > "{told}"\nexit 1\n')
     team.ann.run("config", "core.sshCommand", str(tmp_path / "ssh"))
     team.ann.run("remote", "set-url", "origin", "ssh://nowhere.example/hub.git")
     with pytest.raises(Unreachable):
@@ -648,11 +646,11 @@ def test_nothing_is_asked_of_git_that_version_2_34_lacks(
     real = team.ann.run("--exec-path")
     old = tmp_path / "old"
     old.mkdir()
-    (old / "git").write_text(
+    put_program(
+        old / "git",
         '#!/bin/sh\nfor word; do case "$word" in merge-tree|replay|--merge-base*) '
-        f'echo "usage: git" >&2; exit 129;; esac; done\nexec "{real}/git" "$@"\n'
+        f'echo "usage: git" >&2; exit 129;; esac; done\nexec "{real}/git" "$@"\n',
     )
-    (old / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{old}:/usr/bin:/bin")
     team.ann.edit(LESSON, "One.", "1.")
     team.ann.sync()
