@@ -9,12 +9,11 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Protocol
 
 import pytest
 from hypothesis import settings
 
-from ai_lessons.settings import AGENT_HOSTS, AGENT_NAMES
+from real_world import AGENTS, Git
 
 # The same examples in every run, so that a change is judged by what it changes.
 settings.register_profile("same", derandomize=True)
@@ -24,37 +23,6 @@ settings.load_profile("same")
 # A shell starts what it puts in the background with Ctrl-C ignored, and our children would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-REAL_CACHE_HOME = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-"""Where the machine keeps its caches: only the end-to-end tests look there, for the embedding model."""
-
-
-AGENTS = frozenset((*AGENT_NAMES, *AGENT_HOSTS))
-"""Variables that would make an agent of whoever runs the tests."""
-
-
-class Git(Protocol):
-    """Runs the real git program in a folder and returns its standard output, stripped."""
-
-    def __call__(self, cwd: Path, *args: str, check: bool = True) -> str: ...
-
-
-def put_file(file: Path, text: str | bytes) -> Path:
-    """A file with this text, in folders that are made where they are missing."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(text.encode() if isinstance(text, str) else text)
-    return file
-
-
-def put_program(file: Path, text: str | bytes) -> Path:
-    """The same, that can be run."""
-    put_file(file, text).chmod(0o755)
-    return file
-
-
-def commit_all(git: Git, root: Path, message: str) -> None:
-    git(root, "add", "-A")
-    git(root, "commit", "-qm", message)
 
 
 @pytest.fixture(autouse=True)

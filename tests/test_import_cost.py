@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Git, commit_all, put_file
+from real_world import Git, commit_all, put_file
 
 NEVER_FOR_READING = ("shutil", "bz2", "lzma", "zlib", "subprocess", "difflib", "cryptography")
 JUDGING = (

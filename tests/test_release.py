@@ -15,7 +15,7 @@ import pytest
 import yaml
 from packaging.version import Version
 
-from conftest import Git
+from real_world import Git
 
 TOP = Path(__file__).parents[1]
 PLUGIN = "hooks/claude-code/.claude-plugin/plugin.json"

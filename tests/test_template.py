@@ -16,7 +16,7 @@ from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import CONFIG_PATH, new_path, place, resource_path, side_of
 from ai_lessons.repository.scaffold import read_template, template_dir
-from conftest import Git, commit_all
+from real_world import Git, commit_all
 
 FILES = read_template(template_dir())
 SCRIPTS = template_dir() / "git" / "scripts" / "unversioned"

@@ -13,7 +13,7 @@ from ai_lessons.library.answers import Query
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
 from ai_lessons.library.reports import LessonDraft, RuleDraft, Suggested
-from conftest import Git
+from real_world import Git
 
 
 @dataclass

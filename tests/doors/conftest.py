@@ -13,10 +13,10 @@ import pexpect
 import pytest
 
 from ai_lessons.doors import cli
-from conftest import Git, commit_all, put_file
 from doors.a_terminal import Child, Spawn
 from doors.agent_host import Host
 from doors.world import FILES, PROGRAM, PROPOSAL, PROPOSAL_BRANCH, Outcome, Run, environment, program_in
+from real_world import Git, commit_all, put_file
 
 
 @pytest.fixture

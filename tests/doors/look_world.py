@@ -11,8 +11,8 @@ from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import urlencode
 
-from conftest import AGENTS
 from doors.world import FILES, LESSON, PROGRAM, PROPOSAL, environment
+from real_world import AGENTS
 
 HOSTILE = "01JD3Z8QK5W7M2X9V4T6HSTKE1"
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})

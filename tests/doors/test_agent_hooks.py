@@ -21,9 +21,9 @@ import pytest
 from ai_lessons.doors import agent_hook
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge.entries import Moment
-from conftest import Git
 from doors.agent_host import COMMAND, EVENTS, Host, add, context
 from doors.world import environment, run_inside
+from real_world import Git
 from test_import_cost import SLOW, WRITING
 
 PLUGIN = Path(__file__).parents[2] / "hooks" / "claude-code"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Git, put_file
 from doors.a_terminal import Spawn, finish
 from doors.agent_host import Host, add
 from doors.world import Run, run_inside
+from real_world import Git, put_file
 
 FAILURE = """Set the upstream once: `git push --set-upstream origin main`.
 

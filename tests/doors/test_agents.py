@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Git, put_file
 from doors.a_terminal import Spawn, finish, reply
 from doors.world import Run
+from real_world import Git, put_file
 
 
 @pytest.fixture

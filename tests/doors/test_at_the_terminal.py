@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from conftest import Git
 from doors.a_terminal import Spawn, editor, finish, interrupt, reply
 from doors.world import Run
+from real_world import Git
 
 
 def test_an_entry_is_edited_in_the_users_editor(spawn: Spawn, knowledge: Path, tmp_path: Path, git: Git) -> None:

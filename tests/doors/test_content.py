@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Git
 from doors.a_terminal import Spawn, done, editor, finish, reply
 from doors.world import DOC, LESSON, Run
+from real_world import Git
 
 FILE = "jira-api/lessons/2026-11/put-replaces-8F3K2A.md"
 ASKED = r"\[q\]uit, \[\?\]: "

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Git
 from doors.world import DOC, LESSON, SCRIPT, Run
+from real_world import Git
 
 LIGHT = {"id", "handle", "kind", "title", "project", "tier", "tags", "versions", "path", "snippet"}
 

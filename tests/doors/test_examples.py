@@ -16,9 +16,9 @@ import pytest
 from a_server import Reply, Site, serving
 from ai_lessons.doors import agent_hook
 from ai_lessons.doors.cli.commands import Command
-from conftest import Git, put_file, put_program
 from doors.test_help import COMMANDS
 from doors.world import FILES, PROGRAM, PROPOSAL, Run, environment, program_in
+from real_world import Git, put_file, put_program
 
 EXAMPLES = [
     example

@@ -10,8 +10,8 @@ import pytest
 
 from ai_lessons.library.proposal_context import SHOWN
 from ai_lessons.repository import git as git_program
-from conftest import Git
 from doors.world import Run
+from real_world import Git
 
 MANY = 3 * SHOWN
 A_RULE = "01M82H56GFBPYC5697MC{:06d}"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Git, commit_all, put_file
 from doors.mcp_world import inside
 from doors.world import Run
+from real_world import Git, commit_all, put_file
 
 
 @pytest.fixture

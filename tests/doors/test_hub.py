@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Git
 from doors.world import Run
+from real_world import Git
 
 ZERO = "0" * 40
 

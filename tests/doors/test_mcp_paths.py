@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from conftest import Git
 from doors.mcp_world import Agent, inside, text
 from doors.world import FILES
+from real_world import Git
 
 SECRET = "the-hidden-word"
 PLAIN = f"# Notes\n\n{SECRET}\n"

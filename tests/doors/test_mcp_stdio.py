@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from ai_lessons.doors import mcp_server
-from conftest import Git
 from doors.mcp_world import PROGRAM, over_stdio
 from doors.world import LESSON, SCRIPT, Run, environment
+from real_world import Git
 
 MANY = 800
 PATIENCE = 60

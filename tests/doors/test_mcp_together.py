@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from conftest import Git, put_program
 from doors.mcp_world import Agent, inside, over_stdio
 from doors.world import DOC, LESSON, SCRIPT, Run
+from real_world import Git, put_program
 
 SERVERS, ROUNDS = 3, 4
 WAITING = """#!/bin/sh

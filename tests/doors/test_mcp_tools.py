@@ -15,9 +15,9 @@ from ai_lessons.doors.cli.commands import Command, walk
 from ai_lessons.doors.lesson_cli import lesson
 from ai_lessons.doors.mcp import tools
 from ai_lessons.doors.mcp.session_pool import SessionPool
-from conftest import Git, commit_all, put_file
 from doors.mcp_world import Agent, inside
 from doors.world import DOC, FILES, LESSON, RULE, SCRIPT, Run
+from real_world import Git, commit_all, put_file
 
 BUDGET = 8_000
 RANGES = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Git
 from doors.world import Run, program_in
+from real_world import Git
 
 NOTE = "git/lessons/pull.md"
 BASE = "---\nkind: lesson\ntitle: Pull\ntags: [git]\nconfidence: low\n---\nOne.\n\nTwo.\n\nThree.\n"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Git, commit_all, put_file
 from doors.world import Outcome, Run
+from real_world import Git, commit_all, put_file
 
 LESSON = "L-8F3K2A"
 TITLE = "PUT /workflows replaces the entire resource"

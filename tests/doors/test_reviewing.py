@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Git
 from doors.a_terminal import Child, Spawn, done, editor, finish, interrupt, reply
 from doors.world import Run
+from real_world import Git
 
 QUESTION = r"\[a\]pprove, \[e\]dit, \[r\]eject, \[v\]iew, \[s\]kip, \[u\]ndo, \[q\]uit, \[\?\]: "
 RULE_FILE = "jira-api/rules/get-before-put-5n1qtc.md"

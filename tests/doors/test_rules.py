@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Git, put_program
 from doors.world import Run
+from real_world import Git, put_program
 
 RULE_FILE = "jira-api/rules/get-before-put-5n1qtc.md"
 EVIL = "\x1b[2J\x1b[1Aharmless"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Git
 from doors.world import LESSON, Run
+from real_world import Git
 
 PATH = "jira-api/lessons/2026-11/put-replaces-8F3K2A.md"
 

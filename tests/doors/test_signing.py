@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Git
 from doors.a_terminal import Spawn, done, finish, reply
 from doors.world import Run
+from real_world import Git
 
 TITLE = "GET a workflow before you PUT it"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Git
 from doors.mcp_world import over_stdio
 from doors.world import LESSON_PROGRAM, PROGRAM, Run, environment
+from real_world import Git
 
 
 @pytest.fixture

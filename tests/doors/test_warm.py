@@ -37,9 +37,9 @@ from ai_lessons.library.answers import ContextQuery, Query
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
 from ai_lessons.settings import load
-from conftest import Git, put_file
 from doors.world import PROGRAM, Run, environment
 from library.world import CountingEmbedder, lesson
+from real_world import Git, put_file
 from test_import_cost import SLOW, WRITING, calling, loaded
 
 SECONDS = 60.0

@@ -10,7 +10,7 @@ from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.repository.files import read_file
 from ai_lessons.repository.worktree import walk
-from conftest import put_file
+from real_world import put_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

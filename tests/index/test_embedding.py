@@ -17,7 +17,7 @@ from ai_lessons.errors import NotFound, StorageFailed
 from ai_lessons.index.embedding import dimensions_of, load_named
 from ai_lessons.index.model_files import PINNED, ModelUnavailable, pull
 from ai_lessons.index.pinned import BATCH, PinnedEmbedder, batches, load_pinned
-from conftest import REAL_CACHE_HOME
+from real_world import REAL_CACHE_HOME
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Git
 from library.world import CountingEmbedder, World, options
+from real_world import Git
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import browsing, editing, health, indexing, model, rules_in_force, setup, syncing, validating
 from ai_lessons.library.opened import Library
 from ai_lessons.library.setup import init_repository
-from conftest import Git, put_file
 from library.world import DOC, LESSON, OTHER, SCRIPT, CountingEmbedder, World, lesson, options, rule
+from real_world import Git, put_file
 
 
 def problems(world: World, *paths: str) -> list[str]:

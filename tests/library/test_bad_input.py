@@ -26,8 +26,8 @@ from ai_lessons.library import browsing, editing, health, importing, indexing, s
 from ai_lessons.library.opened import Library
 from ai_lessons.library.reports import LessonDraft, ResourceDraft
 from ai_lessons.library.setup import init_repository
-from conftest import Git
 from library.world import LESSON, World, lesson
+from real_world import Git
 
 
 def leftovers(root: Path) -> list[str]:

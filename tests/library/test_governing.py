@@ -21,8 +21,8 @@ from ai_lessons.library.governing import Move, allow, governed
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
 from ai_lessons.library.reports import LessonDraft, Promoted, PromotionRequest, ResourceDraft, RuleDraft, Suggested
-from conftest import Git
 from library.world import lesson, options
+from real_world import Git
 
 ACME, BETA = "enterprise:acme", "enterprise:beta"
 CODE = "Do this:\n\n```sh\nrun --it\n```\n"

@@ -10,8 +10,8 @@ from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageEr
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import browsing, editing, health, importing, indexing, refreshing, running, validating
 from ai_lessons.library.reports import ResourceDraft
-from conftest import Git
 from library.world import DOC, World
+from real_world import Git
 
 
 @pytest.fixture

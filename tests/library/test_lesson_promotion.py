@@ -15,8 +15,8 @@ from ai_lessons.library import lesson_writing, lessons, validating
 from ai_lessons.library.lesson_writing import addition, target_of
 from ai_lessons.library.lessons import Targets
 from ai_lessons.library.opened import Library
-from conftest import put_file
 from library.world import LESSON, World, lesson
+from real_world import put_file
 
 READ_FIRST = parse("WHEN editing any config -> DO read first -> BECAUSE understand structure")
 SHOW_DIFF = parse("WHEN config syntax error -> DO show diff -> BECAUSE user needs to see what changed")

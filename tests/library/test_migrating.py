@@ -31,8 +31,8 @@ from ai_lessons.library.answers import Query
 from ai_lessons.library.opened import Library
 from ai_lessons.library.reports import LessonDraft, ResourceDraft, RuleDraft
 from ai_lessons.library.setup import migrate
-from conftest import Git
 from library.world import LESSON, RULE, SCRIPT, World
+from real_world import Git
 
 FORMATS = Path(__file__).parent / "formats"
 

@@ -19,8 +19,8 @@ from ai_lessons.knowledge import frontmatter, markdown
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import browsing, editing, exporting, proposing, review, transfer, validating
 from ai_lessons.library.opened import Library
-from conftest import Git, put_file
 from library.world import LESSON, OTHER, RULE, World, lesson, options, rule
+from real_world import Git, put_file
 
 IDS = [f"01JD3Z8QK5W7M2X9V4T6{n:06d}" for n in range(6)]
 PUBLIC = ("learnings", "params", "relations", "files", "events")

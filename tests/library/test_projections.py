@@ -15,8 +15,8 @@ import pytest
 from ai_lessons.library import browsing, editing, syncing
 from ai_lessons.library import searching as searching_jobs
 from ai_lessons.library.answers import Query
-from conftest import Git
 from library.world import DOC, LESSON, CountingEmbedder, World, lesson
+from real_world import Git
 
 CHILD = """
 import json, sys

@@ -26,9 +26,9 @@ from ai_lessons.library import (
 )
 from ai_lessons.library.promoting import promote
 from ai_lessons.library.reports import LessonDraft, Promoted, PromotionRequest, ResourceDraft, RuleDraft
-from conftest import Git, put_file, put_program
 from library.test_governing import ACME, BETA, Company
 from library.world import LESSON, options
+from real_world import Git, put_file, put_program
 
 BODY = "Seen twice with version 9.12 of the server, in /home/lena/shop, by GET and PUT of one workflow.\n"
 KEY = "AKIA" + "Q7ZJ4R2MXP5KTN3W"

@@ -16,8 +16,8 @@ from ai_lessons.library import audit, browsing, provenance, review, rules_in_for
 from ai_lessons.library.proposal_context import desk
 from ai_lessons.library.proposing import make
 from ai_lessons.library.reports import Pending, Suggested
-from conftest import Git
 from library.world import DOC, LESSON, NOW, OTHER, SCRIPT, World, lesson, options
+from real_world import Git
 
 PATH = "jira/lessons/2026-11/put-replaces-68f3k2a.md"
 BRANCH = "proposals/L-8F3K2A-put-replaces-the-workflow"

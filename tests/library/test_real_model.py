@@ -12,8 +12,8 @@ from ai_lessons.library.answers import Query
 from ai_lessons.library.opened import Library
 from ai_lessons.library.reports import LessonDraft
 from ai_lessons.library.setup import init_repository
-from conftest import REAL_CACHE_HOME
 from library.world import World
+from real_world import REAL_CACHE_HOME
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,8 @@ from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.library import browsing, editing
 from ai_lessons.library.session import RepositorySession
-from conftest import Git
 from library.world import DOC, LESSON, OTHER, SCRIPT, World, lesson
+from real_world import Git
 
 GUIDE = f"""---
 id: {DOC}

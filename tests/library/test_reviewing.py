@@ -11,8 +11,8 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.learning.events import HELPFUL, INJECTED, SCRIPT_FAILED, SCRIPT_OK, Event
 from ai_lessons.library import editing, health, proposing, refreshing, review, validating
 from ai_lessons.library.reports import RuleDraft
-from conftest import Git, put_file
 from library.world import LESSON, OTHER, SCRIPT, World, lesson
+from real_world import Git, put_file
 
 
 def place(world: World, entry_id: str = LESSON, project: str = "global", **more: str) -> None:

@@ -11,8 +11,8 @@ from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.index.model_files import PINNED
 from ai_lessons.library import browsing, editing, health, searching
 from ai_lessons.library.answers import Query
-from conftest import Git
 from library.world import OTHER, CountingEmbedder, World, lesson, rule
+from real_world import Git
 
 
 def test_an_edit_is_found_by_the_next_search_and_the_old_text_is_not(world: World) -> None:

@@ -17,9 +17,9 @@ from ai_lessons.index.model_files import ModelUnavailable
 from ai_lessons.index.tables import SharedIndex
 from ai_lessons.library import indexing, searching, setup
 from ai_lessons.library.answers import Query
-from conftest import Git
 from hash_embedder import HashEmbedder
 from library.world import CountingEmbedder, World, options
+from real_world import Git
 
 
 @pytest.fixture(scope="module")

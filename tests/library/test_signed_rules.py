@@ -13,8 +13,8 @@ import pytest
 from ai_lessons.errors import NotFound, Refused
 from ai_lessons.library import audit, browsing, proposing, review, signing
 from ai_lessons.library.reports import Decided, RuleDraft, Suggested
-from conftest import Git
 from library.world import World, lesson, options
+from real_world import Git
 
 SETTINGS = ".ai-lessons/config.yaml"
 SIGNERS = ".ai-lessons/allowed_signers"

@@ -16,9 +16,9 @@ from ai_lessons.library.answers import ContextQuery, Query
 from ai_lessons.library.model import Embedders
 from ai_lessons.library.opened import Library, tier_states
 from ai_lessons.library.reports import LessonDraft, RuleDraft
-from conftest import Git, put_file
 from hash_embedder import HashEmbedder
 from library.world import LESSON, OTHER, World, lesson, options
+from real_world import Git, put_file
 
 pytestmark = pytest.mark.usefixtures("embedder")
 THIRD = "01JD3Z8QK5W7M2X9V4T6QQQ333"

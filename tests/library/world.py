@@ -14,8 +14,8 @@ from ai_lessons.library.answers import Answer, Query
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
 from ai_lessons.library.reports import Imported, LessonDraft, ResourceDraft, Written
-from conftest import Git, commit_all, put_file
 from hash_embedder import HashEmbedder
+from real_world import Git, commit_all, put_file
 
 NOW = datetime(2026, 11, 21, 20, 14, tzinfo=UTC)
 

@@ -10,7 +10,7 @@ import pytest
 
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Store
-from conftest import Git
+from real_world import Git
 from repository.approval_world import Clone, world
 from repository.proposal_world import Desk
 

@@ -15,7 +15,7 @@ from ai_lessons.repository.proposal_commits import Made
 from ai_lessons.repository.proposal_records import Rejection
 from ai_lessons.repository.proposals import Waiting
 from ai_lessons.repository.store import Actor, Store
-from conftest import Git, put_file
+from real_world import Git, put_file
 from repository.approval_world import PATH, RULE, text
 
 MAIN = "refs/heads/main"

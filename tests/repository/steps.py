@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ai_lessons.repository.store import Change, Job, Store
-from conftest import Git
+from real_world import Git
 
 
 def add(path: str, text: str = "text\n") -> Job:

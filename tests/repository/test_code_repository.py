@@ -7,7 +7,7 @@ import pytest
 
 from ai_lessons.repository import code_repository
 from ai_lessons.repository.code_repository import manifests
-from conftest import Git
+from real_world import Git
 
 
 def put(root: Path, *paths: str) -> None:

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from ai_lessons.repository.store import AS_IT_IS, Actor, Change, Job, Store
-from conftest import Git, commit_all, put_file
+from real_world import Git, commit_all, put_file
 from repository.conftest import Opened
 from repository.steps import add, clean, dirty_everything
 

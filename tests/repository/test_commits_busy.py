@@ -10,7 +10,7 @@ import pytest
 
 from ai_lessons.repository import worktree_status
 from ai_lessons.repository.store import Change, Job, Store
-from conftest import Git
+from real_world import Git
 from repository.steps import add, note_only
 
 

@@ -11,7 +11,7 @@ import pytest
 from ai_lessons.repository import branch_update, commit, files, objects
 from ai_lessons.repository.scaffold import template_dir
 from ai_lessons.repository.store import Store
-from conftest import Git
+from real_world import Git
 from repository.conftest import Opened
 from repository.steps import add, clean
 

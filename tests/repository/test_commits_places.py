@@ -8,7 +8,7 @@ import pytest
 
 from ai_lessons.repository.store import Job, Store
 from ai_lessons.repository.worktree import walk
-from conftest import Git, commit_all, put_program
+from real_world import Git, commit_all, put_program
 from repository.conftest import Opened
 from repository.steps import add, clean, dirty_everything, note_only
 

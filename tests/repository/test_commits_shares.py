@@ -15,7 +15,7 @@ from ai_lessons.repository import git as git_program
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Change, Job, Store
 from ai_lessons.repository.worktree import locate
-from conftest import Git
+from real_world import Git
 from repository.conftest import Opened
 from repository.steps import add, clean, note_only
 

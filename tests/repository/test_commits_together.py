@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Actor, Change, Job, Store
-from conftest import Git
+from real_world import Git
 from repository.conftest import Opened
 from repository.steps import add, clean
 

@@ -13,7 +13,7 @@ import pytest
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.repository.events import FOLDER, PART_BYTES, EventLog
 from ai_lessons.repository.store import Change, Job, Store
-from conftest import Git, put_file
+from real_world import Git, put_file
 
 MONTH = "2026-11"
 

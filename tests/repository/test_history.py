@@ -10,7 +10,7 @@ from ai_lessons.errors import NotFound, Refused
 from ai_lessons.repository.approval.rule_files import trailers
 from ai_lessons.repository.history import History, unified
 from ai_lessons.repository.worktree import locate
-from conftest import Git
+from real_world import Git
 
 TEXT = "".join(f"line {n}\n" for n in range(30))
 

@@ -9,7 +9,7 @@ import pytest
 from ai_lessons.errors import StorageFailed
 from ai_lessons.repository import git_hooks, scaffold
 from ai_lessons.repository.git_hooks import NAMES
-from conftest import Git, put_file, put_program
+from real_world import Git, put_file, put_program
 
 
 def install(root: Path) -> str:

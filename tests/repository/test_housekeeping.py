@@ -14,7 +14,7 @@ from ai_lessons.repository import programs
 from ai_lessons.repository.objects import Draft, opened
 from ai_lessons.repository.store import Store, blob_id
 from ai_lessons.repository.worktree import locate
-from conftest import Git
+from real_world import Git
 from repository.steps import add, clean
 
 MANY = 30

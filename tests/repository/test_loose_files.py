@@ -9,7 +9,7 @@ import pytest
 from ai_lessons.repository import loose_files
 from ai_lessons.repository.loose_files import loose
 from ai_lessons.repository.store import Store
-from conftest import Git
+from real_world import Git
 from repository.conftest import Opened
 from repository.steps import add, note_only
 

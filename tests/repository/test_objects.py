@@ -15,7 +15,7 @@ from ai_lessons.repository import objects
 from ai_lessons.repository.objects import Draft, opened
 from ai_lessons.repository.store import Store
 from ai_lessons.repository.worktree import locate
-from conftest import Git, put_file
+from real_world import Git, put_file
 from repository.steps import add, note_only
 
 STEPS = ("open", "write", "fsync", "rename", "unlink", "close")

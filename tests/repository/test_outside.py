@@ -9,7 +9,7 @@ import pytest
 
 from ai_lessons.errors import InvalidEntry, NotFound, UsageError
 from ai_lessons.repository import outside
-from conftest import put_file, put_program
+from real_world import put_file, put_program
 
 
 @pytest.fixture

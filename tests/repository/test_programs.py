@@ -17,7 +17,7 @@ from ai_lessons.repository.approval.ssh_signatures import sign
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Change, Job, Store
 from ai_lessons.repository.worktree import locate
-from conftest import Git
+from real_world import Git
 
 NEVER_ANSWERS = '#!/bin/sh\nsh -c \'trap "" TERM HUP INT; echo $$ > "{note}"; sleep 300; sleep 300\' &\n{rest}\n'
 """What stands in for a signing program: a grandchild of ours asks somebody who is not there."""

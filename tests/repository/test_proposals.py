@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.errors import Conflict, Refused
-from conftest import Git
+from real_world import Git
 from repository.approval_world import BRANCH, OTHER, OTHER_PATH, PATH, RULE, text
 from repository.proposal_world import STEM, Desk
 from repository.steps import clean, dirty_everything

@@ -16,7 +16,7 @@ from ai_lessons.errors import Conflict, Refused
 from ai_lessons.repository import branch_update, checkout, proposal_records, worktree_status
 from ai_lessons.repository.approval import approval_history
 from ai_lessons.repository.worktree import Worktree, read_head
-from conftest import Git
+from real_world import Git
 from repository.approval_world import BRANCH, PATH, RULE, text
 from repository.proposal_world import MAIN, STEM, Desk
 from repository.steps import add, clean, dirty_everything

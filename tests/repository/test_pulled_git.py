@@ -15,7 +15,7 @@ from ai_lessons.repository.objects import opened
 from ai_lessons.repository.scaffold import clone, init
 from ai_lessons.repository.store import Change, Job, Store
 from ai_lessons.repository.worktree import Worktree, locate, read_head
-from conftest import Git
+from real_world import Git
 from repository.conftest import Opened
 
 ENTRY = "global/lessons/2026-11/a.md"

@@ -15,7 +15,7 @@ from ai_lessons.errors import Conflict, NotFound
 from ai_lessons.repository import files, recover
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import AS_IT_IS, Change, Job, Store
-from conftest import Git
+from real_world import Git
 from repository.conftest import Opened
 from repository.steps import add, clean, note_only
 

@@ -9,7 +9,7 @@ from ai_lessons.errors import Conflict, Refused, StorageFailed, Unreachable, Uns
 from ai_lessons.knowledge.config import parse_config
 from ai_lessons.knowledge.layout import place
 from ai_lessons.repository.scaffold import SUBJECT, clone, hooks_dir, init, read_template, template_dir
-from conftest import Git, put_file, put_program
+from real_world import Git, put_file, put_program
 
 CONFIG = ".ai-lessons/config.yaml"
 

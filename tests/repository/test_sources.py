@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.repository.code_repository import Sources
-from conftest import Git, commit_all, put_file
+from real_world import Git, commit_all, put_file
 
 
 def source_ref(file: Path) -> str | None:

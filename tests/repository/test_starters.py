@@ -13,7 +13,7 @@ from ai_lessons.repository.approval.approval_types import BranchView
 from ai_lessons.repository.approval.rule_files import is_rule
 from ai_lessons.repository.scaffold import init, read_template, template_dir
 from ai_lessons.repository.worktree import locate
-from conftest import Git
+from real_world import Git
 
 RULES = {name: data for name, data in read_template(template_dir()).items() if is_rule(name)}
 

@@ -13,7 +13,7 @@ import pytest
 from ai_lessons.errors import Conflict, NotFound, Refused, StorageFailed, UsageError
 from ai_lessons.repository import files
 from ai_lessons.repository.store import ANY, AS_IT_IS, Actor, Change, Job, Store, blob_id
-from conftest import Git
+from real_world import Git
 from repository.steps import add, clean
 
 

@@ -16,8 +16,8 @@ from ai_lessons.errors import AiLessonsError, NoRepository, Refused, Unsupported
 from ai_lessons.library import browsing, editing, proposing, review, validating
 from ai_lessons.library.opened import Library
 from ai_lessons.library.reports import LessonDraft, RuleDraft
-from conftest import Git, commit_all, put_file, put_program
 from library.world import LESSON, lesson, options
+from real_world import Git, commit_all, put_file, put_program
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "repositories.md"
 

@@ -17,7 +17,7 @@ from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Change, Job, Store
 from ai_lessons.repository.sync import Synced, kept, sync
 from ai_lessons.repository.sync_bring import decide, torn_now
-from conftest import Git, put_program
+from real_world import Git, put_program
 
 LESSON = "p/lessons/2026-11/x-8f3k2a.md"
 TEXT = """---

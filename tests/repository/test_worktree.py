@@ -10,7 +10,7 @@ import pytest
 from ai_lessons.errors import NoRepository, Refused, UnsupportedRepository
 from ai_lessons.repository import git as git_program
 from ai_lessons.repository.worktree import format_fault, locate, read_head, read_settings
-from conftest import Git
+from real_world import Git
 
 
 def test_a_repository_is_found_at_its_top(git_repo: Path) -> None:

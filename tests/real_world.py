@@ -1,0 +1,39 @@
+"""What tests use of the machine that they run on: git, files and programs, and where the embedding model lies."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Protocol
+
+from ai_lessons.settings import AGENT_HOSTS, AGENT_NAMES
+
+REAL_CACHE_HOME = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+"""Where the machine keeps its caches: only the end-to-end tests look there, for the embedding model."""
+
+AGENTS = frozenset((*AGENT_NAMES, *AGENT_HOSTS))
+"""Variables that would make an agent of whoever runs the tests."""
+
+
+class Git(Protocol):
+    """Runs the real git program in a folder and returns its standard output, stripped."""
+
+    def __call__(self, cwd: Path, *args: str, check: bool = True) -> str: ...
+
+
+def put_file(file: Path, text: str | bytes) -> Path:
+    """A file with this text, in folders that are made where they are missing."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    return file
+
+
+def put_program(file: Path, text: str | bytes) -> Path:
+    """The same, that can be run."""
+    put_file(file, text).chmod(0o755)
+    return file
+
+
+def commit_all(git: Git, root: Path, message: str) -> None:
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", message)
