@@ -80,7 +80,7 @@ def repository(home: World) -> Path:
         path, text = corpora.lesson(dice)
         if n < 100:
             path = f"{PROGRAM}/{path.partition('/')[2]}"
-        about = "**/*.py" if n % 50 == 0 else f"src/part-{n:03}/**/*.py"
+        about = "src/*.py" if n % 50 == 0 else f"src/part-{n:03}/**/*.py"
         file = root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(
@@ -90,7 +90,7 @@ def repository(home: World) -> Path:
     home.git(root, "init", "-q")
     home.git(root, "add", "-A")
     home.git(root, "commit", "-qm", "Lessons for a bench")
-    rule = ["--title", "Read first", "--rationale", "It helps", "--applies-to", "**/*.py"]
+    rule = ["--title", "Read first", "--rationale", "It helps", "--applies-to", "src/*.py"]
     handle = json.loads(home.ours(root, "--json", "contribute", "suggest-rule", *rule).out)["handle"]
     home.ours(root, "admin", "approve-rule", handle, "--yes")
     return root
