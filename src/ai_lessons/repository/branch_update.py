@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from dulwich.objects import ObjectID
-
+    from ai_lessons.repository.objects import TreeEntry
 
 SECONDS: Final = 5.0  # How long to try against a user who works with git meanwhile
 _NONE: Final = "0" * 40  # What git calls a branch that is not there
@@ -152,9 +151,7 @@ def clear_locks(worktree: Worktree) -> None:
 
 
 @contextmanager
-def changed(
-    worktree: Worktree, tip: str | None, entries: Mapping[bytes, tuple[int, ObjectID] | None]
-) -> Iterator[Path]:
+def changed(worktree: Worktree, tip: str | None, entries: Mapping[bytes, TreeEntry | None]) -> Iterator[Path]:
     """A new index with these entries (mode, blob; None: dropped) by path from the top, for `install` with this tip.
 
     Raises StorageFailed.

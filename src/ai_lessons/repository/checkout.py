@@ -11,14 +11,13 @@ from ai_lessons.errors import AiLessonsError, Conflict, NotFound, StorageFailed
 from ai_lessons.repository import branch_update, files, git, worktree_status
 from ai_lessons.repository.files import translated
 from ai_lessons.repository.journal import held
-from ai_lessons.repository.objects import Draft, opened
+from ai_lessons.repository.objects import Draft, TreeEntry, opened
 from ai_lessons.repository.worktree import Head, Worktree, checked_out_at, read_head, read_ref
 from ai_lessons.repository.worktree_status import here
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from dulwich.objects import ObjectID
     from dulwich.repo import Repo
 
     from ai_lessons.repository.store import Store
@@ -34,7 +33,7 @@ class Landing(NamedTuple):
     """
 
     commit: str
-    files: Mapping[str, tuple[str | None, tuple[int, ObjectID] | None]]
+    files: Mapping[str, tuple[str | None, TreeEntry | None]]
     by: str
     said: str
 
@@ -115,7 +114,7 @@ def _check_out(store: Store, repo: Repo, landing: Landing, head: Head, mark: str
     after = {path: new[1].decode() if new else None for path, (_, new) in landing.files.items()}
     before = here(worktree, repo, {path: (old, after[path]) for path, (old, _) in landing.files.items()})
     rows: dict[str, tuple[str | None, str | None]] = {}
-    entries: dict[bytes, tuple[int, ObjectID] | None] = {}
+    entries: dict[bytes, TreeEntry | None] = {}
     for path, one in before.items():
         if not one.staged:
             entries[os.fsencode(worktree.prefix + path)] = landing.files[path][1]

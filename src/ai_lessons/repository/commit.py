@@ -15,7 +15,7 @@ from dulwich.objects import ObjectID
 from ai_lessons.errors import AiLessonsError, Conflict, StorageFailed
 from ai_lessons.repository import branch_update, checkout, git, recover, worktree_status
 from ai_lessons.repository.journal import BatchRecord, Intent
-from ai_lessons.repository.objects import Draft, opened
+from ai_lessons.repository.objects import Draft, TreeEntry, opened
 from ai_lessons.repository.store import Applied, Store
 from ai_lessons.repository.worktree import Worktree, read_head
 from ai_lessons.repository.worktree_status import OnDisk, look
@@ -123,7 +123,7 @@ class _Batch:
     committer: str
     jobs: dict[str, str] = field(default_factory=dict)
     blocked: dict[str, str] = field(default_factory=dict)
-    entries: dict[bytes, tuple[int, ObjectID] | None] = field(default_factory=dict)
+    entries: dict[bytes, TreeEntry | None] = field(default_factory=dict)
 
 
 class Committer:

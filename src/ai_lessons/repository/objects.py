@@ -51,6 +51,7 @@ def read_commit(store: BaseObjectStore, name: ObjectID) -> RawCommit:
 
 
 PLAIN, EXECUTABLE, FOLDER = 0o100644, 0o100755, 0o040000
+TreeEntry = tuple[int, ObjectID]  # Mode and id of what lies in a tree
 PACK_FROM, FEW_PACKS, MANY = 24, 50, 120
 """So many objects become one pack, which is on the disk in a tenth of the time of as many files, where there are fewer
 packs than `git gc --auto` leaves alone: an object is looked for in one after the other. Many become one anywhere."""
@@ -99,7 +100,7 @@ class Draft:
         made = self._new.get(commit)
         return ObjectID(made.as_raw_string()[5:45] if made else read_commit(self._store, commit).tree.encode())
 
-    def lookup(self, tree: ObjectID | None, path: bytes) -> tuple[int, ObjectID] | None:
+    def lookup(self, tree: ObjectID | None, path: bytes) -> TreeEntry | None:
         """Mode and id of what lies at `path` in a tree."""
         mode = FOLDER
         for part in path.split(b"/"):
@@ -111,15 +112,15 @@ class Draft:
                 return None
         return None if tree is None else (mode, tree)
 
-    def edit(self, tree: ObjectID | None, changes: Mapping[bytes, tuple[int, ObjectID] | None]) -> ObjectID:
+    def edit(self, tree: ObjectID | None, changes: Mapping[bytes, TreeEntry | None]) -> ObjectID:
         """The tree with these paths set or (None) removed. Raises Conflict: a path leads into a submodule."""
         return self._edit(tree, changes) or self._add(Tree())
 
-    def _edit(self, tree: ObjectID | None, changes: Mapping[bytes, tuple[int, ObjectID] | None]) -> ObjectID | None:
+    def _edit(self, tree: ObjectID | None, changes: Mapping[bytes, TreeEntry | None]) -> ObjectID | None:
         edited = Tree()
         for name, mode, sha in self._tree(tree).iteritems() if tree else ():
             edited.add(name, mode, sha)
-        below: dict[bytes, dict[bytes, tuple[int, ObjectID] | None]] = {}
+        below: dict[bytes, dict[bytes, TreeEntry | None]] = {}
         for path, value in changes.items():
             name, _, rest = path.partition(b"/")
             if rest:

@@ -20,7 +20,7 @@ from ai_lessons.repository.approval.rule_history import person
 from ai_lessons.repository.checkout import Landing, committing, land
 from ai_lessons.repository.commit import NO_IDENTITY, People, zone
 from ai_lessons.repository.journal import Intent, new_name
-from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft, read_commit
+from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft, TreeEntry, read_commit
 from ai_lessons.repository.store import Actor, Store, message_of
 from ai_lessons.repository.worktree import Worktree, checked_out_at, read_ref
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 HEADS = "refs/heads/"
 REJECT = "Reject"
 RULE = "rule"
-_Entry = tuple[int, ObjectID] | None  # Mode and blob of a file, None for none
 
 
 class ProposalRequest(NamedTuple):
@@ -91,7 +90,7 @@ class Author:
         return made.decode()
 
 
-def _edited(store: Store, draft: Draft, base: str, files: Mapping[str, _Entry]) -> ObjectID:
+def _edited(store: Store, draft: Draft, base: str, files: Mapping[str, TreeEntry | None]) -> ObjectID:
     """The tree of a commit with these files set or (None) removed."""
     edits = {os.fsencode(store.prefix + path): new for path, new in files.items()}
     return draft.edit(draft.tree_of(ObjectID(base.encode())), edits)
@@ -139,7 +138,7 @@ def amend(store: Store, repo: Repo, proposal: Waiting, wanted: ProposalRequest) 
 def _point(store: Store, draft: Draft, branch: str, base: str, old: str | None, wanted: ProposalRequest) -> Made:
     """Commit on top of `base`, and move the branch there from `old`."""
     by, before = Author(store.worktree), draft.tree_of(ObjectID(base.encode()))
-    files: dict[str, _Entry] = {}
+    files: dict[str, TreeEntry | None] = {}
     for path, data in wanted.files.items():
         found = draft.lookup(before, os.fsencode(store.prefix + path))
         runs = path in wanted.executable or (found is not None and found[0] == EXECUTABLE)
@@ -176,7 +175,7 @@ def approve(
     by = Author(store.worktree)
 
     def build(draft: Draft, tip: str) -> Landing:
-        taken: dict[str, tuple[str | None, _Entry]] = {}
+        taken: dict[str, tuple[str | None, TreeEntry | None]] = {}
         for one in (_still_open(repo, store, trunk, proposal, tip) for proposal in several):
             _refuse(one, trunk, by)
             pieces = [piece for piece in one.pieces if not piece.done]
@@ -239,7 +238,7 @@ def _add(
 
     def build(draft: Draft, tip: str) -> Landing:
         check(tip)
-        new: dict[str, _Entry] = {path: (PLAIN, draft.blob(data)) for path, data in records.items()}
+        new: dict[str, TreeEntry | None] = {path: (PLAIN, draft.blob(data)) for path, data in records.items()}
         commit = by.commit(draft, _edited(store, draft, tip, new), (tip,), message_of(subject, trailers, Actor()))
         files = {path: (None, entry) for path, entry in new.items()}
         return Landing(commit, files, by.stamp, f"commit: {subject}")

@@ -17,7 +17,7 @@ from ai_lessons.knowledge.merging import WHOLE, merge_file
 from ai_lessons.repository import files
 from ai_lessons.repository.approval.rule_files import stated_id
 from ai_lessons.repository.files import READ_LIMIT
-from ai_lessons.repository.objects import EXECUTABLE, Draft
+from ai_lessons.repository.objects import EXECUTABLE, Draft, TreeEntry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 REMOVED: Final = "one side removed it, the other changed it"
 IN_THE_WAY: Final = "a file on one side has the name of a folder on the other"
 TAKEN: Final = "one side moved it to where the other put another file"
-
-Entry = tuple[int, ObjectID]  # Mode and blob
 
 
 class Torn(NamedTuple):
@@ -56,9 +54,9 @@ class _Case(NamedTuple):
 
     path: bytes
     leaves: tuple[bytes, ...]
-    base: Entry | None
-    ours: Entry | None
-    theirs: Entry | None
+    base: TreeEntry | None
+    ours: TreeEntry | None
+    theirs: TreeEntry | None
     taken: bool = False
 
 
@@ -82,8 +80,8 @@ def plan(
 class _Side:
     """What one side did since the base: paths with what they were and are; and where files went that it moved."""
 
-    old: dict[bytes, Entry | None] = field(default_factory=dict)
-    new: dict[bytes, Entry | None] = field(default_factory=dict)
+    old: dict[bytes, TreeEntry | None] = field(default_factory=dict)
+    new: dict[bytes, TreeEntry | None] = field(default_factory=dict)
     moves: dict[bytes, bytes] = field(default_factory=dict)
 
 
@@ -107,7 +105,7 @@ class _Merging:
         self._follow(self._ours, self._theirs)
         self._follow(self._theirs, self._ours)
         self._done: set[bytes] = set()
-        self.edits: dict[bytes, Entry | None] = {}
+        self.edits: dict[bytes, TreeEntry | None] = {}
         self.merged: list[bytes] = []
         self.torn: list[Torn] = []
 
@@ -124,7 +122,7 @@ class _Merging:
                 if target is not None:
                     side.moves[path] = target
 
-    def _id(self, path: bytes, entry: Entry) -> str | None:
+    def _id(self, path: bytes, entry: TreeEntry) -> str | None:
         data = self._data(entry) if is_markdown(os.fsdecode(path)) else None
         return stated_id(data) if data is not None else None
 
@@ -143,7 +141,7 @@ class _Merging:
         # what was moved to one name by both is one case, with the version at the old name as its base
         return [case for case in found if case.leaves or case.path not in targets]
 
-    def _moved(self, path: bytes, base: Entry | None, mine: bytes | None, other: bytes | None) -> _Case:
+    def _moved(self, path: bytes, base: TreeEntry | None, mine: bytes | None, other: bytes | None) -> _Case:
         ours = self._ours.new[mine or path]
         theirs = self._theirs.new[other or path]
         place = other or mine or path
@@ -166,7 +164,7 @@ class _Merging:
         self.edits |= dict.fromkeys(case.leaves)
         self.edits[case.path] = merged
 
-    def _merge(self, case: _Case) -> tuple[Entry | None, tuple[str, ...]]:
+    def _merge(self, case: _Case) -> tuple[TreeEntry | None, tuple[str, ...]]:
         base, ours, theirs = case.base, case.ours, case.theirs
         if case.taken:
             return None, (TAKEN,)
@@ -181,7 +179,7 @@ class _Merging:
             return None, reasons
         return (_mode(base, ours, theirs), self._draft.blob(data)), ()
 
-    def _data(self, entry: Entry) -> bytes | None:
+    def _data(self, entry: TreeEntry) -> bytes | None:
         """The content of a plain file; None for a link, a submodule, or something huge."""
         found = self._repo.object_store[entry[1]] if stat.S_ISREG(entry[0]) else None
         return found.data if isinstance(found, Blob) and len(found.data) <= READ_LIMIT else None
@@ -217,11 +215,11 @@ class _Merging:
         return False
 
 
-def _name(entry: Entry | None) -> str | None:
+def _name(entry: TreeEntry | None) -> str | None:
     return entry[1].decode() if entry else None
 
 
-def _mode(base: Entry | None, ours: Entry, theirs: Entry) -> int:
+def _mode(base: TreeEntry | None, ours: TreeEntry, theirs: TreeEntry) -> int:
     """The mode that one side changed; where neither is the base's, it can be run."""
     if ours[0] == theirs[0]:
         return ours[0]

@@ -14,9 +14,9 @@ from ai_lessons.repository.approval.rule_files import PROPOSAL_TRAILER, is_rule,
 from ai_lessons.repository.approval.rule_history import RawCommit, commits
 from ai_lessons.repository.commit import People
 from ai_lessons.repository.events import FOLDER
-from ai_lessons.repository.objects import EXECUTABLE, Draft, data_of, opened
+from ai_lessons.repository.objects import EXECUTABLE, Draft, TreeEntry, data_of, opened
 from ai_lessons.repository.store import Change, Store, blob_id
-from ai_lessons.repository.sync_merge import Entry, changed, plan
+from ai_lessons.repository.sync_merge import changed, plan
 from ai_lessons.repository.worktree_status import here
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _refuse_rules(subject: str, paths: list[str]) -> None:
         )
 
 
-def _look(store: Store, repo: Repo, there: Mapping[str, Entry | None], disk: dict[str, str | None]) -> None:
+def _look(store: Store, repo: Repo, there: Mapping[str, TreeEntry | None], disk: dict[str, str | None]) -> None:
     """Note in `disk` what files hold that HEAD has so. Raises UnsavedEdits: one has edits that are in no commit."""
     blobs = {path: one[1].decode() if one else None for path, one in there.items() if path not in disk}
     found = here(store.worktree, repo, {path: (blob, blob) for path, blob in blobs.items()})
@@ -118,7 +118,7 @@ def _look(store: Store, repo: Repo, there: Mapping[str, Entry | None], disk: dic
     disk |= {path: None if one.data is None else blob_id(one.data) for path, one in found.items()}
 
 
-def _files(repo: Repo, made: Mapping[str, Entry | None], disk: dict[str, str | None]) -> Iterator[Change]:
+def _files(repo: Repo, made: Mapping[str, TreeEntry | None], disk: dict[str, str | None]) -> Iterator[Change]:
     """The changes that make these files so; `disk` is brought on."""
     for path, entry in made.items():
         data = data_of(repo, entry[1].decode()) if entry else None

@@ -12,7 +12,7 @@ from dulwich.objects import ObjectID
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, StorageFailed
 from ai_lessons.repository import files, git
 from ai_lessons.repository.journal import Noted
-from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft
+from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft, TreeEntry
 from ai_lessons.repository.worktree import Worktree, read_head, read_settings
 
 if TYPE_CHECKING:
@@ -70,11 +70,11 @@ class OnDisk(NamedTuple):
     """The state of paths: bytes and what git shall track, no file, or why unreadable; in none: a link or a folder."""
 
     data: Mapping[str, bytes]
-    files: Mapping[str, tuple[int, ObjectID]]
+    files: Mapping[str, TreeEntry]
     gone: frozenset[str]
     unreadable: Mapping[str, StorageFailed]
 
-    def wanted(self, noted: Noted) -> tuple[bool, tuple[int, ObjectID] | None]:
+    def wanted(self, noted: Noted) -> tuple[bool, TreeEntry | None]:
         """(True, what the commit shall hold), or (False, None) where the user has removed or made the file since."""
         if noted.gone:
             return noted.path in self.gone, None
