@@ -263,6 +263,13 @@ def test_a_project_file_that_makes_no_sense_is_an_error_that_names_it(
     assert str(work / ".ai-lessons.toml") in caught.value.message
 
 
+@pytest.mark.parametrize("target", ["secret.toml", "/dev/zero", "gone"])
+def test_a_project_file_that_is_a_link_is_not_followed(home: Path, work: Path, target: str) -> None:
+    (home / "secret.toml").write_text('password = "x"\n')
+    (work / ".ai-lessons.toml").symlink_to(home / target)
+    assert load({"HOME": str(home)}, work).places.belongs_to == ""
+
+
 def test_a_folder_that_was_deleted_under_our_feet_is_told(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

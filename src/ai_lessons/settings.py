@@ -299,7 +299,7 @@ def _belongs_to(cwd: Path) -> str:
     """The enterprise tier that the nearest `.ai-lessons.toml` upward names, no higher than the top of the code."""
     for folder in (cwd, *cwd.parents):
         file = folder / CODE_FILE
-        if file.is_file():
+        if file.is_file() and not file.is_symlink():  # a clone may bring a link to any file
             name = _text(_read(file, ("enterprise",)), "enterprise", file)
             return f"{ENTERPRISE}{name}" if name else ""
         if (folder / ".git").exists():

@@ -145,6 +145,16 @@ def test_a_damaged_project_file_is_named(world: World, code: Path) -> None:
         packages.add(world.fresh(cwd=code), [], lock="")
 
 
+@pytest.mark.parametrize("named", ["uv.lock", "pyproject.toml"])
+def test_a_lock_or_project_file_that_a_link_leads_out_of_the_code_to_is_not_read(
+    world: World, code: Path, tmp_path: Path, named: str
+) -> None:
+    (code / named).rename(tmp_path / named)
+    (code / named).symlink_to(tmp_path / named)
+    with pytest.raises(Refused, match="by a link"):
+        packages.add(world.fresh(cwd=code), [], lock="uv.lock")
+
+
 def test_a_page_that_holds_a_secret_is_left_out_and_named(world: World, code: Path) -> None:
     guide = code / ".venv/lib/python3.12/site-packages/clicklike/docs/guide.rst"
     guide.write_text("key = 'AKIA" + "Q3EGPLXTNZ5WYB7M'\n")

@@ -132,3 +132,16 @@ def test_a_file_that_cannot_be_read_hides_nothing_else(where: Where, text: str) 
 def test_a_file_that_is_a_folder_is_named(where: Where) -> None:
     (where.home / ".claude/settings.json").mkdir(parents=True)
     assert one(where).unreadable == ("~/.claude/settings.json",)
+
+
+@pytest.mark.parametrize("target", ["home/private.json", "../dev/zero", "code/docs/mcp.json"])
+def test_settings_of_a_project_are_read_only_inside_it(where: Where, tmp_path: Path, target: str) -> None:
+    server = {"mcpServers": {"ai-lessons": {"command": "ai-lessons-mcp"}}}
+    write(tmp_path / "home/private.json", server)
+    write(tmp_path / "code/docs/mcp.json", server)
+    write(where.project / ".claude/settings.json", {})
+    (where.project / ".mcp.json").symlink_to("/dev/zero" if "dev" in target else tmp_path / target)
+    inside = target.startswith("code")
+    assert (ways(one(where)).get("mcp"), one(where).unreadable) == (
+        ([".mcp.json"], ()) if inside else (None, (".mcp.json",))
+    )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from contextlib import suppress
 from pathlib import Path
@@ -112,11 +113,27 @@ def test_a_file_that_is_no_object_is_left_alone(top: Path, there: bytes) -> None
         assert (top / SERVERS).read_bytes() == there
 
 
-def test_a_link_is_left_alone(top: Path) -> None:
-    (top.parent / "elsewhere.json").write_text("{}")
-    (top / SERVERS).symlink_to(top.parent / "elsewhere.json")
-    assert do(top, "install")[1] == "left alone, it is a link"
-    assert (top.parent / "elsewhere.json").read_text() == "{}"
+def test_settings_that_are_kept_elsewhere_are_changed_there_and_the_link_stays(top: Path) -> None:
+    there = top.parent / "dotfiles.json"
+    there.write_text("{}")
+    there.chmod(0o600)
+    (top / SERVERS).symlink_to(there)
+    assert do(top, "install")[1] == "added"
+    assert "ai-lessons" in json.loads(there.read_text())["mcpServers"]
+    assert (there.stat().st_mode & 0o777, (top / SERVERS).is_symlink()) == (0o600, True)
+    assert do(top, "uninstall")[1] == "taken out"
+    assert (json.loads(there.read_text()), (top / SERVERS).is_symlink()) == ({}, True)
+
+
+@pytest.mark.parametrize("what", ["device", "pipe", "folder"])
+def test_settings_that_are_no_plain_file_are_left_alone_without_waiting(top: Path, what: str) -> None:
+    file = top / SERVERS
+    if what == "device":
+        file.symlink_to("/dev/zero")
+    else:
+        os.mkfifo(file) if what == "pipe" else file.mkdir()
+    assert do(top, "install")[1] == "left alone, not a regular file"
+    assert look(Where(top, "", {}, top / "code"))[0].unreadable == ("~/.claude.json",)
 
 
 JSON = st.recursive(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 from pathlib import Path
 
@@ -130,6 +131,35 @@ def test_no_path_or_link_leads_out_of_a_package(tmp_path: Path) -> None:
     (site / "clicklike/docs/b.md").symlink_to(tmp_path / "secret.md")
     for package in (packages.find("web", [top.parent]), packages.find("click-like", [site])):
         assert "neighbour" not in "".join(page.text for page in package.pages())
+
+
+@pytest.mark.parametrize("named", ["METADATA", "RECORD"])
+@pytest.mark.parametrize("what", ["device", "secret", "pipe"])
+def test_a_package_whose_own_files_are_none_is_not_read(tmp_path: Path, named: str, what: str) -> None:
+    (tmp_path / "secret.md").write_text("Name: click-like\nVersion: 1\n\nthe neighbour's\n")
+    site = tmp_path / "site-packages"
+    make_python(site)
+    file = site / "click_like-1.2.0.dist-info" / named
+    file.unlink()
+    if what == "pipe":
+        os.mkfifo(file)
+    else:
+        file.symlink_to("/dev/zero" if what == "device" else tmp_path / "secret.md")
+    if named == "METADATA":
+        with pytest.raises(NotFound):
+            packages.find("click-like", [site])
+    else:
+        assert [page.path for page in packages.find("click-like", [site]).pages()] == ["README.md"]
+
+
+@pytest.mark.parametrize("target", ["/dev/zero", "/", "secret.py"])
+def test_code_of_a_package_is_not_read_where_a_link_stands_in_it(tmp_path: Path, target: str) -> None:
+    (tmp_path / "secret.py").write_text('"""The neighbour\'s."""\n')
+    site = tmp_path / "site-packages"
+    make_python(site)
+    (site / "clicklike/more.py").symlink_to(tmp_path / target)
+    pages = {page.path for page in packages.find("click-like", [site]).pages()}
+    assert pages == {"README.md", "clicklike/docs/guide.rst.md"}
 
 
 @pytest.mark.parametrize("name", ["nothing-here", "../etc", "a/b", "", "@x"])

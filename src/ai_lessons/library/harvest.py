@@ -147,14 +147,16 @@ def drafted(text: str) -> LessonDraft | None:
     return LessonDraft(title, body, when=pattern.when, do=do, dont=dont, because=pattern.because)
 
 
-def _globs(where: Where, cwd: Path, folder: str) -> list[str]:
+def _globs(where: Where, cwd: Path, folder: str) -> list[tuple[Path, str]]:
     if not folder:
         return agent_hosts.transcripts(where)
-    place = cwd / outside.expanded(folder)
+    place = outside.typed(outside.expanded(folder), cwd)
     if not place.exists():
         raise NotFound("folder of transcripts", folder, hint="without a folder those of this user's agents are read")
-    whole = escape(str(place))
-    return [whole] if place.is_file() else [f"{whole}/**/*.json", f"{whole}/**/*.jsonl", f"{whole}/**/opencode.db"]
+    if place.is_file():
+        file = outside.kept(place)
+        return [(file.parent, escape(file.name))]
+    return [(place, "**/*.json"), (place, "**/*.jsonl"), (place, "**/opencode.db")]
 
 
 def _sessions(file: Path) -> Iterator[Transcript]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sqlite3
 from collections import defaultdict
 from contextlib import closing
@@ -48,6 +47,11 @@ Row = dict[str, Any]
 def named(paths: Sequence[str], cwd: Path) -> list[Path]:
     """The files and folders that paths and globs name, each once. Raises NotFound: one of them names nothing."""
     return list(dict.fromkeys(found for path in paths for found in outside.named(path, cwd)))
+
+
+def text_of(file: str, cwd: Path) -> str:
+    """The text of a file, or of a pipe such as `<(command)`. Raises as `outside.typed`, `outside.read`."""
+    return decode(outside.read(outside.typed(outside.expanded(file), cwd), pipes=True)[0], file)
 
 
 def read_source(
@@ -156,10 +160,10 @@ def read_database(file: Path, now: datetime) -> Bundle:
     """
     with translated(str(file)), TemporaryDirectory() as folder:
         copy = Path(folder, "copy.db")
-        shutil.copyfile(file, copy)
+        copy.write_bytes(outside.read(file, LIMIT)[0])
         log = file.with_name(file.name + "-wal")
         if log.exists():
-            shutil.copyfile(log, copy.with_name("copy.db-wal"))
+            copy.with_name("copy.db-wal").write_bytes(outside.read(log, LIMIT, within=file.parent)[0])
         try:
             tables = defaultdict(list, _tables(copy))
         except sqlite3.Error as error:

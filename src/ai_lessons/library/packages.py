@@ -71,7 +71,7 @@ def _locked(repo: RepositorySession, lock: str) -> Iterator[PackageRequest]:
     """What a lock file pins of the packages that the project beside it asks for; of all, where nothing says which."""
     cwd = repo.options.cwd
     if lock:
-        path = cwd / outside.expanded(lock)
+        path = outside.typed(outside.expanded(lock), cwd)
         locks = [Manifest(str(path), outside.read(path, manifests.LARGEST)[0].decode("utf-8", "replace"))]
     else:
         found = code_repository.manifests(cwd)[0]
@@ -84,8 +84,9 @@ def _locked(repo: RepositorySession, lock: str) -> Iterator[PackageRequest]:
         source = folder / ("package.json" if language == "npm" else "pyproject.toml")
         asked = None
         if source.is_file():
+            said = outside.read(source, within=outside.top_of(folder) or folder)[0]
             try:
-                asked = {normal(x) for x in manifests.direct(source.name, outside.read(source)[0].decode())}
+                asked = {normal(x) for x in manifests.direct(source.name, said.decode())}
             except ValueError as error:
                 raise InvalidEntry([Problem(str(source), f"cannot be read: {error}"[:200])]) from error
         for name, version in manifests.packages(one.path, one.text):

@@ -179,7 +179,8 @@ def instruct(job: HookJob, cwd: Path, files: Sequence[Path] = ()) -> tuple[str, 
     """
     text = (scaffold.hooks_dir() / TEXT).read_text(encoding="utf-8")
     if files:
-        return tuple(f"{file}: {agent_files.carry_out(file, job, text)}" for file in files)
+        named = [outside.typed(file, cwd) for file in files]
+        return tuple(f"{file}: {agent_files.carry_out(file, job, text)}" for file in named)
     top = outside.top_of(cwd)
     if top is None:
         raise UsageError(f"{cwd} lies in no code repository", hint="--file FILE names one elsewhere")
@@ -189,6 +190,7 @@ def instruct(job: HookJob, cwd: Path, files: Sequence[Path] = ()) -> tuple[str, 
 
 def complete(file: Path, script: str) -> str:
     """A script in the start file of a shell, in place of an older one; what was done. Raises StorageFailed."""
+    file = outside.kept(file)
     return (
         f"{file}: {agent_files.carry_out(file, 'install', script, agent_files.marks('ai-lessons completion', '# {}'))}"
     )

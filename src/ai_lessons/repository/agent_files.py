@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.repository.files import replace_file, translated
+from ai_lessons.repository import outside
+from ai_lessons.repository.files import translated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +72,7 @@ def files_in(top: Path, *, every: bool = False) -> tuple[Path, ...]:
     """The files that agents read, AGENTS.md if there is none; `every`: also links and those that take in AGENTS.md."""
     agents, claude = (top / name for name in NAMES)
     there = [file for file in (agents, claude) if file.exists() and (every or not file.is_symlink())]
-    if not every and len(there) > 1 and _IMPORTS_AGENTS.search(claude.read_bytes()):
+    if not every and len(there) > 1 and _IMPORTS_AGENTS.search(outside.read(claude)[0]):
         there.remove(claude)
     return tuple(there) or (agents,)
 
@@ -81,10 +82,10 @@ def carry_out(file: Path, job: str, text: str, ours: Marks = _OURS) -> str:
     with translated(str(file), writing=True):
         if file.is_symlink():
             return "left alone, it is a link: name the file that it leads to"
-        there = file.read_bytes() if file.exists() else None
+        there = outside.read(file)[0] if file.exists() else None
         says, new = plan(there, job, text, ours)
         if new is None:
             file.unlink(missing_ok=True)
         elif new != there:
-            replace_file(file, new)
+            outside.write(file, new)
         return says

@@ -6,10 +6,11 @@ import json
 import os
 import shutil
 import tomllib
-from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ai_lessons.errors import AiLessonsError, NotFound
+from ai_lessons.repository import outside
 from ai_lessons.repository.agent_files import holds_ours
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ Json = dict[str, Any]
 
 PROGRAM, SERVER = "ai-lessons-mcp", "ai-lessons"
 MARK = "ai-lessons admin agent-hook"  # What a command of ours holds, in every version
+LARGEST = 64 << 20  # Bytes of a file of settings: `~/.claude.json` grows to several MB
 
 
 class HostKind(NamedTuple):
@@ -210,11 +212,13 @@ class _Look:
             yield file, table if isinstance(table, dict) else {}
 
     def _bytes(self, file: Path) -> bytes | None:
+        project = self._where.project
+        cloned = file.is_relative_to(project) and not self._where.home.is_relative_to(project)
         try:
-            return file.read_bytes()
-        except FileNotFoundError:
+            return outside.read(file, LARGEST, within=project if cloned else None)[0]
+        except NotFound:
             return None
-        except OSError:
+        except AiLessonsError:
             self._unreadable.append(self._shown(file))
             return None
 
@@ -239,10 +243,14 @@ def place_of(kind: HostKind, where: Where, name: str) -> Path:
     return Path(os.path.normpath(folder / name[1:])) if name.startswith("~") else where.project / name[2:]
 
 
-def transcripts(where: Where) -> list[str]:
-    """Globs of what the hosts keep of their sessions."""
+def transcripts(where: Where) -> list[tuple[Path, str]]:
+    """Globs of what the hosts keep of their sessions, each behind the folder that it begins in."""
     kept = [(_folder(kind, where), kind.transcripts) for kind in KINDS if kind.transcripts]
-    return [os.path.normpath(f"{escape(str(folder))}/{pattern}") for folder, pattern in kept]
+    up = [pattern.count("../") for _, pattern in kept]
+    return [
+        (Path(os.path.normpath(folder / ("../" * steps))), pattern[3 * steps :])
+        for steps, (folder, pattern) in zip(up, kept, strict=True)
+    ]
 
 
 def parsed(data: bytes | None, *, toml: bool = False) -> Json | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.errors import Conflict
+from ai_lessons.errors import Conflict, InvalidEntry
 from ai_lessons.knowledge.json_text import with_added, without
-from ai_lessons.repository import agent_files
+from ai_lessons.repository import agent_files, outside
 from ai_lessons.repository.agent_hosts import (
     KINDS,
+    LARGEST,
     MARK,
     PROGRAM,
     SERVER,
@@ -20,11 +21,11 @@ from ai_lessons.repository.agent_hosts import (
     parsed,
     place_of,
 )
-from ai_lessons.repository.files import replace_file, translated
+from ai_lessons.repository.files import translated
 from ai_lessons.repository.history import unified
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 HOOKS, SERVERS = "hooks", "mcpServers"
@@ -76,13 +77,24 @@ def _of_kind(kind: HostKind, where: Where, plugin: Path, job: str) -> Iterator[H
             stated: Json = json.loads((plugin / SOURCE).read_bytes())[HOOKS]
         known = HEARS[kind.id] or stated.keys()
         hooks = {event: groups for event, groups in stated.items() if event in known}
-        yield _change(kind.name, place_of(kind, where, kind.hooks[0].partition("#")[0]), HOOKS, hooks, job)
+        file = place_of(kind, where, kind.hooks[0].partition("#")[0])
+        yield _in_place(kind, file, lambda file, there: _change(kind.name, file, there, HOOKS, hooks, job))
     name, _, key = kind.servers[0].partition("#")
     file = place_of(kind, where, name)
     if file.suffix == ".toml":
-        yield _change_toml(kind, file, job)
+        yield _in_place(kind, file, lambda file, there: _change_toml(kind, file, there, job))
     else:
-        yield _change(kind.name, file, key, {SERVER: _server(kind)}, job)
+        server = {SERVER: _server(kind)}
+        yield _in_place(kind, file, lambda file, there: _change(kind.name, file, there, key, server, job))
+
+
+def _in_place(kind: HostKind, file: Path, change: Callable[[Path, bytes | None], HostChange]) -> HostChange:
+    """What `change` says of a file where it is kept: the user may have put a link in its place."""
+    file = outside.kept(file)
+    try:
+        return change(file, _bytes(file))
+    except InvalidEntry as error:
+        return HostChange(kind.name, file, f"left alone, {error.problems[0].message}", None, None)
 
 
 def _server(kind: HostKind) -> Json:
@@ -102,21 +114,17 @@ def carry_out(changes: Sequence[HostChange]) -> None:
             if _bytes(one.file) != one.before:
                 raise Conflict(f"{one.file} has changed meanwhile", hint="run the command again")
             if one.after is not None:
-                replace_file(one.file, one.after)
+                outside.write(one.file, one.after)
             else:
                 one.file.unlink()
 
 
 def _bytes(file: Path) -> bytes | None:
-    return file.read_bytes() if file.exists() else None
+    return outside.read(file, LARGEST)[0] if file.exists() else None
 
 
-def _change(host: str, file: Path, key: str, ours: Json, job: str) -> HostChange:
+def _change(host: str, file: Path, there: bytes | None, key: str, ours: Json, job: str) -> HostChange:
     """What a job does to a JSON file with a table of hooks or servers."""
-    with translated(str(file)):
-        there = _bytes(file)
-    if file.is_symlink():
-        return HostChange(host, file, "left alone, it is a link", there, there)
     try:
         if parsed(there) is None:
             raise ValueError(file)
@@ -152,14 +160,11 @@ def _is_our_call(value: Any) -> bool:
     return isinstance(value, dict) and MARK in str(value.get("command", ""))
 
 
-def _change_toml(kind: HostKind, file: Path, job: str) -> HostChange:
+def _change_toml(kind: HostKind, file: Path, there: bytes | None, job: str) -> HostChange:
     """What a job does to a TOML file with a table of servers: a part of ours at its end."""
-    with translated(str(file)):
-        there = _bytes(file)
     settings = parsed(there, toml=True)
-    if file.is_symlink() or settings is None:
-        says = "left alone, it is a link" if file.is_symlink() else "left alone, it is no TOML: mend it first"
-        return HostChange(kind.name, file, says, there, there)
+    if settings is None:
+        return HostChange(kind.name, file, "left alone, it is no TOML: mend it first", there, there)
     server = f'[mcp_servers.{SERVER}]\ncommand = "{PROGRAM}"\nenv = {{ AI_LESSONS_AGENT = "{kind.id}" }}'
     plan = agent_files.plan(there, job, server, _TOML)
     if SERVER in (settings.get("mcp_servers") or {}) and plan.says == "added":

@@ -1,4 +1,8 @@
-"""Files of the caller's, outside the repository: found, read, never written; links in a folder are not followed."""
+"""Files outside the repository: found, read and written in this one way.
+
+No link leads out of what was named: not below a folder or a glob, and not on the way to a path in a code repository.
+Devices, sockets and pipes are refused without waiting for them, and no more is read than a limit.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,15 @@ import re
 import sqlite3
 import stat
 import tomllib
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from glob import glob, has_magic
+from fnmatch import fnmatchcase
+from glob import has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, UsageError
-from ai_lessons.repository.files import READ_LIMIT, translated
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, Refused, UsageError
+from ai_lessons.repository.files import READ_LIMIT, translated, write_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,14 +51,75 @@ def expand(patterns: Sequence[str], cwd: Path, *, recursive: bool) -> list[Outsi
 
 
 def named(pattern: str, cwd: Path) -> list[Path]:
-    """What a path or a glob names, in order. Raises NotFound."""
+    """What a path or a glob names, in order; no links that lead out of a glob's folder. Raises NotFound, Refused."""
     there = cwd / expanded(pattern)
     if there.exists():
-        return [Path(os.path.abspath(there))]
-    matches = sorted(glob(str(there), recursive=True)) if has_magic(pattern) else []
-    if not matches:
+        return [typed(there, cwd)]
+    found = _matching(expanded(pattern), cwd) if has_magic(pattern) else []
+    if not found:
         raise NotFound("file", pattern, hint="give a file, a folder with --recursive, or a quoted glob")
-    return [Path(os.path.abspath(match)) for match in matches]
+    return found
+
+
+def _matching(pattern: Path, cwd: Path) -> list[Path]:
+    first = next(number for number, part in enumerate(pattern.parts) if has_magic(part))
+    folder = typed(Path(*pattern.parts[:first]), cwd)
+    return sorted({Path(os.path.abspath(one)) for one in matches(folder, pattern.parts[first:])})
+
+
+def typed(there: Path, cwd: Path) -> Path:
+    """The absolute path that a person named, without `..`.
+
+    Raises Refused: links lead from it out of its code repository, or out of `cwd` where it lies below that in none. A
+    folder that was cloned or unpacked may hold any link, and its name does not show where it leads.
+    """
+    there = Path(os.path.abspath(cwd / there))
+    top = top_of(there.parent) or (cwd if there.is_relative_to(cwd) else None)
+    if top is not None and not leads_into(there, top):
+        hint = "name the place that it leads to, if you mean that"
+        raise Refused(f"{there} leads out of {top} by a link, to {os.path.realpath(there)}", hint=hint)
+    return there
+
+
+def leads_into(path: Path, folder: Path) -> bool:
+    """Whether a path is the folder or below it after all links are followed."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+def kept(file: Path) -> Path:
+    """Where a file of the user's own home is kept: what a link in its place leads to (dotfiles), else the file."""
+    return Path(os.path.realpath(file)) if file.is_symlink() else file
+
+
+def matches(folder: Path, parts: Sequence[str], *, hidden: bool = False, top: Path | None = None) -> Iterator[Path]:
+    """What the parts of a glob match below a folder, but for links that lead out of it (of `top`); `**` enters none."""
+    top = top or folder
+    if not parts:
+        yield folder
+        return
+    part, *rest = parts
+    deep = part == "**"
+    if deep:
+        yield from matches(folder, rest, hidden=hidden, top=top)
+    for name in [one for one in _names(folder) if deep or fnmatchcase(one, part)] if has_magic(part) else [part]:
+        there = folder / name
+        link = there.is_symlink()
+        is_hidden = name.startswith(".") and not (hidden or part.startswith("."))
+        if is_hidden or not os.path.lexists(there) or (link and not leads_into(there, top)):
+            continue
+        if not deep:
+            yield from matches(there, rest, hidden=hidden, top=top)
+        elif there.is_dir() and not link:
+            yield from matches(there, parts, hidden=hidden, top=top)
+        elif not rest:
+            yield there
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:  # no folder, or a closed one: nothing in it matches, as in a shell
+        return []
 
 
 def _below(folder: Path) -> Iterator[Path]:
@@ -75,18 +141,53 @@ def expanded(text: str) -> Path:
     return Path(os.path.expanduser(text))
 
 
-def read(path: Path, limit: int = READ_LIMIT) -> tuple[bytes, bool]:
-    """The bytes of a file, and if its owner may execute it. Raises InvalidEntry, NotFound, StorageFailed."""
+@contextmanager
+def opened(path: Path, within: Path | None = None, *, pipes: bool = False) -> Iterator[BinaryIO]:
+    """A regular file (or a pipe, given `pipes`), open to be read.
+
+    Raises InvalidEntry: it is none. Refused: links lead out of the folder `within`. NotFound, StorageFailed.
+    """
     if "\0" in str(path):
         raise NotFound("file", str(path), hint="was it moved? ai-lessons admin list-stale names what is gone")
-    with translated(str(path)), os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
-        # non-blocking, because opening a named pipe would otherwise wait for a writer for ever
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
+    if within is not None and not leads_into(path, within):
+        raise Refused(f"{path} leads out of {within} by a link", hint="name the file that it leads to")
+    real = path if within is None else Path(os.path.realpath(path))
+    # non-blocking, because opening a named pipe would otherwise wait for a writer for ever
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | (os.O_NOFOLLOW if within else 0)
+
+    def regular(name: str, _flags: int) -> int:
+        fd = os.open(name, flags)
+        mode = os.fstat(fd).st_mode
+        if not (stat.S_ISREG(mode) or (pipes and stat.S_ISFIFO(mode))):
+            os.close(fd)
             raise InvalidEntry([Problem(str(path), "not a regular file")])
-        if status.st_size > limit:
-            raise InvalidEntry([Problem(str(path), f"{status.st_size} bytes, more than {limit}")])
-        return file.read(), bool(status.st_mode & stat.S_IXUSR)
+        os.set_blocking(fd, True)
+        return fd
+
+    with translated(str(path)), open(real, "rb", opener=regular) as file:
+        yield file
+
+
+def read(path: Path, limit: int = READ_LIMIT, *, within: Path | None = None, pipes: bool = False) -> tuple[bytes, bool]:
+    """The bytes of a file, and if its owner may execute it. Raises as `opened`; InvalidEntry: it is over the limit."""
+    with opened(path, within, pipes=pipes) as file:
+        left, parts = limit + 1, list[bytes]()
+        while left and (part := file.read(min(left, 1 << 20))):  # in parts: the limit is no size to allocate
+            parts.append(part)
+            left -= len(part)
+        if not left:
+            raise InvalidEntry([Problem(str(path), f"more than {limit} bytes")])
+        return b"".join(parts), bool(os.fstat(file.fileno()).st_mode & stat.S_IXUSR)
+
+
+def write(file: Path, data: bytes) -> None:
+    """Put a file in its place, whole or not at all, with the mode that it had; its folders are made.
+
+    Raises Refused: a link is in its place. Conflict: something that is no file. StorageFailed.
+    """
+    with translated(str(file), writing=True):
+        file.parent.mkdir(parents=True, exist_ok=True)
+    write_file(file.parent, file.name, data, durable=False)
 
 
 # --- the code repository that one works in ---
@@ -111,7 +212,7 @@ def names_of(folder: Path) -> list[str]:
     said = [
         *_REMOTE.findall(beginning(top / ".git" / "config")),
         *_packages(top),
-        *_MODULE.findall(beginning(top / "go.mod")),
+        *_MODULE.findall(beginning(top / "go.mod", top)),
     ]
     return list(dict.fromkeys([*said, name_of(folder)]))
 
@@ -119,7 +220,7 @@ def names_of(folder: Path) -> list[str]:
 def _packages(top: Path) -> Iterator[str]:
     for file, parse in (("pyproject.toml", tomllib.loads), ("package.json", json.loads), ("Cargo.toml", tomllib.loads)):
         try:
-            found = parse(beginning(top / file))
+            found = parse(beginning(top / file, top))
         except (ValueError, RecursionError):  # not there, or not ours to judge
             continue
         for part in (found, found.get("project"), found.get("package")) if isinstance(found, dict) else ():
@@ -127,10 +228,10 @@ def _packages(top: Path) -> Iterator[str]:
                 yield name.rpartition("/")[2]
 
 
-def beginning(file: Path) -> str:
+def beginning(file: Path, within: Path | None = None, limit: int = 1 << 20) -> str:
     """The text of a small file; empty where there is none that can be read."""
     try:
-        return read(file, 1 << 20)[0].decode("utf-8", "replace")
+        return read(file, limit, within=within)[0].decode("utf-8", "replace")
     except AiLessonsError:  # mostly, because it is not there
         return ""
 
@@ -158,17 +259,17 @@ JOIN message ON message.id = part.message_id JOIN session ON session.id = part.s
 ORDER BY session.id, part.time_created, part.id"""
 
 
-def transcripts(patterns: Sequence[str]) -> list[tuple[Path, os.stat_result]]:
-    """The files that these globs match and their status, newest first. Raises nothing: what is gone is gone."""
+def transcripts(patterns: Sequence[tuple[Path, str]]) -> list[tuple[Path, os.stat_result]]:
+    """The files that globs below folders match and their status, newest first. Raises nothing: what is gone is gone."""
     found: dict[Path, os.stat_result] = {}
-    for pattern in patterns:
-        for name in glob(pattern, recursive=True, include_hidden=True):
+    for folder, pattern in patterns:
+        for file in matches(folder, pattern.split("/"), hidden=True):
             try:
-                status = os.stat(name)
+                status = os.stat(file)
             except OSError:  # gone since the glob
                 continue
             if stat.S_ISREG(status.st_mode):
-                found[Path(name)] = status
+                found[file] = status
     return sorted(found.items(), key=lambda one: -one[1].st_mtime)
 
 
@@ -177,19 +278,18 @@ def records(file: Path) -> Iterator[tuple[int, Any]]:
 
     None stands for a line that is no JSON. Raises StorageFailed, and NotFound: it is gone.
     """
-    with translated(str(file)):
+    with opened(file) as lines:
         if file.suffix == ".db":
             yield from _parts(file)
             return
-        with file.open("rb") as lines:
-            if file.suffix == ".json":
-                whole = _json(lines.read(_RECORD_LIMIT))
-                messages = whole.get("messages") if isinstance(whole, dict) else None
-                for record in (whole, *(messages if isinstance(messages, list) else ())):
-                    yield 1, record
-                return
-            for number, line in enumerate(iter(lambda: lines.readline(_RECORD_LIMIT), b""), 1):
-                yield number, _json(line)
+        if file.suffix == ".json":
+            whole = _json(lines.read(_RECORD_LIMIT))
+            messages = whole.get("messages") if isinstance(whole, dict) else None
+            for record in (whole, *(messages if isinstance(messages, list) else ())):
+                yield 1, record
+            return
+        for number, line in enumerate(iter(lambda: lines.readline(_RECORD_LIMIT), b""), 1):
+            yield number, _json(line)
 
 
 def _json(data: bytes) -> Any:

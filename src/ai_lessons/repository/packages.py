@@ -9,12 +9,13 @@ import subprocess
 import sys
 import sysconfig
 import zipfile
-from importlib.metadata import Distribution
+from importlib.metadata import Distribution, PathDistribution
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import NotFound, StorageFailed, Unreachable
 from ai_lessons.repository import outside, programs
+from ai_lessons.repository.files import READ_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -113,11 +114,22 @@ def fetch(name: str, version: str, commands: Iterable[list[str]], folder: Path) 
     raise Unreachable(f"{name} {version} is not installed, and not to be had: {reason[:200]}")
 
 
+class _Bounded(PathDistribution):
+    """A distribution whose METADATA, RECORD and the like are read as all files outside: plain ones, up to a size."""
+
+    def read_text(self, filename: str | os.PathLike[str]) -> str:
+        folder = Path(str(self._path))
+        return outside.beginning(folder / filename, folder.parent, READ_LIMIT)
+
+
 def _python(site: Path, name: str) -> Package | None:
     found = next(iter(Distribution.discover(name=name, path=[str(site)])), None)
     if found is None:
         return None
+    found = _Bounded(found._path) if isinstance(found, PathDistribution) else found  # noqa: SLF001 - it has no other name
     said = found.metadata.json
+    if not (said.get("name") and said.get("version")):  # there is none, or none to be read
+        return None
     classes = (one.rpartition("::")[2].strip() for one in said.get("classifier", ()) if one.startswith("License ::"))
     licence = said.get("license_expression") or next(classes, "") or said.get("license") or ""
     urls = [one.partition(",")[2].strip() for one in said.get("project_url", ())] + [str(said.get("home_page") or "")]
@@ -135,7 +147,9 @@ def _of_python(package: Package, distribution: Distribution) -> Iterator[Page]:
     for file in files:
         if _DOCS.search(file.as_posix()):
             yield Page(_markdown(file.as_posix()), f"{file.stem} ({name})", _read(package.place / file, package.place))
-    for module, text in pages(package.place, [file for file in files if file.suffix == ".py"]):
+    code = [file for file in files if file.suffix == ".py"]
+    plain = {top for top in {file.parts[0] for file in code} if _is_plain(package.place / top)}
+    for module, text in pages(package.place, [file for file in code if file.parts[0] in plain]):
         yield Page(f"api/{module}.md", f"{module} ({name})", text)
 
 
@@ -171,6 +185,17 @@ def _manifest(folder: Path) -> Mapping[str, object]:
     return said if isinstance(said, dict) else {}
 
 
+def _is_plain(top: Path) -> bool:
+    """Whether a package holds nothing that its reader, which follows links, should not open."""
+    below = (Path(place, name) for place, folders, names in os.walk(top) for name in (*folders, *names))
+    return not any(
+        one.is_symlink()
+        or not (one.is_file() or one.is_dir())
+        or (one.suffix in {".py", ".pyi"} and one.stat().st_size > READ_LIMIT)
+        for one in (top, *below)
+    )
+
+
 def _inside(file: Path, folder: Path) -> bool:
     """Whether a file of a package lies in it: neither its path nor a link may lead out."""
     return file.resolve().is_relative_to(folder.resolve())
@@ -178,13 +203,7 @@ def _inside(file: Path, folder: Path) -> bool:
 
 def _read(file: Path, folder: Path) -> str:
     """A text of a package in this folder; empty where there is none, or none to be read."""
-    if not _inside(file, folder):
-        return ""
-    try:
-        with file.open("rb") as opened:
-            return opened.read(4 * LARGEST_PAGE).decode("utf-8", "replace").replace("\r\n", "\n")
-    except OSError:
-        return ""
+    return outside.beginning(file, folder, READ_LIMIT).replace("\r\n", "\n")
 
 
 def _markdown(path: str) -> str:

@@ -9,17 +9,19 @@ import select
 import sys
 import threading
 from collections import Counter, deque
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import click
 
+from ai_lessons import library
 from ai_lessons.doors.terminal import clean, count, is_terminal, line
-from ai_lessons.errors import AiLessonsError, StorageFailed, UsageError
+from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed, UsageError
 from ai_lessons.knowledge.texts import decode
+from ai_lessons.settings import current_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from ai_lessons.doors.cli.command_context import Call
 
@@ -196,10 +198,9 @@ def read_text(file: str) -> str:
     if file == "-":
         return read_input()
     try:
-        return decode(Path(file).expanduser().read_bytes(), file)
-    except OSError as error:
-        hint = "name a text file, or - for standard input"
-        raise UsageError(f"{file}: {error.strerror}", hint=hint) from error
+        return library.import_sources.text_of(file, current_folder())
+    except NotFound as error:
+        raise UsageError(f"{file}: No such file", hint="name a text file, or - for standard input") from error
 
 
 def new_text(content: str | None, file: str | None) -> str | None:

@@ -32,6 +32,7 @@ PATH = "/mcp"
 BODY_BYTES = 1_000_000  # of a request: a lesson is a few kilobytes, and files are named, not sent
 SESSIONS = 200  # clients that may be connected; more are asked to come again
 TOKEN_LENGTH = 16
+TOKEN_FILE = 10_000  # Characters that are read of one: it may be a device
 
 
 def place(text: str) -> ListenAddress:
@@ -53,7 +54,8 @@ def token_of(file: Path | None, where: ListenAddress) -> str | None:
             hint="--token-file FILE, or listen on this machine only: --http :PORT",
         )
     try:
-        mode, text = file.stat().st_mode, file.read_text(encoding="utf-8").strip()
+        with file.open(encoding="utf-8") as opened:
+            mode, text = os.fstat(opened.fileno()).st_mode, opened.read(TOKEN_FILE).strip()
     except (OSError, UnicodeDecodeError) as error:
         raise StorageFailed(f"{file}: {getattr(error, 'strerror', None) or 'not a text'}") from error
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
