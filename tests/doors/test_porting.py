@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.doors.cli.transfer import guess
+from ai_lessons.doors.cli.transfer import guess, target_of
 from ai_lessons.errors import UsageError
 from doors.world import Run
 
@@ -64,3 +64,50 @@ def test_a_name_that_says_nothing_is_asked_about(run: Run, knowledge: Path) -> N
 
 def test_there_is_nothing_to_migrate_in_the_newest_format(run: Run, knowledge: Path) -> None:
     assert run("admin", "migrate").out == "This repository has format 1, the newest one: nothing to migrate.\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("AGENTS.md", "agents-md"),
+        ("code/CLAUDE.md", "agents-md"),
+        ("CLAUDE.local.md", "agents-md"),
+        ("GEMINI.md", "agents-md"),
+        (".github/copilot-instructions.md", "copilot"),
+        (".github/instructions", "copilot"),
+        (".cursor/rules", "cursor"),
+        (".cursorrules", "cursor"),
+        (".windsurf/rules", "windsurf"),
+        (".claude/rules", "claude-rules"),
+        (".claude/skills", "skills"),
+        ("knowledge.json", "groove"),
+        ("my-agents.md", "groove"),
+        ("rules", "groove"),
+    ],
+)
+def test_a_name_says_what_is_exported(name: str, form: str) -> None:
+    assert target_of(Path("/home/you") / name) == form
+
+
+def test_a_file_of_a_person_keeps_its_text_in_an_export_without_a_form(run: Run, knowledge: Path) -> None:
+    for name in ("AGENTS.md", "CLAUDE.md", "README.md", "package.json"):
+        (knowledge.parent / name).write_text("# my own\n")
+    assert run("admin", "export", "AGENTS.md").code == 0
+    assert run("admin", "export", "CLAUDE.md").code == 0
+    done = run("admin", "export", "README.md")
+    assert (done.code, "--replace" in done.err) == (8, True)
+    assert run("admin", "export", "package.json", "--to", "groove").code == 8
+    for name in ("AGENTS.md", "CLAUDE.md", "README.md", "package.json"):
+        assert "# my own\n" in (knowledge.parent / name).read_text()
+    assert run("admin", "export", "README.md", "--replace").code == 0
+    assert json.loads((knowledge.parent / "README.md").read_text())["version"] == 1
+
+
+def test_the_text_of_an_entry_is_read_from_no_device_and_through_no_link_out(run: Run, knowledge: Path) -> None:
+    code = knowledge.parent / "code"
+    (code / ".git").mkdir(parents=True)
+    (knowledge.parent / "secret.md").write_text("TOPSECRET")
+    (code / "notes.md").symlink_to(knowledge.parent / "secret.md")
+    for file, exit_code in ((code / "notes.md", 8), ("/dev/zero", 4), ("gone.md", 2)):
+        assert run("contribute", "add-lesson", "--title", "T", "--file", file).code == exit_code
+    assert not any("TOPSECRET" in one.read_text() for one in knowledge.glob("global/**/*.md"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.errors import InvalidEntry, StorageFailed, UsageError
+from ai_lessons.errors import InvalidEntry, Refused, StorageFailed, UsageError
 from ai_lessons.library import exporting, proposing, review, transfer, validating
 from ai_lessons.library.reports import RuleDraft
 from library.world import World
@@ -222,3 +222,144 @@ def test_what_cannot_be_exported_says_why(world: World, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(StorageFailed, match="is no folder"):
         exporting.export_file(world.library, tmp_path / "file", "skills")
+
+
+# --- what is written stays in the folder that was named, and replaces nothing that is not ours ---
+
+
+@pytest.fixture
+def linked(world: World, tmp_path: Path) -> Path:
+    """A code repository with a link out of it, and a rule in force."""
+    approve(world, title="Use transactions", project="shop")
+    put(tmp_path / "home", {"mine.json": b"{}", "entry.html": b"mine"})
+    put(tmp_path / "code", {".git/HEAD": b"ref: refs/heads/main\n"})
+    (tmp_path / "code/out").symlink_to(tmp_path / "home")
+    return tmp_path / "code"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {one.relative_to(folder).as_posix(): one.read_bytes() for one in folder.rglob("*") if one.is_file()}
+
+
+def draw(_: Any) -> list[tuple[str, bytes]]:
+    return [("index.html", b"new"), ("entry/01M82H56GFBPYC5697MCBBBBBB.html", b"new")]
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("out/mine.json", "groove"),
+        ("out/new.json", "groove"),
+        ("out/a/new.json", "groove"),
+        ("out/AGENTS.md", "agents-md"),
+        ("out/.github/copilot-instructions.md", "copilot"),
+        ("out", "claude-rules"),
+        ("out/.cursor/rules", "cursor"),
+        ("out/skills", "skills"),
+        ("out", "site"),
+        ("out/public", "site"),
+    ],
+)
+def test_an_export_through_a_link_out_of_the_code_writes_nothing(
+    world: World, linked: Path, name: str, form: str
+) -> None:
+    before = contents(linked.parent / "home")
+
+    def export() -> object:
+        if form == "site":
+            return exporting.export_site(world.library, linked / name, draw, None, replace=True)
+        return exporting.export_file(world.library, linked / name, form, replace=True)
+
+    with pytest.raises(Refused, match="by a link"):
+        export()
+    assert contents(linked.parent / "home") == before
+
+
+@pytest.mark.parametrize("form", ["claude-rules", "skills"])
+def test_a_link_in_the_place_of_a_file_or_folder_of_ours_is_left_alone(world: World, linked: Path, form: str) -> None:
+    (done,) = exporting.export_file(world.library, linked / "to", form).files
+    name = Path(done[0])
+    put(linked.parent / "home", {name.name: b"mine"})
+    name.unlink()
+    if form == "skills":
+        name.parent.rmdir()
+        name.parent.symlink_to(linked.parent / "home")
+    else:
+        name.symlink_to(linked.parent / "home" / name.name)
+    for globs in ((), ("nothing",)):
+        exporting.export_file(world.library, linked / "to", form, globs=globs, replace=True)
+        assert (linked.parent / "home" / name.name).read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        "../home/entry.html",
+        "{home}/entry.html",
+        "entry/../../home/entry.html",
+        "entry/entry.html",
+        "out/entry.html",
+        "entry/01M82H56GFBPYC5697MCAAAAAA.html",
+        "entry/./01M82H56GFBPYC5697MCAAAAAA.html",
+    ],
+)
+@pytest.mark.parametrize("is_linked", [True, False])
+def test_the_list_of_a_site_removes_nothing_but_pages_of_entries_in_it(
+    world: World, linked: Path, listed: str, is_linked: bool
+) -> None:
+    home, pages = linked.parent / "home", linked / "pages"
+    put(home, {"01M82H56GFBPYC5697MCAAAAAA.html": b"mine"})
+    put(pages, {".ai-lessons-site": f"index.html\n{listed.format(home=home)}\n".encode(), "keep.txt": b"mine"})
+    before = contents(home)
+    if is_linked:
+        (pages / "entry").symlink_to(home)
+        with pytest.raises(Refused, match="symbolic link"):
+            exporting.export_site(world.library, pages, draw, None)
+        assert not (pages / "index.html").exists()
+    else:
+        put(pages, {"entry/entry.html": b"mine", "entry/01M82H56GFBPYC5697MCAAAAAA.html": b"old"})
+        exporting.export_site(world.library, pages, draw, None)
+        left = {"keep.txt", "index.html", ".ai-lessons-site", "entry/entry.html"}
+        left |= {"entry/01M82H56GFBPYC5697MCBBBBBB.html", "entry/01M82H56GFBPYC5697MCAAAAAA.html"}
+        left -= {listed} if listed.startswith("entry/01") else set()
+        assert set(contents(pages)) == left
+    assert contents(home) == before
+
+
+def test_a_site_replaces_no_page_that_is_not_in_its_list(world: World, tmp_path: Path) -> None:
+    put(tmp_path / "pages", {".ai-lessons-site": b"search.json", "index.html": b"mine"})
+    with pytest.raises(Refused, match="is not ours") as error:
+        exporting.export_site(world.library, tmp_path / "pages", draw, None)
+    assert "--replace" in error.value.hint
+    assert contents(tmp_path / "pages") == {".ai-lessons-site": b"search.json", "index.html": b"mine"}
+    exporting.export_site(world.library, tmp_path / "pages", draw, None, replace=True)
+    assert (tmp_path / "pages/index.html").read_bytes() == b"new"
+
+
+@pytest.mark.parametrize(
+    "there", [b"# Mine\n", b"{}", b"[]", b'{"version": 1, "learnings": []}', b"\xff", b"[" * 100_000, b"\0"]
+)
+def test_an_export_replaces_no_file_that_is_none_of_ours(world: World, tmp_path: Path, there: bytes) -> None:
+    put(tmp_path, {"k.json": there})
+    with pytest.raises(Refused, match="is not an export of ours") as error:
+        exporting.export_file(world.library, tmp_path / "k.json")
+    assert "--replace" in error.value.hint
+    assert (tmp_path / "k.json").read_bytes() == there
+    for replace in (True, False):  # the second time it is ours
+        done = exporting.export_file(world.library, tmp_path / "k.json", replace=replace)
+        assert done.files == ((str(tmp_path / "k.json"), "replaced"),)
+
+
+def test_an_export_takes_the_place_of_an_empty_file(world: World, tmp_path: Path) -> None:
+    put(tmp_path, {"k.json": b""})
+    assert exporting.export_file(world.library, tmp_path / "k.json").files[0][1] == "replaced"
+
+
+def test_a_rule_file_that_is_not_ours_is_replaced_only_where_that_was_asked_for(world: World, tmp_path: Path) -> None:
+    approve(world, title="Use transactions")
+    ((file, _),) = exporting.export_file(world.library, tmp_path / "rules", "windsurf").files
+    put(tmp_path, {file: b"mine"})
+    for replace, done in ((False, "left alone, it is not ours"), (True, "brought up to date")):
+        assert exporting.export_file(world.library, tmp_path / "rules", "windsurf", replace=replace).files == (
+            (file, done),
+        )

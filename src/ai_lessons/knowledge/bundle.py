@@ -201,6 +201,15 @@ def dump(document: Mapping[str, Any]) -> bytes:
     return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode(errors="backslashreplace")
 
 
+def is_ours(data: bytes) -> bool:
+    """Whether the bytes are a document that `dump` wrote, of whatever version."""
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and {"version", "exported_at", "learnings", "files", "events"} <= document.keys()
+
+
 def read(text: str, name: str) -> Bundle:
     """What an export holds; damaged parts are named and left out. `name` is what messages call the file.
 

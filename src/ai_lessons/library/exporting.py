@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.errors import Refused, StorageFailed, UsageError
+from ai_lessons.errors import InvalidEntry, NotFound, Refused, StorageFailed, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import agent_rules, bundle, frontmatter
 from ai_lessons.knowledge.bundle import Item, noting
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Light, Status
 from ai_lessons.knowledge.origins import USER
+from ai_lessons.library.agent_sources import LIMIT
 from ai_lessons.library.browsing import show
 from ai_lessons.library.lessons import is_firm
 from ai_lessons.library.relating import superseded
 from ai_lessons.library.usage import all_events
-from ai_lessons.repository import agent_files
-from ai_lessons.repository.files import replace_file, translated
+from ai_lessons.repository import agent_files, outside
+from ai_lessons.repository.files import Staging, read_file, remove_file, status_of, translated, write_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -57,18 +59,21 @@ def export_file(
     project: str | None = None,
     globs: Sequence[str] = (),
     most: int = MOST,
+    replace: bool = False,
 ) -> Exported:
     """Write `groove`, one JSON document (None: hand it back), or rules in force and firm lessons in another form.
 
     Of those the entries of a project and the global ones whose path or title a glob names, up to `most` characters,
     the most specific and best proven first. Raises UsageError: what is given does not go together. StorageFailed: the
-    place cannot be written, or is no plain file or folder.
+    place cannot be written, or is no plain file or folder. Refused: a file is there that was not written here (unless
+    `replace`), or a link leads out.
     """
     repo = library.primary
+    file = file and outside.typed(file, repo.options.cwd)
     if form == GROOVE:
         if globs:
             raise UsageError("groove is everything of a project", hint="leave the globs out, or name a form with --to")
-        return _export_all(repo, file, project)
+        return _export_all(repo, file, project, replace=replace)
     if file is None:
         raise UsageError(f"{form} is written into files of yours", hint="name the file or folder in place of -")
     told, left_out = _chosen(repo, project, globs, most)
@@ -77,7 +82,7 @@ def export_file(
             job, text = ("install", agent_rules.whole(told)) if told else ("uninstall", "")
             done = [(str(file), agent_files.carry_out(file, job, text, agent_files.marks(agent_rules.NAME)))]
         else:
-            done = _folder(file, form, told)
+            done = _folder(file, form, told, replace=replace)
     rules = sum(entry.kind is Kind.RULE for _, entry in told)
     return Exported(form, tuple(done), len(told) - rules, rules, skipped=tuple(left_out), notes=tuple(repo.notes()))
 
@@ -86,37 +91,57 @@ def export_file(
 
 SITE, SITE_FILES = "site", ".ai-lessons-site"
 """The form, and the file that names the files of ours in its folder."""
+_ENTRY_PAGE = re.compile(r"entry/[0-9A-Z]{26}\.html")
+REPLACE = "give --replace"
 
 
 def export_site(
-    library: Library, folder: Path, draw: Callable[[Sequence[Shown]], Iterable[tuple[str, bytes]]], project: str | None
+    library: Library,
+    folder: Path,
+    draw: Callable[[Sequence[Shown]], Iterable[tuple[str, bytes]]],
+    project: str | None,
+    *,
+    replace: bool = False,
 ) -> Exported:
     """Write what stands as files that `draw` makes (names and contents); those of the last time that are left over go.
 
-    Lessons of one person are left out. Raises Refused: the folder has files, and none of ours. StorageFailed.
+    Lessons of one person are left out. Raises Refused: the folder has files, and none of ours, or other files are in
+    the place of ours (unless `replace`); a link is in the way. StorageFailed.
     """
     repo = library.primary
-    ours = folder / SITE_FILES
+    folder = outside.typed(folder, repo.options.cwd)
     with translated(str(folder), writing=True):
-        if folder.exists() and any(folder.iterdir()) and not ours.exists():
-            raise Refused(f"{folder} has files that are not ours", hint="name a new folder, or an empty one")
-        before = ours.read_text(encoding="utf-8").splitlines() if ours.exists() else []
+        folder.mkdir(parents=True, exist_ok=True)
+        before = _site_before(folder)
+        if any(folder.iterdir()) and not before and not replace:
+            raise Refused(f"{folder} has files that are not ours", hint=f"name a new or an empty folder, or {REPLACE}")
     wanted = repo.current().select(Filter(project=project, without=superseded(repo)))
     wanted = [one for one in wanted if not str(one.details.get("scope", "")).startswith(f"{USER}:")]
     shown = [show(library, one.id) for one in repo.options.each("reading", wanted)]
-    done = []
-    with translated(str(folder), writing=True):
+    done: list[str] = []
+    with Staging(folder, durable=False) as staging:
         for name, data in draw(shown):
-            replace_file(folder / name, data)
+            if not replace and name not in before and status_of(folder, name):
+                raise Refused(f"{folder / name} is not ours", hint=f"name another folder, or {REPLACE}")
+            staging.add(name, data)
             done.append(name)
-        for name in {name for name in before if name.startswith("entry/") and ".." not in name} - {*done}:
-            (folder / name).unlink(missing_ok=True)
-        replace_file(ours, "\n".join(done).encode())
+        staging.add(SITE_FILES, "\n".join(done).encode())
+        staging.publish()
+    # the list may have been pulled: of what it names only pages of entries go
+    for name in filter(_ENTRY_PAGE.fullmatch, before.difference(done)):
+        remove_file(folder, name)
     found = Counter(one.entry.kind for one in shown)
     return Exported(
         SITE, ((str(folder), f"{len(done)} files"),), found[Kind.LESSON], found[Kind.RULE], found[Kind.DOC],
         found[Kind.SCRIPT], notes=tuple(repo.notes()),
     )  # fmt: skip
+
+
+def _site_before(folder: Path) -> frozenset[str]:
+    try:
+        return frozenset(read_file(folder, SITE_FILES)[0].decode("utf-8", "replace").splitlines())
+    except NotFound:
+        return frozenset()
 
 
 # --- rules in force and firm lessons, for the agents of other tools ---
@@ -164,7 +189,7 @@ def _is_for_others(lesson: Light) -> bool:
     )
 
 
-def _folder(folder: Path, form: str, told: Sequence[Told]) -> list[tuple[str, str]]:
+def _folder(folder: Path, form: str, told: Sequence[Told], *, replace: bool) -> list[tuple[str, str]]:
     """One file each, or one skill a project; files of ours that say what is no longer in force go."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise StorageFailed(f"{folder} is no folder", hint="name a folder such as .claude/rules")
@@ -176,30 +201,35 @@ def _folder(folder: Path, form: str, told: Sequence[Told]) -> list[tuple[str, st
         suffix = agent_rules.RULE_FILES[form].suffix
         wanted = {agent_rules.file_name(one, suffix): agent_rules.rule_file(form, handle, one) for handle, one in told}
         pattern = f"{agent_rules.PREFIX}*{suffix}"
-    there = {one.relative_to(folder).as_posix() for one in folder.glob(pattern)} if folder.exists() else set()
-    return [_file(folder / name, wanted.get(name)) for name in [*wanted, *sorted(there - wanted.keys())]]
+    there = {one.relative_to(folder).as_posix() for one in outside.matches(folder, pattern.split("/"))}
+    names = [*wanted, *sorted(there - wanted.keys())]
+    return [(str(folder / name), _file(folder, name, wanted.get(name), replace=replace)) for name in names]
 
 
-def _file(file: Path, text: str | None) -> tuple[str, str]:
-    """One file as it shall be (None: gone), and what was done. A file that is not ours as a whole is left alone."""
-    if file.is_symlink() or file.parent.is_symlink():
-        return str(file), "left alone, it is a link"
-    old = file.read_bytes() if file.exists() else None
-    if old is not None and not agent_rules.is_ours(old):
-        return str(file), "left alone, it is not ours"
+def _file(folder: Path, name: str, text: str | None, *, replace: bool) -> str:
+    """One file as it shall be (None: gone); what was done. One that is not ours as a whole is left alone."""
+    try:
+        old = read_file(folder, name)[0]
+    except NotFound:
+        old = None
+    except Refused:
+        return "left alone, it is a link"
+    if old is not None and not agent_rules.is_ours(old) and not (replace and text):
+        return "left alone, it is not ours"
     if text is None:
-        file.unlink()
-        return str(file), "removed"
+        remove_file(folder, name)
+        return "removed"
     if old == text.encode():
-        return str(file), "already there"
-    replace_file(file, text.encode())
-    return str(file), "written" if old is None else "brought up to date"
+        return "already there"
+    folder.mkdir(parents=True, exist_ok=True)
+    write_file(folder, name, text.encode(), durable=False)
+    return "written" if old is None else "brought up to date"
 
 
 # --- everything ---
 
 
-def _export_all(repo: RepositorySession, file: Path | None, project: str | None) -> Exported:
+def _export_all(repo: RepositorySession, file: Path | None, project: str | None, *, replace: bool) -> Exported:
     found, skipped = _entries(repo, project)
     document = _document(repo, found)
     counts = {f"{kind.value}s": sum(entry.kind is kind for entry, _ in found) for kind in Kind}
@@ -207,14 +237,25 @@ def _export_all(repo: RepositorySession, file: Path | None, project: str | None)
     if file is not None:
         if file.is_symlink() or (file.exists() and not file.is_file()):
             raise StorageFailed(f"{file} is no plain file", hint="name another file")
-        with translated(str(file), writing=True):
-            there = file.exists()
-            replace_file(file, bundle.dump(document))
+        there = file.exists()
+        if there and not replace and not _is_export(file):
+            hint = f"name another file, or {REPLACE}; for agents see --to"
+            raise Refused(f"{file} is not an export of ours, and stays", hint=hint)
+        outside.write(file, bundle.dump(document))
         done = ((str(file), "replaced" if there else "written"),)
     return Exported(
         GROOVE, done, **counts, events=len(document["events"]), skipped=tuple(skipped),
         document=document if file is None else None, notes=tuple(repo.notes()),
     )  # fmt: skip
+
+
+def _is_export(file: Path) -> bool:
+    """Whether a file is an export of ours, or nothing."""
+    try:
+        data = outside.read(file, LIMIT)[0]
+    except InvalidEntry:  # it is larger than what we read
+        return False
+    return not data.strip() or bundle.is_ours(data)
 
 
 def _entries(repo: RepositorySession, project: str | None) -> tuple[list[tuple[Entry, Item]], list[tuple[str, str]]]:

@@ -31,6 +31,17 @@ _NAMES = {
 }  # fmt: skip
 
 
+_TARGET_OF = {
+    r"(?:agents|claude|gemini)(?:\.\w+)?\.md": AGENTS,
+    r"\.github/(?:copilot-instructions\.md|instructions)": "copilot",
+    r"\.cursor/rules|\.cursorrules": "cursor",
+    r"\.windsurf/rules|\.windsurfrules": "windsurf",
+    r"\.claude/rules": "claude-rules",
+    r"skills": "skills",
+}
+"""What the end of a path that is exported to says of the form."""
+
+
 part = Group("admin")  # These commands hang in the group of that name
 
 
@@ -86,19 +97,27 @@ def undo(call: Call, count: int) -> None:
     examples=[
         "knowledge.json",
         "- | gzip > knowledge.json.gz",
-        "AGENTS.md --to agents-md",
-        ".claude/rules --to claude-rules --project jira-api",
+        "AGENTS.md",
+        ".claude/rules --project jira-api",
         "public --to site",
     ],
 )
 @click.argument("file", metavar="PATH", type=click.Path())
 @click.argument("globs", metavar="[GLOB]...", nargs=-1)
-@click.option("--to", "form", metavar="FORM", type=click.Choice(TARGETS), default=GROOVE, help=f"{', '.join(TARGETS)}.")
+@click.option(
+    "--to", "form", metavar="FORM", type=click.Choice(TARGETS), help=f"{', '.join(TARGETS)}; else by the name."
+)
 @click.option("--project", metavar="P", help="Only this project; and, for agents, what is global.")
+@click.option("--replace", is_flag=True, help="Also replace files that are there and not ours.")
 @click.option("--max-chars", "most", metavar="N", type=click.IntRange(min=1), default=MOST, show_default=True,
               help="For agents: the characters of all that is told.")  # fmt: skip
-def export(call: Call, file: str, globs: tuple[str, ...], form: str, project: str | None, most: int) -> None:
+def export(
+    call: Call, file: str, globs: tuple[str, ...], form: str | None, project: str | None, most: int, *, replace: bool
+) -> None:
     """Write every entry into one JSON file (- is stdout), or what is in force into files that agents read.
+
+    Without --to the name says the form, such as AGENTS.md, .cursor/rules or skills; every other name is of a JSON
+    file. Files that are not ours stay as they are, but for our part of a file of instructions.
 
     The JSON is for another machine or another tool: lessons with their statistics, parameters, relations, rules, docs
     and scripts; no vectors. For agents it is the rules in force and the lessons that a person stated, of which a GLOB
@@ -106,19 +125,34 @@ def export(call: Call, file: str, globs: tuple[str, ...], form: str, project: st
     in a hook or in CI to refresh them. A site is all that stands as pages in the folder PATH, with a search of their
     own: rules with who approved them and since when, for the pages of a forge.
     """
+    place = call.settings.cwd / Path(file).expanduser()
+    form = form or target_of(place)
     if form == SITE:
         from ai_lessons.doors.look import site
 
-        folder = call.settings.cwd / Path(file).expanduser()
-        call.answer(library.exporting.export_site(call.library, folder, site.draw, project), render_jobs.exported)
+        done = library.exporting.export_site(call.library, place, site.draw, project, replace=replace)
+        call.answer(done, render_jobs.exported)
         return
-    place = None if file == "-" else call.settings.cwd / Path(file).expanduser()
-    done = library.exporting.export_file(call.library, place, form, project=project, globs=globs, most=most)
+    done = library.exporting.export_file(
+        call.library,
+        None if file == "-" else place,
+        form,
+        project=project,
+        globs=globs,
+        most=most,
+        replace=replace,
+    )
     if done.document is not None:
         call.exactly(encode.dump(done.document) + "\n")
         call.note([*done.notes, *(f"left out {path}: {reason}" for path, reason in done.skipped)])
         return
     call.answer(done, render_jobs.exported)
+
+
+def target_of(place: Path) -> str:
+    """The form of an export by the end of its path; one JSON document where that says nothing."""
+    names = (form for names, form in _TARGET_OF.items() if re.search(f"(?:^|/)(?:{names})$", place.as_posix(), re.I))
+    return next(names, GROOVE)
 
 
 @part.command(
