@@ -133,6 +133,21 @@ def test_no_path_or_link_leads_out_of_a_package(tmp_path: Path) -> None:
         assert "neighbour" not in "".join(page.text for page in package.pages())
 
 
+def test_a_package_of_npm_is_found_through_links_inside_the_code_alone(tmp_path: Path) -> None:
+    modules = tmp_path / "code/packages/shop/node_modules"
+    modules.mkdir(parents=True)
+    (tmp_path / "code/.git").mkdir()
+    for place in (tmp_path / "code/packages/inside", tmp_path / "outside"):
+        place.mkdir()
+        (place / "package.json").write_text('{"version": "1.0.0"}')
+        (place / "README.md").write_text("# Read me\n")
+        (place / "docs").symlink_to("/")
+        (modules / place.name).symlink_to(place)
+    assert [page.path for page in packages.find("inside", [modules]).pages()] == ["README.md"]
+    with pytest.raises(NotFound):
+        packages.find("outside", [modules])
+
+
 @pytest.mark.parametrize("named", ["METADATA", "RECORD"])
 @pytest.mark.parametrize("what", ["device", "secret", "pipe"])
 def test_a_package_whose_own_files_are_none_is_not_read(tmp_path: Path, named: str, what: str) -> None:

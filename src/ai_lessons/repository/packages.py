@@ -143,7 +143,8 @@ def _of_python(package: Package, distribution: Distribution) -> Iterator[Page]:
 
     name = f"{package.name} {package.version}"
     yield Page("README.md", name, str(distribution.metadata.json.get("description") or ""))
-    files = [Path(one) for one in distribution.files or () if _inside(package.place / one, package.place)]
+    files = [Path(one) for one in distribution.files or () if ".." not in one.parts]
+    files = [one for one in files if _inside(package.place / one, package.place)]
     for file in files:
         if _DOCS.search(file.as_posix()):
             yield Page(_markdown(file.as_posix()), f"{file.stem} ({name})", _read(package.place / file, package.place))
@@ -154,6 +155,8 @@ def _of_python(package: Package, distribution: Distribution) -> Iterator[Page]:
 
 
 def _npm(modules: Path, name: str) -> Package | None:
+    if not _inside(modules / name, outside.top_of(modules) or modules.parent):
+        return None
     said = _manifest(modules / name)
     if not isinstance(said.get("version"), str):
         return None
@@ -167,7 +170,7 @@ def _of_npm(package: Package) -> Iterator[Page]:
     readme = next((top / one for one in _READMES if (top / one).is_file()), None)
     if readme:
         yield Page("README.md", name, _read(readme, top))
-    for file in sorted(top.glob("doc*/**/*")):
+    for file in sorted(set(outside.matches(top, ("doc*", "**", "*")))):
         inner = file.relative_to(top).as_posix()
         if _DOCS.search(inner) and file.is_file() and "node_modules" not in inner:
             yield Page(_markdown(inner), f"{file.stem} ({name})", _read(file, top))
@@ -198,7 +201,7 @@ def _is_plain(top: Path) -> bool:
 
 def _inside(file: Path, folder: Path) -> bool:
     """Whether a file of a package lies in it: neither its path nor a link may lead out."""
-    return file.resolve().is_relative_to(folder.resolve())
+    return outside.leads_into(file, folder)
 
 
 def _read(file: Path, folder: Path) -> str:
