@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from ai_lessons.errors import InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.library import packages, refreshing, searching, validating
 from ai_lessons.library.answers import Query
 from library.world import World
+from real_world import put_file
 from repository.test_packages import make_python
 
 PYPROJECT = '[project]\nname = "shop"\ndependencies = ["Click_Like>=1", "absent"]\n'
@@ -82,6 +84,36 @@ def test_of_a_lock_file_come_the_packages_that_the_project_asks_for(world: World
     (code / "pyproject.toml").unlink()
     with_all = packages.add(world.fresh(cwd=code), [], lock="")
     assert [(name, with_all.unchanged) for name, _ in with_all.skipped] == [("indirect", 3)]
+
+
+LOCKS = {
+    "uv.lock": LOCK,
+    "poetry.lock": LOCK,
+    "requirements.txt": "{}=={}\n",
+    "requirements-dev.txt": "{} @ file:.#=={}\n",
+}
+
+
+@pytest.mark.parametrize("lock_file", LOCKS)
+def test_a_lock_file_of_a_cloned_project_runs_none_of_its_code(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lock_file: str
+) -> None:
+    code, ran = tmp_path / "cloned", tmp_path / "ran"
+    names = ["./evil", "-rfile", "--requirement=file", "evil @ file:evil", "evil", "git+file:evil#egg=evil"]
+    names += [str(code / "evil"), "evil/", "pip"]
+    for name in ("evil", "evil==1", "evil @ file:evil==1"):
+        put_file(code / name / "setup.py", f"open({str(ran)!r}, 'w').close()\nfrom setuptools import setup\nsetup()\n")
+    put_file(code / "pip/__main__.py", f"open({str(ran)!r}, 'w').close()\n")
+    put_file(code / "file", "./evil\n")
+    put_file(code / lock_file, "".join(LOCKS[lock_file].format(name, "1") for name in names))
+    monkeypatch.chdir(code)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    for lock in ("", lock_file):
+        with suppress(NotFound):  # of what cannot be read as a requirement nothing is left
+            packages.add(world.fresh(cwd=code, offline=False), [], lock=lock)
+    with pytest.raises(Refused, match="no package of Python"):
+        packages.add(world.fresh(cwd=code, offline=False), ["./evil==1"])
+    assert not ran.exists()
 
 
 def test_the_pinned_version_answers_and_after_an_upgrade_the_new_one_beside_it(world: World, code: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.errors import NotFound, StorageFailed, Unreachable
+from ai_lessons.errors import NotFound, Refused, StorageFailed, Unreachable
 from ai_lessons.repository import packages
 
 MODULE = '''"""Commands from functions."""
@@ -201,6 +201,51 @@ def test_a_page_that_is_too_long_is_cut(tmp_path: Path) -> None:
     (page,) = found.pages()
     assert page.text.endswith("(cut here)\n")
     assert len(page.text) < packages.LARGEST_PAGE + 20
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("../../evil", "1.0"),
+        ("-rfile", "1.0"),
+        ("evil @ git+https://example.org/x", "1.0"),
+        ("evil", "-rfile"),
+        ("", "1"),
+    ],
+)
+def test_a_package_of_python_that_says_no_name_or_version_is_none(tmp_path: Path, name: str, version: str) -> None:
+    make_python(tmp_path, "1.2.0", name)
+    told = tmp_path / "click_like-1.2.0.dist-info/METADATA"
+    told.write_text(told.read_text().replace("Version: 1.2.0", f"Version: {version}"))
+    with pytest.raises(NotFound):
+        packages.find("click-like", [tmp_path])
+
+
+NO_NAMES = (
+    "./evil", "evil/", "/evil", "..", "", "-rfile", "--index-url=https://example.org", "evil @ file:evil", "file:evil",
+    "evil @ git+https://example.org/evil.git#", "git+https://example.org/evil.git#egg=evil", "evil[extra]", "évil",
+    "evil\n-rfile", "evil; python_version>'3'", "evil.whl ",
+)  # fmt: skip
+NO_VERSIONS = ("", "./evil", "1 -rfile", "1 @ file:evil", "*", "1,>0")
+
+
+@pytest.mark.parametrize(
+    ("name", "version"), [*((one, "1") for one in NO_NAMES), *(("evil", one) for one in NO_VERSIONS)]
+)
+def test_what_is_no_name_and_version_never_reaches_pip(tmp_path: Path, name: str, version: str) -> None:
+    with pytest.raises(Refused, match="no package of Python"):
+        packages.fetch(name, version, [["touch", str(tmp_path / "asked")]], tmp_path)
+    assert not (tmp_path / "asked").exists()
+
+
+def test_pip_is_asked_in_our_folder_for_wheels_alone_and_takes_a_name_for_nothing_else(tmp_path: Path) -> None:
+    script = f'pwd > {tmp_path}/where; echo "$*" > {tmp_path}/asked; exit 1'
+    into = tmp_path / "into"
+    into.mkdir()
+    with pytest.raises(Unreachable):
+        packages.fetch("Click_Like", "1.0-1", [["sh", "-c", script, "pip"]], into)
+    assert (tmp_path / "where").read_text() == f"{into}\n"
+    assert (tmp_path / "asked").read_text().endswith(f"--only-binary :all: --dest {into} -- click-like==1.0.post1\n")
 
 
 def wheel(folder: Path, version: str) -> list[str]:

@@ -9,7 +9,10 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import InvalidName, canonicalize_name
+from packaging.version import InvalidVersion, Version
 
+from ai_lessons.errors import Refused
 from ai_lessons.knowledge.versions import IN_USE
 
 if TYPE_CHECKING:
@@ -112,6 +115,14 @@ def _at(table: object, *keys: str) -> Mapping[str, Any]:
 def normal(name: str) -> str:
     """A name as packages compare: case, and which mark stands between words, do not count."""
     return re.sub(r"[-_.\s]+", "-", name.casefold()).strip("-")
+
+
+def pinned(name: str, version: str) -> str:
+    """`NAME==VERSION` of a package of Python, which pip can take for no option, path or address. Raises Refused."""
+    try:
+        return f"{canonicalize_name(name, validate=True)}=={Version(version)}"
+    except (InvalidName, InvalidVersion) as error:
+        raise Refused(f"{name!r} {version!r} is no package of Python with a version: {error}") from error
 
 
 def names_of_package(package: str) -> set[str]:

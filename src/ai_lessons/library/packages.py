@@ -21,6 +21,7 @@ from ai_lessons.knowledge.versions import IN_USE, newest_first
 from ai_lessons.library.gate import Planned, bring, checked, new_files
 from ai_lessons.library.reports import Imported, Refreshed, Stale
 from ai_lessons.repository import code_repository, outside, packages
+from ai_lessons.repository.files import translated
 from ai_lessons.repository.store import Change, blob_id
 
 if TYPE_CHECKING:
@@ -104,7 +105,10 @@ def _add(repo: RepositorySession, wanted: Sequence[PackageRequest]) -> Imported:
     skipped: list[tuple[str, str]] = []
     taken: list[Package] = []
     repo.current()
-    with tempfile.TemporaryDirectory(prefix="ai-lessons-package-") as temporary:
+    cache = repo.options.cache_dir
+    with translated(str(cache), writing=True):
+        cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="package-", dir=cache) as temporary:
         for number, one in enumerate(repo.options.each("reading packages", wanted)):
             with noting(one.name, skipped, alone=len(wanted) == 1):
                 package = _obtain(repo, one, places, Path(temporary, str(number)))

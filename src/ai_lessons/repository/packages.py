@@ -13,7 +13,8 @@ from importlib.metadata import Distribution, PathDistribution
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.errors import NotFound, StorageFailed, Unreachable
+from ai_lessons.errors import NotFound, Refused, StorageFailed, Unreachable
+from ai_lessons.knowledge.manifests import pinned
 from ai_lessons.repository import outside, programs
 from ai_lessons.repository.files import READ_LIMIT
 
@@ -88,14 +89,15 @@ def find(name: str, among: Iterable[Path], language: str = "") -> Package:
 def fetch(name: str, version: str, commands: Iterable[list[str]], folder: Path) -> Package:
     """The package from the package index, unpacked below `folder`; nothing of it is installed or run.
 
-    Raises NotFound: no such wheel. Unreachable: there is no pip. StorageFailed: it is damaged or too large.
+    Raises NotFound: no such wheel. Refused: no name or no version. Unreachable: there is no pip. StorageFailed: it is
+    damaged or too large.
     """
-    reason = "there is no pip on this machine"
+    wanted, reason = pinned(name, version), "there is no pip on this machine"
     for command in commands:
         arguments = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-deps", "--only-binary", ":all:"]
-        asked = [*command, *arguments, "--dest", str(folder), f"{name}=={version}"]
+        asked = [*command, *arguments, "--dest", str(folder), "--", wanted]
         try:
-            done = programs.run(asked, env=dict(os.environ), timeout=PATIENCE)
+            done = programs.run(asked, cwd=folder, env=dict(os.environ), timeout=PATIENCE)
         except (OSError, subprocess.TimeoutExpired) as error:
             reason = str(error)
             continue
@@ -128,7 +130,9 @@ def _python(site: Path, name: str) -> Package | None:
         return None
     found = _Bounded(found._path) if isinstance(found, PathDistribution) else found  # noqa: SLF001 - it has no other name
     said = found.metadata.json
-    if not (said.get("name") and said.get("version")):  # there is none, or none to be read
+    try:
+        pinned(str(said.get("name", "")), str(said.get("version", "")))
+    except Refused:  # there is none, none to be read, or one that pip would not take
         return None
     classes = (one.rpartition("::")[2].strip() for one in said.get("classifier", ()) if one.startswith("License ::"))
     licence = said.get("license_expression") or next(classes, "") or said.get("license") or ""
