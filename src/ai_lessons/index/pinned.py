@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+# from 1.29 on it reports to Microsoft and writes an id to ~/.cache, unless this is set before it is imported
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 import numpy as np
 import onnxruntime  # type: ignore[import-untyped]  # it ships no types
