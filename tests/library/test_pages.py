@@ -67,6 +67,27 @@ def test_a_page_that_only_a_pull_brought_is_not_asked_for(world: World, site: Si
     assert site.asked == []
 
 
+def test_a_private_page_is_asked_only_where_its_own_host_and_port_were_typed(world: World, site: Site) -> None:
+    with serving() as other:
+        for one, name in ((site, "Ours"), (other, "Theirs")):
+            one.replies[f"/{name}.html"] = page(name, f"Text of {name}.")
+        there = f"{other.url}/Theirs.html"
+        listed = "".join(f"<loc>{one}</loc>" for one in (f"{site.url}/Ours.html", there, "ftp://127.0.0.1/x"))
+        site.replies["/sitemap.xml"] = Reply(listed.encode(), "application/xml")
+        done = add(world, f"{site.url}/sitemap.xml", recursive=True)
+        (ours,) = done.written
+        assert ours.title == "Ours"
+        assert [name for name, _ in done.skipped] == [there, "ftp://127.0.0.1/x"]
+        assert other.asked == []
+        done = add(world, f"{site.url}/sitemap.xml", f"{other.url}/else.html", recursive=True)
+        assert [one.title for one in done.written] == ["Theirs"]
+        site.replies["/Ours.html"] = Reply(status=302, location=there)
+        other.asked.clear()
+        with pytest.raises(Refused, match="of this machine or its network"):
+            refreshing.refresh(world.library, [ours.handle], allow_private=True)
+        assert other.asked == []
+
+
 def test_a_sitemap_is_taken_in_pieces_and_what_is_there_is_not_asked_again(
     world: World, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

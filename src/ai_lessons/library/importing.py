@@ -61,7 +61,8 @@ def _add_pages(repo: RepositorySession, draft: ResourceDraft) -> Imported:
     """
     if draft.paths or draft.kind is not Kind.DOC:
         raise UsageError("a page is a doc, and is added without files", hint="--type doc --url U")
-    asked = web(repo.options, allow_private=draft.allow_private)
+    asked, public = web(repo.options, allow_private=draft.allow_private), web(repo.options)
+    typed = [url.split("/")[:3] for url in draft.urls]  # Scheme, host and port: only those may be private
     maps = [url for url in draft.urls if url.endswith(".xml")]
     if maps and not draft.recursive:
         raise UsageError(f"{maps[0]} is a sitemap", hint="add --recursive to take every page in it")
@@ -73,7 +74,8 @@ def _add_pages(repo: RepositorySession, draft: ResourceDraft) -> Imported:
     done, planner = Imported((), 0, (), None), Planner(repo, draft)
     waiting = iter(repo.options.each("reading", urls))
     while some := list(islice(waiting, _PAGES_A_COMMIT)):
-        each = ((url, partial(planner.page, url, asked, named)) for url in some)
+        by = ((url, asked if url.split("/")[:3] in typed else public) for url in some)
+        each = ((url, partial(planner.page, url, one, named)) for url, one in by)
         more = planner.bring(each, alone=len(urls) == 1)
         done = Imported(
             done.written + more.written, done.unchanged + more.unchanged, done.skipped + more.skipped,

@@ -9,18 +9,22 @@ import html
 import re
 import socket
 import string
+import threading
 import time
+from contextlib import suppress
+from http.client import HTTPException
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import NamedTuple
 from urllib.parse import quote, urljoin, urlsplit
 from urllib.robotparser import RobotFileParser
 
 import urllib3
+from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from ai_lessons.errors import NotFound, Refused, Unreachable, UsageError
 
 LARGEST = 32 * 1024 * 1024  # Bytes of a page
-_SECONDS, _WAIT = 60, 15  # For one page, and for one answer of the server
+_SECONDS, _WAIT = 60.0, 15.0  # For one page with all that it asks for, and for the next bytes of the server
 _REDIRECTS, _SITEMAPS = 5, 50
 _AGENT = "ai-lessons"
 _HEADERS = {
@@ -31,7 +35,9 @@ _SUFFIXES = {
     "text/plain": ".txt", "text/x-rst": ".rst", "text/asciidoc": ".adoc", "application/x-ipynb+json": ".ipynb",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
 }  # fmt: skip
-_NAT64 = ip_network("64:ff9b::/96")
+_GLOBAL = ip_network("2000::/3")  # All that was ever given out for the internet
+_AROUND_IPV4 = (ip_network("::ffff:0:0/96"), ip_network("64:ff9b::/96"))  # Mapped, and of NAT64
+_ISATAP = 0x5EFE  # Where an address of IPv6 has this before its last 32 bits (but for one), they are one of IPv4
 _LOCATION = re.compile(r"<loc>\s*(?:<!\[CDATA\[)?\s*(.*?)\s*(?:\]\]>)?\s*</loc>", re.S)
 
 
@@ -46,7 +52,10 @@ class WebPage(NamedTuple):
 
 
 class Web:
-    """Asks servers for pages as one import does: the rules of each server for robots are read once."""
+    """Asks servers for pages as one import does: the rules of each server for robots are read once.
+
+    `allow_private`: what it is asked for may be private; not what a page or sitemap leads to on another host or port.
+    """
 
     def __init__(self, *, allow_private: bool = False) -> None:
         self._allow_private = allow_private
@@ -59,7 +68,8 @@ class Web:
         NotFound: there is none. Unreachable: the server cannot be reached, is too slow, or sends too much.
         """
         asked = {"If-None-Match": etag, "If-Modified-Since": modified}
-        found = self._get(url, {name: value for name, value in asked.items() if value}, heed=True)
+        given = {name: value for name, value in asked.items() if value}
+        found = self._get(url, given, _place(url), heed=True)
         if found.status == 304:
             return None
         if found.status in {404, 410}:
@@ -77,10 +87,10 @@ class Web:
     def sitemap(self, url: str) -> list[str]:
         """The pages that a sitemap names, and those of sitemaps that it names. Raises as `page`."""
         pages: dict[str, None] = {}
-        left, asked = [url], 0
+        left, asked, typed = [url], 0, _place(url)
         while left and asked < _SITEMAPS:
             asked += 1
-            found = self._get(left.pop(0), {})
+            found = self._get(left.pop(0), {}, typed)
             if found.status != 200:
                 raise NotFound(
                     "sitemap", url, hint="name the address of a sitemap, such as https://example.org/sitemap.xml"
@@ -93,70 +103,70 @@ class Web:
                     pages[location] = None
         return list(pages)
 
-    def _rules(self, url: str) -> RobotFileParser:
+    def _rules(self, url: str, typed: tuple[str, int], end: float) -> RobotFileParser:
         """What a server asks of robots: nothing where it has no such file, to stay away where that cannot be had."""
         top = urljoin(url, "/robots.txt")
         if top not in self._robots:
-            found, rules = self._get(top, {}), RobotFileParser(top)
+            found, rules = self._get(top, {}, typed, end), RobotFileParser(top)
             away = ["User-agent: *", "Disallow: /"] if found.status >= 500 else []
             rules.parse(found.data.decode("utf-8", "replace").splitlines() if found.status == 200 else away)
             self._robots[top] = rules
         return self._robots[top]
 
-    def _get(self, url: str, headers: dict[str, str], *, heed: bool = False) -> _Answer:
-        """One answer, redirects followed; every address on the way is looked at before anything is sent to it.
+    def _get(
+        self, url: str, headers: dict[str, str], typed: tuple[str, int], end: float = 0, *, heed: bool = False
+    ) -> _Answer:
+        """One answer by `end`, redirects followed; every address on the way is looked at before it is connected to.
 
         `heed`: also whether the rules of its server let robots read it.
         """
-        start, end = url, time.monotonic() + _SECONDS
+        start, end = url, end or time.monotonic() + _SECONDS
         for _ in range(_REDIRECTS + 1):
-            host, port, address = self._where(url)
-            if heed and not self._rules(url).can_fetch(_AGENT, url):
+            host, port, address = self._where(url, typed)
+            if heed and not self._rules(url, typed, end).can_fetch(_AGENT, url):
                 hint = "save the page, then add it with --path"
                 raise Refused(f"the server's robots.txt keeps robots away from {url}", hint=hint)
-            named = _HEADERS | {"Host": urlsplit(url).netloc} | headers
-            timeout = urllib3.Timeout(connect=_WAIT, read=_WAIT)
-            pool = (
-                urllib3.HTTPSConnectionPool(address, port, timeout=timeout, server_hostname=host, assert_hostname=host)
+            if (left := end - time.monotonic()) <= 0:
+                raise _too_slow(start)
+            wait = min(_WAIT, left)
+            connection = (
+                HTTPSConnection(address, port, timeout=wait, server_hostname=host, assert_hostname=host)
                 if urlsplit(url).scheme == "https"
-                else urllib3.HTTPConnectionPool(address, port, timeout=timeout)
+                else HTTPConnection(address, port, timeout=wait)
             )
-            target = urlsplit(url)._replace(scheme="", netloc="", fragment="").geturl() or "/"
-            try:
-                with pool:
-                    answer = pool.urlopen(
-                        "GET", quote(target, safe=string.punctuation), headers=named, redirect=False, retries=False,
-                        preload_content=False,
-                    )  # fmt: skip
-                    data = _read(answer, url, end)
-            except urllib3.exceptions.HTTPError as error:
-                why = f"{url} cannot be reached: {error}"[:300]
-                raise Unreachable(why, hint="look at the address in a browser") from error
+            answer = _ask(connection, url, _HEADERS | {"Host": urlsplit(url).netloc} | headers, end)
             location = answer.headers.get("Location")
             if answer.status not in {301, 302, 303, 307, 308} or not location:
-                return _Answer(url, answer.status, answer.headers, data)
+                return answer
             url = urljoin(url, location)
         raise Unreachable(f"{start} leads on and on", hint=f"{_REDIRECTS} redirects are followed")
 
-    def _where(self, url: str) -> tuple[str, int, str]:
+    def _where(self, url: str, typed: tuple[str, int]) -> tuple[str, int, str]:
         """Host, port and the address to connect to: what was looked at is what is asked, whatever a name says later."""
-        try:
-            parts = urlsplit(url)
-            host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
-        except ValueError as error:
-            raise UsageError(f"{url!r} is no address: {error}") from error
-        if parts.scheme not in {"http", "https"} or not host or not parts.netloc.isascii():
-            raise UsageError(f"{url!r} is no address of a page", hint="it begins with https:// or http://")
-        if parts.username is not None:
-            raise UsageError("an address with a name or password in it is not asked", hint="leave them out")
+        host, port = _place(url)
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
             raise Unreachable(f"{host} has no address: {error}", hint="look at the name and the network") from error
         addresses = [ip_address(str(one[4][0]).partition("%")[0]) for one in found]
-        if not self._allow_private and not all(map(_is_public, addresses)):
-            raise Refused(f"{host} is of this machine or its network", hint="if it shall be read: --allow-private")
+        if not (self._allow_private and (host, port) == typed) and not all(map(_is_public, addresses)):
+            hint = "if it shall be read, ask for it by its own address, with --allow-private"
+            raise Refused(f"{host} is of this machine or its network", hint=hint)
         return host, port, str(addresses[0])
+
+
+def _place(url: str) -> tuple[str, int]:
+    """The host and port of a page. Raises UsageError: it is no address of one."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError as error:
+        raise UsageError(f"{url!r} is no address: {error}") from error
+    if parts.scheme not in {"http", "https"} or not host or not parts.netloc.isascii():
+        raise UsageError(f"{url!r} is no address of a page", hint="it begins with https:// or http://")
+    if parts.username is not None:
+        raise UsageError("an address with a name or password in it is not asked", hint="leave them out")
+    return host, port
 
 
 class _Answer(NamedTuple):
@@ -166,25 +176,57 @@ class _Answer(NamedTuple):
     data: bytes
 
 
-def _read(answer: urllib3.BaseHTTPResponse, url: str, end: float) -> bytes:
+def _ask(connection: HTTPConnection, url: str, headers: dict[str, str], end: float) -> _Answer:
+    """One answer. At `end` the connection is cut, also where bytes still trickle. Raises Unreachable."""
+    target = urlsplit(url)._replace(scheme="", netloc="", fragment="").geturl() or "/"
+    late = threading.Event()
+
+    def cut(line: socket.socket) -> None:
+        late.set()
+        with suppress(OSError):  # it has ended
+            socket.socket.shutdown(line, socket.SHUT_RDWR)  # not that of TLS, which takes the session from the reader
+
+    timer = None
+    try:
+        connection.connect()
+        timer = threading.Timer(end - time.monotonic(), cut, [connection.sock])
+        timer.start()
+        connection.request("GET", quote(target, safe=string.punctuation), headers=headers, preload_content=False)
+        answer = connection.getresponse()
+        found = _Answer(url, answer.status, answer.headers, _read(answer, url))
+    except (urllib3.exceptions.HTTPError, HTTPException, OSError, ValueError) as error:  # CertificateError is the last
+        if not late.is_set():
+            why = f"{url} cannot be reached: {error}"[:300]
+            raise Unreachable(why, hint="look at the address in a browser") from error
+    finally:
+        if timer:
+            timer.cancel()
+        connection.close()
+    if late.is_set():
+        raise _too_slow(url)
+    return found
+
+
+def _too_slow(url: str) -> Unreachable:
+    return Unreachable(f"{url} takes longer than {_SECONDS:.0f} seconds")
+
+
+def _read(answer: urllib3.BaseHTTPResponse, url: str) -> bytes:
     data = b""
     for piece in answer.stream(1 << 16, decode_content=True):
         data += piece
         if len(data) > LARGEST:
             raise Unreachable(f"{url} is larger than {LARGEST >> 20} MB")
-        if time.monotonic() > end:
-            raise Unreachable(f"{url} takes longer than {_SECONDS} seconds")
     return data
 
 
 def _is_public(address: IPv4Address | IPv6Address) -> bool:
-    """Whether it is of the internet, also as an address of IPv4 inside one of IPv6."""
+    """Whether it is of the internet; one of IPv6 that leads to one of IPv4 is as public as that."""
     if isinstance(address, IPv6Address):
-        inner = address.ipv4_mapped or address.sixtofour
-        if address in _NAT64:
-            inner = IPv4Address(int(address) & 0xFFFFFFFF)
-        if inner is not None:
-            return _is_public(inner)
-        if address.teredo is not None:
+        low = IPv4Address(int(address) & 0xFFFFFFFF)
+        if any(address in network for network in _AROUND_IPV4):
+            return _is_public(low)
+        inner = low if int(address) >> 32 & 0xFDFFFFFF == _ISATAP else address.sixtofour
+        if address not in _GLOBAL or address.teredo or (inner and not _is_public(inner)):
             return False
     return address.is_global and not address.is_multicast

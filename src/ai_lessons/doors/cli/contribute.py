@@ -207,7 +207,7 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
 @click.option("--type", "kind", type=options.RESOURCES, required=True, help="A doc is copied, a script can be run.")
 @options.several("--path", "paths", metavar="P", type=options.FILE_NAME, text="File, folder or glob;")
 @options.several("--url", "urls", metavar="U", text="Page of the web, or sitemap with --recursive;")
-@click.option("--allow-private", is_flag=True, help="Also pages of this machine and its network.")
+@click.option("--allow-private", is_flag=True, help="Also this machine and its network, at the host and port named.")
 @click.option("--title", metavar="T", help="Default: the first heading, else the file name.")
 @options.version_option
 @options.project_option
@@ -258,7 +258,7 @@ def add_package(call: Call, names: tuple[str, ...], locked: str | None) -> None:
 )
 @click.argument("refs", metavar="[ID]...", nargs=-1, shell_complete=IDS)
 @click.option("--all", "every", is_flag=True, help="Every doc that has a source.")
-@click.option("--allow-private", is_flag=True, help="Also pages of this machine and its network.")
+@click.option("--allow-private", is_flag=True, help="Also this machine and its network, at the host and port named.")
 @options.allow_secret_option
 def refresh_resource(call: Call, refs: tuple[str, ...], every: bool, **given: Any) -> None:
     """Read docs again from where they came; says when that place has moved on."""
