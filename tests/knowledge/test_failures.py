@@ -6,16 +6,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.failures import (
     BAR,
     adds_a_lesson,
     alike,
     attempts,
     chance,
+    in_block,
+    keeps_one,
     looks_failed,
     programs,
     rarity,
+    recorded,
     shape,
+    shown_in,
     telling,
 )  # fmt: skip
 
@@ -128,3 +133,57 @@ def test_writing_a_lesson_is_recognised(command: str, adds: bool) -> None:
 def test_no_line_is_too_strange(command: str) -> None:
     assert all(name and not set(name) & set(" ;|&()'\"\n") for name in programs(command))
     assert len(attempts(command)) <= len(command)
+
+
+@pytest.mark.parametrize(
+    ("question", "shows"),
+    [
+        ("$ git push\n! [rejected] main -> main (fetch first)", "$ git push\n! [rejected] main -> main (fetch first)"),
+        ("Why does this fail?\n\n```\n$ make\nerror: no rule\n```", "$ make\nerror: no rule"),
+        ("Exit code 128\nfatal: bad object", "Exit code 128\nfatal: bad object"),
+        ("Process exited with code 2", "Process exited with code 2"),
+        (ONE, ONE),
+        ("git push\n" + ONE, "git push\n" + ONE),
+        ("ModuleNotFoundError: No module named 'yaml'", "ModuleNotFoundError: No module named 'yaml'"),
+        ("src/a.ts(3,5): error TS2307: Cannot find 'x'", "src/a.ts(3,5): error TS2307: Cannot find 'x'"),
+        ("zsh: command not found: uv", "zsh: command not found: uv"),
+        ("no image 'a' here\ndocker: Error response from daemon: denied",) * 2,
+    ],
+)
+def test_a_question_may_be_a_failure_and_nothing_else(question: str, shows: str) -> None:
+    assert shown_in(question) == (shows, True)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "",
+        "how do I handle ENOENT in node",
+        "what does fatal: not a git repository mean",
+        "why is it TypeError: x is undefined",
+        "How do I handle errors in node?\nThe API throws Error: ENOENT: no such file, and I want to retry.",
+        "error handling in node",
+        "error budget policy\nof the payment service",
+        "document the errors:\n- EACCES\n- ENOENT",
+        "exit code 137 docker",
+        "$ git push",
+        "TypeError in react",
+    ],
+)
+def test_a_question_in_words_that_names_an_error_is_no_failure(question: str) -> None:
+    assert shown_in(question) == ("", False)
+
+
+def test_a_line_that_names_a_command_and_a_message_may_be_one() -> None:
+    assert shown_in("pytest says ImportError: no yaml") == ("$ pytest says\nImportError: no yaml", False)
+
+
+@given(st.text(max_size=40), st.text(max_size=200))
+def test_a_failure_that_a_text_keeps_is_read_again(command: str, output: str) -> None:
+    said = telling(output)
+    if not said:
+        return
+    block = in_block(command, said)
+    assert keeps_one(f"Do this.\n\n{block}")
+    entry = Entry("x", Kind.LESSON, "t", "p/lessons/x.md", "p", body=block)
+    assert list(recorded(entry)) == [shape(said)]

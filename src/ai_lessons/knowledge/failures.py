@@ -27,6 +27,21 @@ _SURE = re.compile(
     r"(?im)^(?:\S+: )*(?:error|fatal|panic)\b|\b[A-Z]\w*(?:Error|Exception):|^Traceback \(|: (?:command )?not found\b|"
     r"\b(?:No such file or directory|Permission denied|ERR!)"
 )
+_MESSAGE = (
+    r"(?:(?i:fatal error|error|fatal|panic)(?:\[\w+\]| [A-Z]+\d+)?"
+    r"|(?:\w+\.)*[A-Z]\w*(?:Error|Exception)(?: \[\w+\])?): *\S"
+)
+_IS_MESSAGE = re.compile(
+    rf"(?:\S+: |line \d+: )*{_MESSAGE}|Traceback \(most recent|E {{3,}}\S|npm (?:ERR!|error) \S"
+    r"|make(?:\[\d+\])?: \*\*\*|(?i:(?:\w+ ){0,4}exit(?:ed with)? (?:code|status):? -?[1-9]\d*)(?:$|[:.])"
+    r"|(?:\S+: )+(?:.*: )?(?:(?:command )?not found(?:: \S+)?|No such file or directory)$"
+)
+_MAY_BE_MESSAGE = re.compile(
+    r"(?i)(?:\S+: )+(?:\(\d+\) )?(?:error|fatal|panic|cannot|can't|could not|failed|unable|invalid|unknown)\b"
+    r"|(?:.*: )?permission denied\b|error \w[^:]{0,40}: \S|.*\[rejected\]"
+)
+_MENTIONED = re.compile(rf"(?<!\w){_MESSAGE}")
+_QUESTION = re.compile(r"(?i)(?:how|what|why|when|where|which|who|can|could|should|is|are|do|does|did)\b|.*\?$")
 _EXIT = re.compile(r"\A\s*(?:Error: )?Exit code -?\d+\n")
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
 _NAMES = re.compile(
@@ -48,6 +63,12 @@ def telling(output: str) -> str:
     return "\n".join(dict.fromkeys(lines))
 
 
+def parted(error: str) -> tuple[str, str]:
+    """The command of a failure (empty where it is not known) and what it said."""
+    command, newline, output = error.partition("\n")
+    return (command[2:], output) if newline and command.startswith("$ ") else ("", error)
+
+
 def looks_failed(output: str) -> bool:
     """Whether an output, with no word of how the command ended, reads like an error at its end."""
     return bool(_SURE.search("\n".join(telling(output).splitlines()[-3:])))
@@ -58,6 +79,39 @@ def headline(output: str) -> str:
     lines = [line for line in telling(output).splitlines() if not line.startswith("Traceback (")]
     sure, likely = ([line for line in lines if pattern.search(line)] for pattern in (_SURE, _ERROR))
     return next(iter([*sure, *likely, *reversed(lines)]), "")
+
+
+def shown_in(question: str) -> tuple[str, bool]:
+    r"""The failure that a question to the search shows, as `$ command` and output, and whether it asks nothing else.
+
+    Empty for a question in words, also one that names an error.
+
+    >>> shown_in("how do I handle ENOENT: no such file in node")
+    ('', False)
+    >>> shown_in("$ git push\nfatal: not a git repository")
+    ('$ git push\nfatal: not a git repository', True)
+    """
+    every = [line.strip() for line in question.splitlines()]
+    lines = [line for line in every if line and not line.startswith(("```", "~~~"))]
+    if len(lines) == 1:
+        return _in_line(lines[0])
+    typed = next((n for n, line in enumerate(lines[:-1]) if line.startswith("$ ")), -1)
+    if typed == 0 or (typed > 0 and _ERROR.search("\n".join(lines[typed + 1 :]))):
+        return "\n".join(lines[typed:]), True
+    first = 1 if lines and _QUESTION.match(lines[0]) else 0
+    patterns = (_IS_MESSAGE,) if first else (_IS_MESSAGE, _MAY_BE_MESSAGE)
+    failed = any(one.match(line) for one in patterns for line in lines[first:] if not _QUESTION.match(line))
+    return ("\n".join(lines[first:]), True) if failed else ("", False)
+
+
+def _in_line(line: str) -> tuple[str, bool]:
+    """The same of one line, which may name a command before the message."""
+    if _QUESTION.match(line):
+        return "", False
+    if _IS_MESSAGE.match(line) or _MAY_BE_MESSAGE.match(line):
+        return line, bool(_IS_MESSAGE.match(line))
+    named = _MENTIONED.search(line)
+    return (f"$ {line[: named.start()].strip()}\n{line[named.start() :]}", False) if named else ("", False)
 
 
 Shape = tuple[frozenset[str], ...]
@@ -89,6 +143,18 @@ def recorded(entry: Entry) -> Iterator[Shape]:
         yield shape(block[3])
     for said in _SAID.finditer(entry.pattern.when if entry.pattern else ""):
         yield shape(" ".join(filter(None, said.groups())))
+
+
+def in_block(command: str, output: str) -> str:
+    """A failure as a text keeps it, see `recorded`: the command on one line, its output, between fences."""
+    first, more, _ = command.strip().partition("\n")
+    fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", output))])
+    return f"{fence}\n$ {first}{' …' * bool(more)}\n{output.strip()}\n{fence}\n"
+
+
+def keeps_one(text: str) -> bool:
+    """Whether a text keeps a failure in a block."""
+    return bool(_BLOCK.search(text))
 
 
 def before_failure(body: str) -> str:

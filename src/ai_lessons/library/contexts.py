@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ai_lessons import library
 from ai_lessons.index.catalog_reading import Filter
@@ -17,7 +17,7 @@ from ai_lessons.knowledge.globs import EXACT, any_match, specificity, stated
 from ai_lessons.learning.choose import FEW, Bars, Fit, tell
 from ai_lessons.learning.events import INJECTED, LEFT_OUT, Event
 from ai_lessons.learning.fold import ABLATION, ASSESSMENT, BUDGET, CONFIDENCE, SIMILARITY
-from ai_lessons.library.answers import Context, ContextQuery, Query
+from ai_lessons.library.answers import Answer, Context, ContextQuery, Query
 from ai_lessons.library.relating import giving_way
 
 if TYPE_CHECKING:
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from ai_lessons.library.opened import Library, Reading
 
 LOOKED_AT = 500  # Newest lessons of a project or tag among which the surest are chosen
+_COMMAND = 200  # Characters of a command line that are searched for
+NOT_KEPT = (
+    "No lesson keeps a failure like this one. Once you have solved it, add one, with the command and its output in a "
+    "fenced block (`$ command`, then the output). If it stays unsolved, begin its title with [UNSOLVED]."
+)
 _LIKELIEST = 10  # Entries that may help with a failure, among which is chosen
 _BY_PATH, _BY_PROJECT, _BY_GLOBAL = 2.0, 1.0, 0.5  # What the reasons weigh, beside the tags
 
@@ -43,6 +48,12 @@ def context(opened: Library, query: ContextQuery, ask: Callable[..., Context] | 
     return found._replace(notes=(*found.notes, *library.usage.record(opened, came(found))))
 
 
+def _answer(light: Light, found: Context) -> str:
+    """What a lesson says of a failure: its pattern and how its text begins."""
+    text, pattern = " ".join(found.texts.get(light.id, "").split()), str(light.details.get("pattern") or "")
+    return " | ".join(filter(None, (pattern, text))) or light.snippet
+
+
 def came(found: Context) -> list[Event]:
     """That these entries came, and which were left out on purpose, to measure whether it makes a difference."""
     told = [Event("", "", INJECTED, one.id, edge=found.edges.get(one.id, {})) for one in found.entries]
@@ -54,7 +65,8 @@ def known(opened: Library, query: ContextQuery) -> Context:
     repo = opened.reading
     repo.current()
     if query.error.strip():
-        return helping(repo, query.error, query.budget)
+        found = helping(repo, query.error, query.budget)
+        return found._replace(entries=tuple(one._replace(snippet=_answer(one, found)) for one in found.entries))
     injecting = Injecting(repo, query.budget)
     asked = _Asked(repo, query, injecting.budget)
     rules = asked.rules()
@@ -73,6 +85,27 @@ def known(opened: Library, query: ContextQuery) -> Context:
     )
 
 
+def helping_or_found(opened: Library, query: Query, ask: Callable[..., Any]) -> Context | Answer:
+    """What helps with the failure that a query shows; else, or where it shows none, what a search finds.
+
+    Then a failure is searched for by its command and the line that tells most, with few results.
+    `ask` does the jobs `context` and `search`, elsewhere perhaps.
+    """
+    error, alone = failures.shown_in(query.text)
+    if error and not (query.versions or query.kinds - {Kind.LESSON, Kind.RULE}):
+        helps = context(opened, ContextQuery(error=error, approvals=query.approvals), ask)
+        if helps.entries:
+            return helps
+    else:
+        alone = False
+    if alone:
+        command, output = failures.parted(error)
+        words = f"{command[:_COMMAND]} {failures.headline(output)}".strip()
+        query = query._replace(text=words, plain=True, limit=min(query.limit, FEW + 1))
+    found: Answer = ask("search", query)
+    return found._replace(prompt=NOT_KEPT) if alone else found
+
+
 def helping(
     repo: Reading, error: str, most: int | None = None, told: Collection[str] | None = None, *, words: bool = False
 ) -> Context:
@@ -80,7 +113,7 @@ def helping(
 
     The score of an entry is the chance that it helps, see `failures.chance`. `told` None: a person asked.
     """
-    command, output = error.split("\n", 1) if error.startswith("$ ") and "\n" in error else ("", error)
+    command, output = failures.parted(error)
     kept, said = repo.catalog.failures(), failures.shape(output)
     weights, alike = failures.rarity([words for _, words in kept]), dict[str, float]()
     for entry_id, one in kept:
@@ -88,7 +121,7 @@ def helping(
     similar: dict[str, float] = {}
     if alike and not words:
         repo.indexing.refresh()
-        telling = f"{command.removeprefix('$ ')}\n{failures.telling(output)}"
+        telling = f"{command}\n{failures.telling(output)}"
         similar = similarities(repo, telling, frozenset({Kind.LESSON, Kind.RULE}))
     chances = {one: failures.chance(much, similar.get(one)) for one, much in alike.items()}
     likeliest = sorted(chances, key=lambda one: -chances[one])[:_LIKELIEST]

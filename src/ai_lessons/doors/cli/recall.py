@@ -15,7 +15,7 @@ from ai_lessons.doors.cli import asking, options
 from ai_lessons.doors.cli.commands import Command, Group, Tool
 from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.terminal import clean, is_terminal
-from ai_lessons.library.answers import ContextQuery, Query
+from ai_lessons.library.answers import Context, ContextQuery, Query
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,8 +56,9 @@ search_options = options.stack(
     tool=Tool(
         "search",
         "query=words! context_tags type=kinds! versions project limit",
-        "notice query rules scripts lessons docs prompt notes",
-        "Search rules, scripts, lessons and docs by meaning and words. Call before a task and after an error.",
+        "notice rules scripts lessons docs prompt notes",
+        "Search rules, scripts, lessons and docs by meaning and words. Call before a task; with `$ command` and output "
+        "of what failed as query, it answers what helps.",
         notes={"context_tags": "tag: weight"},
         reads=True,
     ),
@@ -71,8 +72,10 @@ def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
 
     In the query, "quotes" ask for a phrase, and tag:T, project:P, kind:K and version:V filter.
     """
-    found = call.ask("search", Query(text=" ".join(words), approvals=call.by_agent, **given))
-    call.answer(found, render.answer, framed=framing.told)
+    query = Query(text=" ".join(words), approvals=call.by_agent, **given)
+    found = library.contexts.helping_or_found(call.library, query, call.ask) if call.tool else call.ask("search", query)
+    text: Any = render_rules.context if isinstance(found, Context) else render.answer
+    call.answer(found, text, framed=framing.told)
 
 
 @recall.command(
@@ -81,7 +84,7 @@ def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
     tool=Tool(
         "search_resources",
         "query=words! type=kinds! versions limit",
-        "notice query scripts docs prompt notes",
+        "notice scripts docs prompt notes",
         "Search docs and scripts only.",
         reads=True,
     ),
@@ -116,7 +119,7 @@ def read(call: Call, ref: str, section: int | None, heading: str | None, raw: bo
         call.exactly(shown.raw)
 
 
-SHOWN = "notice id handle kind title tags path frontmatter related section approval notes"  # the text says the rest
+SHOWN = "notice handle title text notes"
 
 
 @recall.command(
@@ -153,7 +156,7 @@ def show_resource(call: Call, /, **given: Any) -> None:
     tool=Tool(
         "run_script",
         "resource_id=ref args timeout",
-        "handle exit_code timed_out stdout stderr omitted_bytes",
+        "exit_code timed_out stdout stderr",
         "Run a script that this machine trusts; gives exit code and output.",
         notes={"timeout": "seconds"},
         defaults={"timeout": 120.0},
@@ -201,8 +204,12 @@ def list_(call: Call, /, every: bool, **given: Any) -> None:
         "context",
         "project context_tags paths query budget error",
         "notice rules lessons notes",
-        "Rules and lessons for what you are about to do or edit.",
-        notes={"context_tags": "tag: weight", "paths": "files about to be edited", "error": "output of what failed"},
+        "Rules and lessons for what you are about to do or edit; with error only what helps with that failure.",
+        notes={
+            "context_tags": "tag: weight",
+            "paths": "files about to be edited",
+            "error": "`$ command` that failed, output",
+        },
         reads=True,
     ),
 )
