@@ -70,7 +70,9 @@ def test_a_rule_that_is_not_known_to_be_approved_does_not_look_approved() -> Non
 def test_a_long_text_is_cut_and_says_so() -> None:
     shown = Shown(ENTRY, "x" * (framing.LONGEST + 5), "", {})
     assert "… 5 more characters" in framing.shown(shown, BARE)
-    assert "body" not in framing.data(shown, encode(shown), "notice")
+    told = framing.data(shown, encode(shown), "notice")
+    assert "… 5 more characters" in told["text"]
+    assert "body" not in told
 
 
 def test_a_long_text_with_sections_is_told_by_its_beginning_and_its_outline() -> None:
@@ -81,6 +83,10 @@ def test_a_long_text_with_sections_is_told_by_its_beginning_and_its_outline() ->
     assert len(told) < framing.OUTLINE / 2
     assert "Part 8" in told
     assert told.rstrip().endswith(f"One of them: get_resource {ENTRY.handle} section 1")
+    value = Shown(ENTRY, body, "", {}, sections=sections)
+    data = framing.data(value, encode(value), "notice")
+    assert data["text"] in told
+    assert data["sections"]["8"] == "Part 8"
     whole = framing.shown(Shown(ENTRY, body, "", {}), BARE)
     assert whole.count("words") == 8 * 200  # nothing to choose from
 

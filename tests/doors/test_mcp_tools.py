@@ -5,8 +5,10 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 from mcp.shared.exceptions import MCPError
 
@@ -16,10 +18,27 @@ from ai_lessons.doors.lesson_cli import lesson
 from ai_lessons.doors.mcp import tools
 from ai_lessons.doors.mcp.session_pool import SessionPool
 from doors.mcp_world import Agent, inside
+from doors.mcp_world import text as text_of
 from doors.world import DOC, FILES, LESSON, RULE, SCRIPT, Run
 from real_world import Git, commit_all, put_file
 
 BUDGET = 8_000
+FAILED = """$ git push
+fatal: The current branch till has no upstream branch.
+To push the current branch and set the remote as upstream, use
+"""
+UPSTREAM = f"""---
+id: 01JD3Z8QK5W7M2X9V4T67PPPPP
+kind: lesson
+title: A new branch has no upstream
+status: active
+created: 2026-11-21T20:14:00Z
+---
+Set the upstream once: `git push --set-upstream origin main`.
+
+```
+{FAILED}```
+"""
 RANGES = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 DEFAULT = [
     "search", "search_resources", "get_resource", "context", "add_lesson", "add_resource", "run_script",
@@ -58,6 +77,7 @@ def test_the_default_tools_fit_into_the_budget(log: Path, knowledge: Path) -> No
         for tool in offered.values()
     ]
     assert sum(len(part) for parts in told for part in parts) <= BUDGET
+    assert len(json.dumps([tool.model_dump(by_alias=True, exclude_none=True) for tool in offered.values()])) <= BUDGET
     assert all(tool.description and tool.output_schema for tool in offered.values())
 
 
@@ -134,7 +154,63 @@ def test_an_entry_is_read_in_full_between_marks(agent: Agent) -> None:
     assert "related_to -> [D-4T7QZM]" in text
     data = agent.call("get_resource", resource_id=LESSON)
     assert data["handle"] == "L-8F3K2A"
-    assert "body" not in data  # the text has it
+    assert data["text"] in text
+
+
+def test_text_and_data_of_an_answer_say_the_same_and_nothing_twice(agent: Agent, rule: str, knowledge: Path) -> None:
+    put_file(knowledge / "git/lessons/up.md", UPSTREAM)
+    schemas = {name: tool.output_schema for name, tool in agent.tools().items()}
+    for tool, arguments, said in (
+        ("get_resource", {"resource_id": LESSON}, ["two statuses were gone", "GET it first and send every status"]),
+        ("get_resource", {"resource_id": DOC, "section": 2}, ["At most 100 statuses"]),
+        ("get", {"id": SCRIPT}, ["with proper status preservation", "Updates a Jira workflow and keeps"]),
+        ("get", {"id": rule}, ["PUT replaces the whole resource", "approved by Test Person"]),
+        ("search", {"query": "workflow statuses"}, ["PUT replaces the whole resource"]),
+        ("search", {"query": FAILED}, ["Set the upstream once"]),
+        ("context", {"error": FAILED}, ["Set the upstream once"]),
+        ("context", {"project": "jira-api"}, ["GET it first and send every status back"]),
+        ("load_lessons", {"scope": "jira-api"}, ["GET it first and send every status back"]),
+        ("add_lesson", {"title": "Another upstream", "content": "Seen."}, ["another-upstream-"]),
+    ):
+        done = agent.result(tool, **arguments)
+        found: dict[str, Any] = done.structured_content or {}
+        jsonschema.validate(found, schemas[tool])
+        text, data = text_of(done), json.dumps(found)
+        snippets = [one["snippet"] for one in (*found.get("lessons", ()), *found.get("docs", ()))]
+        for part in (*said, *snippets, *found.get("notes", ()), found.get("prompt", "")):
+            assert (part in text, json.dumps(part)[1:-1] in data) == (True, True), (tool, part)
+        assert [text.count(said[0]), data.count(said[0])] == [1, 1], tool
+
+
+def test_an_entry_is_asked_for_by_either_name_of_its_id(agent: Agent) -> None:
+    assert agent.call("get_resource", id=LESSON) == agent.call("get", resource_id="L-8F3K2A")
+    assert "has no argument 'ref'" in agent.fails("get_resource", ref=LESSON)
+
+
+def test_a_search_for_what_a_failed_command_said_answers_what_helps(agent: Agent, knowledge: Path) -> None:
+    put_file(knowledge / "git/lessons/up.md", UPSTREAM)
+    helps = agent.result("context", error=FAILED)
+    for query in (FAILED, f"Why does this fail?\n```\n{FAILED}```", "git push says " + FAILED.split("\n")[1]):
+        found = agent.result("search", query=query)
+        assert found.structured_content == helps.structured_content
+        assert "L-7PPPPP" in text_of(found)
+        assert len(text_of(found)) <= 700
+    assert text_of(agent.result("search", query=FAILED)) == text_of(helps)
+    assert agent.call("search", query=FAILED, type="doc")["docs"] == []
+
+
+@pytest.mark.parametrize("query", ["what does fatal: no upstream branch mean", "error handling of workflow statuses"])
+def test_a_question_that_names_an_error_is_searched_for(agent: Agent, knowledge: Path, query: str) -> None:
+    put_file(knowledge / "git/lessons/up.md", UPSTREAM)
+    assert "order" in agent.call("search", query=query)
+
+
+def test_a_failure_that_nothing_helps_with_is_searched_for_by_its_line_that_tells_most(agent: Agent) -> None:
+    noise = "".join(f"step {n} of many\n" for n in range(9))
+    found = agent.call("search", query=f"$ ./release\n{noise}workflow: error: 409, another transition of statuses\n")
+    assert found["lessons"][0]["id"] == LESSON
+    assert sum(len(found[group]) for group in ("rules", "scripts", "lessons", "docs")) <= 3
+    assert "`$ command`, then the output" in found["prompt"]
 
 
 def test_a_section_is_read_alone_and_names_the_next_one(agent: Agent) -> None:

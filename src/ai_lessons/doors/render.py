@@ -27,6 +27,7 @@ SAID_ELSEWHERE = frozenset({
 HASHES = frozenset({"content_hash", "source_ref"})
 WIDEST = 60  # cells of a title in a drawing
 GONE = "not found"
+CHANGE = "a change of this rule that is not in force"
 SECTION_CALL = "ai-lessons recall show {} --section "
 
 
@@ -132,17 +133,28 @@ def shown(value: Shown, view: View, *, call: str = SECTION_CALL, frame: Frame = 
     else:
         heading = next((one.heading for one in value.sections if one.number == value.section), "")
         blocks.append(f"Section {value.section} of {len(value.sections)}: {line(heading)}".rstrip(": "))
-    texts = (value.body, value.code if whole and value.code != value.body else "")
-    blocks += [frame(clean(text).strip("\n")) for text in texts if text.strip()]
+    blocks += [frame(text) for text in texts_of(value) if text]
     if approval and approval.unapproved_change:
         warning = "An unapproved change exists; what is in force stands above. It would change this:"
-        change = frame(diff(approval.unapproved_change, view), "a change of this rule that is not in force")
+        change = frame(diff(approval.unapproved_change, view), CHANGE)
         blocks.append(f"{view.paint(warning, 'warn')}\n{change}")
     if value.related and whole:
         blocks.append(block(view.paint("Related:", "heading"), (_edge(one, view) for one in value.related)))
     blocks += [block(view.paint("About it:", "heading"), _about(value, view))] if whole else []
     blocks += [_navigation(value, view, call)] if len(value.sections) > 1 else []
     return "\n\n".join(filter(None, blocks))
+
+
+def texts_of(value: Shown) -> tuple[str, str]:
+    """Its text and its code, made harmless; empty where there is none, or nothing that the other does not say."""
+    code = value.code if value.section is None and value.code != value.body else ""
+    body, code = (clean(text).strip("\n") if text.strip() else "" for text in (value.body, code))
+    return body, code
+
+
+def is_used(usage: answers.Usage | None) -> bool:
+    """Whether anything happened to an entry that says how well it does."""
+    return bool(usage and (usage.tallies.last_used or usage.standing != 1.0))
 
 
 def _about(value: Shown, view: View) -> Iterator[str]:
@@ -158,7 +170,7 @@ def _about(value: Shown, view: View) -> Iterator[str]:
     if approval:
         how = f"{approval.evidence} ({approval.how})" if approval.how else approval.evidence
         yield _joined(("suggested by", approval.suggested_by), ("evidence", how))
-    if value.usage and (value.usage.tallies.last_used or value.usage.standing != 1.0):
+    if value.usage and is_used(value.usage):
         yield from usage(value.usage, view)
     yield f"path: {_where(entry, view)}"
     if view.verbose:

@@ -45,9 +45,10 @@ def contribute() -> None:
     tool=Tool(
         "add_lesson",
         "title content tags project confidence source category contexts applies_to links when do dont because anyway",
-        "id handle path commit",
+        "handle path commit",
         "Record one observation; when, do or dont, because make it a pattern. "
-        'Owed after more than one attempt. If a task failed: title "[UNSOLVED] …".',
+        'Owed after more than one attempt. If a task failed: title "[UNSOLVED] …". To be found at the same failure: '
+        "`command` in when; in content, in a fenced block, `$ command` and its output.",
         notes={"applies_to": "globs of files", "links": "ids"},
         defaults={"content": ""},
     ),
@@ -156,7 +157,7 @@ two_ids = options.stack(
 @contribute.command(
     "link",
     examples=["L-8F3K2A S-9XW2RB --relation has_script"],
-    tool=Tool("link", "from_id=a to_id=b relation weight", "id handle path commit", repeatable=True),
+    tool=Tool("link", "from_id=a to_id=b relation weight", "handle path commit", repeatable=True),
 )
 @two_ids
 @click.option("--relation", type=options.RELATION, default="related_to", show_default=True, help="How A stands to B.")
@@ -175,7 +176,7 @@ def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> Non
     tool=Tool(
         "unlink",
         "from_id=a to_id=b relation",
-        "id handle path commit",
+        "handle path commit",
         "Take links between two entries away: of one relation, or all.",
         destroys=True,
     ),
@@ -198,7 +199,7 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
     tool=Tool(
         "add_resource",
         "type=kind path=paths! title versions project tags recursive",
-        "written unchanged skipped commit",
+        "written skipped commit",
         "Keep a doc or a script from the file system.",
         notes={"path": "file, folder (recursive) or glob"},
         repeatable=True,
@@ -303,7 +304,7 @@ OUTCOMES = ("helpful", "ignored", "contradicted")
     tool=Tool(
         "record_outcome",
         "id=ref! outcome! note",
-        "id handle outcome usage",
+        "handle outcome usage",
         "Say how an entry did: its confidence learns from it.",
     ),
 )

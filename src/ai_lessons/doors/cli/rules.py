@@ -34,7 +34,7 @@ to_contribute, to_admin = Group("contribute"), Group("admin")  # These commands 
     tool=Tool(
         "suggest_rule",
         "title rationale content tags linked_lessons linked_resources project applies_to",
-        "id handle title path branch commit warnings",
+        "handle branch path warnings",
         "Propose a rule. It is in force only after a person approves it.",
         notes={"applies_to": "globs of files"},
         defaults={"content": ""},

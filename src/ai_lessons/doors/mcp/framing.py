@@ -14,6 +14,7 @@ from ai_lessons.doors.cli import error_handler
 from ai_lessons.doors.encode import encode
 from ai_lessons.doors.terminal import View, clean, line
 from ai_lessons.errors import AiLessonsError
+from ai_lessons.knowledge.entries import Kind, Status
 from ai_lessons.library.answers import Answer, Context, Shown
 
 if TYPE_CHECKING:
@@ -33,20 +34,20 @@ PROPOSED = (
 LONGEST = 60_000  # characters of one text that an agent gets at once; longer ones are read by section, or from the file
 OUTLINE, BEGINNING = 8_000, 1_500  # longer texts with sections are told by so much of their beginning and an outline
 SECTION_CALL = "get_resource {} section "
+EMPTY: tuple[Any, ...] = (None, "", [], {})
 TEXT = {"type": "string"}
-TEXTS = {"type": "array", "items": TEXT}
 OBJECT = {"type": "object"}
-OBJECTS = {"type": "array", "items": OBJECT}
 OUTPUT: Mapping[str, dict[str, Any]] = {
     key: schema
     for schema, keys in (
-        (TEXTS, "tags notes warnings"),
-        (OBJECTS, "rules scripts lessons docs related sections written skipped groups refreshed pending versions"),
-        (OBJECT, "frontmatter usage evaluation entries"),
-        ({"type": ["object", "null"]}, "approval copy proposal"),
+        (
+            {"type": "array"},
+            "notes warnings rules scripts lessons docs related written skipped groups refreshed pending versions",
+        ),
+        (OBJECT, "usage evaluation entries"),
+        ({"type": ["object", "null"]}, "copy proposal"),
         ({"type": ["string", "null"]}, "commit"),
-        ({"type": ["integer", "null"]}, "section"),
-        ({"type": "integer"}, "unchanged exit_code omitted_bytes active files"),
+        ({"type": "integer"}, "exit_code active files"),
         ({"type": "boolean"}, "timed_out"),
     )
     for key in keys.split()
@@ -55,13 +56,19 @@ OUTPUT: Mapping[str, dict[str, Any]] = {
 
 def shown(value: Shown, view: View, *, call: str = SECTION_CALL) -> str:
     """One entry in full, each of its texts between marks; `call` as in `render.shown`."""
+    value, frame = _framed(value)
+    return render.shown(value, view, call=call, frame=frame)
+
+
+def _framed(value: Shown) -> tuple[Shown, render.Frame]:
+    """The entry with as much of its text as an agent gets at once, and what puts a text between marks."""
     where = line(value.entry.path)
     own = f"content of {where}"
     if value.approval is not None:
         own = f"rule in force from {where}, {render.approved(value.approval)}"
     if value.section is None and len(value.body) > OUTLINE and len(value.sections) > 1:
         value = value._replace(body=_beginning(value.body))
-    return render.shown(value, view, call=call, frame=lambda text, what=own: marked(what, cut(text, where)))
+    return value, lambda text, what=own: marked(what, cut(text, where))
 
 
 def ran(value: Ran, _view: View) -> str:
@@ -97,33 +104,80 @@ def cut(text: str, where: str) -> str:
 
 def told(text: str, root: str, notes: str = "", *, notice: str = NOTICE) -> str:
     """An answer with its first line, and what else is to be known."""
-    return "\n\n".join(filter(None, (f"From the knowledge repository {line(root)}. {notice}", text, notes)))
+    return "\n\n".join(filter(None, (_first_line(root, notice), text, notes)))
+
+
+def _first_line(root: str, notice: str) -> str:
+    return f"From the knowledge repository {line(root)}. {notice}"
 
 
 proposed = partial(told, notice=PROPOSED)  # of proposals that wait: none of them is to be followed
 
 
 def plain(value: Any) -> Any:
-    """Encoded data with every text made harmless as on a terminal: some hosts print it as it is."""
+    """Encoded data with every text made harmless as on a terminal (some hosts print it as it is), and nothing empty."""
     if isinstance(value, str):
         return clean(str(value))
     if isinstance(value, dict):
-        return {clean(str(key)): plain(one) for key, one in value.items()}
+        return {clean(str(key)): plain(one) for key, one in value.items() if one not in EMPTY}
+    if isinstance(value, float):
+        return round(value, 3)
     return [plain(one) for one in value] if isinstance(value, list) else value
 
 
-def data(value: object, found: Any, gives: str) -> dict[str, Any]:
-    """An answer as data: a list inside an object, with the notice and approvals, and nothing that the text has."""
+def data(value: object, found: Any, gives: str, root: str = "") -> dict[str, Any]:
+    """An answer as data: a list inside an object, with the notice, approvals and the same texts as in `shown`.
+
+    Hosts hand a model either this or the text. Nothing stands in it twice, and what is empty only at the top.
+    """
     keys = gives.split()
     told: dict[str, Any] = dict(found) if isinstance(found, dict) else {keys[-1]: found}
     if isinstance(value, Answer | Context):
         approvals = encode(value.approvals)
-        told["rules"] = [rule | {"approval": approvals.get(rule["id"])} for rule in told["rules"]]
+        groups = [kind.folder for kind in Kind if kind.folder in told]
+        told = _without(told, "query", *(["coverage"] if told.get("coverage") == 1 else [])) | {
+            name: [_result(one, approvals) for one in told[name]] for name in groups
+        }
     if isinstance(value, Shown):
-        told = {key: one for key, one in told.items() if key not in {"body", "code", "snippet", "sections"}}
+        told = _entry(value, told)
+    if "related" in told:
+        told["related"] = [one | {"entry": _named(one["entry"])} for one in told["related"]]
+    notice = NOTICE
+    if {"notice", "pending"} <= {*keys}:
+        notice = PROPOSED
+        told["pending"] = [_without(one, "body") if one["change"] == "new" else one for one in told["pending"]]
     if "notice" in keys:
-        told = {"notice": PROPOSED if "pending" in keys else NOTICE} | told
-    return {key: plain(one) for key, one in told.items()}
+        told = {"notice": _first_line(root, notice) if root else notice} | told
+    return {key: plain(one) for key, one in told.items() if one not in EMPTY or key in keys}
+
+
+def _entry(value: Shown, told: dict[str, Any]) -> dict[str, Any]:
+    """One entry: its texts between marks, and of its frontmatter what is said nowhere else."""
+    value, frame = _framed(value)
+    told = _without(told, "snippet", "score", "body", "code", "sections", "usage")
+    stated = {key: one for key, one in told.pop("frontmatter").items() if key != "links" and told.get(key) != one}
+    told |= {"text": "\n\n".join(frame(text) for text in render.texts_of(value) if text), "frontmatter": stated}
+    if value.section is None and len(value.sections) > 1:
+        told["sections"] = {str(one.number): one.heading for one in value.sections}
+    if value.approval and value.approval.unapproved_change:
+        change = frame(clean(value.approval.unapproved_change), render.CHANGE)
+        told["approval"] = told["approval"] | {"unapproved_change": change}
+    return told | ({"usage": encode(value.usage)} if render.is_used(value.usage) else {})
+
+
+def _result(one: dict[str, Any], approvals: Mapping[str, Any]) -> dict[str, Any]:
+    """A result; what nearly all results have goes without saying, and a rule's reason is what is told of it."""
+    plain_ones = {"tier": "user", "status": Status.ACTIVE}
+    told = {key: value for key, value in one.items() if plain_ones.get(key) != value}
+    return _without(told, "snippet") | {"approval": approvals.get(one["id"])} if one["kind"] == Kind.RULE else told
+
+
+def _named(entry: dict[str, Any] | None) -> dict[str, Any]:
+    return {key: entry[key] for key in ("handle", "title")} if entry else {}
+
+
+def _without(told: dict[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: one for key, one in told.items() if key not in keys}
 
 
 def bug(error: BaseException, log: Path) -> str:

@@ -145,8 +145,9 @@ class ToolCall(Call):
         """Keep what the agent reads, and the same as data; agents have no pager."""
         notes = "\n".join(f"note: {line(note)}" for note in dict.fromkeys(notes_of(value)))
         told = text(value, BARE if framed else self.view)
-        told = framed(told, whereabouts(self.settings), notes) if framed else f"{told}\n{notes}".rstrip("\n")
-        found = framing.data(value, encode(data(value) if data else value), self.served.gives)
+        root = whereabouts(self.settings)
+        told = framed(told, root, notes) if framed else f"{told}\n{notes}".rstrip("\n")
+        found = framing.data(value, encode(data(value) if data else value), self.served.gives, root)
         self.result = CallToolResult(content=[TextContent(type="text", text=told)], structured_content=found)
 
 
@@ -219,6 +220,7 @@ def _called(
 def command_line(tool: Tool, params: list[Taken], arguments: Data) -> list[str]:
     """The words that a person would have typed. Raises BadParameter: an argument is missing, or of another type."""
     names = [one.name for one in params]
+    arguments = {_meant(name, names): value for name, value in arguments.items()}
     if unknown := [name for name in arguments if name not in names]:
         raise AiLessonsError(f"{tool.name} has no argument {unknown[0]!r}", hint="it takes " + ", ".join(names))
     given = {**tool.defaults, **{name: value for name, value in arguments.items() if value is not None}}
@@ -235,3 +237,9 @@ def command_line(tool: Tool, params: list[Taken], arguments: Data) -> list[str]:
         elif texts == ["True"]:
             options.append(option)
     return [*options, "--", *rest]
+
+
+def _meant(name: str, names: list[str]) -> str:
+    """The argument's agreed name: what one tool calls `id` is the `resource_id` of another, and agents mix them up."""
+    other = {"id": "resource_id", "resource_id": "id"}.get(name, name)
+    return other if name not in names and other in names else name
