@@ -9,6 +9,7 @@ import pytest
 
 from doors.a_terminal import Spawn, finish
 from doors.agent_host import Host, add
+from doors.mcp_world import inside
 from doors.world import Run, run_inside
 from real_world import Git, put_file
 
@@ -297,3 +298,81 @@ def test_what_was_told_before_the_failure_is_not_repeated_and_is_judged_by_it(
     assert fails(host, SAID) == ""
     works(host, "git push --set-upstream origin main")
     assert usage(run, lesson)["seen_helpful"] == 1
+
+
+NO_LEASE = """\x1b[31mERROR\x1b[0m: tenant 'acme' has no quota lease; acquire one first
+used ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8
+```
+{}
+```
+"""
+OWED = ["--do", "run `./bin/lease acquire` first", "--because", "the quota is shared", "--source", "tested"]
+AGENT = {"CLAUDECODE": "1", "AI_LESSONS_SESSION": "s-1"}
+
+
+def writes(host: Host, title: str, when: str, *more: str, **environ: str) -> str:
+    words = ["contribute", "add-lesson", "--title", title, "--when", when, *OWED, *more, "--json"]
+    done = run_inside(words, host.code, **environ)
+    assert done.code == 0, done.err
+    return str(done.json["handle"])
+
+
+def body(run: Run, handle: str) -> str:
+    return str(run("recall", "show", handle, "--json").json["body"])
+
+
+@pytest.mark.parametrize("when", ["`./deploy.sh` refuses to start", "rolling out"])
+def test_a_lesson_written_as_the_reminder_asks_is_told_at_the_same_failure_in_the_next_session(
+    host: Host, knowledge: Path, run: Run, when: str
+) -> None:
+    assert fails(host, NO_LEASE, "./deploy.sh staging", session_id="s-1") == ""
+    works(host, "./bin/lease acquire && ./deploy.sh staging", session_id="s-1")
+    assert "contribute add-lesson" in host.hear("stop", session_id="s-1")
+    handle = writes(host, "Deploys need a quota lease", when, **AGENT)
+    kept = body(run, handle)
+    assert "$ ./deploy.sh staging\nERROR: tenant 'acme' has no quota lease; acquire one first\n" in kept
+    assert "ghp_" not in kept
+    again = fails(host, NO_LEASE.replace("acme", "umbrella"), "./deploy.sh prod", session_id="s-2")
+    assert f"[{handle}]" in again
+    assert "run `./bin/lease acquire` first" in again
+    assert fails(host, "ERROR: the disk is full", "./deploy.sh prod", session_id="s-3") == ""
+
+
+def test_of_several_failures_the_one_that_the_lesson_is_about_is_taken_along(host: Host, run: Run) -> None:
+    fails(host, SAID, "git push", session_id="s-1")
+    fails(host, "Error: Error acquiring the state lock", "terraform apply", session_id="s-1")
+    fails(host, "fatal: bad object", "git gc", session_id="s-1")
+    assert "$ terraform apply" in body(run, writes(host, "CI holds the lock", "`terraform apply` fails", **AGENT))
+    assert "$ git push\n" in body(run, writes(host, "Set the upstream branch", "pushing with git", **AGENT))
+    assert body(run, writes(host, "Jira is slow on Mondays", "planning a sprint", **AGENT)).strip() == ""
+
+
+def test_a_lesson_keeps_its_own_failure_and_that_of_a_person_is_never_changed(host: Host, run: Run) -> None:
+    fails(host, SAID, "git push", session_id="s-1")
+    mine = ["--content", "```\n$ git push\nfatal: no upstream\n```"]
+    assert body(run, writes(host, "Push with an upstream", "using `git push`", *mine, **AGENT)).count("$ git push") == 1
+    person = {"AI_LESSONS_SESSION": "s-1"}
+    assert body(run, writes(host, "A person pushes", "using `git push` by hand", **person)).strip() == ""
+
+
+def test_an_agent_in_no_known_session_takes_what_failed_in_its_folder_if_it_names_the_program(
+    host: Host, run: Run
+) -> None:
+    fails(host, SAID, "git push", session_id="s-1")
+    works(host, "git push", session_id="s-1")
+    assert "$ git push\n" in body(run, writes(host, "A branch is new", "using `git push`", CLAUDECODE="1"))
+    assert body(run, writes(host, "Sprints", "planning", CLAUDECODE="1")).strip() == ""
+
+
+def test_over_mcp_the_session_of_the_servers_folder_is_taken_if_the_lesson_names_its_program(
+    host: Host, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fails(host, SAID, "git push", session_id="s-1")
+    fails(host, "fatal: bad object", "git push", session_id="s-2", cwd=str(tmp_path))
+    monkeypatch.chdir(host.code)
+    with inside(tmp_path / "log") as agent:
+        done = agent.call("add_lesson", title="A branch is new", when="`git push` fails", do="say -u", because="git")
+        assert "by which it is found at the same failure" in done["notes"][0]
+        assert "has no upstream branch" in agent.reads("get_resource", id=done["handle"])
+        other = agent.call("add_lesson", title="Sprints", when="planning", do="wait", because="it is Monday")
+        assert "notes" not in other

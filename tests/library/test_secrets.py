@@ -12,9 +12,16 @@ from ai_lessons.errors import InvalidEntry, UsageError
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import editing, validating
 from ai_lessons.library.secret_detectors import DETECTORS
-from ai_lessons.library.secret_scan import may_hold, secrets_in
+from ai_lessons.library.secret_scan import may_hold, secrets_in, without_suspects
 from library.secret_world import FAKE, mark_of
 from library.world import World, lesson
+
+
+@pytest.mark.parametrize("name", FAKE)
+def test_what_hooks_keep_of_a_failure_holds_no_secret(name: str) -> None:
+    said = without_suspects(f"fatal: denied\nused token = {FAKE[name]} here\n")
+    assert secrets_in(said) == []
+    assert said.startswith("fatal: denied\n")
 
 
 @pytest.mark.parametrize("name", FAKE)

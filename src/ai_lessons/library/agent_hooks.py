@@ -165,8 +165,11 @@ def _after_tool(asking: Asking, event: AgentEvent) -> Told:
         happened = _happened(session, earlier)
         if failed and attempts and not wrote:
             session.note_failure(attempts)
+            if event.command and said:
+                command, output = map(secret_scan.without_suspects, (event.command, failures.telling(event.text)))
+                session.keep_failure(command, output, event.cwd, attempts)
         elif wrote and not failed:
-            session.settle()
+            session.settle(written=True)
         elif not event.text and session.failures:
             session.note_success(attempts)
         told = session.ids(event.agent)

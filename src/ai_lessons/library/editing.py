@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons import library
 from ai_lessons.errors import NotFound, Refused, UsageError
-from ai_lessons.knowledge import frontmatter, layout, markdown, origins
+from ai_lessons.knowledge import failures, frontmatter, layout, markdown, origins
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Entry, Kind, Light, Pattern, Relation
 from ai_lessons.knowledge.markdown import REMOVE
+from ai_lessons.knowledge.texts import escaped
 from ai_lessons.learning.events import CONTRADICTED, OBSERVED, Event
 from ai_lessons.learning.fold import ABLATION, ASSESSMENT, NOTHING, curiosity, learned
 from ai_lessons.library import secret_scan, statements
 from ai_lessons.library.gate import checked, project_name
 from ai_lessons.library.relating import namesakes, opposites, refuse_circle, refuse_wrong_kinds
 from ai_lessons.library.reports import Feedback, LessonDraft, Written
+from ai_lessons.repository import agent_sessions
 from ai_lessons.repository.store import Applied, Change, blob_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ai_lessons.library.opened import Library
+    from ai_lessons.library.options import Options
     from ai_lessons.library.session import RepositorySession
 
 UNCHANGED = "nothing changed"  # A note
+TAKEN_ALONG = "keeps the command that failed in this session and its output, by which it is found at the same failure"
+_QUOTED, _WORD = re.compile(r"`([^`\n]+)`"), re.compile(r"\w[\w.-]*\w|\w")
 _NOT_FIELDS = {"links", "content", "project", "allow_secrets"}
 
 
@@ -32,6 +38,8 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
     repo = opened.primary
     if not draft.title.strip():
         raise UsageError("the lesson has no title", hint="say in one line what was observed: --title …")
+    failure = _failure_of(repo.options, draft)
+    draft = draft._replace(content=f"{draft.content.rstrip()}\n\n{failure}".lstrip()) if failure else draft
     created = repo.options.now()
     entry_id = frontmatter.new_id(created)
     links: list[tuple[str, str]] = []
@@ -53,13 +61,43 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
         statements.remember(repo, statements.USER, entry)
     done = repo.written_one(entry, applied)
     # as the last look found them: a write does not pay for another one
-    notes = [*done.notes, *namesakes(repo, done.id, entry.title)]
+    notes = [*done.notes, *namesakes(repo, done.id, entry.title), *([TAKEN_ALONG] if failure else [])]
     action = draft.do or draft.dont
     if draft.when and action and draft.because:
         repo.current()
         pattern = Pattern(draft.when, action, draft.because, negative=draft.dont is not None)
         notes += opposites(repo, done.id, pattern)
     return done._replace(notes=tuple(notes))
+
+
+def _failure_of(options: Options, draft: LessonDraft) -> str:
+    """The failure of an agent's session that its lesson is about, as a block for its text: by it the lesson is found.
+
+    Empty for a person, where the text keeps a failure already, and where none fits. The session is the one that is
+    named; a server that knows none takes the latest of its folder, if the lesson names a program that failed there.
+    """
+    if not options.agent or failures.keeps_one(draft.content):
+        return ""
+    state, name = options.state_dir, options.session or ""
+    if known := agent_sessions.known(state, name):
+        with agent_sessions.opened(state, name) as session:
+            kept = session.failures_kept
+    else:
+        kept = agent_sessions.kept_in(state, options.cwd)
+    said = " ".join(filter(None, (draft.title, draft.when, draft.do, draft.dont, draft.because, draft.content)))
+    quoted, words = ({*_WORD.findall(text.lower())} for text in (" ".join(_QUOTED.findall(said)), said))
+
+    def fits(row: list[Any]) -> tuple[int, int]:
+        programs = {one.lower() for one in failures.programs(row[0])}
+        about = {*_WORD.findall(row[0].lower())} | failures.said(failures.shape(row[1]))
+        return 2 * (not programs.isdisjoint(quoted)) or int(not programs.isdisjoint(words)), len(about & words)
+
+    named = [row for row in kept if fits(row)[0]] or [row for row in kept if known and row[4]][-1:]
+    if not named:
+        return ""
+    command, output, *_ = max(reversed(named), key=fits)
+    block = escaped(failures.in_block(command, output))
+    return "" if secret_scan.secrets_in(block) else block
 
 
 def update(

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 FOLDER = "agent-sessions"
 KEPT_SECONDS = 7 * 24 * 3600  # A session that was not heard of for so long is forgotten
+_AT_WORK = 3600.0  # Seconds since it was heard of in which a session is taken to go on
 _LIMIT = 1 << 20
+_KEPT, _KEPT_CHARACTERS = 5, 2_000  # Failures of a session that are kept, and of each as much of command and output
 
 
 class Session:
@@ -28,7 +30,8 @@ class Session:
 
     `told` has a row for each entry that was told, as `learning.choose.Earlier`; from `turn` on since the last prompt.
     `files` has of each file about which something was told before an edit what it held before and after it, in short.
-    `missed` names what failed while nothing was known that helps.
+    `missed` names what failed while nothing was known that helps. `failures_kept` are the last failures, for a lesson
+    about one of them: command, telling output, folder, attempts, and whether one of these succeeded since.
     """
 
     def __init__(self, **known: Any) -> None:  # a dataclass would cost every hook the import of `inspect`
@@ -39,6 +42,7 @@ class Session:
         self.told: list[list[Any]] = []
         self.files: dict[str, list[str]] = {}
         self.missed: list[str] = []
+        self.failures_kept: list[list[Any]] = []
         self.turn, self.failures = 0, 0
         self.solved, self.failed_last = False, False
         vars(self).update(known)
@@ -67,11 +71,18 @@ class Session:
                 if attempt not in names:
                     names.append(attempt)
 
+    def keep_failure(self, command: str, output: str, folder: Path, attempts: Iterable[str]) -> None:
+        """Keep a failure, without secrets, for a lesson about it."""
+        row = [command[:_KEPT_CHARACTERS], output[:_KEPT_CHARACTERS], str(folder), [*attempts], False]
+        kept = [one for one in self.failures_kept if one[:2] != row[:2]]
+        self.failures_kept = [*kept, row][-_KEPT:]
+
     def note_success(self, attempts: Iterable[str]) -> None:
         """Attempts succeeded; one that failed before is solved now."""
         done = set(attempts)
         self.solved = self.solved or bool(done & set(self.failing))
         self.failing = [attempt for attempt in self.failing if attempt not in done]
+        self.failures_kept = [[*row[:4], row[4] or not done.isdisjoint(row[3])] for row in self.failures_kept]
         self.failed_last = False
 
     def end_turn(self) -> None:
@@ -86,8 +97,10 @@ class Session:
             del self.files[file]
         return found
 
-    def settle(self) -> None:
+    def settle(self, *, written: bool = False) -> None:
         """What failed is told or written down: count from the beginning."""
+        if written:  # the next lesson is about it only if it names it
+            self.failures_kept = [[*row[:4], False] for row in self.failures_kept]
         self.failing, self.failed, self.failures = [], [], 0
         self.solved = self.failed_last = False
 
@@ -137,6 +150,14 @@ def recent(state_dir: Path) -> list[tuple[float, Session]]:
             with suppress(AiLessonsError, OSError):
                 found.append((file.lstat().st_mtime, _parsed(read_file(file.parent, file.name, _LIMIT)[0])))
     return sorted(found, key=lambda one: -one[0])
+
+
+def kept_in(state_dir: Path, folder: Path) -> list[list[Any]]:
+    """The failures kept of the session that last worked in this folder or below it, within the last hour."""
+    for at, session in recent(state_dir):
+        if at > time.time() - _AT_WORK and any(Path(row[2]).is_relative_to(folder) for row in session.failures_kept):
+            return [row for row in session.failures_kept if Path(row[2]).is_relative_to(folder)]
+    return []
 
 
 def clean_up(state_dir: Path) -> None:
