@@ -222,8 +222,9 @@ MCP_INTRODUCTION = f"""# MCP
 
 What `ai-lessons-mcp` offers to agents; [how to set it up](../how-to/use-with-agent-hosts.md#any-host-the-mcp-server).
 
-Every tool answers with text and with structured content in the shapes of [json.md](json.md), a list inside an object.
-With texts of entries comes, in structured content as `notice`:
+Every tool answers with text and with structured content, which say the same, because hosts hand a model only one of
+them: in the shapes of [json.md](json.md), a list inside an object, without what is empty, and the text of an entry once
+(`text`). With texts of entries comes, in structured content as `notice`, behind the place of the repository:
 
 > {NOTICE}
 
@@ -231,8 +232,13 @@ Bodies stand between two marks with a hash that no body can contain; what a term
 more than {LONGEST:,} characters is cut, and says so. Errors are tool errors of two lines, as on the [command
 line](errors.md).
 
-An id is a handle (`L-8F3K2A`), a full id, any unique end of one, or a path. What states no type is a string; a list
-holds strings, and a text with commas will do. A tool of which nothing else is said only reads.
+Where `search` is given what a command said that failed (`$ command` and output, or an error message), it answers as
+`context` does for `error`; if nothing kept helps, with few results for the line that tells most. A lesson is found so
+by the command and output that its text keeps in a fenced block.
+
+An id is a handle (`L-8F3K2A`), a full id, any unique end of one, or a path; `id` and `resource_id` mean the same. What
+states no type is a string; a list holds strings, and a text with commas will do. A tool of which nothing else is said
+only reads.
 """
 
 RESOURCES = """## Resources
