@@ -140,6 +140,13 @@ def data(value: object, found: Any, gives: str, root: str = "") -> dict[str, Any
         }
     if isinstance(value, Shown):
         told = _entry(value, told)
+    if "groups" in keys:  # the scope stands above them, and a list holds active ones
+        said_above = ("id", "scope", "status", "created", "path")
+        told["groups"] = [
+            one | {"lessons": [_without(each, *said_above) for each in one["lessons"]]} for one in told["groups"]
+        ]
+    if "usage" in keys:
+        told = {key: told[key] for key in ("id", "handle", "title", "outcome", "usage", "notes")}
     if "related" in told:
         told["related"] = [one | {"entry": _named(one["entry"])} for one in told["related"]]
     notice = NOTICE
