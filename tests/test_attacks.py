@@ -31,6 +31,7 @@ from repository.approval_world import BRANCH, HUMAN, OTHER, OTHER_BRANCH, OTHER_
 PAGE = Path(__file__).parents[1] / "docs" / "security.md"
 HEADING = "## Attacks that the tests make"
 MALLORY = ("Mallory", "mallory@x")
+FRIEND = ("Friend", "friend@x")
 FORGE = ("GitHub", "noreply@github.com")
 SETTINGS = ".ai-lessons/config.yaml"
 MAIN, REMOTE = "refs/heads/main", "refs/remotes/origin/main"
@@ -296,6 +297,44 @@ def a_forged_address_of_a_forge(v: Victim) -> None:
     v.clone.commit("Use X (#7)", v.write(), MALLORY, FORGE)
 
 
+def a_merge_of_a_side_that_never_touched_the_rule(v: Victim) -> None:
+    v.clone.commit("tidy", v.write(), MALLORY)
+    v.branch("draft")
+    v.clone.commit("lesson", {"x/lessons/a.md": "a\n"}, HUMAN)
+    v.main()
+    v.clone.commit("oops", {OTHER_PATH: None}, MALLORY)
+    v.clone.run("branch", OTHER_BRANCH, "draft")
+    v.clone.run("merge", "-q", "--no-ff", "--no-commit", OTHER_BRANCH, ok=False)
+    v.clone.run("checkout", OTHER_BRANCH, "--", OTHER_PATH)
+    v.clone.commit(f"Merge branch '{OTHER_BRANCH}'", {}, MALLORY)
+
+
+def _taken(v: Victim, words: str | None, name: str) -> None:
+    """A text of the other rule (None: its removal) proposed by one person and merged by another."""
+    change = {OTHER_PATH: None} if words is None else v.write(words)
+    v.clone.propose(change, branch=f"{OTHER_BRANCH}-{name}", by=FRIEND, base="main")
+    v.clone.merge(f"{OTHER_BRANCH}-{name}", options=("--no-ff",))
+    v.judged(POLICIES["merge"])
+
+
+def a_revert_of_the_removal_of_a_rule(v: Victim) -> None:
+    _taken(v, "Evil", "first")
+    _taken(v, None, "gone")
+    v.clone.run("revert", "--no-edit", "-m", "1", "HEAD", by=MALLORY)
+
+
+def a_proposal_taken_and_removed_picked_again(v: Victim) -> None:
+    _taken(v, "Evil", "first")
+    _taken(v, None, "gone")
+    v.clone.run("cherry-pick", "-x", f"{OTHER_BRANCH}-first", by=MALLORY)
+
+
+def an_older_approved_text_put_back_by_a_commit(v: Victim) -> None:
+    _taken(v, "Evil", "first")
+    _taken(v, "Better", "second")
+    v.clone.commit("tidy", v.write(), MALLORY)
+
+
 NO, YES, GONE = "stopped", "in force", "stopped, the good rule too"
 ATTACKS: list[tuple[Callable[[Victim], None], str, str, str, str]] = [
     # the attack; what comes of it under merge, distinct, forge (where nobody protects the branch), signed
@@ -324,6 +363,10 @@ ATTACKS: list[tuple[Callable[[Victim], None], str, str, str, str]] = [
     (a_removal_by_a_commit, NO, NO, GONE, NO),
     (the_signed_record_deleted_and_the_text_changed, NO, NO, YES, NO),
     (a_clone_that_is_cut_off_at_the_merge, GONE, GONE, YES, NO),
+    (a_merge_of_a_side_that_never_touched_the_rule, NO, NO, YES, NO),
+    (a_revert_of_the_removal_of_a_rule, NO, NO, YES, NO),
+    (a_proposal_taken_and_removed_picked_again, NO, NO, YES, NO),
+    (an_older_approved_text_put_back_by_a_commit, NO, NO, YES, NO),
     (a_forged_name_on_the_merge, YES, YES, YES, NO),
     (a_forged_address_of_a_forge, YES, NO, YES, NO),
 ]

@@ -346,6 +346,147 @@ def first_approval_reverted(w: World, mine: Clone) -> None:
     mine.run("revert", "--no-edit", "-m", "1", "HEAD")
 
 
+def second_text_reverted_by_proposal(w: World, mine: Clone) -> None:
+    second_text_approved(w, mine)
+    mine.propose({PATH: text("Use X")}, branch=BRANCH + "-back", base="main")
+    mine.squash(BRANCH + "-back")
+
+
+def second_text_squashed_and_the_first_picked_again(w: World, mine: Clone) -> None:
+    first = mine.propose()
+    mine.squash()
+    mine.propose({PATH: text("Use Y")}, branch=BRANCH + "-y", base="main")
+    mine.squash(BRANCH + "-y")
+    mine.view()
+    mine.run("cherry-pick", "-X", "theirs", first, by=SECOND, ok=False)
+    mine.commit("Use X", {PATH: text("Use X")}, SECOND)
+
+
+def moved_by_proposal_and_back_by_a_commit(w: World, mine: Clone) -> None:
+    moved_to_another_project_by_proposal(w, mine)
+    mine.commit("back", {ELSEWHERE: None, PATH: text("Use X")}, SECOND)
+
+
+def removed(w: World, mine: Clone) -> None:
+    """Approved and removed by proposals that this clone knows."""
+    mine.propose()
+    mine.merge(BRANCH)
+    mine.other_work()
+    mine.propose({PATH: None}, branch=BRANCH + "-gone")
+    mine.merge(BRANCH + "-gone")
+    mine.view()
+
+
+def removal_reverted_by_somebody_else(w: World, mine: Clone) -> None:
+    removed(w, mine)
+    mine.run("revert", "--no-edit", "-m", "1", "HEAD", by=SECOND)
+
+
+def removal_reverted_and_that_reverted_and_so_on(w: World, mine: Clone) -> None:
+    removal_reverted_by_somebody_else(w, mine)
+    mine.run("revert", "--no-edit", "HEAD", by=HUMAN)
+    mine.run("revert", "--no-edit", "HEAD", by=SECOND)
+
+
+def removed_and_the_proposal_picked_again(w: World, mine: Clone) -> None:
+    removed(w, mine)
+    mine.run("cherry-pick", "-x", BRANCH, by=SECOND)
+
+
+def removed_and_put_back_in_the_browser(w: World, mine: Clone) -> None:
+    removed(w, mine)
+    mine.commit("Update use-x.md", {PATH: text("Use X")}, SECOND, GITHUB)
+
+
+def removed_and_the_old_branch_merged_again(w: World, mine: Clone) -> None:
+    removed(w, mine)
+    mine.write(PATH, text("Use X"))
+    mine.run("add", "-A")
+    tree, tips = mine.run("write-tree"), ("-p", mine.head(), "-p", mine.head(BRANCH))
+    made = mine.run("commit-tree", tree, *tips, "-m", f"Merge branch '{BRANCH}'", by=SECOND)
+    mine.run("reset", "-q", "--hard", made)
+
+
+def removed_and_proposed_anew(w: World, mine: Clone) -> None:
+    removed(w, mine)
+    mine.propose({PATH: text("Use X")}, branch=BRANCH + "-anew", base="main")
+    mine.squash(BRANCH + "-anew", by=SECOND)
+
+
+def restored_by_proposal_and_the_old_removal_picked_again(w: World, mine: Clone) -> None:
+    removed(w, mine)
+    mine.propose({PATH: text("Use X")}, branch=BRANCH + "-anew", base="main")
+    mine.merge(BRANCH + "-anew", options=("--no-ff",))
+    mine.run("cherry-pick", "-x", BRANCH + "-gone", by=SECOND)
+
+
+def merged_by_who_updated_the_branch(w: World, mine: Clone) -> None:
+    mine.propose()
+    mine.commit("tidy", {OTHER_PATH: text("straight", OTHER)}, AGENT)
+    mine.run("switch", "-q", BRANCH)
+    mine.merge("main", by=HUMAN)
+    mine.run("switch", "-q", "main")
+    mine.merge(BRANCH, options=("--no-ff",))
+
+
+def merged_by_who_changed_the_text_while_updating(w: World, mine: Clone) -> None:
+    mine.propose()
+    mine.other_work()
+    mine.run("switch", "-q", BRANCH)
+    mine.run("merge", "-q", "--no-ff", "--no-commit", "main")
+    mine.commit("Merge branch 'main'", {PATH: text("Use X and mine")}, HUMAN)
+    mine.run("switch", "-q", "main")
+    mine.merge(BRANCH, options=("--no-ff",))
+
+
+def _smuggled_by_a_merge_of(mine: Clone, branch: str, path: str = PATH) -> None:
+    """The rule that SECOND put straight on main is taken off, and comes back with the merge of somebody's branch."""
+    mine.commit("oops", {PATH: None}, SECOND)
+    mine.run("branch", BRANCH, branch)
+    mine.run("merge", "-q", "--no-ff", "--no-commit", BRANCH, ok=False)
+    mine.run("checkout", BRANCH, "--", path)
+    mine.commit(f"Merge branch '{BRANCH}'", {}, SECOND)
+
+
+def a_side_that_never_touched_the_rule(w: World, mine: Clone) -> None:
+    mine.commit("tidy", {PATH: text("Use X")}, SECOND)
+    mine.propose({"jira/lessons/b.md": "b\n"}, branch="draft", by=HUMAN, base="main")
+    _smuggled_by_a_merge_of(mine, "draft")
+
+
+def a_side_that_only_was_updated_with_it(w: World, mine: Clone) -> None:
+    mine.propose({"jira/lessons/b.md": "b\n"}, branch="draft", by=HUMAN, base="main")
+    mine.commit("tidy", {PATH: text("Use X")}, SECOND)
+    mine.run("switch", "-q", "draft")
+    mine.merge("main", by=HUMAN)
+    mine.run("switch", "-q", "main")
+    _smuggled_by_a_merge_of(mine, "draft")
+
+
+def a_side_that_changed_it_and_took_that_back(w: World, mine: Clone) -> None:
+    mine.commit("tidy", {PATH: text("Use X")}, SECOND)
+    mine.propose({PATH: text("Use X?")}, branch="draft", by=HUMAN, base="main")
+    mine.run("switch", "-q", "draft")
+    mine.run("revert", "--no-edit", "HEAD", by=HUMAN)
+    mine.run("switch", "-q", "main")
+    _smuggled_by_a_merge_of(mine, "draft")
+
+
+def a_side_that_only_renamed_it(w: World, mine: Clone) -> None:
+    mine.commit("tidy", {PATH: text("Use X")}, SECOND)
+    mine.propose({PATH: None, MOVED: text("Use X")}, branch="draft", by=HUMAN, base="main")
+    _smuggled_by_a_merge_of(mine, "draft", MOVED)
+
+
+def removed_and_proposed_anew_on_the_old_branch(w: World, mine: Clone) -> None:
+    removed(w, mine)
+    mine.run("switch", "-q", BRANCH)
+    mine.merge("main", by=AGENT, options=("--no-ff",))
+    mine.commit("once more", {PATH: text("Use X")}, AGENT)
+    mine.run("switch", "-q", "main")
+    mine.merge(BRANCH, by=SECOND, options=("--no-ff",))
+
+
 def id_changed_in_place(w: World, mine: Clone) -> None:
     mine.approved()
     mine.commit("tidy", {PATH: text("Use X", OTHER)}, AGENT)

@@ -124,7 +124,7 @@ def _append(state_dir: Path, rows: list[dict[str, Any]]) -> None:
         append_lines(place, "".join(json.dumps(row) + "\n" for row in rows).encode())
 
 
-_FORMAT: Final = "6"  # Raise it when the same history would be judged differently
+_FORMAT: Final = "7"  # Raise it when the same history would be judged differently
 
 
 class CachedView(NamedTuple):

@@ -246,7 +246,7 @@ class Ancestry:
     """
 
     def __init__(self, parents: Sequence[Sequence[int]], tip: int) -> None:
-        self._parents = parents
+        self.parents = parents
         self._trunk: list[int] = []
         while tip >= 0:
             self._trunk.append(tip)
@@ -287,7 +287,7 @@ class Ancestry:
             if at >= 0 and at not in met and not self.is_ancestor(at, before):
                 met.add(at)
                 found.append(at)
-                waiting.extend(self._parents[at])
+                waiting.extend(self.parents[at])
         return sorted(found, reverse=True)
 
     def _reaches(self, start: int, goal: int) -> bool:
@@ -301,5 +301,5 @@ class Ancestry:
                 continue
             met.add(at)
             if self._below[at] < 0 or self._entered[at] > self._below[at]:
-                waiting.extend(self._parents[at])
+                waiting.extend(self.parents[at])
         return False

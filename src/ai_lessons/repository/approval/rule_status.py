@@ -38,8 +38,12 @@ class Witness:
         self._rule, self._steps, self._past = rule, steps, past
         self._known, self._distinct = past.known, past.distinct
 
-    def evidence(self, commit: CommitStep, path: str, blob: str | None) -> Evidence | None:
-        """How this step brought the text (None: the removal); None if it only passes on what happened inside a side."""
+    def evidence(self, commit: CommitStep, path: str, blob: str | None, decided: int = -1) -> Evidence | None:
+        """How this step brought the text (None: the removal); None if it only passes on what happened inside a side.
+
+        `decided`: when the rule was decided about last, if the same was taken before (since 1970): no proposal that is
+        older counts once more.
+        """
         if commit.said.odd:
             return _seen(commit, "direct", f"the commit proves nothing: {commit.said.odd}")
         if commit.said.cut:
@@ -48,19 +52,33 @@ class Witness:
             return self._merge_evidence(commit, path, blob)
         if blob and any(c.old == blob and project_of(c.path) == project_of(path) for c in commit.changes[0]):
             return None  # moved inside its project: nothing new came
-        return self._plain_evidence(commit, path, blob)
+        return self._plain_evidence(commit, path, blob, decided)
 
     def _merge_evidence(self, commit: CommitStep, path: str, blob: str | None) -> Evidence | None:
-        sources = [n for n in range(1, len(commit.parents)) if _holds(commit.changes[n], path, blob)]
+        sources = [n for n in range(1, len(commit.parents)) if _held_at(commit.changes[n], path, blob) is not None]
         side, reason = self._own_side(commit)
         for number in side or ():
-            # a side that never touched the rule proves nothing about it, least of all its removal
-            if number in sources and (blob is not None or self._writers(commit, number)):
+            if number in sources and self._brings(commit, number, path, blob):
                 return self._merged(commit, number)
         if not sources:
             inside = "the text is in none of the merged commits: it was changed inside the merge"
             return _seen(commit, "evil-merge", inside)
+        reason = reason or ("no commit of the merged side brings it" if side else "")
         return _seen(commit, "direct", reason) if reason else None
+
+    def _brings(self, commit: CommitStep, side: int, path: str, blob: str | None) -> bool:
+        """True if commits of this side made the text (None: the removal); False if it was so where the side began."""
+        ancestry, before = self._past.ancestry, commit.parents[0]
+        at = _held_at(commit.changes[side], path, blob) or path
+        had: dict[int, dict[str, str | None]] = {commit.parents[side]: {at: blob}}
+        for node in ancestry.between(before, commit.parents[side]):
+            for parent, changes in zip(ancestry.parents[node] or (-1,), self._past.commits[node].changes, strict=True):
+                near = (c for c in changes if project_of(c.path) == project_of(path))
+                olds = {c.path: c.old for c in near if c.path in had[node] or (blob and c.old == blob)}
+                had[parent] = had[node] | olds
+        starts = [node for node in had if ancestry.is_ancestor(node, before)]
+        last = [one for one in starts if not any(one != o and ancestry.is_ancestor(one, o) for o in starts)]
+        return not any(blob in had[one].values() for one in last)
 
     def _own_side(self, commit: CommitStep) -> tuple[Sequence[int] | None, str]:
         """The parents that may bring this rule's proposal; or None, and the reason if others' proposals were merged."""
@@ -86,12 +104,19 @@ class Witness:
     def _by_another(self, commit: CommitStep, side: int) -> bool:
         """True if it brought commits, and the person who made this merge neither wrote nor committed one of them."""
         nodes = self._past.ancestry.between(commit.parents[0], commit.parents[side])
-        brought = [self._past.commits[node] for node in nodes]
+        brought = [self._past.commits[node] for node in nodes if not self._brings_up_to_date(node, commit.parents[0])]
         if not brought or any(one.said.odd or one.said.cut for one in brought):
             return False
         mergers = [one for one in (commit.said.author, commit.said.committer) if one.email not in FORGES]
         people = {person for one in brought for person in (one.said.author, one.said.committer)}
         return bool(mergers) and not any(one.same(other) for one in mergers for other in people)
+
+    def _brings_up_to_date(self, node: int, trunk: int) -> bool:
+        """True for a merge of the trunk into a proposal that changed no rule by itself: it makes nobody an author."""
+        parents, made = self._past.ancestry.parents[node], self._past.commits[node]
+        changed = [{change.path for change in side} for side in made.changes]
+        of_trunk = any(self._past.ancestry.is_ancestor(parent, trunk) for parent in parents[1:])
+        return of_trunk and not made.said.odd and not made.said.cut and not set.intersection(*changed)
 
     def _own(self, commit: CommitStep, person: Person, writers: tuple[Person, ...]) -> Evidence:
         if self._distinct:
@@ -110,8 +135,9 @@ class Witness:
         found.sort(key=lambda one: (one.said.committed, one.id), reverse=True)
         return tuple(dict.fromkeys(one.said.author for one in found))
 
-    def _plain_evidence(self, commit: CommitStep, path: str, blob: str | None) -> Evidence:
-        proposals = [p for p in self._known.texts.get((self._rule, blob), ()) if project_of(p.path) == project_of(path)]
+    def _plain_evidence(self, commit: CommitStep, path: str, blob: str | None, decided: int) -> Evidence:
+        same = self._known.texts.get((self._rule, blob), ())
+        proposals = [p for p in same if project_of(p.path) == project_of(path) and p.at > decided]
         writers = tuple(dict.fromkeys(proposal.author for proposal in proposals))
         if commit.said.committer.email in FORGES:
             return self._forge_evidence(commit, writers)
@@ -141,12 +167,12 @@ class Witness:
         return _by(commit, MERGED, "squash", commit.said.committer, suggested, _subject(commit))
 
 
-def _holds(changes: Sequence[PathChange], path: str, blob: str | None) -> bool:
-    """True if the parent with these changes has the text in its project, too (blob None: lacks the file, too)."""
-    at_path = next((change for change in changes if change.path == path), None)
-    if at_path is None:
-        return True
-    return blob is not None and any(c.old == blob and project_of(c.path) == project_of(path) for c in changes)
+def _held_at(changes: Sequence[PathChange], path: str, blob: str | None) -> str | None:
+    """Where in its project the parent with these changes has the text, too (blob None: lacks the file); None: not."""
+    if all(change.path != path for change in changes):
+        return path
+    held = (c.path for c in changes if blob is not None and c.old == blob and project_of(c.path) == project_of(path))
+    return next(held, None)
 
 
 def _seen(commit: CommitStep, how: How, reason: str) -> Evidence:
@@ -213,10 +239,12 @@ class _Judge:
                 self._changed(step, path, blob)
 
     def _changed(self, step: CommitStep, path: str, blob: str | None) -> None:
-        node, evidence = step.node, self._witness.evidence(step, path, blob)
+        node = step.node
+        before = [event for event in self._events if self._is_ancestor(event.node, node)]
+        decided = max((event.evidence.at for event in before), default=-1) if self._matching(before, path, blob) else -1
+        evidence = self._witness.evidence(step, path, blob, decided)
         if blob and (evidence is None or evidence.level < MERGED):
-            before = [event for event in self._events if self._is_ancestor(event.node, node)]
-            earlier = self._newest(self._matching(self._standing(before), path, blob))
+            earlier = self._newest(self._matching(self._latest(before), path, blob))
             evidence = earlier.evidence if earlier else evidence
         if evidence is not None and evidence.level >= MERGED:
             self._events.append(_Event(node, path, blob, evidence))
@@ -232,8 +260,20 @@ class _Judge:
             if event.blob is not None and not any(self._is_ancestor(event.node, r.node) for r in removals)
         ]
 
+    def _latest(self, events: Sequence[_Event]) -> list[_Event]:
+        """Those of the approvals that hold after which no other text was approved."""
+        standing = self._standing(events)
+        return [
+            event
+            for event in standing
+            if not any(
+                event.node != o.node and self._is_ancestor(event.node, o.node) and not self._matching([event], *o[1:3])
+                for o in standing
+            )
+        ]
+
     @staticmethod
-    def _matching(events: Sequence[_Event], path: str, blob: str) -> list[_Event]:
+    def _matching(events: Sequence[_Event], path: str, blob: str | None) -> list[_Event]:
         return [event for event in events if event.blob == blob and project_of(event.path) == project_of(path)]
 
     def _newest(self, events: Sequence[_Event]) -> _Event | None:
@@ -262,9 +302,8 @@ class _Judge:
 
     def _served(self, standing: Sequence[_Event], now: Sequence[tuple[str, str]]) -> tuple[str, str, _Event] | None:
         """The text in force: one that is there and approved, else the one approved last; None if there is none."""
-        here = [
-            (path, blob, e) for path, blob in now for e in [self._newest(self._matching(standing, path, blob))] if e
-        ]
+        latest = self._latest(self._events)
+        here = [(path, blob, e) for path, blob in now for e in [self._newest(self._matching(latest, path, blob))] if e]
         if here:
             newest = self._newest([event for _, _, event in here])
             evidence = newest.evidence if newest else None
