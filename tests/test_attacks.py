@@ -10,6 +10,7 @@ import re
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -85,7 +86,9 @@ class Victim:
         memory.save(worktree.state_dir, memory.load(worktree.state_dir)._replace(policies={ref: policy}))
         approval_memory.note_file(worktree, ref).unlink(missing_ok=True)
         view = derive(worktree, ref)
-        return with_signatures(worktree, view, self.signers, repository="here") if policy.require == "signed" else view
+        if policy.require != "signed":
+            return view
+        return with_signatures(worktree, view, self.signers, repository="here", now=float(self.clone.clock[0]))
 
     def served(self, policy: ApprovalPolicy) -> set[str]:
         """The last lines of the rules in force."""
@@ -297,6 +300,34 @@ def a_forged_address_of_a_forge(v: Victim) -> None:
     v.clone.commit("Use X (#7)", v.write(), MALLORY, FORGE)
 
 
+def _signed(v: Victim, rule: str, path: str, words: str, at: str) -> dict[str, str | None]:
+    """A record that the victim's signer made."""
+    record = Record("here", rule, path, text_digest(text(words, rule).encode()), "approve", None, at)
+    names = record_paths(rule, "01JD3Z8QK5W7M2X9V4T68F3K09", "alice")
+    return dict(zip(names, (record.canonical().decode(), sign(record.canonical(), str(v.key), NAMESPACE)), strict=True))
+
+
+def a_backdated_history_of_a_signer_whose_key_expired(v: Victim) -> None:
+    now = v.clone.clock[0]
+    v.signers = tuple(one._replace(valid_before=float(now)) for one in v.signers)
+    v.branch("before", "main~2")
+    v.clone.clock[0] = now - 600
+    v.clone.commit("work", {"x/lessons/y.md": "y\n"}, MALLORY)
+    at = datetime.fromtimestamp(now - 60, UTC)
+    v.clone.commit("rule", {**v.write(), **_signed(v, OTHER, OTHER_PATH, "Evil", f"{at:%Y-%m-%dT%H:%M:%SZ}")}, MALLORY)
+    v.clone.run("merge", "-q", "--no-edit", "main", by=MALLORY)
+    v.main()
+    v.clone.run("merge", "-q", "--ff-only", "before")
+    v.clone.clock[0] = now + 7200
+
+
+def junk_beside_the_signatures_of_a_rule(v: Victim) -> None:
+    folder = v.clone.root / ".ai-lessons" / "approvals" / RULE
+    (record,) = folder.glob("*.json")
+    junk = {f".ai-lessons/approvals/{RULE}/{record.stem}.a{number:03d}.sig": "junk" for number in range(70)}
+    v.clone.commit("junk", {**v.write(), **junk}, MALLORY)
+
+
 def a_merge_of_a_side_that_never_touched_the_rule(v: Victim) -> None:
     v.clone.commit("tidy", v.write(), MALLORY)
     v.branch("draft")
@@ -363,6 +394,8 @@ ATTACKS: list[tuple[Callable[[Victim], None], str, str, str, str]] = [
     (a_removal_by_a_commit, NO, NO, GONE, NO),
     (the_signed_record_deleted_and_the_text_changed, NO, NO, YES, NO),
     (a_clone_that_is_cut_off_at_the_merge, GONE, GONE, YES, NO),
+    (a_backdated_history_of_a_signer_whose_key_expired, NO, NO, YES, NO),
+    (junk_beside_the_signatures_of_a_rule, NO, NO, YES, NO),
     (a_merge_of_a_side_that_never_touched_the_rule, NO, NO, YES, NO),
     (a_revert_of_the_removal_of_a_rule, NO, NO, YES, NO),
     (a_proposal_taken_and_removed_picked_again, NO, NO, YES, NO),

@@ -420,7 +420,7 @@ def test_signing_puts_a_record_that_verifies_into_the_merge(
     signers = parse_signers("person@example.com " + key.with_suffix(".pub").read_text())
     first = world.git(world.root, "rev-list", "--max-parents=0", "main")
     worktree = locate(world.root)
-    view = with_signatures(worktree, derive(worktree, "refs/heads/main"), signers, repository=first)
+    view = with_signatures(worktree, derive(worktree, "refs/heads/main"), signers, repository=first, now=0.0)
     verdict = view.verdicts[made.id]
     assert (verdict.in_force, verdict.evidence.level, verdict.path) == (True, 3, made.path)
     assert world.status() == ""

@@ -50,7 +50,8 @@ class Signing:
 
     def view(self, threshold: int = 1) -> BranchView:
         worktree = locate(self.clone.root)
-        return with_signatures(worktree, self.clone.view(), self.signers, repository=REPOSITORY, threshold=threshold)
+        now, view = float(self.clone.clock[0]), self.clone.view()
+        return with_signatures(worktree, view, self.signers, repository=REPOSITORY, now=now, threshold=threshold)
 
     def verdict(self) -> Verdict:
         return self.view().verdicts[RULE]
@@ -164,6 +165,39 @@ def test_an_expired_key_approves_nothing_by_dating_it_back(signing: Signing) -> 
     mine.clock[0] += 7 * 24 * 3600
     mine.commit("work", {"jira/lessons/x.md": "x\n"})
     mine.commit("rule", {PATH: text("Use Y"), **signing.decide("Use Y", at=expiry - 60)})
+    assert signing.served() == "Use X"
+
+
+def test_an_expired_key_approves_nothing_by_a_history_in_an_order_of_its_own(signing: Signing) -> None:
+    mine = signing.clone
+    expiry = mine.clock[0] + 600
+    mine.commit("rule", {PATH: text("Use X"), **signing.decide("Use X", at=mine.clock[0])})
+    signing.signers = tuple(one._replace(valid_before=float(expiry)) for one in signing.signers)
+    assert signing.served() == "Use X"
+    old, now = mine.head("main~1"), expiry + 7 * 24 * 3600
+    mine.clock[0] = now
+    mine.commit("work", {"jira/lessons/x.md": "x\n"})
+    mine.run("switch", "-q", "-c", "before", old)
+    mine.clock[0] = expiry - 300
+    mine.commit("work", {"jira/lessons/y.md": "y\n"}, AGENT)
+    mine.commit("rule", {PATH: text("Use Y"), **signing.decide("Use Y", at=expiry - 60)}, AGENT)
+    mine.run("merge", "-q", "-s", "ours", "--no-edit", "main", by=AGENT)
+    mine.run("branch", "-f", "main", "before")
+    mine.run("switch", "-q", "main")
+    mine.clock[0] = now
+    assert signing.served() == "Use X"
+    shutil.rmtree(locate(mine.root).state_dir)
+    assert signing.served() is None, "a fresh clone cannot know what was approved in time"
+
+
+def test_junk_beside_a_record_changes_nothing(signing: Signing) -> None:
+    mine = signing.clone
+    mine.commit("rule", {PATH: text("Use X"), **signing.decide("Use X")})
+    folder = f".ai-lessons/approvals/{RULE}"
+    (record,) = (mine.root / folder).glob("*.json")
+    junk = {f"{folder}/{record.stem}.a{number:03d}.sig": "junk" for number in range(70)}
+    copies = {f"{folder}/0{number:02d}.json": record.read_text() for number in range(70)}
+    mine.commit("junk", {**junk, **copies}, AGENT)
     assert signing.served() == "Use X"
 
 

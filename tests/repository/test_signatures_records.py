@@ -12,13 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.repository.approval.record_chain import (
-    DAY,
     NAMESPACE,
-    SIGNERS_NAMESPACE,
     Chain,
     Record,
     RecordFinding,
-    Signature,
     SignedRecord,
     chains,
     joined,
@@ -26,7 +23,6 @@ from ai_lessons.repository.approval.record_chain import (
     parse_record,
     remember,
     text_digest,
-    trusted_signers,
 )
 from ai_lessons.repository.approval.signers import NotVerified, Signer, parse_signers
 from ai_lessons.repository.approval.ssh_signatures import sign
@@ -35,6 +31,7 @@ RULE = "01JD3Z8QK5W7M2X9V4T68F3K2A"
 PATH = "jira/rules/use-x-8f3k2a.md"
 HERE = "one repository"
 V1, V2, V3 = (f"---\nid: {RULE}\n---\nUse X{n}\n".encode() for n in ("", " v2", " v3"))
+NOW = 1_800_000_000.0
 PEOPLE = ("alice", "bob", "mallory")
 
 
@@ -48,7 +45,7 @@ class World:
 
     def signed(self, record: Record, *people: str, namespace: str = NAMESPACE) -> SignedRecord:
         made = (self.signature(record.canonical(), person, namespace) for person in people)
-        return SignedRecord(record.canonical(), tuple(Signature(one, record.seconds, 0) for one in made))
+        return SignedRecord(record.canonical(), tuple(made))
 
     def signature(self, data: bytes, person: str, namespace: str) -> str:
         if (data, person, namespace) not in self.made:
@@ -173,7 +170,7 @@ def test_the_verdict(
 def verdict(
     world: World, files: dict[str, bytes], records: Sequence[SignedRecord], threshold: int = 1
 ) -> RecordFinding:
-    judged = chains(records, world.signers, repository=HERE, threshold=threshold)
+    judged = chains(records, world.signers, repository=HERE, now=NOW, threshold=threshold)
     return judge({path: text_digest(data) for path, data in files.items()}, judged.get(RULE, Chain()))
 
 
@@ -192,9 +189,9 @@ def test_a_text_that_went_stale_still_names_the_one_that_is_approved(world: Worl
 
 
 def test_a_clone_that_saw_the_second_record_notices_that_it_is_gone(world: World) -> None:
-    seen = remember({}, chains(by_alice(FIRST, SECOND)(world), world.signers, repository=HERE))
+    seen = remember({}, chains(by_alice(FIRST, SECOND)(world), world.signers, repository=HERE, now=NOW))
     assert seen == {RULE: SECOND.digest}
-    rolled_back = chains(by_alice(FIRST)(world), world.signers, repository=HERE)
+    rolled_back = chains(by_alice(FIRST)(world), world.signers, repository=HERE, now=NOW)
     assert judge({PATH: text_digest(V1)}, rolled_back[RULE], seen[RULE]).gone
     assert remember(seen, rolled_back) == seen, "an alarm does not silence itself"
 
@@ -204,37 +201,35 @@ def test_a_chain_that_disappears_whole_is_noticed_too() -> None:
 
 
 def test_a_chain_that_grew_is_remembered_anew(world: World) -> None:
-    grown = chains(by_alice(FIRST, SECOND)(world), world.signers, repository=HERE)
+    grown = chains(by_alice(FIRST, SECOND)(world), world.signers, repository=HERE, now=NOW)
     assert remember({RULE: FIRST.digest}, grown) == {RULE: SECOND.digest}
 
 
-def test_an_expired_key_signs_nothing_new(world: World) -> None:
-    expired = tuple(signer._replace(valid_before=FIRST.seconds + 1) for signer in world.signers)
-    judged = chains(by_alice(FIRST, SECOND)(world), expired, repository=HERE)
-    assert list(judged[RULE].records) == [FIRST.digest]
+def test_an_expired_key_signs_nothing_new_whatever_time_it_says(world: World) -> None:
+    expired = tuple(signer._replace(valid_before=SECOND.seconds + 1) for signer in world.signers)
+    records = by_alice(FIRST, SECOND, approve(V3, SECOND))(world)
+    assert not chains(records, expired, repository=HERE, now=NOW)[RULE].records
+    assert len(chains(records, expired, repository=HERE, now=SECOND.seconds)[RULE].records) == 3
 
 
-@pytest.mark.parametrize(
-    ("came", "before", "believed"),
-    [
-        (0, -100, True),  # the record's commit follows another one at once
-        (3600, -DAY, True),
-        (30 * DAY, 0.9 * DAY, True),  # signed a little before the branch's last commit
-        (30 * DAY, 2 * DAY, False),  # backdated: the commit before it is younger by more than a day
-        (-3600, -DAY, False),  # dated after its own commit
-        (0, 40 * DAY, False),  # its commit is backdated, too
-    ],
-)
-def test_the_time_of_a_signature_is_believed_where_the_history_around_it_agrees(
-    world: World, came: float, before: float, *, believed: bool
-) -> None:
-    at = FIRST.seconds
-    signature = Signature(world.signature(FIRST.canonical(), "alice", NAMESPACE), at + came, at + before)
-    expired = tuple(signer._replace(valid_after=at - 1, valid_before=at + 1) for signer in world.signers)
-    made = signature.made(at)
-    assert made == (at if believed else at + max(came, before))
-    judged = chains([SignedRecord(FIRST.canonical(), (signature,))], expired, repository=HERE)
-    assert (FIRST.digest in judged[RULE].records) is (abs(made - at) <= 1)
+def test_what_was_valid_here_before_its_key_expired_stays_so_with_all_that_it_follows(world: World) -> None:
+    expired = tuple(signer._replace(valid_before=SECOND.seconds + 1) for signer in world.signers)
+    records = by_alice(FIRST, SECOND, approve(V3, SECOND))(world)
+    judged = chains(records, expired, repository=HERE, now=NOW, known=[SECOND.digest])
+    assert set(judged[RULE].records) == {FIRST.digest, SECOND.digest}
+    assert not chains(records, world.signers[1:], repository=HERE, now=NOW, known=[SECOND.digest])[RULE].records
+
+
+def test_a_key_counts_from_the_time_on_that_the_list_says(world: World) -> None:
+    later = tuple(signer._replace(valid_after=FIRST.seconds + 1) for signer in world.signers)
+    assert set(chains(by_alice(FIRST, SECOND)(world), later, repository=HERE, now=NOW)[RULE].records) == {SECOND.digest}
+
+
+def test_no_number_of_other_signatures_hides_a_good_one(world: World) -> None:
+    (good,) = world.signed(FIRST, "alice").signatures
+    junk = ["junk", *world.signed(FIRST, "mallory").signatures, *world.signed(SECOND, "alice").signatures] * 100
+    judged = chains([SignedRecord(FIRST.canonical(), (*junk, good))], world.signers, repository=HERE, now=NOW)
+    assert judged[RULE].signed_by == {FIRST.digest: ("alice@x",)}
 
 
 def test_what_was_decided_side_by_side_is_settled_by_a_record_that_follows_both(world: World) -> None:
@@ -282,18 +277,3 @@ def test_no_bytes_crash_the_reader_of_records(data: bytes) -> None:
 )
 def test_every_record_reads_back(record: Record) -> None:
     assert parse_record(record.canonical()) == record
-
-
-def test_the_list_in_the_repository_counts_only_if_a_pinned_key_signed_it(world: World) -> None:
-    alice, bob = world.signers[:2]
-    text = b"bob@x ..."
-    good = world.signature(text, "alice", SIGNERS_NAMESPACE)
-    assert trusted_signers([alice], [bob], text, good, at=0) == ((alice, bob), "")
-    for signature, why in [
-        (world.signature(text, "mallory", SIGNERS_NAMESPACE), "not pinned"),
-        (world.signature(text, "alice", NAMESPACE), "was made for"),
-        (world.signature(b"other", "alice", SIGNERS_NAMESPACE), "does not match"),
-    ]:
-        trusted, reason = trusted_signers([alice], [bob], text, signature, at=0)
-        assert trusted == (alice,)
-        assert why in reason

@@ -22,7 +22,7 @@ from ai_lessons.library.proposal_context import (
 from ai_lessons.library.reports import Decided, Pending
 from ai_lessons.repository import proposal_commits
 from ai_lessons.repository.approval.approval_types import BranchView, UnapprovedChange, Verdict, moment
-from ai_lessons.repository.approval.record_chain import Decision, Record, text_digest, trusted_signers
+from ai_lessons.repository.approval.record_chain import Decision, Record, text_digest
 from ai_lessons.repository.approval.rule_files import SIGNERS
 from ai_lessons.repository.approval.rule_history import read_blobs
 from ai_lessons.repository.approval.signed import decide, repository_name, with_signatures
@@ -87,7 +87,12 @@ class Signatures:
             note = f"{trusted.reason}, so only the keys count that you trusted before ({COMMAND})"
             self.notes = (note,)
         return with_signatures(
-            self._worktree, view, trusted.signers, repository=trusted.repository, threshold=view.policy.threshold
+            self._worktree,
+            view,
+            trusted.signers,
+            repository=trusted.repository,
+            now=self._options.now().timestamp(),
+            threshold=view.policy.threshold,
         )
 
     def trusted(self, view: BranchView) -> Trusted:
@@ -97,22 +102,9 @@ class Signatures:
         if data is None:
             return Trusted(name, None)
         pinned = parse_signers(data.decode("utf-8", "replace"))
-        lists, signatures = view.signer_lists
-        if SIGNERS not in view.files or view.files[SIGNERS] == blob_id(data):
-            return Trusted(name, pinned)
-        texts = read_blobs(self._worktree, {*lists, *signatures})
-        # an older list that is put back was replaced by a newer one, so the newest that is signed counts
-        reason = "the list of signers in the repository is not signed"
-        for text in (texts[blob] for blob in reversed(lists) if blob in texts):
-            listed = parse_signers(text.decode("utf-8", "replace"))
-            for armoured in (texts[blob].decode("utf-8", "replace") for blob in signatures if blob in texts):
-                at = self._options.now().timestamp()
-                signers, reason = trusted_signers(pinned, listed, text, armoured, at=at)
-                if not reason:
-                    is_tip = view.files[SIGNERS] == blob_id(text)
-                    late = "" if is_tip else "the list of signers on the branch is not the newest that is signed"
-                    return Trusted(name, signers, late)
-        return Trusted(name, pinned, reason)
+        # whoever pushes can order lists as he likes, signed ones too: only a person here takes another one
+        same = SIGNERS not in view.files or view.files[SIGNERS] == blob_id(data)
+        return Trusted(name, pinned, "" if same else "the list of signers in the repository is another one")
 
     def proposed(self, view: BranchView) -> tuple[bytes, tuple[Signer, ...]]:
         """The list inside the repository, as text and as far as it can be read; empty if there is none."""

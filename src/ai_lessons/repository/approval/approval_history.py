@@ -19,7 +19,7 @@ from ai_lessons.repository.approval.approval_types import (
     Proposal,
     RecordFile,
 )
-from ai_lessons.repository.approval.rule_files import APPROVALS, SIGNERS, is_rule, merged_branches, rule_end, stated_id
+from ai_lessons.repository.approval.rule_files import APPROVALS, is_rule, merged_branches, rule_end, stated_id
 from ai_lessons.repository.approval.rule_history import Ancestry, RawCommit, behind
 from ai_lessons.repository.approval.rule_status import Past, decide, on_protected_branch, unsigned
 from ai_lessons.repository.worktree import Worktree, read_ref
@@ -96,13 +96,6 @@ class _Derivation:
         steps = self._steps(commits, parents, known)
         past = Past(ancestry, commits, known, distinct=policy.distinct)
         verdicts = self._verdicts(policy, steps, here, past)
-        watched = _watched(commits)
-        records = []
-        for (path, blob), node in watched.items():
-            came = ancestry.arrival(node)
-            before = commits[parents[came][0]].said.committed if parents[came] and parents[came][0] >= 0 else 0
-            if path.startswith(APPROVALS):
-                records.append(RecordFile(path, blob, commits[came].said.committed, before))
         view = BranchView(
             self._ref,
             self._tip,
@@ -115,11 +108,7 @@ class _Derivation:
                 rule: tuple(sorted({b for one in several for side in one.changes for c in side for b in c[1:] if b}))
                 for rule, several in steps.items()
             },
-            records=tuple(records),
-            signer_lists=(
-                tuple(blob for path, blob in watched if path == SIGNERS),
-                tuple(blob for path, blob in watched if path == f"{SIGNERS}.sig"),
-            ),
+            records=_records(commits),
         )
         checked = self._remembered.tips.get(self._ref, "")
         key = approval_branch.key_of(self._worktree, self._tip, refs)
@@ -229,14 +218,11 @@ def _files(commits: Sequence[RawCommit], place: Mapping[str, int]) -> dict[str, 
     return {path: blob for path, blob in files.items() if blob is not None}
 
 
-def _watched(commits: Sequence[RawCommit]) -> dict[tuple[str, str], int]:
-    """Every file of approval itself (path, blob) that the history ever had, by the first commit with it."""
-    found: dict[tuple[str, str], int] = {}
-    for node, commit in enumerate(commits):
-        for change in (change for side in commit.changes for change in side):
-            if change.new and change.path.startswith((APPROVALS, SIGNERS)):
-                found.setdefault((change.path, change.new), node)
-    return found
+def _records(commits: Iterable[RawCommit]) -> tuple[RecordFile, ...]:
+    """Every file of a decision or signature that the history ever had."""
+    changes = (change for commit in commits for side in commit.changes for change in side)
+    found = (RecordFile(one.path, one.new) for one in changes if one.new and one.path.startswith(APPROVALS))
+    return tuple(dict.fromkeys(found))
 
 
 def proposed(

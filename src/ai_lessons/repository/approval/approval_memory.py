@@ -224,7 +224,6 @@ def noted(worktree: Worktree, ref: str) -> CachedView | None:
             "here": {rule: tuple(map(tuple, several)) for rule, several in raw["view"]["here"].items()},
             "texts": {rule: tuple(blobs) for rule, blobs in raw["view"]["texts"].items()},
             "records": tuple(RecordFile(*one) for one in raw["view"]["records"]),
-            "signer_lists": tuple(map(tuple, raw["view"]["signer_lists"])),
         }
         return CachedView(BranchView(**view), raw["key"], raw["checked"], raw["missing"])
     except (OSError, ValueError, TypeError, KeyError, AttributeError, IndexError):

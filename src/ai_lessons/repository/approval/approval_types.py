@@ -136,19 +136,17 @@ class Alarm(NamedTuple):
 
 
 class RecordFile(NamedTuple):
-    """A signed decision or signature: when it `came` to the branch, and the commit `before` was made (since 1970)."""
+    """A signed decision or signature that the branch has or once had."""
 
     path: str
     blob: str
-    came: int
-    before: int
 
 
 class BranchView(NamedTuple):
     """The approval branch as judged: its tip (None: no such branch), the policy there, and the verdict on every rule.
 
     `files` are rule files and those of approval on it, with their blobs; `here` the texts of each rule (path, blob),
-    `texts` every blob that it ever had; `records` and `signer_lists` (lists, signatures; oldest first) of all history.
+    `texts` every blob that it ever had; `records` those of all history.
     """
 
     ref: str
@@ -161,7 +159,6 @@ class BranchView(NamedTuple):
     here: Mapping[str, tuple[tuple[str, str], ...]] = {}
     texts: Mapping[str, tuple[str, ...]] = {}
     records: tuple[RecordFile, ...] = ()
-    signer_lists: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
 
 def project_of(path: str) -> str:

@@ -16,11 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 NAMESPACE: Final = "ai-lessons-approval@v1"
-SIGNERS_NAMESPACE: Final = "ai-lessons-signers@v1"
 FORMAT: Final = 1
 RECORD_LIMIT: Final = 4096
-SIGNATURES_LIMIT: Final = 64
-DAY: Final = 86_400.0  # Seconds that a signer's clock may be behind the history
 Decision = Literal["approve", "revoke", "reject"]
 _TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 _DECISIONS: Final = frozenset({"approve", "revoke", "reject"})
@@ -56,23 +53,11 @@ class Record(NamedTuple):
         return seconds_of(self.at)
 
 
-class Signature(NamedTuple):
-    """An armoured signature: when it came to the branch, and when the commit before that was made (since 1970)."""
-
-    armoured: str
-    came: float
-    before: float
-
-    def made(self, at: float) -> float:
-        """`at`, as the signer says, where the history around it agrees, lest expired keys go on; else when it came."""
-        return at if self.before - DAY <= at <= self.came else max(self.came, self.before)
-
-
 class SignedRecord(NamedTuple):
-    """A record's file as it stands, and the signatures beside it."""
+    """A record's file as it stands, and the armoured signatures beside it."""
 
     data: bytes
-    signatures: tuple[Signature, ...]
+    signatures: tuple[str, ...]
 
 
 class RecordFinding(NamedTuple):
@@ -131,17 +116,38 @@ def parse_record(data: bytes) -> Record:
 
 
 def chains(
-    records: Iterable[SignedRecord], signers: Sequence[Signer], *, repository: str, threshold: int = 1
+    records: Iterable[SignedRecord],
+    signers: Sequence[Signer],
+    *,
+    repository: str,
+    now: float,
+    threshold: int = 1,
+    known: Iterable[str] = (),
 ) -> dict[str, Chain]:
-    """Valid records by rule id: of this repository, signed by `threshold` people, not dated before what they follow."""
+    """Valid records by rule id: of this repository, signed by `threshold` people, not dated before what they follow.
+
+    Whoever pushes makes the history and its times. So a key counts that is good `now`; of records that were valid here
+    before (`known` by digest), and those that they follow, one that was good when they were made.
+    """
+    parsed: dict[str, Record] = {}
     found: defaultdict[str, tuple[dict[str, Record], dict[str, tuple[str, ...]], list[str]]]
     found = defaultdict(lambda: ({}, {}, []))
+    readable = []
     for signed in records:
         try:
             record = parse_record(signed.data)
         except NotVerified:
             continue  # it does not even say which rule it is about
-        who, reason = _signed_by(signed, record, signers)
+        parsed[record.digest] = record
+        readable.append((signed, record))
+    waiting, old = list(known), set[str]()
+    while waiting:
+        if (name := waiting.pop()) not in old and name in parsed:
+            old.add(name)
+            waiting += parsed[name].follows()
+    for signed, record in readable:
+        times = (record.seconds,) if record.digest in old else (record.seconds, now)
+        who, reason = _signed_by(signed, signers, times)
         valid, people, refused = found[record.rule]
         if record.repository != repository:
             refused.append("a record is about another repository")
@@ -152,18 +158,18 @@ def chains(
     return {rule: Chain(_in_order(valid), people, tuple(refused)) for rule, (valid, people, refused) in found.items()}
 
 
-def _signed_by(signed: SignedRecord, record: Record, signers: Sequence[Signer]) -> tuple[set[str], str]:
-    """The people whose signatures hold, and why the last other one does not."""
+def _signed_by(signed: SignedRecord, signers: Sequence[Signer], times: Sequence[float]) -> tuple[set[str], str]:
+    """The people whose keys are good at these times and whose signatures hold, and why the last other one does not."""
     who, reason = set(), "a record has no signature"
-    for signature in signed.signatures[:SIGNATURES_LIMIT]:
+    for armoured in signed.signatures:
         try:
-            key = verify(signed.data, signature.armoured, NAMESPACE)
+            key = verify(signed.data, armoured, NAMESPACE)
         except NotVerified as error:
             reason = str(error)
             continue
         reason = "a record is signed with a key that is not trusted for this at that time"
-        if person := principal(signers, key, NAMESPACE, signature.made(record.seconds)):
-            who.add(person)
+        people = {principal(signers, key, NAMESPACE, at) for at in times}
+        who |= {one for one in people if one} if None not in people else set()
     return who, reason
 
 
@@ -220,16 +226,3 @@ def remember(remembered: Mapping[str, str], judged: Mapping[str, Chain]) -> dict
         if len(ends) == 1 and (rule not in now or now[rule] in chain.records):
             now[rule] = ends[0]
     return now
-
-
-def trusted_signers(
-    pinned: Sequence[Signer], listed: Sequence[Signer], listed_text: bytes, signature: str, *, at: float
-) -> tuple[tuple[Signer, ...], str]:
-    """The keys that count: `pinned`, and `listed` if a key pinned and valid `at` that time signed these; or why not."""
-    try:
-        key = verify(listed_text, signature, SIGNERS_NAMESPACE)
-    except NotVerified as error:
-        return tuple(pinned), f"the list of signers in the repository: {error}"
-    if principal(pinned, key, SIGNERS_NAMESPACE, at) is None:
-        return tuple(pinned), "the list of signers in the repository is signed with a key that is not pinned"
-    return (*pinned, *listed), ""

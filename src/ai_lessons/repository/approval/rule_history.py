@@ -275,10 +275,6 @@ class Ancestry:
             return False
         return self._entered[one] <= self._below[other] or self._reaches(other, one)
 
-    def arrival(self, node: int) -> int:
-        """The commit of the trunk with which a commit came to it: the first that contains it, or is it."""
-        return self._trunk[self._entered[node]]
-
     def between(self, before: int, after: int) -> list[int]:
         """Every commit that `after` contains and `before` does not, newest first."""
         found, waiting, met = [], [after], set()

@@ -25,7 +25,7 @@ from ai_lessons.repository.approval.approval_types import (
 from ai_lessons.repository.approval.record_chain import RecordFinding, text_digest
 from ai_lessons.repository.approval.rule_files import APPROVALS
 from ai_lessons.repository.approval.rule_history import read_blobs
-from ai_lessons.repository.approval.signers import NotVerified, Signer
+from ai_lessons.repository.approval.signers import NotVerified, Signer, principal
 from ai_lessons.repository.approval.ssh_signatures import sign
 
 if TYPE_CHECKING:
@@ -67,21 +67,35 @@ def record_paths(rule: str, name: str, signer: str) -> tuple[str, str]:
 
 
 def with_signatures(
-    worktree: Worktree, view: BranchView, signers: Sequence[Signer], *, repository: str, threshold: int = 1
+    worktree: Worktree,
+    view: BranchView,
+    signers: Sequence[Signer],
+    *,
+    repository: str,
+    now: float,
+    threshold: int = 1,
 ) -> BranchView:
     """The view judged by what `threshold` people signed; remembers the ends of chains. Raises UnsupportedRepository."""
+    keys = [[*map(repr, one), str(principal([one], one.key, record_chain.NAMESPACE, now))] for one in signers]
     remembered = approval_memory.load(worktree.state_dir)
     place = approval_memory.note_file(worktree, view.ref).with_suffix(".signed.json")
-    noted = approval_memory.kept(place, _key(view, signers, repository, threshold, remembered))
+    noted = approval_memory.kept(place, _key(view, keys, repository, threshold, remembered))
     if noted is None:
-        valid = partial(record_chain.chains, signers=signers, repository=repository, threshold=threshold)
+        valid = partial(
+            record_chain.chains,
+            signers=signers,
+            repository=repository,
+            now=now,
+            threshold=threshold,
+            known=remembered.records.values(),
+        )
         verdicts, gone, records = _judged(worktree, view, valid, remembered.records)
         noted = {"gone": gone, "verdicts": verdicts}
         with suppress(AiLessonsError):  # where nothing can be written, they are judged every time
             if dict(remembered.records) != dict(records):
                 remembered = remembered._replace(records=records)
                 approval_memory.save(worktree.state_dir, remembered)
-            approval_memory.keep(place, _key(view, signers, repository, threshold, remembered), noted)
+            approval_memory.keep(place, _key(view, keys, repository, threshold, remembered), noted)
     alarms = view.alarms
     if noted["gone"]:
         message = f"signed decisions seen here before are gone, about {', '.join(noted['gone'])}"
@@ -90,9 +104,10 @@ def with_signatures(
     return view._replace(verdicts=verdicts, alarms=alarms)
 
 
-def _key(view: BranchView, signers: Sequence[Signer], repository: str, threshold: int, remembered: Remembered) -> str:
+def _key(
+    view: BranchView, keys: Sequence[Sequence[str]], repository: str, threshold: int, remembered: Remembered
+) -> str:
     """Everything that the verdicts depend on: not the tip, which moves with every lesson."""
-    keys = [[repr(part) for part in signer] for signer in signers]
     parts = (keys, repository, threshold, dict(remembered.records), dict(view.here), dict(view.verdicts))
     return sha256(json.dumps((parts, view.records), sort_keys=True).encode()).hexdigest()
 
@@ -130,13 +145,12 @@ def _judged(
 def signed_records(files: Iterable[RecordFile], contents: Mapping[str, bytes]) -> list[record_chain.SignedRecord]:
     """Records with the signatures whose names begin like theirs, from files and contents by blob."""
     there = [one for one in sorted(files, key=lambda one: one.path) if one.blob in contents]
-    signatures: dict[str, list[record_chain.Signature]] = {}
+    signatures: dict[str, list[str]] = {}
     for one in there:
         if one.path.endswith(SIGNATURE_SUFFIX):
             folder, _, name = one.path.rpartition("/")
             stem = f"{folder}/{name.partition('.')[0]}"
-            armoured = contents[one.blob].decode("utf-8", "replace")
-            signatures.setdefault(stem, []).append(record_chain.Signature(armoured, one.came, one.before))
+            signatures.setdefault(stem, []).append(contents[one.blob].decode("utf-8", "replace"))
     return [
         record_chain.SignedRecord(contents[one.blob], tuple(signatures.get(one.path.removesuffix(RECORD_SUFFIX), ())))
         for one in there
@@ -192,7 +206,8 @@ def _fitting(trunk: Trunk, wanted: record_chain.Record, signers: Sequence[Signer
     found = signed_records(files, contents)
     paths = {contents[one.blob]: one.path for one in files if one.blob in contents}
     if signers:
-        of = partial(record_chain.chains, found, signers, repository=wanted.repository)
+        known = approval_memory.load(trunk.worktree.state_dir).records.values()
+        of = partial(record_chain.chains, found, signers, repository=wanted.repository, now=wanted.seconds, known=known)
         valid, signed = (of(threshold=n).get(rule) or record_chain.Chain() for n in (trunk.view.policy.threshold, 1))
     else:
         records = {}
