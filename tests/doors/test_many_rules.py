@@ -53,7 +53,8 @@ def test_one_merge_takes_them_all_and_says_of_each_who_approved_it(
     run: Run, knowledge: Path, git: Git, batch: str, proposal: str, chosen: tuple[str, ...]
 ) -> None:
     done = run("admin", "approve-rule", *(one or batch.lower() for one in chosen), "--yes")
-    assert done.out.startswith(f"Approved {COUNT} rules with one merge: "), done.err
+    assert f"\nApproved {COUNT} rules with one merge: " in done.out, done.err
+    assert all(f"Rule {n}: mind topic{n}" in done.out.partition("Approved")[0] for n in range(COUNT)), done.out
     assert parents(git, knowledge) == COUNT + 1
     rows = {row["title"]: row for row in run("admin", "audit", "--json").json["rows"]}
     taken = [row for title, row in rows.items() if "mind topic" in title]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from ai_lessons.doors import encode, render, render_jobs, render_rules
-from ai_lessons.doors.terminal import View
+from ai_lessons.doors.terminal import View, clean
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.learning.choose import UNUSED
 from ai_lessons.learning.fold import Tallies
 from ai_lessons.library.answers import Approval, Context, Shown, Why
-from ai_lessons.library.reports import Audit, AuditRow, Decided, Pending, Suggested, Written
+from ai_lessons.library.reports import Audit, AuditRow, Decided, Pending, ProposedFile, Suggested, Written
 from ai_lessons.repository.proposal_records import TakenProposal
 from doors.test_render import LESSON, RULE, VIEW, light
 
@@ -53,10 +55,12 @@ NEW = Pending(
     evidence=(LESSON,),
     path="jira-api/rules/x.md",
     applies_to=("*.py", "*.js"),
+    files=(ProposedFile("x.md", None, TEXT),),
 )
 EDIT = NEW._replace(
     change="edit", remote=True, branch="origin/rules/b", conflicts=(), similar=(), rejected_before="", evidence=(),
     added=1, removed=1, diff="--- a/x.md\n+++ b/x.md\n@@ -1 +1 @@\n-Old.\n+New.\n",
+    files=(ProposedFile("x.md", "Old.\n", "New.\n"),),
 )  # fmt: skip
 APPROVAL = Approval(
     in_force=True,
@@ -125,12 +129,22 @@ def test_a_new_rule_is_shown_whole() -> None:
 Evidence:
   [L-L00001] PUT /workflows replaces entire resource
 
-    Send every status back.
-
+    ---
+    id: x
+    kind: rule
+    title: Old
+    rationale: >-
+      It
+      says
+    tags:
+      - a
     applies_to:
       - '*.py'
     links:
-      - related_to: 01JD"""
+      - related_to: 01JD
+    ---
+
+    Send every status back."""
     )
 
 
@@ -151,7 +165,7 @@ def test_an_edit_is_shown_as_what_differs_from_the_text_in_force() -> None:
     +New.
 
 As it will read:
-    Send every status back."""
+    New."""
     )
     coloured = render_rules.proposal(EDIT, View(colour=True))
     assert "    \x1b[31m-Old.\x1b[0m\n    \x1b[32m+New.\x1b[0m" in coloured
@@ -179,22 +193,46 @@ Report of the proposer:
 
 What is proposed:
 
-    Send every status back.
-
+    ---
+    id: x
+    kind: rule
+    title: Old
+    rationale: >-
+      It
+      says
+    tags:
+      - a
     applies_to:
       - '*.py'
     links:
-      - related_to: 01JD"""
+      - related_to: 01JD
+    ---
+
+    Send every status back."""
     )
 
 
-def test_of_a_script_all_that_differs_is_shown() -> None:
-    diff = (
-        "--- /dev/null\n+++ b/x.sh\n@@ -0,0 +1 @@\n+rm -rf /\n--- /dev/null\n+++ b/x.sh.md\n@@ -0,0 +1 @@\n+Tidies.\n"
-    )
-    text = render_rules.proposal(NEW._replace(kind="script", body="Tidies.\n", diff=diff), VIEW)
+def test_of_a_script_all_its_files_are_shown() -> None:
+    files = (ProposedFile("x.sh", None, "rm -rf /\n"), ProposedFile("x.sh.md", None, "Tidies.\n"))
+    text = render_rules.proposal(NEW._replace(kind="script", body="Tidies.\n", files=files), VIEW)
     assert "a new script, suggested by" in text
-    assert "    +rm -rf /\n" in text
+    assert "\n\nx.sh:\n    rm -rf /\n\nx.sh.md:\n    Tidies." in text
+
+
+@pytest.mark.parametrize("change", ["new", "edit", "unsigned"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\ntitle: a\n? links\n: - supersedes: 01JD\n? unknown\n: EVIL\n---\nBody.\n",
+        '---\ntitle: a\n---\n[s]: https://example.org "\n++ EVIL\n"\n-- EVIL\n@@ EVIL\n--- EVIL\n',
+        "---\ntitle: a # EVIL\n---\n<!-- EVIL -->\n\x0bEVIL\u2028EVIL\rEVIL\n",
+    ],
+)
+def test_every_line_of_a_rule_is_shown_whatever_it_looks_like(change: str, text: str) -> None:
+    files = (ProposedFile("x.md", None if change == "new" else "Old.\n", text),)
+    shown = render_rules.proposal(NEW._replace(change=change, diff="", files=files), VIEW)
+    body = "\n".join(f"    {row}".rstrip() for row in clean(text).removesuffix("\n").split("\n"))
+    assert body in shown
 
 
 def test_other_proposals_that_were_taken_stand_below_the_rules() -> None:
@@ -214,11 +252,9 @@ def test_a_removal_says_so() -> None:
     assert "the removal of a rule in force" in render_rules.proposal(EDIT._replace(change="removal"), VIEW)
 
 
-def test_a_new_rule_without_a_text_or_anything_else_is_its_headline_and_facts() -> None:
-    bare = NEW._replace(body="\n", diff="+++ b/x\n@@ -0,0 +1,3 @@\n+---\n+title: a\n+---\n", evidence=(), path="")
-    assert render_rules.proposal(bare, VIEW).endswith("rejected on 2026-10-01: too broad")
-    unreadable = bare._replace(diff="", body="what git has")
-    assert render_rules.proposal(unreadable, VIEW).endswith("\n\n    what git has")
+def test_a_text_that_cannot_be_read_is_shown_as_it_is() -> None:
+    unreadable = NEW._replace(evidence=(), path="", files=(ProposedFile("x.md", None, "what git has"),))
+    assert render_rules.proposal(unreadable, VIEW).endswith("rejected on 2026-10-01: too broad\n\n    what git has")
 
 
 def test_an_approval_and_a_rejection_say_what_git_has_of_them() -> None:
@@ -355,7 +391,7 @@ def test_what_waits_as_data_has_the_documented_keys_and_more() -> None:
     (data,) = encode.encode((NEW,))
     documented = ["id", "handle", "title", "branch", "suggested_by", "suggested_at", "conflicts", "similar"]
     assert set(documented) <= data.keys()
-    assert data.keys() == set(Pending._fields)
+    assert data.keys() == {*Pending._fields} - {"files"}
     assert [entry["handle"] for entry in data["evidence"]] == ["L-L00001"]
 
 

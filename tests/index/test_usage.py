@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ai_lessons.index.usage_cache import UsageCache
+from ai_lessons.index.usage_cache import OF_A_CLONE, OF_OTHERS, UsageCache
 from ai_lessons.learning.events import USES, Event, Read, line_of, read_lines
 from ai_lessons.learning.fold import Tallies
 from learning.events_world import ENTRIES, IDS, TIMES, fold_uses, turns, uses
@@ -42,10 +42,51 @@ class Log:
 
     def __init__(self, logs: Logs, name: str, stamp: tuple[int, int, int]) -> None:
         self._logs, self.name, self.stamp = logs, name, stamp
+        self.clone = name.rpartition("/")[0]
 
     def read(self) -> bytes:
         self._logs.reads[self.name] += 1
         return self._logs.files[self.name]
+
+
+OTHER = "01JD3Z8QK5W7M2X9V4T6ZZZ999"
+
+
+def said(number: int, word: str = "contradicted", entry: str = ENTRIES[0]) -> Event:
+    return Event(f"01JD3Z8QK5W7M2X9V4T6BB{number:04d}", TIMES[0], word, entry)
+
+
+def test_of_other_clones_a_few_events_of_a_kind_count_however_many_they_push(cache: UsageCache, logs: Logs) -> None:
+    logs.add("own", *(said(n, "helpful") for n in range(30)))
+    logs.add("one/a", *(said(100 + n) for n in range(50)))
+    assert sums(cache, logs)[ENTRIES[0]][1:4] == (30, 0, OF_A_CLONE)
+    for clone in range(10):
+        logs.add(f"c{clone}/a", *(said(1000 + 10 * clone + n) for n in range(10)))
+    assert sums(cache, logs)[ENTRIES[0]][1:4] == (30, 0, OF_OTHERS)
+    assert cache.own(ENTRIES) == {ENTRIES[0]: (0, 30, *[0] * 10)}
+
+
+def test_nobody_takes_an_event_of_this_clone_away_by_saying_something_else_of_its_id(
+    cache: UsageCache, logs: Logs
+) -> None:
+    logs.add("other/a", said(1, "contradicted", OTHER), said(2, "helpful"))
+    assert OTHER in sums(cache, logs)
+    logs.add("own", said(1, "helpful"), said(2, "helpful"))
+    assert sums(cache, logs).keys() == {ENTRIES[0]}
+    logs.add("other/b", said(1, "ignored"), said(2, "contradicted", OTHER))
+    assert sums(cache, logs) == {ENTRIES[0]: Tallies(helpful=2, last_used=TIMES[0])}
+    logs.put("other/b", b"")
+    assert sums(cache, logs) == {ENTRIES[0]: Tallies(helpful=2, last_used=TIMES[0])}
+
+
+def test_only_this_clone_says_how_parameters_stand(cache: UsageCache, logs: Logs) -> None:
+    bounds = Event(IDS[0], TIMES[0], "bounds", "injection_budget", value=1.0, weight=1.0)
+    logs.add("other/a", bounds)
+    cache.refresh(logs, read_lines)
+    assert cache.turned(",".join) == ""
+    logs.add("own", bounds)
+    cache.refresh(logs, read_lines)
+    assert "bounds" in cache.turned(",".join)
 
 
 @pytest.fixture
@@ -62,7 +103,7 @@ def logs() -> Logs:
 
 def sums(cache: UsageCache, logs: Logs) -> dict[str, Tallies]:
     cache.refresh(logs, read_lines)
-    return {entry: Tallies._make(row) for entry, row in cache.tallies().items() if any(row[:-1])}
+    return {entry: Tallies._make((*row, None)) for entry, row in cache.tallies().items() if any(row[:-1])}
 
 
 def expected(logs: Logs) -> dict[str, Tallies]:

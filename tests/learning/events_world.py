@@ -55,4 +55,4 @@ def fold_uses(rows: Iterable[Row]) -> dict[str, Tallies]:
             continue
         counts[entry, event] += 1
         last[entry] = max(last.get(entry, ""), "" if event == LEFT_OUT else at)
-    return {entry: Tallies._make((*(counts[entry, word] for word in USES), last[entry])) for entry in last}
+    return {entry: Tallies._make((*(counts[entry, word] for word in USES), last[entry], None)) for entry in last}

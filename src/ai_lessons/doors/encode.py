@@ -33,6 +33,8 @@ KEYS: Mapping[str, str] = {
     "reports.Feedback": "*entry outcome usage notes",
     "reports.Imported": "written unchanged skipped:path,reason commit notes",
     "reports.Outdated": "*entry reason detail",
+    "reports.Pending": "id handle title branch remote kind change suggested_by suggested_at commit added removed"
+    " conflicts similar rejected_before diff body rationale tags evidence path report left_out batch applies_to",
     "reports.Promoted": "id=entry.id handle=entry.handle title=entry.title from=source to=target outcome"
     " copy=written proposal=suggested evaluation=report policy decided_in notes",
     "sync_bring.TornEntry": "id title path reasons ours theirs",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -22,9 +21,6 @@ NOTHING_PENDING = "No proposal waits for review."
 REVIEW = "ai-lessons admin review-rules"
 WHAT = {"new": "a new {}", "edit": "an edit of a {}", "removal": "the removal of a {}"}
 LACKING = "a text on the approval branch that lacks signatures"
-# Frontmatter of a new entry that a reviewer reads in our own lines, or that decides nothing
-SAID_ABOVE = frozenset({"id", "kind", "title", "rationale", "tags", "created"})
-_KEY = re.compile(r"([^\s:#][^:]*):")
 
 
 def _headline(one: Suggested | Pending | Decided | Light, view: View) -> str:
@@ -106,13 +102,13 @@ def proposal(one: Pending, view: View) -> str:
     blocks += evidence if one.change != "edit" else []
     if one.report.strip():
         blocks += [f"Report of the proposer:\n{_indented(clean(one.report).strip())}", "What is proposed:"]
-    whole = one.change == "new" and one.kind != "script"  # a script is two files, and its code is what matters
-    texts = [clean(one.body.strip("\n")), clean("\n".join(_stated(one.diff)))] if whole else []
     header = 2 if one.kind == "rule" else 0  # it names the path, which is stated above
-    texts += [render.diff(one.diff.split("\n", header)[-1], view)] if one.diff and not whole else []
+    texts = [render.diff(one.diff.split("\n", header)[-1], view)] if one.diff and one.change != "new" else []
     blocks += [_indented(text) for text in texts if text.strip()]
-    if one.kind == "rule" and one.change == "edit":
-        blocks += [f"As it will read:\n{_indented(clean(one.body.strip(chr(10))))}", *evidence]
+    for file in one.files if one.change == "new" or one.kind == "rule" else ():
+        head = f"{line(file.path)}:\n" if len(one.files) > 1 else "As it will read:\n" if one.change != "new" else ""
+        blocks += [f"{head}{_indented(clean(file.new).removesuffix(chr(10)))}"] if file.new is not None else []
+    blocks += evidence if one.change == "edit" else []
     return "\n\n".join(blocks)
 
 
@@ -128,18 +124,6 @@ def _for_whom(one: Pending, view: View) -> str:
     files = f" that edit {line(' or '.join(one.applies_to))}" if one.applies_to else ""
     tiers = [f" (tier {line(name)})" for name, root in view.roots.items() if root == view.root and len(view.roots) > 1]
     return f"changes: agents in {whose}{files} {changes[one.change]}{''.join(tiers[:1])}"
-
-
-def _stated(diff: str) -> Iterator[str]:
-    added = [row[1:] for row in diff.partition("\n@@ ")[2].split("\n") if row.startswith("+")]
-    key = ""
-    for row in added[1:] if added[:1] == ["---"] else ():
-        if row == "---":
-            return
-        found = _KEY.match(row)
-        key = found[1] if found else key
-        if key not in SAID_ABOVE:
-            yield row
 
 
 def _indented(text: str) -> str:

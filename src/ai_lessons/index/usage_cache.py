@@ -17,10 +17,16 @@ if TYPE_CHECKING:
     # uses (id, at, event, entry, session or ""), lines of parameters (id, the line in one form), lines left out
     Lines = tuple[Sequence[tuple[str, str, str, str, str]], Sequence[tuple[str, str]], int]
 
-VERSION = 4
+VERSION = 5
 WORDS = 12  # Kinds of uses; their numbers are their places in the tuple that the caller hands in
 
-_SUMS = ", ".join(f"sum(kind = {kind})" for kind in range(WORDS))
+OF_A_CLONE, OF_OTHERS = 2, 5
+"""So many events of a kind about an entry count of one other clone, and of all others: whoever pushes makes them up."""
+
+_SUMS = ", ".join(
+    f"sum(n * (kind = {kind} AND source = 0)) + min(sum(n * (kind = {kind} AND source > 0)), {OF_OTHERS})"
+    for kind in range(WORDS)
+)
 _TABLES = f"""
 CREATE TABLE logs (
     name TEXT PRIMARY KEY, mtime INTEGER NOT NULL, size INTEGER NOT NULL, inode INTEGER NOT NULL,
@@ -28,7 +34,8 @@ CREATE TABLE logs (
 ) WITHOUT ROWID;
 CREATE TABLE names (key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE events (
-    id TEXT PRIMARY KEY, entry INTEGER NOT NULL, kind INTEGER NOT NULL, at TEXT NOT NULL, session INTEGER NOT NULL
+    id TEXT PRIMARY KEY, entry INTEGER NOT NULL, kind INTEGER NOT NULL, at TEXT NOT NULL, session INTEGER NOT NULL,
+    source INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX events_entry ON events (entry, kind, at);
 CREATE TABLE turns (id TEXT PRIMARY KEY, line TEXT NOT NULL) WITHOUT ROWID;
@@ -39,10 +46,19 @@ CREATE TABLE tallies (
 );
 """  # noqa: S608 - only numbers
 SCHEMA = Schema("usage cache", _TABLES, VERSION)
-_FOLD = f"SELECT entry, {_SUMS}, coalesce(max(CASE WHEN kind <> 8 THEN at END), '') FROM events WHERE kind >= 0"  # noqa: S608 - only numbers
-_EVENT = (
-    "INSERT INTO events VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET kind = -1"
-    " WHERE (entry, kind, at, session) <> (excluded.entry, excluded.kind, excluded.at, excluded.session)"
+_FOLD = (
+    f"SELECT entry, {_SUMS}, coalesce(max(last), '') FROM ("  # noqa: S608 - only numbers
+    "SELECT entry, kind, source, max(CASE WHEN kind <> 8 THEN at END) AS last,"
+    f" CASE WHEN source = 0 THEN count(*) ELSE min(count(*), {OF_A_CLONE}) END AS n"
+    " FROM events WHERE entry = ? AND kind >= 0 GROUP BY kind, source) GROUP BY entry"
+)
+_EVENT = (  # what this clone wrote down stands, whatever others say of the same id
+    "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
+    " kind = CASE WHEN excluded.source < min(source, 1) THEN excluded.kind ELSE -1 END,"
+    " entry = CASE WHEN excluded.source < min(source, 1) THEN excluded.entry ELSE entry END,"
+    " at = excluded.at, session = excluded.session, source = min(source, excluded.source)"
+    " WHERE excluded.source < min(source, 1) OR (min(source, 1) = min(excluded.source, 1) AND"
+    " (entry, kind, at, session) <> (excluded.entry, excluded.kind, excluded.at, excluded.session))"
 )
 _LOG = (
     "INSERT INTO logs VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET mtime = excluded.mtime,"
@@ -64,6 +80,11 @@ class EventFile(Protocol):
     @property
     def stamp(self) -> tuple[int, int, int]:
         """Time of change in nanoseconds, size in bytes, inode."""
+        ...
+
+    @property
+    def clone(self) -> str:
+        """Which other clone wrote it; empty for this one."""
         ...
 
     def read(self) -> bytes:
@@ -91,6 +112,18 @@ class UsageCache(Database):
         """Lines of all logs that were left out."""
         return int(self._rows("SELECT coalesce(sum(damaged), 0) FROM logs")[0][0])
 
+    def own(self, entries: Iterable[str]) -> dict[str, tuple[int, ...]]:
+        """The same counts, not capped, of what happened in this clone."""
+        rows = self._rows(
+            f"SELECT name, kind, count(*) FROM events JOIN names ON key = entry {_NAMED}"  # noqa: S608 - our own words
+            " AND source = 0 AND kind >= 0 GROUP BY name, kind",
+            (json.dumps(list(entries)),),
+        )
+        found: dict[str, list[int]] = {}
+        for entry, kind, number in rows:
+            found.setdefault(entry, [0] * WORDS)[kind] = number
+        return {entry: tuple(counts) for entry, counts in found.items()}
+
     def tallies(self, entries: Iterable[str] | None = None) -> dict[str, tuple[int | str, ...]]:
         """For each entry (of these, or all) that has any: a count for each kind, and when it was last used."""
         sums = ", ".join(f"n{kind}" for kind in range(WORDS))
@@ -110,10 +143,10 @@ class UsageCache(Database):
         return str(value)
 
     def in_sessions(self) -> list[tuple[str, str, str]]:
-        """(session, entry, event) of every event that says in which session it was."""
+        """(session, entry, event) of every event of this clone that says in which session it was."""
         rows = self._rows(
             "SELECT s.name, e.name, kind FROM events JOIN names s ON s.key = session JOIN names e ON e.key = entry"
-            " WHERE session > 0 AND kind >= 0 GROUP BY session, entry, kind"
+            " WHERE session > 0 AND source = 0 AND kind >= 0 GROUP BY session, entry, kind"
         )
         return [(session, entry, self._words[kind]) for session, entry, kind in rows]
 
@@ -150,17 +183,21 @@ class UsageCache(Database):
         """Fold these logs, inside a transaction; of those in `folded` so many bytes are folded already."""
         keys = [(key,) for key in {key for log in logs for key in self._fold_log(log, folded.get(log.name, 0), parse)}]
         self.connection.executemany("DELETE FROM tallies WHERE entry = ?", keys)
-        self.connection.executemany(f"INSERT INTO tallies {_FOLD} AND entry = ? GROUP BY entry", keys)
+        self.connection.executemany(f"INSERT INTO tallies {_FOLD}", keys)
 
     def _fold_log(self, log: EventFile, done: int, parse: Callable[[bytes], Lines]) -> set[int]:
         """Fold whole lines only: the last one may still be being written. The keys of the entries that they are of."""
         db, data = self.connection, log.read()
         end = max(data.rfind(b"\n") + 1, done)
         uses, turns, damaged = parse(data[done:end]) if end > done else ((), (), 0)
-        said = sorted({name for *_, entry, session in uses for name in (entry, session) if name})
+        turns = () if log.clone else turns  # what others say about parameters is theirs
+        said = sorted({log.clone, *(name for *_, entry, session in uses for name in (entry, session))} - {""})
         db.executemany("INSERT OR IGNORE INTO names (name) VALUES (?)", [(name,) for name in said])
         key = dict(db.execute(f"SELECT name, key FROM names {_NAMED}", (json.dumps(said),)))  # noqa: S608 - our own words
-        rows = [(i, key.get(entry, 0), self._kinds[event], at, key.get(of, 0)) for i, at, event, entry, of in uses]
+        source = key.get(log.clone, 0)
+        rows = [
+            (i, key.get(entry, 0), self._kinds[event], at, key.get(of, 0), source) for i, at, event, entry, of in uses
+        ]
         # of events that are there already, too: those that come again with another entry take it away
         before = db.execute(_ENTRIES_OF, (json.dumps([row[0] for row in rows]),)).fetchall()
         db.executemany(_EVENT, rows)

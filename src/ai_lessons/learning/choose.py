@@ -246,7 +246,8 @@ def _edges(chosen: Sequence[Fit], bars: Bars, *, spent: bool) -> dict[str, Mappi
 
 
 def harmful(had: Tallies) -> str:
-    """Why a lesson must not come unasked, in a sentence; empty if it may."""
+    """Why a lesson must not come unasked, in a sentence; empty if it may. What others pushed does not keep it away."""
+    had = had.own or had
     if had.contradicted > had.helpful:
         return f"contradicted more often ({had.contradicted}) than helpful ({had.helpful})"
     helped = had.helpful + had.followed + had.worked

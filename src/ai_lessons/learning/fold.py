@@ -51,7 +51,10 @@ STANDING_SWING = 0.15  # How far what was learned moves the score of a search, e
 
 
 class Tallies(NamedTuple):
-    """What happened to one entry. `last_used` is ISO 8601 in UTC, empty if it never was used."""
+    """What happened to one entry. `last_used` is ISO 8601 in UTC, empty if it never was used.
+
+    `own`: of it, what happened in this clone; None where all did.
+    """
 
     injected: int = 0
     helpful: int = 0
@@ -66,6 +69,7 @@ class Tallies(NamedTuple):
     worked: int = 0
     recurred: int = 0
     last_used: str = ""
+    own: Tallies | None = None
 
     @property
     def outcomes(self) -> int:
@@ -74,6 +78,11 @@ class Tallies(NamedTuple):
 
 
 NOTHING = Tallies()
+
+
+def tallies(row: Iterable[int | str], own: Iterable[int]) -> Tallies:
+    """What happened to an entry, and of it what happened here, from the values of their fields in order."""
+    return Tallies._make((*row, NOTHING._replace(**dict(zip(Tallies._fields, own, strict=False)))))  # type: ignore[arg-type]
 
 
 class UsageTally(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from functools import cached_property
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound
@@ -13,11 +14,12 @@ from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.globs import stated
 from ai_lessons.knowledge.layout import place, side_of
 from ai_lessons.library.comparing import Said, said
-from ai_lessons.library.reports import Pending
+from ai_lessons.library.reports import Pending, ProposedFile
 from ai_lessons.repository import proposal_records, proposals
 from ai_lessons.repository.approval import approval_history as trunks
 from ai_lessons.repository.approval.approval_branch import PROPOSALS, branch_name, branch_of
 from ai_lessons.repository.approval.rule_files import entry_end, rule_end
+from ai_lessons.repository.history import unified
 from ai_lessons.repository.objects import data_of, opened
 from ai_lessons.repository.proposal_files import blob_at
 
@@ -254,15 +256,31 @@ def refuse_changed(now: str, shown: str | None) -> None:
         raise Conflict("the proposal was changed while you read it; nothing was decided", hint="look at it again")
 
 
-def described(at: ProposalContext, entry: Entry | None, diff: str, **facts: Any) -> Pending:
-    """What waits, with what the entry itself and the diff say."""
-    lines = [line for line in diff.splitlines() if not line.startswith(("+++", "---"))]
+def proposed_file(path: str, old: bytes | None, new: bytes | None) -> ProposedFile:
+    """A file as a reviewer reads it."""
+    return ProposedFile(path, *(data if data is None else _readable(data) for data in (old, new)))
+
+
+def _readable(data: bytes) -> str:
+    if b"\0" in data:
+        return f"(binary, {len(data)} bytes, SHA-256 {sha256(data).hexdigest()})\n"
+    return data.decode("utf-8", "backslashreplace")
+
+
+def described(at: ProposalContext, entry: Entry | None, files: Sequence[ProposedFile], **facts: Any) -> Pending:
+    """What waits, with what the entry itself and its files say."""
+    diffs = [
+        unified(path, None if old is None else old.encode(), None if new is None else new.encode())
+        for path, old, new in files
+    ]
+    diff, lines = "".join(diffs), [line for one in diffs for line in one.split("\n")[2:]]
     links = [link.target for link in entry.links] if entry else []
     lights = at.repo.catalog.many(links)
     return Pending(
         added=sum(line.startswith("+") for line in lines),
         removed=sum(line.startswith("-") for line in lines),
         diff=diff,
+        files=tuple(files),
         rationale=entry.rationale if entry else "",
         tags=entry.tags if entry else (),
         applies_to=tuple(stated(entry.fields.get("applies_to"))) if entry else (),

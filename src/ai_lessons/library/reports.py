@@ -252,6 +252,17 @@ class Suggested(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
+class ProposedFile(NamedTuple):
+    """A file that a proposal changes: its text in force or on the approval branch, and as proposed (None: no file).
+
+    Bytes that are no UTF-8 are escapes; of a binary file stand its size and its SHA-256.
+    """
+
+    path: str
+    old: str | None
+    new: str | None
+
+
 class Pending(NamedTuple):
     """A proposal that waits for a person.
 
@@ -259,7 +270,8 @@ class Pending(NamedTuple):
     lacks signatures; `commit` is its blob id). `added` and `removed` count lines of `diff`, against the text in force.
     `conflicts`: why it cannot be taken, or what it contradicts. `rejected_before`: when and why the same text was
     turned down. `evidence`: what it links. `report`: what the proposer says. `left_out` (on the last): not listed.
-    `batch`: names the import that proposed it together with others. `applies_to`: globs of files.
+    `batch`: names the import that proposed it together with others. `applies_to`: globs of files. `files`: all that is
+    approved with it, whole.
     """
 
     id: str
@@ -287,6 +299,7 @@ class Pending(NamedTuple):
     left_out: tuple[str, ...] = ()
     batch: str = ""
     applies_to: tuple[str, ...] = ()
+    files: tuple[ProposedFile, ...] = ()
 
 
 class Decided(NamedTuple):

@@ -10,25 +10,27 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons import library
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Problem, UsageError
 from ai_lessons.knowledge import frontmatter
+from ai_lessons.knowledge.entries import id_end
 from ai_lessons.knowledge.layout import place, side_of
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import gate, secret_scan
 from ai_lessons.library.gate import checked
 from ai_lessons.library.proposal_context import (
+    SHORTEST_END,
     SHOWN,
     ProposalContext,
     deciding,
     described,
     desk,
+    proposed_file,
     refuse_changed,
 )
 from ai_lessons.library.proposing import Objections, objections
 from ai_lessons.library.relating import refuse_wrong_kinds
-from ai_lessons.library.reports import Decided, Pending, Suggested
+from ai_lessons.library.reports import Decided, Pending, ProposedFile, Suggested
 from ai_lessons.repository import proposal_commits, proposal_records
 from ai_lessons.repository.approval.approval_types import moment
 from ai_lessons.repository.approval.rule_files import AGENT_TRAILER, REJECTED
-from ai_lessons.repository.history import unified
 from ai_lessons.repository.objects import data_of
 from ai_lessons.repository.proposal_commits import ProposalRequest
 from ai_lessons.repository.proposal_records import Rejection
@@ -52,7 +54,7 @@ def pending_rules(opened: Library, batch: Batch | None = None, *, unsigned: bool
     """
     with desk(opened.primary) as at:
         if batch is not None:
-            return tuple(_pending(at, one) for one in at.every.found if batch.covers(one))
+            return tuple(_pending(at, one) for one in _of_one(batch, at.every.found))
         found = [_pending(at, one) for one in at.waiting]
         more = at.some.left_out.most_common()
         if found and more:
@@ -65,6 +67,23 @@ def pending_rules(opened: Library, batch: Batch | None = None, *, unsigned: bool
         return (*found, *(one for one in lacking if one.id not in proposed))
 
 
+def pending_rule(opened: Library, ref: str, *, unsigned: bool = False) -> Pending:
+    """One proposal that waits, as a person has to see it before it is decided about; `unsigned` as above.
+
+    Raises NotFound, AmbiguousName.
+    """
+    with desk(opened.primary) as at:
+        try:
+            return _pending(at, at.find(ref))
+        except NotFound:
+            end = id_end(ref)
+            lacking = library.signing.unsigned_rules(at) if unsigned else []
+            found = [one for one in lacking if ref == one.path or (len(end) >= SHORTEST_END and one.id.endswith(end))]
+            if len(found) != 1:
+                raise
+            return found[0]
+
+
 def _pending(at: ProposalContext, one: Waiting) -> Pending:
     entry, handle = at.entry(one), at.called(one)
     speaks = objections(at, entry, handle) if entry and one.sort != "removal" else Objections()
@@ -73,7 +92,7 @@ def _pending(at: ProposalContext, one: Waiting) -> Pending:
     return described(
         at,
         entry,
-        _diff(at, one),
+        _files(at, one),
         id=one.entry,
         handle=handle,
         title=entry.title if entry else one.branch,
@@ -94,17 +113,16 @@ def _pending(at: ProposalContext, one: Waiting) -> Pending:
     )
 
 
-def _diff(at: ProposalContext, one: Waiting) -> str:
-    """How the files differ: those of a rule from the text in force, others from what the approval branch has."""
+def _files(at: ProposalContext, one: Waiting) -> list[ProposedFile]:
+    """The files: those of a rule beside the text in force, others beside what the approval branch has."""
     if one.is_rule:
-        return unified(one.path, at.text_in_force(one.entry), None if one.sort == "removal" else at.text(one))
-    diffs = []
+        new = None if one.sort == "removal" else at.text(one)
+        return [proposed_file(one.path, at.text_in_force(one.entry), new)]
+    files = []
     for piece in (piece for piece in one.pieces if not piece.done):
         blobs = (piece.here, piece.new if piece.is_plain else None)
-        old, new = (data_of(at.git, blob) if blob else None for blob in blobs)
-        binary = b"\0" in (old or b"") + (new or b"")
-        diffs.append(f"Binary file {piece.path} differs\n" if binary else unified(piece.path, old, new))
-    return "".join(diffs)
+        files.append(proposed_file(piece.path, *(data_of(at.git, blob) if blob else None for blob in blobs)))
+    return files
 
 
 def _suggested_by(one: Waiting) -> str:
@@ -113,11 +131,15 @@ def _suggested_by(one: Waiting) -> str:
 
 
 class Batch(NamedTuple):
-    """Which proposals of rules are meant: of a project, of one import, or whose path or branch a pattern names."""
+    """Which proposals of rules are meant: of a project, of one import, or whose path or branch a pattern names.
+
+    `of`: a branch; of the import, those that the same person proposed.
+    """
 
     project: str = ""
     batch: str = ""
     globs: Sequence[str] = ()
+    of: str = ""
 
     def covers(self, one: Waiting) -> bool:
         """Whether it is one of them; every condition that is given has to hold."""
@@ -129,6 +151,24 @@ class Batch(NamedTuple):
             and (not self.batch or one.batch == self.batch.upper())
             and (not self.globs or any(fnmatchcase(name, glob) for glob in self.globs for name in names))
         )
+
+
+def _of_one(batch: Batch, every: Sequence[Waiting]) -> list[Waiting]:
+    """The proposals that it covers; of an import those of one author, and where several claim it, who made it here.
+
+    Raises Conflict: several do, none here.
+    """
+    found = [one for one in every if batch.covers(one)]
+    makers = {one.makers for one in found if not one.remote} or {one.makers for one in found}
+    if not batch.batch or not found:
+        return found
+    if batch.of:
+        makers = {one.makers for one in found if one.branch == batch.of}
+    if len(makers) > 1:
+        names = " and of ".join(sorted({str(one[0]) for one in makers}))
+        hint = "approve them by id, or as a pattern names them"
+        raise Conflict(f"import {batch.batch} has proposals of {names}, and is of one person", hint=hint)
+    return [one for one in found if one.makers in makers]
 
 
 def approve_rule(opened: Library, ref: str, *, sign: bool = False, expect: str | None = None) -> Decided:
@@ -254,12 +294,15 @@ def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | No
     return Decided(one.entry, handle, title, path, one.branch, done.commit, done.notes)
 
 
-def edit_proposal(opened: Library, ref: str, editor: Callable[[str, str], str | None]) -> Suggested | None:
+def edit_proposal(
+    opened: Library, ref: str, editor: Callable[[str, str], str | None], expect: str | None = None
+) -> Suggested | None:
     """One more commit with what `editor(text, suffix)` gave; None if nothing was changed. Raises InvalidEntry."""
     repo = opened.primary
     repo.refuse_other_formats()
     with desk(repo) as at:
         one = at.find(ref)
+        refuse_changed(one.commit, expect)
         path = one.piece.path
         if one.sort == "removal":
             raise UsageError(f"{one.branch} is a removal; there is no text to edit")

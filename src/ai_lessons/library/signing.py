@@ -17,6 +17,7 @@ from ai_lessons.library.proposal_context import (
     deciding,
     described,
     entry_of,
+    proposed_file,
     refuse_changed,
 )
 from ai_lessons.library.reports import Decided, Pending
@@ -27,7 +28,6 @@ from ai_lessons.repository.approval.rule_files import SIGNERS
 from ai_lessons.repository.approval.rule_history import read_blobs
 from ai_lessons.repository.approval.signed import decide, repository_name, with_signatures
 from ai_lessons.repository.approval.signers import PinnedKeys, Signer, fingerprint, key_type, parse_signers
-from ai_lessons.repository.history import unified
 from ai_lessons.repository.store import blob_id
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def _pending(at: ProposalContext, verdict: Verdict, one: UnapprovedChange) -> Pe
     return described(
         at,
         entry,
-        unified(one.path, at.text_in_force(verdict.rule), data),
+        [proposed_file(one.path, at.text_in_force(verdict.rule), data)],
         id=verdict.rule,
         handle=at.handle(verdict.rule),
         title=entry.title if entry else one.path,

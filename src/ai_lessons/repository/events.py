@@ -30,6 +30,7 @@ class LogFile(NamedTuple):
     stamp: tuple[int, int, int]
     root: Path
     path: str
+    clone: str = ""  # Which other clone wrote it; empty for this one
 
     def read(self) -> bytes:
         """Its bytes as they are now; none where it is gone, too large or not to be read."""
@@ -89,13 +90,15 @@ class EventLog:
             return  # none yet, or not to be read: then nothing is known of here
 
     def _shared_files(self) -> Iterator[LogFile]:
+        with translated(str(self._own)):
+            own = next(iter(_names(self._own / "clone")), "")
         with OpenFolders(self._root) as folders:
             for clone in filter(_CLONE.fullmatch, _listed(folders, FOLDER)):
                 for name in filter(_PART.fullmatch, _listed(folders, f"{FOLDER}/{clone}")):
                     path = f"{FOLDER}/{clone}/{name}"
                     status = os.stat(name, dir_fd=folders.to(path.split("/")[:-1]), follow_symlinks=False)
                     if stat.S_ISREG(status.st_mode):
-                        yield LogFile(path, _stamp(status), self._root, path)
+                        yield LogFile(path, _stamp(status), self._root, path, "" if clone == own else clone)
 
     def unshared(self, *, at_least: int = 1) -> list[Change]:
         """What makes the repository hold this clone's lines, too; empty if fewer than so many bytes wait."""

@@ -38,7 +38,7 @@ class Waiting(NamedTuple):
     `entry` is the id of what it is about, `path` where that lies, `base` where it left the approval branch. `foreign`
     are other files that it changes, `faults` why else it cannot be merged. `suggested_by` wrote on it, the last first;
     `at` is when (since 1970); `report` is what its commit says between subject and trailers; `batch` names the import
-    that made it together with others.
+    that made it together with others, and `makers` its author and committer: a batch is of one pair of them.
     """
 
     ref: str
@@ -57,6 +57,7 @@ class Waiting(NamedTuple):
     faults: tuple[str, ...] = ()
     report: str = ""
     batch: str = ""
+    makers: tuple[Person, ...] = ()
 
     @property
     def is_rule(self) -> bool:
@@ -174,6 +175,9 @@ def look(repo: Repo, trunk: Trunk, ref: str, commit: str) -> Waiting | None:
         faults.append(f"the rule stands at {', '.join(sorted(elsewhere))} on {trunk.name} already")
     writers = [one.said.author for one in commits if len(one.parents) < 2]
     messages = [one.said.message for one in commits]
+    makers = {(one.said.author, one.said.committer) for one in commits}
+    # whoever may push can write a trailer: what others had a hand in is looked at by itself
+    batch = next((value for said in messages for key, value in trailers(said) if key == BATCH and len(makers) == 1), "")
     return Waiting(
         ref=ref,
         branch=ref.removeprefix("refs/heads/").removeprefix("refs/remotes/"),
@@ -190,7 +194,8 @@ def look(repo: Repo, trunk: Trunk, ref: str, commit: str) -> Waiting | None:
         foreign=tuple(foreign),
         faults=tuple(faults),
         report=next(filter(None, map(report, messages)), ""),
-        batch=next((value for said in messages for key, value in trailers(said) if key == BATCH), ""),
+        batch=batch,
+        makers=next(iter(makers)) if batch else (),
     )
 
 

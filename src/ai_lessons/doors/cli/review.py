@@ -21,10 +21,10 @@ from ai_lessons.doors.cli import asking, options
 from ai_lessons.doors.cli.commands import Command
 from ai_lessons.doors.terminal import is_terminal, line
 from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, UsageError
-from ai_lessons.knowledge.entries import Kind, id_end
+from ai_lessons.knowledge.entries import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from datetime import datetime
 
     from ai_lessons.doors.cli.command_context import Call
@@ -41,6 +41,7 @@ CHOICES: asking.Choices = {
 }
 TOLD = {"approve": "approved", "reject": "rejected", "skip": "skipped"}
 UNSIGNED = "unsigned"
+AT_ONCE = 60  # Lines of a proposal that are shown at once, also where the terminal has fewer and scrolls
 NO_TERMINAL = "use pending-rules, then approve-rule ID --yes or reject-rule ID"
 
 
@@ -78,6 +79,7 @@ def _decide(call: Call, known: InReview, one: Pending, *, sign: bool) -> asking.
     start, now, decided = one.branch, known.now, known.decided
     one = now.get(start, one) or one
     decided.discard(one.branch)
+    unseen = False
     if start in now and now[start] is None:
         return asking.Decision("approve")
 
@@ -89,9 +91,12 @@ def _decide(call: Call, known: InReview, one: Pending, *, sign: bool) -> asking.
             raise
 
     def decision(chosen: str) -> asking.Decision | None:
-        nonlocal one
-        if chosen == "view":
+        nonlocal one, unseen
+        if chosen == "view" or (chosen == "approve" and unseen):
             call.say(_whole(call, known.waiting, one), paged=True)
+            if chosen == "approve":
+                click.echo("Not approved yet: you had not seen all of it. Press a again.", err=True)
+            unseen = False
             return None
         if chosen != "approve" and one.change == UNSIGNED:
             raise UsageError(
@@ -101,10 +106,10 @@ def _decide(call: Call, known: InReview, one: Pending, *, sign: bool) -> asking.
         if chosen == "edit":
             changed = asking.until_valid(call, partial(library.review.edit_proposal, call.library, one.branch))
             one = now[start] = _again(call, one, changed.branch if changed else one.branch)
-            _card(call, _whole(call, known.waiting, one))
+            unseen = _card(call, _whole(call, known.waiting, one), AT_ONCE)
             return None
         if chosen == "batch":
-            batch = library.review.Batch(batch=one.batch)
+            batch = library.review.Batch(batch=one.batch, of=one.branch)
             shown = many_confirmed(call, batch, yes=False, without=decided)
             title = f"rules of import {one.batch}"
             done = library.review.approve_rules(call.library, shown, title, sign=sign)
@@ -116,7 +121,7 @@ def _decide(call: Call, known: InReview, one: Pending, *, sign: bool) -> asking.
         decided.add(one.branch)
         return asking.Decision(chosen, partial(act, chosen, reason))
 
-    _card(call, _whole(call, known.waiting, one))
+    unseen = _card(call, _whole(call, known.waiting, one), AT_ONCE)
     return asking.decided({key: choice for key, choice in CHOICES.items() if key != "b" or one.batch}, decision)
 
 
@@ -129,13 +134,15 @@ def _again(call: Call, one: Pending, name: str) -> Pending:
     return now[0]
 
 
-def _card(call: Call, text: str) -> None:
-    """A text, cut to the height of the terminal: `view` has the rest."""
+def _card(call: Call, text: str, least: int = 10) -> bool:
+    """A text, cut to the height of the terminal, or `least` lines: `view` has the rest. True if it was cut."""
     rows = call.view.fit(text).split("\n")
-    room = max(shutil.get_terminal_size().lines - 4, 10)
-    if len(rows) > room:
+    room = max(shutil.get_terminal_size().lines - 4, least)
+    cut = len(rows) > room
+    if cut:
         rows = [*rows[: room - 1], f"… {len(rows) - room + 1} more lines: v shows them"]
     click.echo("\n".join(["", *rows]), color=call.view.colour)
+    return cut
 
 
 def _whole(call: Call, waiting: Sequence[Pending], one: Pending) -> str:
@@ -163,26 +170,35 @@ def _carry_out(call: Call, one: Pending, choice: str, reason: str, *, sign: bool
     call.note(done.notes)
 
 
-def shown_and_confirmed(call: Call, refs: Sequence[str], *, sign: bool = False) -> tuple[tuple[str, str], ...]:
-    """Show these proposals (`sign`: unsigned rules, too), ask once; names and commits. Raises Refused, NotFound."""
-    if not (call.can_ask and is_terminal(sys.stdout)):
+def shown_and_confirmed(call: Call, refs: Sequence[str], *, yes: bool, sign: bool) -> Iterator[tuple[str, str]]:
+    """Show these proposals (`sign`: unsigned rules, too), ask once unless `yes`; names and the commits that were shown.
+
+    Raises Refused, NotFound.
+    """
+    if not yes and not (call.can_ask and is_terminal(sys.stdout)):
         raise Refused("a proposal is approved by a person, who is asked on a terminal", hint=NO_TERMINAL)
-    waiting = library.review.pending_rules(call.library, unsigned=sign)
-    chosen = []
-    for ref in refs:
-        end = id_end(ref)
-        found = [one for one in waiting if ref in {one.branch, one.path}]
-        found = found or [one for one in waiting if len(end) >= 4 and one.id.endswith(end)]
-        if len(found) != 1:
-            known = [one.branch for one in found or waiting]
-            raise NotFound("single open proposal", ref, suggestions=known[:5])
-        chosen += found
-    _agree(call, [], chosen, f"Approve {', '.join(one.handle for one in chosen)}?")
-    return tuple((one.id if one.change == UNSIGNED else one.branch, one.commit) for one in chosen)
+    chosen = (library.review.pending_rule(call.library, ref, unsigned=sign) for ref in refs)
+    if not yes:
+        every = list(chosen)
+        _agree(call, [], every, f"Approve {', '.join(one.handle for one in every)}?")
+        chosen = (one for one in every)
+    for one in chosen:
+        if yes:
+            _show(call, [one])
+        yield one.id if one.change == UNSIGNED else one.branch, one.commit
+
+
+def _show(call: Call, chosen: Sequence[Pending]) -> None:
+    """Show what is about to be approved; with `--json` on stderr."""
+    text = "\n\n".join(render_rules.proposal(one, call.view) for one in chosen)
+    if call.json:
+        click.echo(text, err=True)
+    else:
+        call.say(call.view.fit(text) + "\n")
 
 
 def many_confirmed(call: Call, batch: Batch, *, yes: bool, without: Collection[str] = ()) -> dict[str, str]:
-    """The commits of a batch by branch; unless `yes`, a table and each of them was shown, and one question asked.
+    """The commits of a batch by branch: each was shown and, unless `yes`, a table before, and one question asked.
 
     `without`: branches that are left out.
 
@@ -194,7 +210,9 @@ def many_confirmed(call: Call, batch: Batch, *, yes: bool, without: Collection[s
     if not waiting:
         asked = batch.project or batch.batch or " ".join(batch.globs)
         raise NotFound("open proposal of a rule", asked, hint="see what waits: ai-lessons admin pending-rules")
-    if not yes:
+    if yes:
+        _show(call, waiting)
+    else:
         _agree(call, [render_rules.pending(waiting, call.view)], waiting, f"Approve all {len(waiting)} with one merge?")
     return {one.branch: one.commit for one in waiting}
 

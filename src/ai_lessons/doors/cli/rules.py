@@ -99,7 +99,7 @@ def review_rules(call: Call, sign: bool) -> None:
 @click.argument("refs", metavar="[ID|GLOB]...", nargs=-1, shell_complete=options.offer("id"))
 @click.option("--batch", default="", metavar="ID", help="All rules that one import proposed; pending-rules names it.")
 @options.project_option
-@click.option("--yes", is_flag=True, help="Do not show and ask; needed where there is no terminal.")
+@click.option("--yes", is_flag=True, help="Show it, and do not ask; needed where there is no terminal.")
 @click.option("--sign", is_flag=True, help="Add a record, signed with your SSH key; also for rules that lack one.")
 def approve_rule(call: Call, refs: tuple[str, ...], batch: str, project: str | None, yes: bool, sign: bool) -> None:
     """Approve proposals, which merges them; a rule is in force then. For people; agents are refused.
@@ -117,10 +117,9 @@ def approve_rule(call: Call, refs: tuple[str, ...], batch: str, project: str | N
         return
     if not refs:
         raise UsageError("nothing to approve is named", hint="an ID, a GLOB, --project or --batch; see pending-rules")
-    chosen = [(ref, None) for ref in refs] if yes else review.shown_and_confirmed(call, refs, sign=sign)
     done: list[library.reports.Decided] = []
     try:
-        for ref, shown in chosen:
+        for ref, shown in review.shown_and_confirmed(call, refs, yes=yes, sign=sign):
             done.append(library.review.approve_rule(call.library, ref, sign=sign, expect=shown))
     finally:  # what is done is told
         if done:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import functools
+import re
+from difflib import SequenceMatcher
 from functools import partial
 from itertools import groupby, starmap, zip_longest
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import quote, urlencode
@@ -18,17 +21,19 @@ from ai_lessons import library
 from ai_lessons.doors.look import plots
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge.entries import Kind, Light
+from ai_lessons.knowledge.texts import escaped
 from ai_lessons.knowledge.tiers import ENTERPRISE
 from ai_lessons.library.answers import Query, Shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.library.opened import Library
 
     Asked: TypeAlias = Mapping[str, str]
 
 HERE = Path(__file__).parent
+_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 SAID = frozenset({"title", "id", "kind", "links", "pattern", "rationale", "tags", "versions"})  # shown by themselves
 SHOWN = 30  # Results and entries of a list
 LONGEST = 100_000  # Characters of a text that are drawn as Markdown; of a longer one these, and its sections
@@ -112,8 +117,8 @@ class Row(NamedTuple):
 def side_by_side(diff: str) -> list[Row]:
     """A unified diff as rows of two columns."""
     rows: list[Row] = []
-    for kind, group in groupby(diff.splitlines(), key=_sort_of):
-        some = list(group)
+    for kind, group in groupby(_sorted(diff.removesuffix("\n").split("\n")), key=itemgetter(0)):
+        some = [line for _, line in group]
         if kind == "changed":
             gone = [line[1:] or " " for line in some if line.startswith("-")]
             came = [line[1:] or " " for line in some if line.startswith("+")]
@@ -123,10 +128,31 @@ def side_by_side(diff: str) -> list[Row]:
     return rows
 
 
-def _sort_of(line: str) -> str:
-    if line.startswith(("@@", "--- ", "+++ ", "\\", "Binary")):
-        return "where"
-    return "changed" if line.startswith(("-", "+")) else "same"
+def _sorted(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each line of a unified diff with its kind: a hunk says how long it is, and no line in it is a header."""
+    old = new = 0
+    for line in lines:
+        if old <= 0 and new <= 0:
+            found = _HUNK.match(line)
+            old, new = (int(size or 1) for size in found.groups()) if found else (0, 0)
+            yield "where", line
+        elif line.startswith("\\"):
+            yield "where", line
+        else:
+            old, new = old - (line[:1] != "+"), new - (line[:1] != "-")
+            yield ("changed" if line[:1] in {"+", "-"} else "same"), line
+
+
+def compared(file: library.reports.ProposedFile) -> list[Row]:
+    """How a file that was there changes, as rows of two columns with some lines around each change."""
+    old, new = ((text or "").split("\n") for text in file[1:])
+    rows: list[Row] = []
+    for group in SequenceMatcher(None, old, new).get_grouped_opcodes():
+        rows.append(Row("where", f"line {group[0][1] + 1}"))
+        for tag, a, b, c, d in group:
+            lines = zip_longest(old[a:b], new[c:d], fillvalue="")
+            rows += starmap(partial(Row, "same" if tag == "equal" else "changed"), lines)
+    return rows
 
 
 @functools.cache
@@ -134,6 +160,7 @@ def _environment() -> Environment:
     loader = FileSystemLoader(HERE / "templates")
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters |= {"markdown": markdown, "words": words, "when": when, "side_by_side": side_by_side}
+    made.filters |= {"compared": compared, "visible": escaped}
     made.tests["entry"] = lambda value: isinstance(value, Light)
     made.globals |= {"kinds": list(Kind), "LONGEST": LONGEST}
     return made
@@ -213,7 +240,11 @@ def review(opened: Library, asked: Asked) -> Page:
     ref = asked.get("ref", "")
     chosen = next((n for n, one in enumerate(waiting) if ref in {one.branch, one.id}), 0)
     one = waiting[chosen] if waiting else None
-    batch = library.review.pending_rules(opened, library.review.Batch(batch=one.batch)) if one and one.batch else ()
+    batch = (
+        library.review.pending_rules(opened, library.review.Batch(batch=one.batch, of=one.branch))
+        if one and one.batch
+        else ()
+    )
     after = waiting[(chosen + 1) % len(waiting)] if len(waiting) > 1 else None
     text = _text(opened, one) if one and asked.get("edit") and one.change != "removal" else ""
     values = {"title": "Review", "waiting": waiting, "one": one, "batch": batch, "after": after, "text": text}

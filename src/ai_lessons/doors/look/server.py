@@ -89,7 +89,9 @@ def reject(opened: Library, given: Mapping[str, str]) -> Done:
 def edit(opened: Library, given: Mapping[str, str]) -> Done:
     """Another text of the proposal, as one more commit; it waits as before."""
     text = given.get("text", "").replace("\r\n", "\n")  # as browsers end lines
-    done = library.review.edit_proposal(opened, given.get("ref", ""), lambda _old, _suffix: text)
+    done = library.review.edit_proposal(
+        opened, given.get("ref", ""), lambda _old, _suffix: text, given.get("commit", "")
+    )
     if done is None:
         return Done(("Nothing was changed.",))
     return Done((f"Edited {done.handle}: {done.title}", *done.warnings), f"/review?ref={quote(done.branch)}")
@@ -193,9 +195,15 @@ class Site:
             given = await _sent(request)
             if not hmac.compare_digest(given.get("forms", "").encode(), self.forms.encode()):
                 return _told(STALE, 403)
-            found = await run_in_threadpool(
-                self._pool.write, lambda opened: job(opened, given), agent="", progress=silent
-            )
+            try:
+                found = await run_in_threadpool(
+                    self._pool.write, lambda opened: job(opened, given), agent="", progress=silent
+                )
+            except Conflict as error:  # nothing was decided, and what is there now is shown
+                again = await run_in_threadpool(self._pool.read, lambda opened: pages.review(opened, given))
+                self._done.append(error.message)
+                html = await run_in_threadpool(self._drawn, again)
+                return HTMLResponse(html, STATUSES[Conflict], headers={"Cache-Control": "no-store"})
             self._done += found.said
             return RedirectResponse(found.next, 303)
 
