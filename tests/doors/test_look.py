@@ -17,8 +17,10 @@ from ai_lessons.doors.look import pages, server
 from ai_lessons.doors.mcp.session_pool import SessionPool
 from ai_lessons.library import agent_hooks
 from ai_lessons.library.answers import silent
+from ai_lessons.library.reports import ProposedFile
 from doors.agent_host import Host
 from doors.look_world import EVIL, HOSTILE, LESSON, Served, serve
+from doors.test_render_rules import NEW
 from doors.world import DOC, Run
 
 
@@ -186,6 +188,59 @@ def test_today_has_what_failed_while_nothing_was_known(host: Host, hermetic: Pat
 def test_markdown_keeps_its_shape_and_loses_what_acts() -> None:
     html = pages.markdown("# One\n\n**two** `three`\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n<u>four</u>")
     assert ("<strong>two</strong>" in html, "<table>" in html, "<u>" in html) == (True, True, False)
+
+
+HIDING = """[style]: https://example.org/style "
+++ EVIL one
+-- EVIL two
+@@ EVIL three
+--- EVIL\u200bfour
+"
+<!-- EVIL five -->
+"""
+
+
+@pytest.mark.parametrize("old", [None, "Use X.\n\nWhy.\n"])
+def test_the_review_shows_every_line_that_is_approved(old: str | None) -> None:
+    file = ProposedFile("x.md", old, f"---\n? links\n: EVIL six\n---\n{HIDING}")
+    html = pages.render("review.html", **review_of(file))
+    code = html.partition('<pre class="source"')[2].partition("</pre>")[0]
+    assert all(f"EVIL {word}" in code for word in ("one", "two", "three", "five", "six"))
+    assert "EVIL\\u200bfour" in code
+    batch = html.partition('class="batch"')[2]
+    assert all(f"EVIL {word}" in batch for word in ("one", "two", "three", "five", "six"))
+
+
+def review_of(file: ProposedFile) -> dict[str, object]:
+    one = NEW._replace(files=(file,), evidence=(), batch="ABCDEF")
+    return {"title": "Review", "waiting": [one], "one": one, "batch": [one, one], "after": None, "text": ""}
+
+
+def test_a_proposal_that_moved_is_refused_and_shown_again(tmp_path_factory: pytest.TempPathFactory) -> None:
+    served = serve(tmp_path_factory.mktemp("moved"))
+    try:
+        fields = forms(served.ask("/review")[1])
+        git = ("git", "-c", "user.name=M", "-c", "user.email=m@x")
+        tree = subprocess.check_output([*git, "rev-parse", f"{fields['ref']}^{{tree}}"], cwd=served.repo, text=True)
+        made = subprocess.check_output(
+            [*git, "commit-tree", tree.strip(), "-p", fields["ref"], "-m", "more"], cwd=served.repo, text=True
+        )
+        subprocess.run([*git, "update-ref", f"refs/heads/{fields['ref']}", made.strip()], cwd=served.repo, check=True)
+        before = subprocess.check_output(["git", "rev-parse", "main"], cwd=served.repo)
+        ours = {"Origin": served.base}
+        for form in ("approve", "reject", "edit"):
+            status, html, _ = served.ask(f"/review/{form}", fields | {"text": "x"}, headers=ours)
+            assert (status, "changed while you read it" in html) == (409, True)
+            assert f'name="commit" value="{made.strip()}"' in html
+        assert subprocess.check_output(["git", "rev-parse", "main"], cwd=served.repo) == before
+    finally:
+        served.stop()
+
+
+def test_no_line_of_a_hunk_passes_for_a_header() -> None:
+    rows = pages.side_by_side("--- a\n+++ b\n@@ -1,2 +1,3 @@\n same\n--- gone\n+++ came\n+@@ came\n--- c\n+++ d\n")
+    assert [row.kind for row in rows] == ["where"] * 3 + ["same"] + ["changed"] * 2 + ["where"] * 2
+    assert (rows[4].old, rows[4].new) == ("-- gone", "++ came")
 
 
 def test_a_diff_stands_side_by_side() -> None:

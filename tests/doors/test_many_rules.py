@@ -46,6 +46,29 @@ def test_of_a_large_import_the_first_are_listed_and_the_others_counted(
     assert f"… and 3 more of import {name}, 3 with something to look at\n" in told
 
 
+def test_a_trailer_brings_nobody_into_the_batch_of_another(
+    run: Run, knowledge: Path, git: Git, batch: str, proposal: str
+) -> None:
+    mine = git(knowledge, "for-each-ref", "--format=%(refname:short)", "refs/heads/rules").split()
+    first = next(name for name in mine if "mind-topic" in name)
+    git(knowledge, "switch", "-q", "-c", "rules/R-BBBBBB-x", "main")
+    rule = knowledge / "shop/rules/x.md"
+    rule.parent.mkdir(parents=True, exist_ok=True)
+    rule.write_text("---\nid: 01M82H56GFBPYC5697MCBBBBBB\nkind: rule\ntitle: B\nrationale: r\n---\nEVIL\n")
+    git(knowledge, "add", "-A")
+    who = ("-c", "user.name=mallory", "-c", "user.email=mallory@x", "-c", "core.hooksPath=/dev/null")
+    git(knowledge, *who, "commit", "-qm", f"Propose rule: B\n\nBatch: {batch}")
+    git(knowledge, "push", "-q", ".", "HEAD:refs/remotes/origin/rules/R-BBBBBB-x")
+    git(knowledge, "switch", "-q", first)
+    git(knowledge, *who, "commit", "-q", "--allow-empty", "-m", "and I")
+    git(knowledge, "switch", "-q", "main")
+    git(knowledge, "branch", "-qD", "rules/R-BBBBBB-x")
+    done = run("admin", "approve-rule", "--batch", batch, "--yes")
+    assert done.code == 0, done.err
+    assert f"Approved {COUNT - 1} rules with one merge" in done.out
+    assert "EVIL" not in done.out
+
+
 @pytest.mark.parametrize(
     "chosen", [("--batch", ""), ("--project", "shop"), ("shop/rules/*",), ("rules/R-*-mind-topic*",)]
 )
