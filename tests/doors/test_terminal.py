@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import re
+import sys
+import unicodedata
 from datetime import UTC, datetime
 
 import pytest
@@ -33,6 +35,13 @@ def test_nothing_that_a_terminal_would_obey_gets_through(text: str) -> None:
         ("pay\u200dpal \u200c", "pay\\u200dpal \\u200c"),
         ("a\u2064b\u3164\U000e0101", "a\\u2064b\\u3164\\U000e0101"),
         ("\x08\x08", "\\x08\\x08"),
+        ("go\ufe00od\ufe0f 1\ufe0f", "go\\ufe00od\\ufe0f 1\\ufe0f"),
+        ("\u845b\U000e0100", "\u845b\\U000e0100"),
+        ("\u1820\u180b\u180f", "\u1820\\u180b\\u180f"),
+        ("a\U0001d173b\U00013430", "a\\U0001d173b\\U00013430"),
+        ("\u043f\u200d\u0435\u200c\u0442", "\u043f\\u200d\u0435\\u200c\u0442"),
+        ("\u0645\u200c\u200d\u200c\u0646", "\u0645\\u200c\\u200d\\u200c\u0646"),
+        ("\U0001f600\ufe0f\ufe0e\ufe0f\u200d\u200d", "\U0001f600\ufe0f\\ufe0e\\ufe0f\\u200d\\u200d"),
     ],
 )
 def test_what_a_terminal_would_obey_is_shown_instead(dangerous: str, shown: str) -> None:
@@ -43,7 +52,27 @@ def test_windows_line_ends_become_plain_ones_and_tabs_stay() -> None:
     assert clean("a\r\n\tb") == "a\n\tb"
 
 
-@pytest.mark.parametrize("text", ["plain", "Grüße", "日本語のメモ", "می‌خواهم", "👩‍💻 code", "a\tb\nc"])
+IGNORABLE = (  # Default_Ignorable_Code_Point of Unicode, of which Python's tables know nothing
+    (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F),
+    (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
+    (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
+)  # fmt: skip
+DRAWN = {"\u0600", "\u0601", "\u0602", "\u0603", "\u0604", "\u0605", "\u06dd", "\u070f", "\u0890", "\u0891", "\u08e2",
+         "\U000110bd", "\U000110cd"}  # fmt: skip
+
+
+def test_no_character_that_nobody_sees_gets_through_between_words() -> None:
+    unseen = {chr(one) for first, last in IGNORABLE for one in range(first, last + 1)}
+    unseen |= {chr(one) for one in range(sys.maxunicode + 1) if unicodedata.category(chr(one)) in {"Cf", "Zl", "Zp"}}
+    told = {one for one in unseen - DRAWN for text in (f"a{one}b", f"日{one}本", f"é{one}") if one in line(clean(text))}
+    assert {f"{ord(one):x}" for one in told} == set()
+    assert all(clean(f"a{one}b") == f"a{one}b" for one in DRAWN)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["plain", "Grüße", "日本語のメモ", "می‌خواهم", "क्‍ष", "👩‍💻 code", "❤️‍🔥 ✔️ ⚠️ ☎︎", "1️⃣ #️⃣", "👍🏽", "🏳️‍🌈", "a\tb\nc"],
+)
 def test_honest_text_is_left_alone(text: str) -> None:
     assert clean(text) == text
 

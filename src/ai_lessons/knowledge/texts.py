@@ -11,13 +11,23 @@ from ai_lessons.knowledge.layout import is_markdown, side_of
 BOM = "\ufeff"
 TITLE_LENGTH = 200  # Characters of a title that lists and commits still show
 
+_JOINING = "\u0600-\u109f\u1780-\u18af\ua800-\uabff\ufb50-\ufdff\ufe70-\ufefc\U00010a00-\U00011fff\U0001e900-\U0001e95f"
+_EMOJI = "\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 _OBEYED = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
-    "\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
-    "|(?<![^\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f])"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U00013430-\U0001343f\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    rf"|(?<![{_JOINING}])\u200c|\u200c(?![{_JOINING}])"
+    rf"|(?<![{_JOINING}{_EMOJI}\ufe0f])\u200d|\u200d(?![{_JOINING}{_EMOJI}])"
+    rf"|(?<![{_EMOJI}])[\ufe0e\ufe0f](?!\u20e3)|(?<![{_EMOJI}#*0-9])[\ufe0e\ufe0f]"
 )
-"""C0 (but tab and line feed), C1, directional marks and overrides, line separators, invisible and tag characters,
-joiners within ASCII, lone surrogates (they stand for bytes that are no UTF-8)."""
+"""What a terminal obeys and what no reader sees: C0 (but tab and line feed), C1, lone surrogates (bytes that are no
+UTF-8), line separators, and, as Unicode lists them, the default ignorable code points and the format characters (Cf)
+but for those that are drawn (signs before Arabic, Syriac and Kaithi numbers). A model reads all of them, so that a text
+could give an agent orders that the person who approves it does not see.
+
+Left alone, one at a time between visible characters: a joiner between letters of scripts that join (Arabic to Myanmar,
+Khmer, Mongolian, …) and between emoji, and the choice between text and emoji after an emoji or in a keycap."""
 
 _OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
 _CLOSING = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
