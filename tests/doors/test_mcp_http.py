@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+import anyio
 import httpx2
 import pytest
 from mcp.client.streamable_http import streamable_http_client
@@ -120,7 +121,29 @@ def test_only_names_of_this_server_are_answered(open_: Served) -> None:
     assert open_.ask(Host=f"evil.example:{open_.port}") == 421
     assert open_.ask(Origin="http://evil.example") == 403
     assert open_.ask(Origin="null") == 403
-    assert open_.ask(Origin=f"http://127.0.0.1:{open_.port}") not in {401, 403, 421}
+    for ours in (f"http://127.0.0.1:{open_.port}", f"http://localhost:{open_.port}", f"http://[::1]:{open_.port}"):
+        assert open_.ask(Origin=ours) not in {401, 403, 421}
+
+
+@pytest.mark.parametrize("origin", ["http://localhost:{other}", "https://localhost:{port}", "http://localhost", "file://",
+                                    "http://localhost:{port}.evil.example", "http://127.0.0.1:{other}"])  # fmt: skip
+def test_a_page_of_another_server_on_this_machine_is_asked_for_the_token(
+    open_: Served, knowledge: Path, token_file: Path, origin: str
+) -> None:
+    def asking(served: Served, **more: str) -> int:
+        async def post() -> int:
+            async with httpx2.AsyncClient(headers=ACCEPTED) as client:
+                said = {"Origin": origin.format(port=served.port, other=served.port + 1), **more}
+                return (await client.post(served.url, json=LIST, headers=said)).status_code
+
+        return anyio.run(post)
+
+    assert asking(open_) == 403
+    if origin != "http://localhost:{other}":
+        return
+    with serving("--http", "127.0.0.1:0", "--token-file", str(token_file)) as served:
+        assert asking(served) == 401
+        assert asking(served, Authorization=f"Bearer {TOKEN}") not in {401, 403, 421}  # a tunnel of ours
 
 
 def test_a_request_that_is_too_large_is_refused(open_: Served) -> None:

@@ -106,20 +106,23 @@ def serve(
     server: MCPServer[Any], pool: SessionPool, where: ListenAddress, *, token: str | None, names: Sequence[str] = ()
 ) -> None:
     """Serve over HTTP until a signal comes, with the address on stderr; AiLessonsError: nothing can listen there."""
-    own = ["127.0.0.1", "localhost", "[::1]", where.written, *names]
-    hosts = [host for name in own for host in (name, f"{name}:*")]  # any port, because a tunnel may have another one
-    origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
-    names_checked = TransportSecuritySettings(
-        enable_dns_rebinding_protection=True, allowed_hosts=hosts, allowed_origins=origins
-    )
-    app: ASGIApp = server.streamable_http_app(
-        streamable_http_path=PATH,
-        host=where.host,
-        max_request_body_size=BODY_BYTES,
-        max_sessions=SESSIONS,
-        transport_security=names_checked,
-    )
-    config = served(Gate(app, token) if token is not None else app)
+    own = ("127.0.0.1", "localhost", "[::1]", where.written)
+    hosts = [host for name in (*own, *names) for host in (name, f"{name}:*")]  # a tunnel may have another port
     with listening(where) as sock:
-        print(f"listening on http://{where.written}:{sock.getsockname()[1]}{PATH}", file=sys.stderr, flush=True)
+        port = sock.getsockname()[1]
+        # any port of a host is somebody else's page, which has to know the token
+        wide = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
+        exact = [f"http://{name}:{port}" for name in own] + [f"https://{name}" for name in names]
+        names_checked = TransportSecuritySettings(
+            enable_dns_rebinding_protection=True, allowed_hosts=hosts, allowed_origins=exact if token is None else wide
+        )
+        app: ASGIApp = server.streamable_http_app(
+            streamable_http_path=PATH,
+            host=where.host,
+            max_request_body_size=BODY_BYTES,
+            max_sessions=SESSIONS,
+            transport_security=names_checked,
+        )
+        config = served(Gate(app, token) if token is not None else app)
+        print(f"listening on http://{where.written}:{port}{PATH}", file=sys.stderr, flush=True)
         anyio.run(until_told, lambda: _Quiet(config).serve(sockets=[sock]), pool)
