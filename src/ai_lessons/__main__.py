@@ -11,11 +11,17 @@ def main() -> None:
     if sys.argv[1:] == ["admin", "agent-hook"] and sys.stdin and not sys.stdin.isatty():
         from ai_lessons.doors import hook
 
-        hook.main()
+        hook.main(_hear)
     else:
         from ai_lessons.doors import cli
 
         cli.main()
+
+
+def _hear(data: bytes) -> str:
+    from ai_lessons.doors import agent_hook
+
+    return agent_hook.run(data=data)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from pathlib import Path
 from doors.world import environment, run_inside
 
 EVENTS = Path(__file__).parent / "agent_events"
-COMMAND = "ai-lessons admin agent-hook 2>/dev/null || true"
+COMMAND = "ai-lessons admin agent-hook"
 
 LESSON = """---
 id: {id}

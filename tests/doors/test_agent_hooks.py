@@ -18,10 +18,11 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.doors import agent_hook
+from ai_lessons.doors import agent_hook, hook
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge.entries import Moment
-from doors.agent_host import COMMAND, EVENTS, Host, add, context
+from ai_lessons.repository.agent_hosts import is_our_call
+from doors.agent_host import EVENTS, Host, add, context
 from doors.world import environment, run_inside
 from real_world import Git
 from test_import_cost import SLOW, WRITING
@@ -329,20 +330,41 @@ def test_a_memory_that_was_half_written_is_forgotten(host: Host, approved: str, 
 
 def test_a_program_that_is_missing_stops_nobody(host: Host) -> None:
     (host.programs / "ai-lessons").unlink()
-    assert host.end(host.start(host.event("before_edit"))) == ""
+    command = plugin_calls()
+    assert host.end(host.start(host.event("before_edit"), command["PreToolUse"])) == ""
+    said = json.loads(host.end(host.start(host.event("session_start"), command["SessionStart"])))
+    assert "not on the search path" in said["systemMessage"]
+
+
+def test_the_plugin_finds_a_program_where_users_have_theirs(host: Host, hermetic: Path, approved: str) -> None:
+    (hermetic / ".local/bin").mkdir(parents=True)
+    (host.programs / "ai-lessons").rename(hermetic / ".local/bin/ai-lessons")
+    assert approved in host.end(host.start(host.event("before_edit"), plugin_calls()["PreToolUse"]))
+
+
+def plugin_calls() -> dict[str, str]:
+    """The command of the plugin for each event."""
+    hooks = json.loads((PLUGIN / "hooks/hooks.json").read_text())["hooks"]
+    return {event: call["command"] for event, groups in hooks.items() for group in groups for call in group["hooks"]}
 
 
 def test_an_older_program_that_does_not_know_the_command_stops_nobody(host: Host) -> None:
     """Exit code 2, which click has for a wrong command, would tell the host to block the tool."""
     (host.programs / "ai-lessons").write_text("#!/bin/sh\necho said; echo 'No such command' >&2; exit 2\n")
-    child = host.start(host.event("before_edit"))
-    out, err = child.communicate(timeout=60)
-    assert (child.returncode, out, err) == (0, b"said\n", b"")
+    child = host.start(host.event("before_edit"), plugin_calls()["PreToolUse"])
+    out, err = child.communicate()
+    assert (child.returncode, out, err) == (1, b"said\n", b"No such command\n")
+
+
+def test_whatever_breaks_inside_is_logged_and_ends_well(host: Host, hermetic: Path) -> None:
+    broken = "from ai_lessons.doors import hook; hook.main(lambda _: 1 / 0)"
+    assert host.end(host.start(host.event("before_edit"), shlex.join([sys.executable, "-c", broken]))) == ""
+    assert "ZeroDivisionError" in the_log(hermetic)
 
 
 def test_too_much_time_is_silence(host: Host, hermetic: Path) -> None:
     """The input never ends, as with a host that forgets to close it."""
-    code = "from ai_lessons.doors import agent_hook as h; h.SECONDS_TO_BEGIN = 0.1; print(h.run())"
+    code = "from ai_lessons.doors import agent_hook, hook; hook.PATIENCE_TO_BEGIN = 0.1; print(agent_hook.run())"
     child = subprocess.Popen(
         [sys.executable, "-c", code], env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -365,11 +387,11 @@ def test_old_sessions_are_cleaned_up_when_a_new_one_begins(host: Host, hermetic:
 
 def test_the_log_begins_anew_when_it_is_long(hermetic: Path) -> None:
     for _ in range(3):
-        agent_hook.log("x" * 60_000)
+        hook.log("x" * 60_000)
     assert len(the_log(hermetic)) < 4000
     file = hermetic / ".local/state/ai-lessons/agent-hooks.log"
-    file.write_text("y" * (agent_hook.LOG_LIMIT + 1))
-    agent_hook.log("new")
+    file.write_text("y" * (hook.LOG_LIMIT + 1))
+    hook.log("new")
     assert "y" not in the_log(hermetic)
 
 
@@ -414,13 +436,14 @@ class TestThePlugin:
         assert set(hooks) == set(agent_hook.MOMENTS)
         assert {moment.value for moment in agent_hook.MOMENTS.values()} == {moment.value for moment in Moment}
         calls = [call for groups in hooks.values() for group in groups for call in group["hooks"]]
-        assert {call["command"] for call in calls} == {COMMAND}
+        assert all(is_our_call(call) for call in calls)
 
-    def test_the_host_waits_longer_than_we_allow_ourselves(self) -> None:
+    def test_the_host_waits_longer_than_we_allow_ourselves(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.undo()  # the limits as they are outside of tests
         hooks = json.loads((PLUGIN / "hooks/hooks.json").read_text())["hooks"]
         waits = {name: groups[0]["hooks"][0]["timeout"] for name, groups in hooks.items()}
-        assert waits.pop("SessionStart") > agent_hook.SECONDS_TO_BEGIN
-        assert min(waits.values()) > agent_hook.SECONDS
+        assert waits.pop("SessionStart") > hook.PATIENCE_TO_BEGIN
+        assert min(waits.values()) > hook.PATIENCE
 
     def test_its_manifest_its_server_and_its_marketplace_fit_together(self) -> None:
         manifest = json.loads((PLUGIN / ".claude-plugin/plugin.json").read_text())
@@ -428,4 +451,4 @@ class TestThePlugin:
         (server,) = json.loads((PLUGIN / ".mcp.json").read_text())["mcpServers"].values()
         assert [one["name"] for one in market["plugins"]] == [manifest["name"]] == ["ai-lessons"]
         assert (PLUGIN / market["plugins"][0]["source"]).resolve() == PLUGIN
-        assert server["command"] == "ai-lessons-mcp"
+        assert server["args"][-1].endswith("; exec ai-lessons-mcp")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from doors.a_terminal import Spawn, finish, reply
-from doors.world import Run
+from doors.world import Run, environment
 from real_world import Git, put_file
 
 
@@ -23,18 +25,67 @@ def code(knowledge: Path, git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     return folder
 
 
-def test_hosts_shows_what_is_there_and_what_of_it_is_ours(run: Run, code: Path, hermetic: Path) -> None:
+def test_hosts_shows_what_is_there_and_what_of_it_is_ours(
+    run: Run, code: Path, hermetic: Path, knowledge: Path
+) -> None:
     assert run("admin", "hosts").out.startswith("No agent host was found")
     (hermetic / ".claude").mkdir()
     assert run("admin", "hosts", "--install", "--yes").code == 0
     shown = run("admin", "hosts").out.splitlines()
     assert shown[0] == "Claude Code  ~/.claude"
     assert shown[1].startswith("  hooks: SessionStart, ")
-    assert "  text around an edit: ~/.claude/settings.json (ours is there)" in shown
+    answers = f"ours is there, and answers: reads {knowledge}"
+    assert f"  text around an edit: ~/.claude/settings.json ({answers})" in shown
+    assert any(row.startswith("  MCP server: ~/.claude.json (ours is there, and answers: ai-lessons ") for row in shown)
     (host,) = run("admin", "hosts", "--json").json
     assert host["id"] == "claude-code"
     assert host["hooks"]["~/.claude/settings.json"][0] == "SessionStart"
-    assert {"way": "mcp", "place": "~/.claude.json", "there": True, "ours": True} in host["targets"]
+    (server,) = (one for one in host["targets"] if one["place"] == "~/.claude.json")
+    assert (server["way"], server["there"], server["ours"], server["works"]) == ("mcp", True, True, True)
+    assert Path(server["runs"][0]).is_absolute()
+
+
+def test_what_is_installed_works_with_the_search_path_of_a_host(run: Run, code: Path, hermetic: Path) -> None:
+    for folder in (".claude", ".codex"):
+        (hermetic / folder).mkdir()
+    assert run("admin", "hosts", "--install", "--yes").code == 0
+    event = json.dumps({"hook_event_name": "SessionStart", "session_id": "s", "source": "startup", "cwd": str(code)})
+    environ = environment(PATH="/usr/bin:/bin")
+    for file in (".claude/settings.json", ".codex/hooks.json"):
+        for groups in json.loads((hermetic / file).read_bytes())["hooks"].values():
+            for call in (call for group in groups for call in group["hooks"]):
+                argv = [call["command"], *call["args"]] if "args" in call else ["sh", "-c", call["command"]]
+                done = subprocess.run(argv, input=event, env=environ, capture_output=True, text=True, check=True)
+                assert "This machine has a knowledge base" in done.stdout
+
+
+def test_an_older_form_that_finds_nothing_is_named_and_replaced(run: Run, code: Path, hermetic: Path) -> None:
+    older = {"type": "command", "command": "ai-lessons admin agent-hook 2>/dev/null || true", "timeout": 5}
+    theirs = {"type": "command", "command": "bell"}
+    settings = {"hooks": {"PreToolUse": [{"hooks": [older, theirs]}]}}
+    file = put_file(hermetic / ".claude/settings.json", json.dumps(settings))
+    why = "nothing came back with the search path of a host, which its command depends on"
+    assert f"(ours is there, but does not work: {why}; ai-lessons admin hosts --install)" in run("admin", "hosts").out
+    (agents,) = (one for one in run("admin", "doctor", "--json").json if one["name"] == "agents")
+    assert (agents["state"], why in agents["detail"]) == ("warning", True)
+    assert agents["remedy"] == "ai-lessons admin hosts --install"
+    assert run("admin", "hosts", "--install", "--yes").code == 0
+    assert b"|| true" not in file.read_bytes()
+    assert theirs in json.loads(file.read_bytes())["hooks"]["PreToolUse"][0]["hooks"]
+    (agents,) = (one for one in run("admin", "doctor", "--json").json if one["name"] == "agents")
+    assert agents["state"] == "ok"
+
+
+@pytest.mark.parametrize("name", ["settings.json", "settings.local.json"])
+def test_what_came_with_a_project_is_named_and_not_run(run: Run, code: Path, name: str) -> None:
+    evil = {"type": "command", "command": f"touch {code}/ran; ai-lessons admin agent-hook"}
+    put_file(code / ".claude" / name, json.dumps({"hooks": {"SessionStart": [{"hooks": [evil]}]}}))
+    put_file(
+        code / ".mcp.json", json.dumps({"mcpServers": {"ai-lessons": {"command": "touch", "args": [f"{code}/ran"]}}})
+    )
+    assert f".claude/{name} (ours is there)" in run("admin", "hosts").out
+    assert run("admin", "doctor").code == 0
+    assert not (code / "ran").exists()
 
 
 def test_hosts_names_what_cannot_be_read(run: Run, code: Path) -> None:
@@ -80,7 +131,9 @@ def test_hosts_are_set_up_and_given_back_after_their_diffs_and_a_yes(run: Run, c
     assert (refused.code, "or say --yes" in refused.err, b"ai-lessons" in file.read_bytes()) == (8, True, False)
     assert "did you mean cursor?" in run("admin", "hosts", "--install", "gemini", "--yes").err
     done = run("admin", "hosts", "--install", "--yes")
-    assert '+      "command": "ai-lessons-mcp",' in done.out.splitlines()
+    assert any(
+        row.startswith('+      "command": "/') and row.endswith('/ai-lessons-mcp",') for row in done.out.splitlines()
+    )
     assert done.out.endswith("Cursor  ~/.cursor/mcp.json: added\n")
     assert any(target["ours"] for target in run("admin", "hosts", "--json").json[0]["targets"])
     (gone,) = run("admin", "hosts", "--remove", "cursor", "--yes", "--json").json

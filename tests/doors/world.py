@@ -21,6 +21,12 @@ import pytest
 from ai_lessons.doors import cli
 
 PROGRAM = (sys.executable, "-m", "ai_lessons")
+_PATIENTLY = (
+    "from ai_lessons import __main__; from ai_lessons.doors import hook; from ai_lessons.library import warm;"
+    "hook.PATIENCE = hook.PATIENCE_TO_BEGIN = warm.GREETING = warm.SILENT = 600; __main__.main()"
+)
+PATIENT = (sys.executable, "-c", _PATIENTLY)
+"""The program where a host and a helper wait for each other as long as a machine takes that is busy with other work."""
 LESSON_PROGRAM = (sys.executable, "-c", "from ai_lessons.doors.lesson_cli import main; main()")
 
 
@@ -28,7 +34,7 @@ def program_in(folder: Path) -> Path:
     """The folder, made, with our program in it for a PATH."""
     folder.mkdir()
     program = folder / "ai-lessons"
-    program.write_text(f'#!/bin/sh\nexec {shlex.join(PROGRAM)} "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(PATIENT)} "$@"\n')
     program.chmod(0o755)
     return folder
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from ai_lessons.errors import Conflict
 from ai_lessons.knowledge.json_text import with_added, without
+from ai_lessons.repository import programs
 from ai_lessons.repository.agent_hosts import KINDS, MARK, Where, look
 from ai_lessons.repository.host_settings import HOOKS, carry_out, for_user
 from ai_lessons.repository.host_settings import _is_ours as is_ours
@@ -223,7 +224,7 @@ def test_every_host_gets_our_server_and_each_file_its_bytes_back(where: Where) -
     codex = tomllib.loads(now[".codex/config.toml"].decode())["mcp_servers"]
     assert codex == {
         "docs": {"command": "docs"},
-        "ai-lessons": {"command": "ai-lessons-mcp", "env": {"AI_LESSONS_AGENT": "codex"}},
+        "ai-lessons": {"command": programs.own("ai-lessons-mcp"), "env": {"AI_LESSONS_AGENT": "codex"}},
     }
     assert {one.done for one in for_user(where, PLUGIN, (), "install")} == {"already there"}
     carry_out(for_user(where, PLUGIN, (), "uninstall"))

@@ -58,6 +58,26 @@ def test_installing_twice_changes_nothing(git_repo: Path) -> None:
     assert folder(git_repo) == before
 
 
+def test_where_our_program_is_gets_noted_unless_the_user_named_one(git_repo: Path, git: Git) -> None:
+    install(git_repo)
+    noted = git(git_repo, "config", "ai-lessons.program")
+    assert os.path.isabs(noted)
+    assert os.access(noted, os.X_OK)
+    uninstall(git_repo)
+    assert git(git_repo, "config", "ai-lessons.program", check=False) == ""
+    for named, kept in (("/bin/sh", "/bin/sh"), ("/gone/ai-lessons", noted)):
+        git(git_repo, "config", "ai-lessons.program", named)
+        install(git_repo)
+        assert git(git_repo, "config", "ai-lessons.program") == kept
+
+
+def test_the_merge_driver_of_an_older_version_is_brought_up_to_date(git_repo: Path, git: Git) -> None:
+    older = "ai-lessons admin merge-file %O %A %B %P || git merge-file -L ours -L base -L theirs %A %O %B"
+    git(git_repo, "config", "merge.ai-lessons.driver", older)
+    assert "merge driver: installed" in install(git_repo)
+    assert "ai-lessons.program" in git(git_repo, "config", "merge.ai-lessons.driver")
+
+
 def test_a_merge_driver_of_the_users_stays_as_it_is(git_repo: Path, git: Git) -> None:
     git(git_repo, "config", "merge.ai-lessons.driver", "mine %A")
     told = "merge driver: left alone, it is another command"
@@ -174,9 +194,10 @@ class TestWhatTheHooksDo:
     """The hooks run by git itself, with a program that only notes how it was called."""
 
     @pytest.fixture
-    def repo(self, git_repo: Path) -> Path:
+    def repo(self, git_repo: Path, git: Git) -> Path:
         scaffold.init(git_repo)
         install(git_repo)
+        git(git_repo, "config", "--unset", "ai-lessons.program")  # so that the one on the path is called
         return git_repo
 
     @pytest.fixture
@@ -205,6 +226,18 @@ class TestWhatTheHooksDo:
 
         assert self.commit(repo).returncode == 0
         assert calls.read_text() == "--repo . admin validate -- a b.md\n"
+
+    def test_a_client_with_another_search_path_finds_the_program_that_was_noted(
+        self, repo: Path, calls: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        noted = put_program(calls.parent / "it's/ai-lessons", (calls.parent / "bin/ai-lessons").read_bytes())
+        monkeypatch.setenv("PATH", "/usr/bin:/bin")
+        git(repo, "config", "ai-lessons.program", str(noted))
+        (repo / "a b.md").write_text("# A\n")
+        git(repo, "add", "a b.md")
+        assert self.commit(repo).returncode == 0
+        git(repo, "switch", "-qc", "topic")
+        assert calls.read_text() == "--repo . admin validate -- a b.md\n--repo . -q recall list --limit 1\n"
 
     def test_all_of_commit_a_is_validated(self, repo: Path, calls: Path) -> None:
         (repo / "README.md").write_text("# Changed\n")

@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from ai_lessons.errors import GitMissing, Refused, StorageFailed
+from ai_lessons.errors import GitMissing, NotFound, Refused, StorageFailed
 from ai_lessons.repository import git as git_
 from ai_lessons.repository import programs
 from ai_lessons.repository.approval.ssh_signatures import sign
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Change, Job, Store
 from ai_lessons.repository.worktree import locate
-from real_world import Git
+from real_world import Git, put_program
 
 NEVER_ANSWERS = '#!/bin/sh\nsh -c \'trap "" TERM HUP INT; echo $$ > "{note}"; sleep 300; sleep 300\' &\n{rest}\n'
 """What stands in for a signing program: a grandchild of ours asks somebody who is not there."""
@@ -126,3 +127,23 @@ def test_without_git_a_write_is_there_and_waits_and_says_what_to_install(
     assert "install git" in caught.value.hint
     monkeypatch.undo()
     assert len(store.save().commits) == 1
+
+
+@pytest.mark.parametrize("called", ["ai-lessons", "lesson", "ai-lessons-mcp"])
+def test_our_own_program_is_named_by_the_link_that_an_upgrade_keeps(
+    tmp_path: Path, called: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ai-lessons", "lesson", "ai-lessons-mcp"):
+        made = put_program(tmp_path / "venv 1.0/bin" / name, "#!/bin/sh\n")
+        (tmp_path / "bin").mkdir(exist_ok=True)
+        (tmp_path / "bin" / name).symlink_to(made)
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "bin" / called)])
+    assert programs.own("ai-lessons") == str(tmp_path / "bin/ai-lessons")
+    monkeypatch.chdir(tmp_path / "bin")
+    for start in ("-c", "-m", ""):  # python without a program of ours: the folder in which we stand says nothing
+        monkeypatch.setattr(sys, "argv", [start])
+        monkeypatch.setattr(sys, "executable", str(tmp_path / "venv 1.0/bin/python"))
+        assert programs.own("ai-lessons") == str(tmp_path / "venv 1.0/bin/ai-lessons")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    with pytest.raises(NotFound):
+        programs.own("ai-lessons")

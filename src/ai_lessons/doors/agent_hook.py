@@ -7,15 +7,14 @@ import os
 import re
 import shlex
 import sys
-import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons import library, settings
-from ai_lessons.doors import render_agents
+from ai_lessons.doors import hook, render_agents
 from ai_lessons.doors.from_settings import options, whereabouts
 from ai_lessons.errors import AiLessonsError, UsageError
 from ai_lessons.knowledge.entries import Moment
@@ -29,13 +28,8 @@ if TYPE_CHECKING:
     from ai_lessons.library.options import Options
     from ai_lessons.settings import Settings
 
-LOG = "agent-hooks.log"
-LOG_LIMIT = 100_000  # bytes; a longer log begins anew
-MOST_INPUT = 64 << 20  # bytes of an event: the whole text of a file that is written may be in it
 ENVIRONMENT_FILE = "CLAUDE_ENV_FILE"
 AGENT = "claude-code"
-SECONDS = 2.0
-SECONDS_TO_BEGIN = 10.0  # the first look at a repository may have to read every file of it; a session begins once
 
 
 def run(repo: str | None = None, tier: str | None = None, data: bytes | None = None, *, explain: bool = False) -> str:
@@ -44,16 +38,19 @@ def run(repo: str | None = None, tier: str | None = None, data: bytes | None = N
     `explain`: what is told and what is not, each with the reason, in place of the answer.
     """
     name = "?"
-    watch = _deadline(SECONDS_TO_BEGIN)
+    watch = _deadline(hook.PATIENCE_TO_BEGIN)
     try:
         here = settings.current_folder()
-        event = parse(sys.stdin.buffer.read(MOST_INPUT) if data is None else data, here)
+        given = sys.stdin.buffer.read(hook.MOST_INPUT) if data is None else data
+        if given == hook.CHECK:
+            return _checked(here, repo, tier)
+        event = parse(given, here)
         if event is None:
             return ""
         name = event.moment.value
         if event.moment is not Moment.BEGIN:
             watch.cancel()
-            watch = _deadline(SECONDS)
+            watch = _deadline(hook.PATIENCE)
         chosen = settings.load(os.environ, event.cwd, repo=repo, tier=tier)
         with ExitStack() as stack:
 
@@ -63,10 +60,20 @@ def run(repo: str | None = None, tier: str | None = None, data: bytes | None = N
 
             return respond(event, chosen, os.environ, asking, explain=explain)
     except Exception as error:  # noqa: BLE001  # whatever it is, the host goes on
-        log(f"{name}: {type(error).__name__}: {error}")
+        hook.log(f"{name}: {type(error).__name__}: {error}")
         return ""
     finally:
         watch.cancel()
+
+
+def _checked(here: Path, repo: str | None, tier: str | None) -> str:
+    """What the hook would read, for who asks whether it runs; or why it cannot."""
+    try:
+        chosen = settings.load(os.environ, here, repo=repo, tier=tier)
+        with library.opened.Library(chosen.repo, options(chosen)):
+            return f"reads {whereabouts(chosen)}"
+    except AiLessonsError as error:
+        return f"cannot read: {error.message}"
 
 
 def respond(
@@ -96,24 +103,13 @@ def _deadline(seconds: float) -> Timer:
     """End the process then, as if there had been nothing to say, whatever it is waiting for."""
 
     def end() -> None:
-        log(f"no answer within {seconds:.0f} s; a first look at a big repository: ai-lessons admin reindex")
+        hook.log(f"no answer within {seconds:.0f} s; a first look at a big repository: ai-lessons admin reindex")
         os._exit(0)
 
     watch = Timer(seconds, end)
     watch.daemon = True
     watch.start()
     return watch
-
-
-def log(text: str) -> None:
-    """Add a line for people who wonder why a hook is silent, where that is possible."""
-    with suppress(OSError, AiLessonsError, ValueError):
-        file = settings.folders(os.environ).state / LOG
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        full = file.exists() and file.stat().st_size > LOG_LIMIT
-        mode = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if full else os.O_APPEND)
-        with open(os.open(file, mode, 0o600), "w", encoding="utf-8", errors="backslashreplace") as out:
-            out.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text!r}"[:1000] + "\n")
 
 
 MOMENTS = {

@@ -144,7 +144,7 @@ def hosts(found: Sequence[setup.Host], view: View) -> str:
         events = dict.fromkeys(event for events in host.hooks.values() for event in events)
         ways = (
             f"{WAYS[target.way]}: {line(target.place)} "
-            f"({'ours is there' if target.ours else 'nothing of ours' if target.there else 'no file'})"
+            f"({_of_ours(target) if target.ours else 'nothing of ours' if target.there else 'no file'})"
             for target in host.targets
         )
         unreadable = (f"{view.paint('cannot be read:', 'warn')} {line(place)}" for place in host.unreadable)
@@ -152,6 +152,15 @@ def hosts(found: Sequence[setup.Host], view: View) -> str:
         head = f"{view.paint(line(host.name), 'heading')}  {line(', '.join(host.found))}"
         blocks.append(block(head, (heard, *ways, *unreadable)))
     return "\n".join(blocks) or NO_HOST
+
+
+def _of_ours(target: setup.Target) -> str:
+    """That it is there, and what came back when it was run."""
+    if target.works is None:
+        return "ours is there"
+    if target.works:
+        return f"ours is there, and answers: {line(target.answered)}"
+    return f"ours is there, but does not work: {line(target.answered)}; ai-lessons admin hosts --install"
 
 
 def connected(values: Sequence[setup.HostChange], view: View) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from statistics import median
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from ai_lessons.knowledge.relations import clusters
 from ai_lessons.learning.choose import measured
 from ai_lessons.learning.events import RESET, Event
 from ai_lessons.learning.fold import DEFINITIONS, ParameterState
-from ai_lessons.library import usage
+from ai_lessons.library import setup, usage
 from ai_lessons.library.refreshing import is_url, known_sources, source_mark, source_of
 from ai_lessons.library.reports import Check, Stale, Stats
 from ai_lessons.repository import git, git_hooks, outside, scaffold
@@ -28,16 +29,21 @@ if TYPE_CHECKING:
 
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
+    from ai_lessons.repository.agent_hosts import Where
 
     Finding = tuple[str, str, str]  # State (ok, warning or error), what was found, and what mends it; see `Check`
 
 LOW_SPACE = 200 * 1024 * 1024  # Bytes free below which the doctor warns: the index and a model take about half of it
 
 
-def doctor(library: Library) -> tuple[Check, ...]:
-    """The state of everything the tool stands on, each with what to do; a check that fails is a line of it."""
+def doctor(library: Library, agents: Where | None = None, event: bytes = b"") -> tuple[Check, ...]:
+    """The state of everything the tool stands on, each with what to do; a check that fails is a line of it.
+
+    `agents` and `event`: as `setup.hosts` takes them; without them hosts of agents are not looked at.
+    """
     repo, found = library.primary, []
-    for name, look in CHECKS.items():
+    checks = {**CHECKS, **({"agents": partial(_agents, agents, event)} if agents else {})}
+    for name, look in checks.items():
         try:
             found.append(Check(name, *look(repo)))
         except AiLessonsError as error:
@@ -105,6 +111,18 @@ def _hooks(repo: RepositorySession) -> Finding:
         return "ok", "the hooks of this git repository are its own business", ""
     missing = any("installed" not in line or "not installed" in line for line in lines)
     return ("warning" if missing else "ok"), "; ".join(lines), "ai-lessons admin hooks install" if missing else ""
+
+
+def _agents(at: Where, event: bytes, _repo: RepositorySession) -> Finding:
+    tried = {
+        target.runs: (f"{host.name}, {target.place}: {target.answered}", target.works)
+        for host in setup.hosts(at, event)
+        for target in host.targets
+        if target.runs
+    }
+    if broken := [said for said, works in tried.values() if not works]:
+        return "warning", "; ".join(broken), "ai-lessons admin hosts --install"
+    return "ok", "; ".join(said for said, _ in tried.values()) or "no agent host calls ours", ""
 
 
 def _catalog(repo: RepositorySession) -> Finding:

@@ -138,6 +138,7 @@ __all__ = ["Host", "HostChange", "Target", "connect", "hosts", "instruct"]
 HookJob = Literal["install", "uninstall", "status"]
 
 PLUGIN = "claude-code"
+HOST_PATH = "/usr/bin:/bin"  # what a program has that no shell started
 NO_HOST = "a host is found by its program on the path or its folder: start it once"
 TEXT = "agents.md"
 
@@ -145,12 +146,14 @@ TEXT = "agents.md"
 def where(environment: Mapping[str, str], cwd: Path) -> Where:
     """Where the agent hosts of this user and of the project around `cwd` are, as the environment says."""
     folders = {kind.variable: environment.get(kind.variable, "") for kind in agent_hosts.KINDS}
-    return Where(Path(os.path.expanduser("~")), environment.get("PATH", ""), folders, outside.top_of(cwd) or cwd)
+    home, environ = Path(os.path.expanduser("~")), {**environment, "PATH": HOST_PATH}
+    return Where(home, environment.get("PATH", ""), folders, outside.top_of(cwd) or cwd, environ)
 
 
-def hosts(at: Where) -> tuple[Host, ...]:
-    """The agent hosts of this machine as they are now."""
-    return agent_hosts.look(at)
+def hosts(at: Where, event: bytes = b"") -> tuple[Host, ...]:
+    """The agent hosts of this machine as they are now; with an `event` what our programs there answer to it."""
+    found = agent_hosts.look(at)
+    return host_settings.tried(found, at, event) if event else found
 
 
 def connect(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import tomllib
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, NotFound
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 PROGRAM, SERVER = "ai-lessons-mcp", "ai-lessons"
-MARK = "ai-lessons admin agent-hook"  # What a command of ours holds, in every version
+MARK = "ai-lessons admin agent-hook"  # What a command of ours holds, but for quotes, in every version
 LARGEST = 64 << 20  # Bytes of a file of settings: `~/.claude.json` grows to several MB
 
 
@@ -103,12 +105,19 @@ KINDS = (
 
 
 class Target(NamedTuple):
-    """One `way` (session-start, edit, instructions, mcp) to an agent; `ours`: the file or plugin holds our part."""
+    """One `way` (session-start, edit, instructions, mcp) to an agent; `ours`: the file or plugin holds our part.
+
+    `runs`: what the host starts there, if the settings are the user's own: those of a project may come with a clone.
+    `answered`: what came back when that was run; empty where it was not run, or said nothing. `works`: it came back.
+    """
 
     way: str
     place: str
     there: bool
     ours: bool
+    runs: tuple[str, ...] = ()
+    answered: str = ""
+    works: bool | None = None
 
 
 class Host(NamedTuple):
@@ -123,12 +132,16 @@ class Host(NamedTuple):
 
 
 class Where(NamedTuple):
-    """What a look depends on: the user's home, the search path of programs, overruled folders, and the project."""
+    """What a look depends on: the user's home, the search path of programs, overruled folders, and the project.
+
+    `environ` is what a program of a host is run with when it is tried.
+    """
 
     home: Path
     path: str
     folders: Mapping[str, str]
     project: Path
+    environ: Mapping[str, str] = MappingProxyType({})
 
 
 def look(where: Where) -> tuple[Host, ...]:
@@ -171,9 +184,12 @@ class _Look:
                 continue
             if plugin:
                 yield Target(way, plugin, there=True, ours=True)
-            ours = [file for file, table in hooks.items() if MARK in json.dumps(table.get(event), default=str)]
+            ours = {
+                file: call for file, table in hooks.items() for call in _calls(table.get(event)) if is_our_call(call)
+            }
             for file in ours or ([] if plugin else list(hooks)[:1]):
-                yield Target(way, self._shown(file), there=file.exists(), ours=bool(ours))
+                runs = self._runs(file, _argv(ours[file])) if ours else ()
+                yield Target(way, self._shown(file), there=file.exists(), ours=bool(ours), runs=runs)
 
     def _plugin(self) -> str:
         """The plugin of ours that is switched on, as the host names it; empty if there is none."""
@@ -195,9 +211,10 @@ class _Look:
             yield Target("mcp", plugin, there=True, ours=True)
         for name in self._kind.servers:
             for file, table in self._tables(name):
-                ours = any(PROGRAM in json.dumps(one, default=str) or key == SERVER for key, one in table.items())
+                ours = [one for key, one in table.items() if PROGRAM in json.dumps(one, default=str) or key == SERVER]
                 if file.exists() or not plugin:
-                    yield Target("mcp", self._shown(file), file.exists(), ours)
+                    runs = self._runs(file, _argv(ours[0], shell=False)) if ours else ()
+                    yield Target("mcp", self._shown(file), file.exists(), bool(ours), runs)
 
     def _tables(self, name: str) -> Iterator[tuple[Path, Json]]:
         """The table under the key after `#` of every file that the name stands for; an empty one for no file."""
@@ -210,6 +227,11 @@ class _Look:
                 self._unreadable.append(self._shown(file))
             table = (settings or {}).get(key)
             yield file, table if isinstance(table, dict) else {}
+
+    def _runs(self, file: Path, argv: tuple[str, ...]) -> tuple[str, ...]:
+        """The command, if the file is the user's own: what came with the clone of a project is not run by us."""
+        names = [name.partition("#")[0] for name in (*self._kind.hooks, *self._kind.servers) if name.startswith("~")]
+        return argv if file in {place_of(self._kind, self._where, name) for name in names} else ()
 
     def _bytes(self, file: Path) -> bytes | None:
         project = self._where.project
@@ -228,6 +250,39 @@ class _Look:
         if place.is_relative_to(self._where.home):
             return "~/" + place.relative_to(self._where.home).as_posix()
         return str(place)
+
+
+def _calls(groups: Any) -> Iterator[Any]:
+    """The calls of an event: those in its groups, and what stands in place of a group."""
+    for group in groups if isinstance(groups, list) else ():
+        inner = group.get("hooks") if isinstance(group, dict) else None
+        yield from inner if isinstance(inner, list) else [group]
+
+
+def is_our_call(call: Any) -> bool:
+    """Whether a call of a host's hooks is one of ours, in the form of any version."""
+    return MARK in " ".join(_argv(call)).replace("'", "").replace('"', "")
+
+
+def _argv(call: Any, *, shell: bool = True) -> tuple[str, ...]:
+    """What a host starts for a hook, or for a server (no `shell`); nothing for what is no command."""
+    given = call if isinstance(call, dict) else {}
+    command, more = given.get("command") or given.get("bash"), given.get("args")
+    words = [str(one) for one in more] if isinstance(more, list) else []
+    if isinstance(command, list):
+        return tuple(str(one) for one in command)
+    if not isinstance(command, str):
+        return ()
+    return ("sh", "-c", command) if shell and not isinstance(more, list) else (command, *words)
+
+
+def by_path_only(argv: tuple[str, ...]) -> bool:
+    """Whether a command names its program without a folder, so that it depends on the host's search path."""
+    command = argv[2] if argv[:2] == ("sh", "-c") else argv[0]
+    try:
+        return "/" not in (shlex.split(command) or [""])[0]
+    except ValueError:
+        return False
 
 
 def _folder(kind: HostKind, where: Where) -> Path:

@@ -6,8 +6,8 @@ import os
 import re
 from pathlib import Path
 
-from ai_lessons.errors import StorageFailed
-from ai_lessons.repository import agent_files, git
+from ai_lessons.errors import NotFound, StorageFailed
+from ai_lessons.repository import agent_files, git, programs
 from ai_lessons.repository.files import replace_file, translated
 from ai_lessons.repository.worktree import Worktree, as_hub, locate
 
@@ -18,8 +18,10 @@ _NEW = b"#!/bin/sh\n"  # A hook of our own begins so
 _SHELL = re.compile(rb"#!\s*(?:/usr/bin/env\s+(?:-S\s+)?)?(?:\S*/)?(?:sh|bash|dash|ash|ksh|zsh)(?:[ \t][^\n]*)?\n")
 _ADVICE = "have it run: ai-lessons --repo . admin validate"
 _DRIVER = "merge.ai-lessons.driver"
+_PROGRAM = "ai-lessons.program"  # where hooks and driver find us, if git runs with another search path than ours
 # where we are not installed, or know no merge either, it is done as git does it
-_MERGES = "ai-lessons admin merge-file %O %A %B %P || git merge-file -L ours -L base -L theirs %A %O %B"
+_OLDER_MERGES = "ai-lessons admin merge-file %O %A %B %P || git merge-file -L ours -L base -L theirs %A %O %B"
+_MERGES = f'"$(git config --get --type=path {_PROGRAM} || echo ai-lessons)"{_OLDER_MERGES.removeprefix("ai-lessons")}'
 _SERVER_ADVICE = "have it run, with its standard input: ai-lessons admin check-push"
 
 
@@ -30,6 +32,7 @@ def carry_out(root: Path, scripts: Path, job: str) -> tuple[str, ...]:
     """
     worktree = locate(root)
     if not worktree.prefix:
+        _note_program(worktree, job)
         return (*_each(worktree, NAMES, _ADVICE, scripts, job), f"merge driver: {_merging(worktree, job)}")
     why = f"no hooks: this is a part of the repository at {worktree.top}, whose hooks are its own"
     run = f"its pre-commit hook can run: ai-lessons --repo {worktree.prefix.rstrip('/')} admin validate"
@@ -41,17 +44,37 @@ def carry_out_on_server(git_dir: Path, scripts: Path, job: str) -> tuple[str, ..
     return _each(as_hub(git_dir), SERVER_NAMES, _SERVER_ADVICE, scripts, job)
 
 
-def _merging(worktree: Worktree, job: str) -> str:
-    """The setting by which git merges files of ours as we do; `.gitattributes` says which files."""
-    there = git.setting(worktree, _DRIVER)
-    if there not in {None, _MERGES}:
-        return "left alone, it is another command"
-    if job == "status" or bool(there) == (job == "install"):
-        return ("already " if job == "install" else "") + ("installed" if there else "not installed")
-    change = (_DRIVER, _MERGES) if job == "install" else ("--unset", _DRIVER)
+def _note_program(worktree: Worktree, job: str) -> None:
+    """Write down where our program is, unless the user named one that is there; take it out again."""
+    try:
+        ours = programs.own("ai-lessons")
+    except NotFound:
+        return  # run from its sources: the search path is all there is
+    there = git.setting(worktree, _PROGRAM, kind="path")
+    if job == "install" and not (there and os.access(there, os.X_OK)):
+        change = (_PROGRAM, ours)
+    elif job == "uninstall" and there == ours:
+        change = ("--unset", _PROGRAM)
+    else:
+        return
+    _set(worktree, change)
+
+
+def _set(worktree: Worktree, change: tuple[str, str]) -> None:
     done = git.run(worktree, "config", *change)
     if done.code:
         raise StorageFailed(f"git could not change its settings: {done.err}")
+
+
+def _merging(worktree: Worktree, job: str) -> str:
+    """The setting by which git merges files of ours as we do; `.gitattributes` says which files."""
+    there = git.setting(worktree, _DRIVER)
+    if there not in {None, _MERGES, _OLDER_MERGES}:
+        return "left alone, it is another command"
+    if job == "status" or (job == "install" and there == _MERGES) or (job == "uninstall" and not there):
+        return ("already " if job == "install" else "") + ("installed" if there else "not installed")
+    change = (_DRIVER, _MERGES) if job == "install" else ("--unset", _DRIVER)
+    _set(worktree, change)
     return "installed" if job == "install" else "removed"
 
 

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import Conflict, InvalidEntry
 from ai_lessons.knowledge.json_text import with_added, without
-from ai_lessons.repository import agent_files, outside
+from ai_lessons.repository import agent_files, outside, programs
 from ai_lessons.repository.agent_hosts import (
     KINDS,
     LARGEST,
-    MARK,
     PROGRAM,
     SERVER,
+    Host,
     HostKind,
     Json,
+    Target,
     Where,
+    by_path_only,
+    is_our_call,
     look,
     parsed,
     place_of,
@@ -33,6 +38,8 @@ SOURCE = "hooks/hooks.json"  # of the plugin, where our part stands
 HEARS = {"claude-code": None, "codex": {"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"}}
 """The hosts that call our hook, and those of its events that they know (all)."""
 
+_EXEC_FORM = frozenset({"claude-code"})  # hosts that take a program and its `args`, without a shell (since 2.1.139)
+_HOOK = ("admin", "agent-hook")
 _TOML = agent_files.marks("ai-lessons", "# {}")
 _LEFT = "left alone, it is no JSON object: mend it first"
 
@@ -76,7 +83,12 @@ def _of_kind(kind: HostKind, where: Where, plugin: Path, job: str) -> Iterator[H
         with translated(str(plugin)):
             stated: Json = json.loads((plugin / SOURCE).read_bytes())[HOOKS]
         known = HEARS[kind.id] or stated.keys()
-        hooks = {event: groups for event, groups in stated.items() if event in known}
+        call = _call(kind)
+        hooks = {
+            event: [{**group, "hooks": [{**one, **call} for one in group["hooks"]]} for group in groups]
+            for event, groups in stated.items()
+            if event in known
+        }
         file = place_of(kind, where, kind.hooks[0].partition("#")[0])
         yield _in_place(kind, file, lambda file, there: _change(kind.name, file, there, HOOKS, hooks, job))
     name, _, key = kind.servers[0].partition("#")
@@ -97,12 +109,63 @@ def _in_place(kind: HostKind, file: Path, change: Callable[[Path, bytes | None],
         return HostChange(kind.name, file, f"left alone, {error.problems[0].message}", None, None)
 
 
+def _call(kind: HostKind) -> Json:
+    """How a host calls our hook: by its absolute path, because hosts have a search path of their own."""
+    program = programs.own("ai-lessons")
+    if kind.id in _EXEC_FORM:
+        return {"command": program, "args": [*_HOOK]}
+    return {"command": shlex.join([program, *_HOOK])}
+
+
 def _server(kind: HostKind) -> Json:
-    env = {"AI_LESSONS_AGENT": kind.id}
+    env, program = {"AI_LESSONS_AGENT": kind.id}, programs.own(PROGRAM)
     if kind.id == "opencode":
-        return {"type": "local", "command": [PROGRAM], "environment": env, "enabled": True}
+        return {"type": "local", "command": [program], "environment": env, "enabled": True}
     more: Json = {"type": "local", "args": [], "tools": ["*"]} if kind.id == "copilot" else {}
-    return {**more, "command": PROGRAM, "env": env}
+    return {**more, "command": program, "env": env}
+
+
+SECONDS = 30.0  # until a program of a host that is tried counts as hung
+_GREETING = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "ai-lessons", "version": "0"}}
+_INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": _GREETING}
+
+
+def tried(hosts: Sequence[Host], where: Where, event: bytes) -> tuple[Host, ...]:
+    """The hosts with what came back from each of our programs that their settings name: a hook is given the `event`.
+
+    They run as the host would run them, each once.
+    """
+    found: dict[tuple[str, ...], tuple[str, bool]] = {}
+    for target in (target for host in hosts for target in host.targets if target.runs):
+        if target.runs not in found:
+            asked = json.dumps(_INITIALIZE).encode() + b"\n" if target.way == "mcp" else event
+            found[target.runs] = _answer(target.runs, where, asked)
+    return tuple(
+        host._replace(targets=tuple(_with(one, found.get(one.runs)) for one in host.targets)) for host in hosts
+    )
+
+
+def _with(target: Target, answer: tuple[str, bool] | None) -> Target:
+    return target._replace(answered=answer[0], works=answer[1]) if answer else target
+
+
+def _answer(argv: tuple[str, ...], where: Where, asked: bytes) -> tuple[str, bool]:
+    """What a program says to this, and whether it is an answer of ours."""
+    try:
+        done = programs.run(argv, env=where.environ, timeout=SECONDS, cwd=where.home, stdin=asked)
+    except subprocess.TimeoutExpired:
+        return f"no answer within {SECONDS:.0f} seconds", False
+    except OSError as error:
+        return f"{argv[0]}: {error.strerror}", False
+    said, _, _ = done.stdout.decode("utf-8", "replace").strip().partition("\n")
+    if done.returncode or not said:
+        why = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        bare = " with the search path of a host, which its command depends on" if by_path_only(argv) else ""
+        return f"nothing came back{bare}{': ' * bool(why)}{why}", False
+    if asked.startswith(b'{"jsonrpc"'):
+        server = ((parsed(said.encode()) or {}).get("result") or {}).get("serverInfo") or {}
+        return f"{server.get('name', 'no server')} {server.get('version', '')}".strip(), bool(server)
+    return said, said.startswith("reads ")
 
 
 def carry_out(changes: Sequence[HostChange]) -> None:
@@ -152,12 +215,8 @@ def _is_ours(key: str, path: Sequence[str | int], value: Any) -> bool:
         return list(path[1:]) == [SERVER]
     if len(path) == 3:
         calls = value.get("hooks") if isinstance(value, dict) else None
-        return isinstance(calls, list) and bool(calls) and all(map(_is_our_call, calls))
-    return len(path) == 5 and path[3] == "hooks" and _is_our_call(value)
-
-
-def _is_our_call(value: Any) -> bool:
-    return isinstance(value, dict) and MARK in str(value.get("command", ""))
+        return isinstance(calls, list) and bool(calls) and all(map(is_our_call, calls))
+    return len(path) == 5 and path[3] == "hooks" and is_our_call(value)
 
 
 def _change_toml(kind: HostKind, file: Path, there: bytes | None, job: str) -> HostChange:
@@ -165,7 +224,8 @@ def _change_toml(kind: HostKind, file: Path, there: bytes | None, job: str) -> H
     settings = parsed(there, toml=True)
     if settings is None:
         return HostChange(kind.name, file, "left alone, it is no TOML: mend it first", there, there)
-    server = f'[mcp_servers.{SERVER}]\ncommand = "{PROGRAM}"\nenv = {{ AI_LESSONS_AGENT = "{kind.id}" }}'
+    program = json.dumps(programs.own(PROGRAM), ensure_ascii=False)
+    server = f'[mcp_servers.{SERVER}]\ncommand = {program}\nenv = {{ AI_LESSONS_AGENT = "{kind.id}" }}'
     plan = agent_files.plan(there, job, server, _TOML)
     if SERVER in (settings.get("mcp_servers") or {}) and plan.says == "added":
         return HostChange(kind.name, file, "left alone, it names a server ai-lessons of its own", there, there)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from contextlib import ExitStack, suppress
@@ -15,6 +17,23 @@ from ai_lessons.errors import NotFound, StorageFailed
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+
+OWN = ("ai-lessons", "lesson", "ai-lessons-mcp")
+
+
+def own(name: str) -> str:
+    """The absolute path of one of our programs, for others to call it by.
+
+    It lies beside the one that runs now, or beside our interpreter. Links are kept: an upgrade leaves the link of pipx,
+    uv or a package manager, and may take away what it leads to. Raises NotFound: neither has it.
+    """
+    called = sys.argv[0] if os.path.basename(sys.argv[0]) in OWN else sys.executable
+    folders = (os.path.dirname(os.path.abspath(one)) for one in (called, sys.executable))
+    found = next((path for folder in folders if (path := shutil.which(name, path=folder))), None)
+    if found is None:
+        raise NotFound("program", name, hint="install the package: pipx install ai-lessons")
+    return found
 
 
 def run(

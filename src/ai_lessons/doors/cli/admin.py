@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ai_lessons import library
-from ai_lessons.doors import mcp_server, render, render_agents, render_jobs
+from ai_lessons.doors import hook, mcp_server, render, render_agents, render_jobs
 from ai_lessons.doors.cli import asking, review, rules, transfer
 from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.cli.options import id_argument, ids_argument
@@ -69,7 +69,8 @@ def validate(call: Call, paths: tuple[str, ...], fix: bool, ci: bool) -> int:
 @admin.command("doctor")
 def doctor(call: Call) -> int:
     """Check everything around the files; each finding with what to do. Exit code 1 if something is wrong."""
-    checks = library.health.doctor(call.library)
+    where = library.setup.where(os.environ, call.settings.cwd)
+    checks = library.health.doctor(call.library, where, hook.CHECK)
     call.answer(checks, render_jobs.checks)
     return int(any(check.state == "error" for check in checks))
 
@@ -268,7 +269,7 @@ def hosts(call: Call, names: tuple[str, ...], job: library.setup.HookJob | None,
     """Show the agent hosts on this machine and what of ours reaches their agents; set them up, all or by NAME."""
     where = library.setup.where(os.environ, call.settings.cwd)
     if job is None:
-        call.answer(library.setup.hosts(where), render_agents.hosts)
+        call.answer(library.setup.hosts(where, hook.CHECK), render_agents.hosts)
         return
 
     def agreed(changes: Sequence[library.setup.HostChange]) -> bool:
@@ -286,11 +287,11 @@ def hosts(call: Call, names: tuple[str, ...], job: library.setup.HookJob | None,
 @click.option("--explain", is_flag=True, help="Say what is told and what is not, each with the reason.")
 def agent_hook(call: Call, explain: bool) -> None:
     """Answer one event of an agent host, from standard input. Silent and successful whatever goes wrong."""
-    from ai_lessons.doors import agent_hook as hook
+    from ai_lessons.doors.agent_hook import run
 
     if is_terminal(sys.stdin):
         raise UsageError("an agent host calls this and gives an event as JSON", hint="ai-lessons admin hosts")
-    said = hook.run(call.repo, call.tier, explain=explain)
+    said = run(call.repo, call.tier, explain=explain)
     if said:
         click.echo(said)
 
