@@ -29,6 +29,9 @@ LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 ACCEPTED = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 
 
+PATIENCE = 600.0  # seconds; a busy machine may need more than the five of a client
+
+
 class Served(NamedTuple):
     url: str
     host: str
@@ -38,7 +41,7 @@ class Served(NamedTuple):
 
     def post(self, body: bytes, headers: Mapping[str, str]) -> int:
         """The status of one request; `Host` only as given."""
-        line = http.client.HTTPConnection(self.host, self.port, timeout=60)
+        line = http.client.HTTPConnection(self.host, self.port, timeout=PATIENCE)
         try:
             line.putrequest("POST", "/mcp", skip_host="Host" in headers)
             for name, value in {**ACCEPTED, "Content-Length": str(len(body)), **headers}.items():
@@ -72,7 +75,7 @@ def serving(*args: str) -> Iterator[Served]:
 async def with_header(url: str, authorization: str) -> AsyncIterator[Any]:
     """A client's transport that sends this with every request."""
     async with (
-        httpx2.AsyncClient(headers={"Authorization": authorization}) as client,
+        httpx2.AsyncClient(headers={"Authorization": authorization}, timeout=PATIENCE) as client,
         streamable_http_client(url, http_client=client) as streams,
     ):
         yield streams
@@ -132,7 +135,7 @@ def test_a_page_of_another_server_on_this_machine_is_asked_for_the_token(
 ) -> None:
     def asking(served: Served, **more: str) -> int:
         async def post() -> int:
-            async with httpx2.AsyncClient(headers=ACCEPTED) as client:
+            async with httpx2.AsyncClient(headers=ACCEPTED, timeout=PATIENCE) as client:
                 said = {"Origin": origin.format(port=served.port, other=served.port + 1), **more}
                 return (await client.post(served.url, json=LIST, headers=said)).status_code
 
@@ -181,7 +184,7 @@ def test_over_http_no_id_leads_out_of_the_repository(open_: Served) -> None:
             with pytest.raises(MCPError, match=r"no entry|Unknown resource"):
                 agent.ask(agent.client.read_resource, f"lessons://entry/{quote(name, safe='')}")
     for path in ("/mcp/../../etc/passwd", "/..%2f..%2fetc/passwd", "/static/../outside.md", "//etc/passwd"):
-        with socket.create_connection((open_.host, open_.port), timeout=60) as line:
+        with socket.create_connection((open_.host, open_.port), timeout=PATIENCE) as line:
             line.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
             assert b" 404 " in line.makefile("rb").readline()
 

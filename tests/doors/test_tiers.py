@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from doors.mcp_world import over_stdio
-from doors.world import LESSON_PROGRAM, PROGRAM, Run, environment
+from doors.world import LESSON_PROGRAM, PATIENT, Run, environment
 from real_world import Git
 
 
@@ -99,7 +99,7 @@ def test_the_hook_of_a_session_tells_what_all_tiers_know(shop: Path, run: Run) -
         assert run("--tier", tier, "admin", "config", "set", "events", "false").code == 0
     event = f'{{"hook_event_name": "SessionStart", "session_id": "one", "source": "startup", "cwd": "{shop}"}}'
     done = subprocess.run(
-        [*PROGRAM, "admin", "agent-hook"], input=event, cwd=shop, env=environment(), capture_output=True, text=True,
+        [*PATIENT, "admin", "agent-hook"], input=event, cwd=shop, env=environment(), capture_output=True, text=True,
         check=True,
     )  # fmt: skip
     assert done.stdout.count(" lever") == 3

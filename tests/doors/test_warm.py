@@ -37,7 +37,7 @@ from ai_lessons.library.answers import ContextQuery, Query
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
 from ai_lessons.settings import load
-from doors.world import PROGRAM, Run, environment
+from doors.world import PATIENT, PROGRAM, Run, environment
 from library.world import CountingEmbedder, lesson
 from real_world import Git, put_file
 from test_import_cost import SLOW, WRITING, calling, loaded
@@ -515,7 +515,7 @@ def test_the_program_asks_the_helper_and_does_it_alone_where_there_is_none(both:
         event = {"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "tool_input": {"command": "git push"}}
         given = json.dumps(event | {"session_id": session, "cwd": str(both.root), "error": SAID})
         env = environment(AI_LESSONS_REPO=str(both.root))
-        argv = [*PROGRAM, "admin", "agent-hook"]
+        argv = [*PATIENT, "admin", "agent-hook"]
         done = subprocess.run(argv, input=given, env=env, capture_output=True, text=True, check=True)
         assert done.stderr == ""
         return done.stdout
