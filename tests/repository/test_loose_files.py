@@ -38,7 +38,7 @@ def test_each_sort_is_named_with_the_first_few(
     (store.root / "p/docs/folder").symlink_to("/")
     (store.root / "p/lessons/z.md").symlink_to("a.md")
     assert loose(store) == [
-        "in no commit: p/docs/v1/a b.md, p/lessons/é.md and 1 more",
+        "in no commit (ai-lessons admin save --edits): p/docs/v1/a b.md, p/lessons/é.md and 1 more",
         "a link, which is not followed: p/docs/folder, p/docs/v1/link.md and 1 more",
         "of no kind that is known: stray.txt, p/picture.png",
     ]
@@ -55,7 +55,7 @@ def test_in_a_folder_of_a_bigger_repository_only_ours_counts(git_repo: Path, git
     git(git_repo, "config", "ai-lessons.autocommit", "true")
     (git_repo / "kb/out.md").symlink_to(git_repo / "README.md")
     assert loose(opened(git_repo / "kb")) == [
-        "in no commit: p/lessons/a.md",
+        "in no commit (ai-lessons admin save --edits): p/lessons/a.md",
         "a link, which is not followed: out.md",
         "of no kind that is known: stray.txt",
     ]

@@ -181,7 +181,9 @@ def test_the_users_own_edits_stay_as_they_are_staged_or_not(team: Team) -> None:
     team.bob.edit(LESSON, "One.", "1.")
     before = team.bob.run("status", "--porcelain")
     done = team.bob.sync()
-    assert done.notes == ("3 changes of yours are in no commit, so nobody else has it: git status",)
+    assert done.notes == (
+        "3 entry files are edited and in no commit, so nobody else has them: ai-lessons admin save --edits",
+    )
     assert team.bob.run("status", "--porcelain") == before == "M edited.md\nM  staged.md\n?? untracked.md"
     assert "1.\n" in team.bob.read(LESSON)
     assert "5.\n" in team.bob.read(LESSON)

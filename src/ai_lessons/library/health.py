@@ -162,7 +162,7 @@ def _disk(repo: RepositorySession) -> Finding:
 
 def _files(repo: RepositorySession) -> Finding:
     if found := loose(repo.store):
-        return "warning", "; ".join(found), "git add and git commit what is to stay; move or remove the rest"
+        return "warning", "; ".join(found), "ai-lessons admin save --edits; move or remove what is no entry"
     return "ok", "every file is an entry, and in a commit", ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.errors import AiLessonsError, Conflict, NotFound, UsageError
+from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.knowledge import merging
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, handle, id_end
 from ai_lessons.knowledge.frontmatter import read_entry
@@ -15,12 +15,13 @@ from ai_lessons.repository import outside, sync_bring
 from ai_lessons.repository import sync as syncing
 from ai_lessons.repository import undo as reverts
 from ai_lessons.repository.files import translated
-from ai_lessons.repository.loose_files import loose
+from ai_lessons.repository.loose_files import loose, uncommitted
 from ai_lessons.repository.recover import bring_back
+from ai_lessons.repository.store import AS_IT_IS, Applied, Change
 from ai_lessons.repository.sync_merge import IN_THE_WAY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from ai_lessons.library.opened import Library
@@ -236,21 +237,48 @@ def _is_meant(ref: str, one: KeptFile) -> bool:
     return ref == one.path or (bool(one.id) and len(id_end(ref)) >= HANDLE_LENGTH and one.id.endswith(id_end(ref)))
 
 
-def save(library: Library) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def save(
+    library: Library, agreed: Callable[[Sequence[str]], bool] | None = None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Commit every write that waits, and recorded events where they are shared.
 
-    The commits made, and notes on what still waits and why.
+    `agreed`: edits of entries by hand are committed, too, once it says yes to their paths. Edited rules and what is
+    staged in part are left alone. The commits made, and notes on what still waits and why.
+    Raises InvalidEntry: an edit breaks the format or holds a secret. Refused: a no, or commits are the user's to make;
+    then no edit is committed.
     """
     repo = library.primary
     repo.refuse_other_formats()
     gate.refuse_waiting(repo)
     store = repo.store
+    edits = _commit_edits(library, agreed) if agreed else Applied()
     events, said = repo.usages.share(at_least=1)
     saved = store.save()
     left, damaged = store.pending(), store.journal.damaged()
-    notes = [*said, *saved.told]
+    notes = [*said, *edits.notes, *saved.told]
+    notes += [f"{commit[:10]} holds recorded events, no entry" for commit in events]
     notes += [f"not committed yet: {intent.subject}" for intent in left]
     notes += loose(store)
     if damaged:
         notes.append(f"{len(damaged)} notes of writes cannot be read; their files are in place: git status")
-    return (*events, *saved.commits), tuple(notes)
+    return (*edits.commits, *events, *saved.commits), tuple(notes)
+
+
+def _commit_edits(library: Library, agreed: Callable[[Sequence[str]], bool]) -> Applied:
+    """One commit of what the user did to files of entries; it may wait."""
+    from ai_lessons.library.validating import validate
+
+    repo = library.primary
+    if not repo.store.commits(repo.config.autocommit):
+        raise Refused("commits are yours to make here", hint=f"git -C {repo.store.root} commit")
+    paths = uncommitted(repo.store).entries
+    there = [path for path in paths if repo.store.exists(path)]
+    problems = [one for one in validate(library, there).problems if not one.fixable] if there else []
+    if problems:
+        raise InvalidEntry(problems, hint="no edit was committed")
+    if not paths:
+        return Applied(notes=("no entry was edited by hand",))
+    if not agreed(paths):
+        raise Refused("no edit was committed")
+    what = paths[0] if len(paths) == 1 else f"{len(paths)} files"
+    return repo.write(f"Save edits: {what}", [Change(path, AS_IT_IS if path in there else None) for path in paths])

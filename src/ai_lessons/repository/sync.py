@@ -18,6 +18,7 @@ from ai_lessons.errors import Conflict, Refused, StorageFailed, Unreachable
 from ai_lessons.knowledge.layout import slug
 from ai_lessons.repository import branch_update, git
 from ai_lessons.repository.approval.approval_branch import branch_of, proposal_refs
+from ai_lessons.repository.loose_files import unshared
 from ai_lessons.repository.proposal_commits import HEADS
 from ai_lessons.repository.sync_bring import (
     AGAIN,
@@ -114,10 +115,7 @@ def sync(
             return _keep(store, network, so_far, brought, own)
         done = _push(store, network, so_far, own)
         if done is not None:
-            many = len(git.run(store.worktree, "status", "--porcelain").out.splitlines())
-            what = "1 change of yours is" if many == 1 else f"{many} changes of yours are"
-            unsaved = [f"{what} in no commit, so nobody else has it: git status"] if many else []
-            return done._replace(notes=(*done.notes, *unsaved))
+            return done._replace(notes=(*done.notes, *unshared(store)))
         time.sleep(random.random() * min(1.0, 0.1 * tries))  # noqa: S311 - only spreads the tries out
     raise Conflict(f"{place.name} moved {TRIES} times while we pushed", hint=f"try again: {AGAIN}")
 

@@ -87,10 +87,18 @@ def stats(call: Call) -> None:
     call.answer(library.health.stats(call.library), render_jobs.stats)
 
 
-@admin.command("save")
-def save(call: Call) -> None:
+@admin.command("save", examples=["", "--edits"])
+@click.option("--edits", is_flag=True, help="Also what you edited, made, moved or removed by hand; rules are proposed.")
+@click.option("--yes", is_flag=True, help="Do not ask about them.")
+def save(call: Call, edits: bool, yes: bool) -> None:
     """Commit the writes that wait for a commit."""
-    done = library.syncing.save(call.library)
+
+    def agreed(paths: Sequence[str]) -> bool:
+        return (
+            yes or not call.can_ask or asking.confirm("Commit these files?", *(call.view.place(path) for path in paths))
+        )
+
+    done = library.syncing.save(call.library, agreed if edits else None)
     call.answer(done, render_jobs.saved, lambda value: {"commits": value[0], "notes": value[1]})
 
 
