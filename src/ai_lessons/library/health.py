@@ -42,7 +42,9 @@ def doctor(library: Library, agents: Where | None = None, event: bytes = b"") ->
     `agents` and `event`: as `setup.hosts` takes them; without them hosts of agents are not looked at.
     """
     repo, found = library.primary, []
-    checks = {**CHECKS, **({"agents": partial(_agents, agents, event)} if agents else {})}
+    checks: dict[str, Callable[[RepositorySession], Finding]] = {**CHECKS}
+    if agents:
+        checks["agents"] = partial(_agents, agents, event)
     for name, look in checks.items():
         try:
             found.append(Check(name, *look(repo)))
