@@ -426,7 +426,7 @@ def test_who_calls_is_a_person_at_a_terminal_unless_an_agent_is_named(
 ) -> None:
     command = f"lesson add {options} '{READ_FIRST}'"
     child: Child = pexpect.spawn(
-        "bash", ["-c", command], env=shell.environ | {"AI_LESSONS_AGENT": agent}, encoding="utf-8", timeout=60,
+        "bash", ["-c", command], env=shell.environ | {"AI_LESSONS_AGENT": agent}, encoding="utf-8", timeout=600,
         dimensions=(24, 200),
     )  # fmt: skip
     child.expect(pexpect.EOF)

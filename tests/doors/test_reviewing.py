@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import pexpect
 import pytest
 
 from doors.a_terminal import Child, Spawn, done, editor, finish, interrupt, reply
-from doors.world import Run
+from doors.world import Run, environment
 from real_world import Git
 
 QUESTION = r"\[a\]pprove, \[e\]dit, \[r\]eject, \[v\]iew, \[s\]kip, \[u\]ndo, \[q\]uit, \[\?\]: "
@@ -198,6 +200,30 @@ def test_several_proposals_come_one_after_the_other(spawn: Spawn, knowledge: Pat
     listed = run("recall", "list", "--type", "rule").out
     assert [title in listed for title in dict.fromkeys(titles)] == [True, False, False]
     assert waiting(run) == 1
+
+
+def test_a_key_counts_from_the_moment_when_the_question_is_there(spawn: Spawn, tmp_path: Path) -> None:
+    """However long the machine takes from there to the reading of keys."""
+    pressed = tmp_path / "pressed"
+    code = f"""
+import click, pathlib, time
+from ai_lessons.doors.cli import asking
+said = click.echo
+def slowly(*what, **how):
+    said(*what, **how)
+    while not pathlib.Path({str(pressed)!r}).exists():
+        time.sleep(0.01)
+click.echo = slowly
+print("pressed", asking.key("Go on", {{"a", "\\r"}}))
+print("pressed", repr(asking.key("And", {{"\\r"}})))
+"""
+    child = pexpect.spawn(sys.executable, ["-c", code], env=environment(), encoding="utf-8", timeout=600)
+    child.expect("Go on: ")
+    child.send("a")
+    pressed.touch()
+    child.expect("pressed a")
+    reply(child, "And: ", "")
+    assert finish(child) == (0, "\npressed '\\r'\n")
 
 
 def test_nothing_pending_ends_at_once(spawn: Spawn, knowledge: Path) -> None:

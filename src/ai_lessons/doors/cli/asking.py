@@ -7,7 +7,9 @@ import os
 import re
 import select
 import sys
+import termios
 import threading
+import tty
 from collections import Counter, deque
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
@@ -166,13 +168,39 @@ def decided(choices: Choices, choose: Callable[[str], Decision | None]) -> Decis
 
 def key(question: str, keys: Collection[str]) -> str:
     """One of these keys, pressed without Enter; others are passed over. Ctrl-C and Ctrl-D end the program."""
-    click.echo(f"{question}: ", nl=False, err=True)
     pressed = ""
-    while not pressed:
-        typed = click.getchar().lower()  # many if they came at once; an arrow is an escape and letters
-        pressed = "" if typed.startswith("\x1b") else next((one for one in typed if one in keys), "")
+    with _keys() as read:
+        click.echo(f"{question}: ", nl=False, err=True)
+        while not pressed:
+            typed = read().lower()  # many if they came at once; an arrow is an escape and letters
+            pressed = "" if typed.startswith("\x1b") else next((one for one in typed if one in keys), "")
     click.echo(pressed.strip(), err=True)
     return pressed
+
+
+@contextlib.contextmanager
+def _keys() -> Iterator[Callable[[], str]]:
+    """Reads keys that are pressed from now on; those pressed before answered no question, and are dropped.
+
+    `click.getchar` drops those, too, that are pressed between the question and its call.
+    """
+    if not is_terminal(sys.stdin):
+        yield click.getchar
+        return
+    fd = sys.stdin.fileno()
+    before = termios.tcgetattr(fd)
+
+    def read() -> str:
+        typed = os.read(fd, 32).decode(sys.stdin.encoding, "replace").replace("\n", "\r")
+        if not typed or "\x04" in typed:
+            raise EOFError
+        return typed
+
+    tty.setcbreak(fd)
+    try:
+        yield read
+    finally:
+        termios.tcsetattr(fd, termios.TCSADRAIN, before)
 
 
 def open_editor(text: str, suffix: str) -> str | None:
