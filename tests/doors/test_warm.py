@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
-from typing import Any, cast
+from typing import IO, Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -264,16 +264,27 @@ def test_a_hundred_ask_at_once_and_each_is_answered(both: Both) -> None:
 
 
 def test_who_waits_for_a_long_job_hears_that_it_goes_on(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    signs, over, heard = threading.Semaphore(0), threading.Event(), warm.receive
+
+    def receive(stream: IO[bytes]) -> tuple[int, bytes]:
+        message = heard(stream)
+        if message[0] == warm.WORKING:
+            signs.release()
+        return message
+
     def slow(_opened: Library) -> str:
-        time.sleep(10 * warm.BEAT)
+        for _ in range(3):
+            signs.acquire()
         return "done"
 
-    monkeypatch.setattr(warm, "SILENT", 5 * warm.BEAT)
+    monkeypatch.setattr(warm, "receive", receive)
     monkeypatch.setattr(warm, "JOBS", {"search": lambda: slow})
     assert both.ask("search") == "done"
+    monkeypatch.setattr(warm, "JOBS", {"search": lambda: lambda _: over.wait()})
     monkeypatch.setattr(warm_helper, "LONGEST", warm.BEAT)
     with pytest.raises(AssertionError, match="did not answer"):
         both.ask("search")
+    over.set()
 
 
 @pytest.mark.parametrize("name", ["search", "os.system", "write"])
@@ -432,9 +443,10 @@ def test_off_by_environment_by_settings_and_in_ci(
 
 
 def test_a_search_with_a_helper_imports_what_a_list_does(both: Both, knowledge: Path) -> None:
-    loaded(calling("recall", "search", "workflow"))
+    patiently = "from ai_lessons.library import warm\nwarm.GREETING = warm.SILENT = 600\n"
+    loaded(patiently + calling("recall", "search", "workflow"))
     before = both.helper.requests
-    names = loaded(calling("recall", "search", "workflow"))
+    names = loaded(patiently + calling("recall", "search", "workflow"))
     assert both.helper.requests == before + 1
     assert names & {*SLOW, *WRITING, "sqlite3", "subprocess", "ai_lessons.library.opened"} == set()
     assert knowledge.is_dir()
@@ -535,7 +547,12 @@ def test_a_hook_that_asks_the_helper_loads_next_to_nothing() -> None:
     }  # fmt: skip
 
 
-def test_a_helper_is_started_used_killed_stopped_and_started_again(run: Run, knowledge: Path, state: Path) -> None:
+def test_a_helper_is_started_used_killed_stopped_and_started_again(
+    run: Run, knowledge: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for limit in ("GREETING", "SILENT"):
+        monkeypatch.setattr(warm, limit, 5.0)  # one that is stopped is silent for ever, a busy one answers
+
     def helper() -> dict[str, Any]:
         (one,) = run("admin", "warm", "status", "--json").json or [{"state": "none", "requests": -1}]
         return dict(one)
