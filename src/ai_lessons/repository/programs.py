@@ -29,8 +29,8 @@ def own(name: str) -> str:
     uv or a package manager, and may take away what it leads to. Raises NotFound: neither has it.
     """
     called = sys.argv[0] if os.path.basename(sys.argv[0]) in OWN else sys.executable
-    folders = (os.path.dirname(os.path.abspath(one)) for one in (called, sys.executable))
-    found = next((path for folder in folders if (path := shutil.which(name, path=folder))), None)
+    beside = shutil.which(name, path=os.path.dirname(os.path.abspath(called)))
+    found = beside or shutil.which(name, path=os.path.dirname(sys.executable))
     if found is None:
         raise NotFound("program", name, hint="install the package: pipx install ai-lessons")
     return found
