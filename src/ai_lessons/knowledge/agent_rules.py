@@ -32,7 +32,7 @@ HOSTS = {
 _FILES = {host: re.compile(f"(?:^|/)({said})$") for host, said in HOSTS.items()}
 _OF_FOLDER = re.compile(r"(?:AGENTS|CLAUDE|GEMINI)(?:\.\w+)?\.md")
 _ONE_RULE = re.compile(r"\.mdc$|\.instructions\.md$|(?:^|/)\.(?:cursor|claude|windsurf)/rules/", re.I)
-_OURS = re.compile(r"^<!-- >>> ai-lessons[^\n]*? >>> -->$.*?^<!-- <<< ai-lessons[^\n]*? <<< -->$\n?", re.M | re.S)
+_OURS = re.compile(r"^<!-- (>>>|<<<) ai-lessons[^\n]* \1 -->$\n?", re.M)
 _IMPORT = re.compile(r"@\S+\s*")
 _WHY = re.compile(r"^[ \t>*-]*(?:\*\*|__)?(?:because|why|reason|rationale)\b:?(?:\*\*|__)?:?[ \t]*(\S.*)$", re.I | re.M)
 _LINE = re.compile(r"([A-Za-z]\w*)[ \t]*:[ \t]*(.*)")
@@ -73,7 +73,7 @@ def instructions(name: str, data: bytes, *, split_up: bool = False) -> list[Inst
     What stands between our own markers is left out. Where a file is for its folder, so are its rules.
     Raises InvalidEntry: not text.
     """
-    text = _OURS.sub("", decode(data.replace(b"\r\n", b"\n"), name).removeprefix("\ufeff"))
+    text = _without_ours(decode(data.replace(b"\r\n", b"\n"), name).removeprefix("\ufeff"))
     matter, body = split(text)
     said = matter_of(matter or "")
     folder, _, file = name.rpartition("/")
@@ -90,6 +90,19 @@ def instructions(name: str, data: bytes, *, split_up: bool = False) -> list[Inst
     stem = file.partition(".")[0].replace("-", " ").replace("_", " ")
     title = said.get("description", [""])[0] or next((one.title for one in found if one.title), "")
     return [Instruction(name, title or (stem if _ONE_RULE.search(name) else f"From {file}"), body, globs)]
+
+
+def _without_ours(text: str) -> str:
+    """The text without what stands between two markers of ours; one alone takes nothing away."""
+    kept, begin = 0, -1
+    parts: list[str] = []
+    for mark in _OURS.finditer(text):
+        if mark[1] == ">>>":
+            begin = mark.start() if begin < 0 else begin
+        elif begin >= 0:
+            parts.append(text[kept:begin])
+            kept, begin = mark.end(), -1
+    return "".join([*parts, text[kept:]])
 
 
 def joined(found: Iterable[Instruction]) -> tuple[list[Instruction], list[tuple[str, str]]]:
@@ -111,7 +124,7 @@ def rule(said: Instruction, project: str | None, now: datetime) -> Item:
     file = said.where.rpartition(":")[0] if said.where.rpartition(":")[2].isdigit() else said.where
     rationale = one_line(why[1], _MOST_WHY) if why else f"Stated in {file}, {UNSTATED}"
     entry_id = made_id("instruction", said.words)
-    stated = {"title": one_line(said.title), "rationale": rationale}
+    stated = {"title": one_line(said.title) or one_line(file), "rationale": rationale}
     fields = frontmatter.rule_fields(entry_id, frontmatter.stamp(now), applies_to=said.globs, **stated)
     return made(said.where, Kind.RULE, project or GLOBAL_PROJECT, said.body, fields)
 
@@ -153,7 +166,7 @@ def matter_of(text: str) -> dict[str, list[str]]:
 def _values(text: str) -> list[str]:
     """`a, b` or `["a", "b"]`; a comma inside braces divides nothing."""
     inner = text.strip().removeprefix("[").removesuffix("]") if text.strip().endswith("]") else text
-    parts = re.findall(r"(?:\{[^}]*\}|[^,{])+", inner)
+    parts = re.findall(r"(?:\{[^}]*(?:\}|\Z)|[^,{])+", inner)
     return [one for part in parts if (one := part.strip().strip("'\""))]
 
 

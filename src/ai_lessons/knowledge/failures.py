@@ -49,7 +49,7 @@ _NAMES = re.compile(
     r"|(?<!\w)(?:[A-Za-z]:)?[\w.~+-]*(?:[/\\][\w.@~+*-]*)+"  # a path
 )
 _WORD = re.compile(r"[^\W\d_][\w-]+")
-_BLOCK = re.compile(r"(?ms)^ {0,3}(`{3,}|~{3,})[^\n]*\n\$ ([^\n]*)\n(.*?)^ {0,3}\1")
+_BLOCK = re.compile(r"(?ms)^ {0,3}(`{3,}+|~{3,}+)[^\n]*\n\$ ([^\n]*)\n(.*?)(?:^ {0,3}\1|\Z)")
 _SAID = re.compile(r"\"([^\"\n]{12,})\"|“([^”\n]{12,})”|`([^`\n]{12,})`|'([^'\n]{12,})'")
 
 
@@ -195,7 +195,10 @@ def chance(alike: float, similarity: float | None = None) -> float:
 
 # --- what a command line of a shell runs, as far as one can tell by looking ---
 
-_STRINGS = re.compile(r"<<-?\s*(['\"]?)(\w+)\1.*?^\s*\2$|'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL | re.MULTILINE)
+_STRINGS = re.compile(
+    r"(?<!<)<<-?\s*(['\"]?)([A-Za-z_]\w*)\1[^\n]*\n.*?(?:^\s*\2$|\Z)|'[^']*'|\"(?:\\.|[^\"\\])*(?:\"|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
 _ENDS = re.compile(r"\|\|?&?|&&?|;+|\n|[(){}`]|\$\(|(?<=\s)!(?=\s)")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _REDIRECTION = re.compile(r"(?:\d*|&)[<>]+[&|]?[ \t]*[^\s|&;()]*")

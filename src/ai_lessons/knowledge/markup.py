@@ -15,9 +15,10 @@ from ai_lessons.errors import InvalidEntry, Problem
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_RST_TITLE = re.compile(r"^(?:(([^\w\s])\2+)[ \t]*\n)?(?![ \t])([^\n]*\w[^\n]*)\n(([^\w\s])\5+)[ \t]*$", re.M)
-_ADOC_TITLE = re.compile(r"^(={1,6})[ \t]+(?=\S)", re.M)
-_ADOC_CODE = re.compile(r"^(?:\[source,[ \t]*(\w+)[^\n]*\]\n)?(-{4,}|\.{4,})\n(.*?)^\2[ \t]*$", re.M | re.S)
+_RST_TITLE = re.compile(r"^(?:(([^\w\s])\2+)[ \t]*\n)?(?![ \t])(?=[^\n]*\w)([^\n]+)\n(([^\w\s])\5+)[ \t]*$", re.M)
+_ADOC_TITLE = re.compile(r"(={1,6})[ \t]+(?=\S)")
+_ADOC_SOURCE = re.compile(r"\[source,[ \t]*(\w+).*\]")
+_ADOC_CODE = re.compile(r"-{4,}|\.{4,}")
 
 
 def rst(text: str) -> str:
@@ -38,10 +39,23 @@ def rst(text: str) -> str:
 
 def adoc(text: str) -> str:
     """Titles become headings, and blocks of code are fenced."""
-    fenced = _ADOC_CODE.sub(lambda found: f"```{found[1] or ''}\n{found[3]}```", text)
-    parts = re.split(r"(^```.*?^```$)", fenced, flags=re.M | re.S)  # every second one is code
-    parts[::2] = [_ADOC_TITLE.sub(lambda found: "#" * len(found[1]) + " ", part) for part in parts[::2]]
-    return "".join(parts)
+    rows, made = text.split("\n"), list[str]()
+    last = {row.rstrip(" \t"): at for at, row in enumerate(rows)}  # a block that nothing closes is none
+    closing = ""
+    for at, row in enumerate(rows):
+        if closing and row.rstrip(" \t") == closing:
+            made.append("```")
+            closing = ""
+        elif not closing and _ADOC_CODE.fullmatch(row) and last[row] > at:
+            said = _ADOC_SOURCE.fullmatch(made[-1]) if made else None
+            made[-1 if said else len(made) :] = [f"```{said[1] if said else ''}"]
+            closing = row
+        elif not closing and row.startswith("```") and last.get("```", at) > at:
+            made.append(row)
+            closing = "```"
+        else:
+            made.append(row if closing else _ADOC_TITLE.sub(lambda found: "#" * len(found[1]) + " ", row, count=1))
+    return "\n".join(made)
 
 
 def notebook(text: str) -> str:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.layout import CONFIG_PATH, is_markdown, place
+from ai_lessons.knowledge.line_matching import LineMatcher
 from ai_lessons.knowledge.markdown import REMOVE, edit_mapping, line_end, parse, reads_as
 from ai_lessons.knowledge.texts import cut, decode
 from ai_lessons.knowledge.yaml_text import SORTED_KEYS, same
@@ -261,5 +261,5 @@ def merge_lines(base: str, ours: str, theirs: str) -> str | None:
 
 def _kept(before: Sequence[str], after: Sequence[str]) -> dict[int, int]:
     """Which line of `after` each line of `before` became, where it stayed."""
-    blocks = SequenceMatcher(None, before, after).get_matching_blocks()
+    blocks = LineMatcher(before, after).get_matching_blocks()
     return {block.a + n: block.b + n for block in blocks for n in range(block.size)}

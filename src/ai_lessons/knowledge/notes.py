@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SKILL, MEMORY = "SKILL.md", "MEMORY.md"
 _TEXT_OF_MEMORY = ("memory", "text", "content", "data")
-_WIKI_LINK = re.compile(r"\[\[([^\]|#\n]+)(?:[|#][^\]\n]*)?\]\]")
+_WIKI_LINK = re.compile(r"\[\[([^\[\]|#\n]+)(?:[|#][^\[\]\n]*)?\]\]")
 _INDEX = re.compile(r"^[ \t]*[-*][ \t]+\[[^\]]*\]\([^)\s]+\.md\)", re.M)
 
 
@@ -79,7 +79,7 @@ def memory(name: str, data: bytes, project: str | None, now: datetime) -> list[I
 
 def _lesson(where: str, title: str, body: str, project: str, created: datetime, **stated: Any) -> Item:
     entry_id, stamp = made_id("memory", " ".join(body.split())), frontmatter.stamp(created)
-    fields = frontmatter.lesson_fields(entry_id, stamp, title=one_line(title), origin="ai", **stated)
+    fields = frontmatter.lesson_fields(entry_id, stamp, title=one_line(title) or one_line(where), origin="ai", **stated)
     return made(where, Kind.LESSON, project, body.strip("\n"), fields)
 
 

@@ -12,6 +12,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import table
 
 from ai_lessons.knowledge import cutting
 from ai_lessons.knowledge.cutting import Span, cut_code, estimate_tokens, names, summary
@@ -21,13 +22,35 @@ from ai_lessons.knowledge.texts import may_have_headings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from markdown_it.rules_block import StateBlock
+    from markdown_it.token import Token
+
     from ai_lessons.knowledge.config import Chunking
 
 HEADING_LENGTH = 200  # Characters of a heading path that are kept: it stands before every passage below it
 LONG_HEADING = 100  # Characters from which a heading is taken for text
+_READ_HEADING = 400  # Characters of a heading that are read: looking for markup takes time with their square
+_MOST_LINES = 100_000  # Lines of a text that are read as Markdown, in a second or two; what follows is plain text
+_MOST_CELLS = 200_000  # Cells of the tables of one text: short rows are filled up, so that few characters make many
+
+
+def bounded(parser: MarkdownIt) -> MarkdownIt:
+    """The same parser, for which rows of tables that would have too many cells are text."""
+
+    def rows(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # as the package calls it
+        columns = state.src.count("|", state.bMarks[start], state.eMarks[start]) + 1
+        left = _MOST_CELLS - state.env.get("cells", 0)
+        found = table(state, start, min(end, start + left // columns), silent)
+        if found and not silent:
+            state.env["cells"] = _MOST_CELLS - left + columns * (state.line - start)
+        return found
+
+    parser.block.ruler.at("table", rows, {"alt": ["paragraph", "reference"]})
+    return parser
+
 
 # Only blocks are looked at: leaving out the inline rules makes a parse four times faster.
-_PARSER = MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"], ignoreInvalid=True)
+_PARSER = bounded(MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"], ignoreInvalid=True))
 _MARKUP = re.compile(r"[`*]|\[([^\]]*)\]\([^)]*\)|<[^>]*>|\\(?=\W)")
 _CODE = frozenset({"fence", "code_block"})
 _ATOMIC = _CODE | {"table_open"}
@@ -172,9 +195,16 @@ lines_of = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+").findall
 """The lines of a text with their ends, as Markdown counts them: `str.splitlines` knows a dozen more line ends."""
 
 
+def _parsed(text: str) -> tuple[list[Token], list[str]]:
+    """The tokens of what is read as Markdown, and the lines that follow, mostly none."""
+    if len(text) <= _MOST_LINES or len(rows := lines_of(text)) <= _MOST_LINES:
+        return _PARSER.parse(text), []
+    return _PARSER.parse("".join(rows[:_MOST_LINES])), rows[_MOST_LINES:]
+
+
 def blocks(text: str) -> Iterator[_Block]:
     """The top-level blocks; a list is its items."""
-    tokens = _PARSER.parse(text)
+    tokens, rest = _parsed(text)
     for place, token in enumerate(tokens):
         is_item = token.type == "list_item_open" and token.level == 1
         if token.map is None or token.nesting < 0 or not (token.level == 0 or is_item):
@@ -183,10 +213,12 @@ def blocks(text: str) -> Iterator[_Block]:
             continue
         start, end = token.map
         if token.type == "heading_open":
-            heading = _MARKUP.sub(lambda match: match[1] or "", tokens[place + 1].content)
+            heading = _MARKUP.sub(lambda match: match[1] or "", tokens[place + 1].content[:_READ_HEADING])
             yield _Block(start, end, int(token.tag[1:]), " ".join(heading.split()))
         else:
             yield _Block(start, end, atomic=token.type in _ATOMIC)
+    if rest:
+        yield _Block(_MOST_LINES, _MOST_LINES + len(rest))
 
 
 def _stretches(body: str, chunking: Chunking) -> Iterator[_Stretch]:
@@ -262,22 +294,24 @@ def sections(body: str) -> tuple[TextSection, ...]:
     headings = [block for block in blocks(body) if block.level]
     last_line = len(lines_of(body))
     titled = len(headings) > 1 and all(other.level > headings[0].level for other in headings[1:])
-    found = []
-    for place, block in enumerate(headings):
-        level = 6 if place == 0 and titled else block.level
-        following = (other.start for other in headings[place + 1 :] if other.level <= level)
-        found.append(TextSection(place + 1, block.heading, block.level, block.start + 1, next(following, last_line)))
-    return tuple(found)
+    found: list[TextSection] = []
+    next_of = dict.fromkeys(range(1, 7), last_line)  # by level: where the next heading of it, or above it, begins
+    for place, block in reversed(list(enumerate(headings))):
+        end = next_of[6 if place == 0 and titled else block.level]
+        found.append(TextSection(place + 1, block.heading, block.level, block.start + 1, end))
+        next_of |= dict.fromkeys(range(block.level, 7), block.start)
+    return tuple(reversed(found))
 
 
 def code_blocks(text: str) -> tuple[str, ...]:
     """What stands in fenced and indented blocks of code, wherever they are nested, and in HTML that says `<pre`.
 
-    Code inside a sentence is none of them, and an empty block is left out.
+    Code inside a sentence is none of them, and an empty block is left out. Lines that nobody has read count as code.
     """
+    tokens, rest = _parsed(text)
     code = (
         token.content.strip()
-        for token in _PARSER.parse(text)
+        for token in tokens
         if token.type in _CODE or (token.type == "html_block" and "<pre" in token.content.lower())
     )
-    return tuple(filter(None, code))
+    return tuple(filter(None, (*code, "".join(rest).strip())))

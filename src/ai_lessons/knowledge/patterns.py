@@ -11,6 +11,7 @@ from ai_lessons.knowledge.texts import one_line
 
 GRAMMAR = "WHEN … -> DO … -> BECAUSE …, or DO NOT in place of DO"
 TITLE_LENGTH = 100  # characters of the title that a pattern gives
+_BRACKETS = 10  # pairs of brackets round a part that are taken away
 _END = r"(?=\s|\[|->|→|$)"
 _ARROW = r"(?:->|→)\s*"
 _NOT = re.compile(rf"NOT{_END}", re.IGNORECASE)
@@ -69,8 +70,8 @@ def build(when: str | None, do: str | None, dont: str | None, because: str | Non
 def part(text: str) -> str:
     """One part: white space made single, brackets round the whole of it taken away."""
     words = " ".join(text.split())
-    while _bracketed(words):
-        words = words[1:-1].strip()
+    for _ in range(_BRACKETS):
+        words = words[1:-1].strip() if _bracketed(words) else words
     return words
 
 

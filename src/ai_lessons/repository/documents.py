@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 import zipfile
 import zlib
 from io import BytesIO
@@ -12,7 +13,7 @@ import mammoth  # type: ignore[import-untyped]  # it has no types
 import trafilatura
 from bs4 import BeautifulSoup, Tag
 from markdownify import markdownify
-from pypdf import PdfReader
+from pypdf import PdfReader, filters
 from pypdf.errors import PyPdfError
 
 from ai_lessons.errors import InvalidEntry, Problem
@@ -22,8 +23,12 @@ if TYPE_CHECKING:
 
 
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what it cannot read is said in our words
+filters.ZLIB_MAX_OUTPUT_LENGTH = filters.LZW_MAX_OUTPUT_LENGTH = 10_000_000  # Bytes; it builds 30 times as much of them
+filters.RUN_LENGTH_MAX_OUTPUT_LENGTH = filters.MAX_ARRAY_BASED_STREAM_OUTPUT_LENGTH = 10_000_000
 MOST_PAGES = 5_000  # Of one PDF
-UNPACKED = 256 * 1024 * 1024  # Bytes that a Word document may have inside
+MOST_SECONDS = 60  # Of the processor, for all pages of one PDF
+MOST_TAGS = 300_000  # Of a page, or inside a Word document. A tag of five bytes takes 50 microseconds and a kilobyte
+UNPACKED = 64 * 1024 * 1024  # Bytes of the texts that a Word document may have inside
 _NO_TEXT = "script, style, noscript, template, nav, aside, svg, iframe, button, .headerlink, .skip-link"
 _BROKEN = (PyPdfError, zipfile.BadZipFile, zlib.error, ValueError, LookupError, TypeError, AttributeError, OSError)
 """What the packages raise at documents that are damaged: they say it of none."""
@@ -42,11 +47,21 @@ def convert(name: str, suffix: str, data: bytes) -> str:
     return ("" if titled else f"# {name[: -len(suffix)]}\n\n") + text.strip() + "\n"
 
 
+def _few_tags(data: bytes, left: int = MOST_TAGS) -> int:
+    """How many tags there may be besides those of this text. Raises ValueError: it has more."""
+    if (left := left - data.count(b"<")) < 0:
+        raise ValueError(f"it has more than {MOST_TAGS:,} tags")
+    return left
+
+
 def _html(data: bytes) -> str:
     """What the page marks as its main part, else what an extractor takes for that."""
-    soup = BeautifulSoup(data, "html.parser")
+    _few_tags(data)
+    soup = BeautifulSoup(data, "lxml")  # html.parser takes time with the square of what is not closed
     title = soup.title.get_text(" ", strip=True) if soup.title else ""
-    main = max(soup.select("main, [role=main], article"), key=lambda one: len(one.get_text()), default=None)
+    # of parts inside of each other the outer one is longest
+    parts = (one for one in soup.select("main, [role=main], article") if not one.find_parent(_is_main))
+    main = max(parts, key=lambda one: len(one.get_text()), default=None)
     if main is None:
         text = (
             trafilatura.extract(
@@ -62,6 +77,10 @@ def _html(data: bytes) -> str:
     return text if headed or not title or not text.strip() else f"# {title}\n\n{text}"
 
 
+def _is_main(tag: Tag) -> bool:
+    return tag.name in {"main", "article"} or tag.get("role") == "main"
+
+
 def _language(code: Tag) -> str:
     """What `<pre>`, its `<code>` or what is around it says that the code is, as highlighters write it in a class."""
     near = [code, *code.find_all("code"), *list(code.parents)[:2]]
@@ -75,16 +94,29 @@ def _pdf(data: bytes) -> str:
     if reader.is_encrypted and not reader.decrypt(""):
         return ""
     title = (reader.metadata.title if reader.metadata else "") or ""
-    texts = (page.extract_text().strip() for page in reader.pages[:MOST_PAGES])
+    end = time.process_time() + MOST_SECONDS
+
+    def soon(*_: object) -> None:
+        if time.process_time() > end:
+            raise ValueError(f"it takes longer than {MOST_SECONDS} seconds")
+
+    texts = (page.extract_text(visitor_operand_before=soon).strip() for page in reader.pages[:MOST_PAGES])
     pages = [f"## Page {number}\n\n{text}" for number, text in enumerate(texts, 1) if text]
     return "\n\n".join([f"# {' '.join(title.split())}", *pages] if title and pages else pages)
 
 
 def _docx(data: bytes) -> str:
-    with zipfile.ZipFile(BytesIO(data)) as inside:
-        if sum(one.file_size for one in inside.infolist()) > UNPACKED:
+    """Only the texts in it are unpacked, after a look at how large they are: no pictures, and none as a text."""
+    texts, left = BytesIO(), MOST_TAGS
+    with zipfile.ZipFile(BytesIO(data)) as inside, zipfile.ZipFile(texts, "w") as made:
+        parts = [one for one in inside.infolist() if one.filename.endswith((".xml", ".rels"))]
+        if sum(one.file_size for one in parts) > UNPACKED:  # a part that is larger than it says does not unpack
             raise ValueError(f"more than {UNPACKED >> 20} MB are packed in it")
-    found = mammoth.convert_to_html(BytesIO(data), convert_image=mammoth.images.img_element(lambda _: {}))
+        for one in parts:
+            text = inside.read(one)
+            left = _few_tags(text, left)
+            made.writestr(one.filename, text)
+    found = mammoth.convert_to_html(texts, convert_image=mammoth.images.img_element(lambda _: {}))
     return str(markdownify(found.value, heading_style="ATX", strip=["img"]))
 
 

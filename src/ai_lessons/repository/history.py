@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import NotFound
+from ai_lessons.knowledge.line_matching import LineMatcher
 from ai_lessons.repository import files, git
 from ai_lessons.repository.approval.rule_files import trailers
 from ai_lessons.repository.objects import data_of, opened
@@ -177,5 +177,17 @@ def unified(path: str, before: bytes | None, after: bytes | None, names: tuple[s
     """A unified diff as git writes it, three lines of context; None is no file, and what is no UTF-8 is replaced."""
     old, new = ((data or b"").decode(errors="replace").splitlines(keepends=True) for data in (before, after))
     sides = ("/dev/null" if before is None else f"a/{path}", "/dev/null" if after is None else f"b/{path}")
-    lines = difflib.unified_diff(old, new, *(names or sides))
+    groups = list(LineMatcher(old, new).get_grouped_opcodes(3))
+    lines = [f"{mark} {name}\n" for mark, name in zip(("---", "+++"), names or sides, strict=True) if groups]
+    for group in groups:
+        (_, old_start, _, new_start, _), (_, _, old_end, _, new_end) = group[0], group[-1]
+        lines.append(f"@@ -{_range(old_start, old_end)} +{_range(new_start, new_end)} @@\n")
+        for tag, start, end, new_from, new_to in group:
+            lines += [f"{' ' if tag == 'equal' else '-'}{line}" for line in old[start:end]]
+            lines += [f"+{line}" for line in new[new_from:new_to] if tag != "equal"]
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def _range(start: int, end: int) -> str:
+    """Lines from 0, end exclusive, as a diff has them: an empty range stands behind the line before it."""
+    return f"{start + (end > start)}" + (f",{end - start}" if end - start != 1 else "")

@@ -6,7 +6,6 @@ urllib3 is of the extra `intake`, and loaded with this module.
 from __future__ import annotations
 
 import html
-import re
 import socket
 import string
 import threading
@@ -26,6 +25,7 @@ from ai_lessons.errors import NotFound, Refused, Unreachable, UsageError
 LARGEST = 32 * 1024 * 1024  # Bytes of a page
 _SECONDS, _WAIT = 60.0, 15.0  # For one page with all that it asks for, and for the next bytes of the server
 _REDIRECTS, _SITEMAPS = 5, 50
+_ROBOTS = 500 * 1024  # Bytes of the rules for robots that are read, as RFC 9309 has it
 _AGENT = "ai-lessons"
 _HEADERS = {
     "User-Agent": _AGENT, "Accept": "text/markdown, text/html;q=0.9, */*;q=0.5", "Accept-Encoding": "gzip, deflate",
@@ -38,7 +38,6 @@ _SUFFIXES = {
 _GLOBAL = ip_network("2000::/3")  # All that was ever given out for the internet
 _AROUND_IPV4 = (ip_network("::ffff:0:0/96"), ip_network("64:ff9b::/96"))  # Mapped, and of NAT64
 _ISATAP = 0x5EFE  # Where an address of IPv6 has this before its last 32 bits (but for one), they are one of IPv4
-_LOCATION = re.compile(r"<loc>\s*(?:<!\[CDATA\[)?\s*(.*?)\s*(?:\]\]>)?\s*</loc>", re.S)
 
 
 class WebPage(NamedTuple):
@@ -95,8 +94,8 @@ class Web:
                 raise NotFound(
                     "sitemap", url, hint="name the address of a sitemap, such as https://example.org/sitemap.xml"
                 )
-            for said in _LOCATION.findall(found.data.decode("utf-8", "replace")):
-                location = urljoin(found.url, html.unescape(said))
+            for said in locations(found.data.decode("utf-8", "replace")):
+                location = urljoin(found.url, said)
                 if urlsplit(location).path.endswith(".xml"):
                     left.append(location)
                 else:
@@ -109,7 +108,8 @@ class Web:
         if top not in self._robots:
             found, rules = self._get(top, {}, typed, end), RobotFileParser(top)
             away = ["User-agent: *", "Disallow: /"] if found.status >= 500 else []
-            rules.parse(found.data.decode("utf-8", "replace").splitlines() if found.status == 200 else away)
+            said = found.data[:_ROBOTS].decode("utf-8", "replace").splitlines()
+            rules.parse(said if found.status == 200 else away)
             self._robots[top] = rules
         return self._robots[top]
 
@@ -167,6 +167,16 @@ def _place(url: str) -> tuple[str, int]:
     if parts.username is not None:
         raise UsageError("an address with a name or password in it is not asked", hint="leave them out")
     return host, port
+
+
+def locations(sitemap: str) -> list[str]:
+    """The addresses that a sitemap names."""
+    stated = (part.partition("</loc>") for part in sitemap.split("<loc>")[1:])
+    return [html.unescape(_plain(inner.strip())) for inner, closed, _ in stated if closed]
+
+
+def _plain(text: str) -> str:
+    return text.removeprefix("<![CDATA[").removesuffix("]]>").strip()
 
 
 class _Answer(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-from difflib import SequenceMatcher
 from functools import partial
 from itertools import groupby, starmap, zip_longest
 from operator import itemgetter
@@ -21,6 +20,8 @@ from ai_lessons import library
 from ai_lessons.doors.look import plots
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge.entries import Kind, Light
+from ai_lessons.knowledge.line_matching import LineMatcher
+from ai_lessons.knowledge.passages import bounded
 from ai_lessons.knowledge.texts import escaped
 from ai_lessons.knowledge.tiers import ENTERPRISE
 from ai_lessons.library.answers import Query, Shown
@@ -78,7 +79,7 @@ def href(ref: str) -> str:
 
 # --- texts ---
 
-_MARKDOWN = MarkdownIt("js-default", {"linkify": False, "typographer": False}).disable("image")
+_MARKDOWN = bounded(MarkdownIt("js-default", {"linkify": False, "typographer": False}).disable("image"))
 
 
 def markdown(text: str) -> Markup:
@@ -147,7 +148,7 @@ def compared(file: library.reports.ProposedFile) -> list[Row]:
     """How a file that was there changes, as rows of two columns with some lines around each change."""
     old, new = ((text or "").split("\n") for text in file[1:])
     rows: list[Row] = []
-    for group in SequenceMatcher(None, old, new).get_grouped_opcodes():
+    for group in LineMatcher(old, new).get_grouped_opcodes():
         rows.append(Row("where", f"line {group[0][1] + 1}"))
         for tag, a, b, c, d in group:
             lines = zip_longest(old[a:b], new[c:d], fillvalue="")
