@@ -201,7 +201,7 @@ _STRINGS = re.compile(
 )
 _ENDS = re.compile(r"\|\|?&?|&&?|;+|\n|[(){}`]|\$\(|(?<=\s)!(?=\s)")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_REDIRECTION = re.compile(r"(?:\d*|&)[<>]+[&|]?[ \t]*[^\s|&;()]*")
+_REDIRECTION = re.compile(r"(?:(?<!\d)\d+|&)?[<>]+[&|]?[ \t]*[^\s|&;()]*")
 _ARGUMENT = re.compile(r"[\w./~+@:-]+\Z")
 _BEFORE = frozenset({
     "sudo", "env", "time", "nice", "nohup", "exec", "command", "builtin", "xargs", "timeout", "stdbuf", "setsid",

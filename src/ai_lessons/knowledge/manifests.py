@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +12,7 @@ from packaging.utils import InvalidName, canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from ai_lessons.errors import Refused
+from ai_lessons.knowledge.texts import toml
 from ai_lessons.knowledge.versions import IN_USE
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def direct(path: str, text: str) -> list[str]:
 
     Raises ValueError: the file cannot be read.
     """
-    whole = json.loads(text) if path.endswith(".json") else tomllib.loads(text)
+    whole = json.loads(text) if path.endswith(".json") else toml(text)
     if path.endswith(".json"):
         return list(dict.fromkeys(one for key in ("dependencies", "devDependencies") for one in _at(whole, key)))
     project, poetry = _at(whole, "project"), _at(whole, "tool", "poetry")

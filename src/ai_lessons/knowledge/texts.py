@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ai_lessons.errors import InvalidEntry, Problem
 from ai_lessons.knowledge.layout import is_markdown, side_of
@@ -109,6 +109,21 @@ _MAY_BE_HEADING = re.compile(r"(?:^|\r) {0,3}(?:#{1,6}(?:[ \t\r]|$)|(?:=+|-+)[ \
 def may_have_headings(text: str) -> bool:
     """False only where no line can be a heading of CommonMark, of either kind; True promises nothing."""
     return _MAY_BE_HEADING.search(text) is not None
+
+
+_KEY_PARTS = 500  # of a dotted key of TOML; tomllib takes time with their square
+
+
+def toml(text: str) -> dict[str, Any]:
+    """The tables of TOML text. Raises ValueError: it is none, or nested as no person writes it."""
+    import tomllib  # noqa: PLC0415  # 8 ms that only those pay who have such a file
+
+    if any(part.count(".") > _KEY_PARTS for line in text.split("\n") for part in line.split("=")):
+        raise ValueError(f"a key of more than {_KEY_PARTS} parts")
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
 
 
 def one_line(text: object, limit: int = TITLE_LENGTH) -> str:

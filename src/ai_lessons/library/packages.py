@@ -88,7 +88,7 @@ def _locked(repo: RepositorySession, lock: str) -> Iterator[PackageRequest]:
             said = outside.read(source, within=outside.top_of(folder) or folder)[0]
             try:
                 asked = {normal(x) for x in manifests.direct(source.name, said.decode())}
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise InvalidEntry([Problem(str(source), f"cannot be read: {error}"[:200])]) from error
         for name, version in manifests.packages(one.path, one.text):
             if name != manifests.PYTHON and version.startswith(IN_USE) and (asked is None or normal(name) in asked):

@@ -6,12 +6,12 @@ import json
 import os
 import shlex
 import shutil
-import tomllib
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, NotFound
+from ai_lessons.knowledge import texts
 from ai_lessons.repository import outside
 from ai_lessons.repository.agent_files import holds_ours
 
@@ -313,7 +313,7 @@ def parsed(data: bytes | None, *, toml: bool = False) -> Json | None:
     if data is None or not data.strip():
         return {}
     try:
-        found = tomllib.loads(data.decode()) if toml else json.loads(data)
+        found = texts.toml(data.decode()) if toml else json.loads(data)
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

@@ -179,7 +179,7 @@ def _parsed(data: bytes) -> Session:
     """What a file holds; nothing where it is half written by a process that was killed, or of another version."""
     try:
         found = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return Session()
     session = Session()
     return Session(**found) if found.keys() == vars(session).keys() else session

@@ -11,7 +11,6 @@ import os
 import re
 import sqlite3
 import stat
-import tomllib
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, Refused, UsageError
+from ai_lessons.knowledge.texts import toml
 from ai_lessons.repository.files import READ_LIMIT, translated, write_file
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ def names_of(folder: Path) -> list[str]:
 
 
 def _packages(top: Path) -> Iterator[str]:
-    for file, parse in (("pyproject.toml", tomllib.loads), ("package.json", json.loads), ("Cargo.toml", tomllib.loads)):
+    for file, parse in (("pyproject.toml", toml), ("package.json", json.loads), ("Cargo.toml", toml)):
         try:
             found = parse(beginning(top / file, top))
         except (ValueError, RecursionError):  # not there, or not ours to judge

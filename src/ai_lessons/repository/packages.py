@@ -187,7 +187,7 @@ def _of_npm(package: Package) -> Iterator[Page]:
 def _manifest(folder: Path) -> Mapping[str, object]:
     try:
         said = json.loads(_read(folder / "package.json", folder) or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return said if isinstance(said, dict) else {}
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import logging
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from griffe import AliasResolutionError, Class, CyclicAliasError, Function, GriffeLoader, LoadingError, Module, Object
@@ -17,20 +19,50 @@ logging.getLogger("griffe").setLevel(logging.CRITICAL)  # what it cannot read is
 _LEFT_OUT = re.compile(r"(?:^|\.)(?:_[^.]*|tests?|conftest)(?=\.|$)")
 
 
+_LARGEST = 4 << 20  # Bytes of one file
+_LONG = 1000  # Lines of a file from which its statements are counted
+_STEPS = 100_000_000  # A minute: griffe walks over a block once for each statement in it
+_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What Python raises at text that is no program, or one that is nested deeper than its parser goes."""
+
+
 def pages(site: Path, files: Collection[Path]) -> Iterator[tuple[str, str]]:
-    """(module, Markdown) of every public module among `files`, which lie below `site`; no private ones, no tests."""
+    """(module, Markdown) of every public module among `files`, which lie below `site`; no private ones, no tests.
+
+    None of a package with a file that Python cannot parse, or that would take minutes.
+    """
     loader = GriffeLoader(search_paths=[site], allow_inspection=False)
     own = {site / file for file in files}
     for top in sorted({file.parts[0].removesuffix(".py") for file in files}):
         if _LEFT_OUT.search(top) or not top.isidentifier():
             continue
         try:
+            if _steps(site, top) > _STEPS:
+                continue
             loaded: Any = loader.load(top, try_relative_path=False)
-        except (LoadingError, ImportError, SyntaxError, UnicodeDecodeError):
+            found = [
+                (module.path, text)
+                for module in _modules(loaded)
+                if not isinstance(module.filepath, list) and module.filepath in own and (text := _page(module))
+            ]
+        except (LoadingError, ImportError, *_UNREADABLE):
             continue  # a script beside the package, or of another Python
-        for module in _modules(loaded):
-            if not isinstance(module.filepath, list) and module.filepath in own and (text := _page(module)):
-                yield module.path, text
+        yield from found
+
+
+def _steps(site: Path, top: str) -> int:
+    """How many griffe takes for the files of a package, at most. Raises as Python's parser where it cannot read one."""
+    steps = 0
+    for file in (*site.glob(f"{top}.py*"), *(site / top).rglob("*.py*")):
+        if file.suffix in {".py", ".pyi"} and file.is_file():
+            if file.stat().st_size > _LARGEST:
+                return _STEPS + 1
+            source = file.read_bytes()
+            if source.count(b"\n") + source.count(b";") > _LONG:
+                with suppress(SyntaxError, ValueError):  # griffe leaves such a file out
+                    bodies = (getattr(node, "body", ()) for node in ast.walk(ast.parse(source)))
+                    steps += sum(len(body) ** 2 for body in bodies if isinstance(body, list))
+    return steps
 
 
 def _modules(module: Module) -> Iterator[Module]:

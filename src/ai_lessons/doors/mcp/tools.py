@@ -71,7 +71,7 @@ class Taken(NamedTuple):
         kind = self.schema["type"]
         if isinstance(value, str) and kind != "string":
             read = None
-            with suppress(ValueError):
+            with suppress(ValueError, RecursionError):
                 read = json.loads(value)
             if isinstance(read, PYTHON[kind]):
                 value = read

@@ -1,0 +1,389 @@
+"""Feed every parser of text from others with what grows: twice the text may take 2.5 times the CPU at most.
+
+`python -m bench.fuzz --growth` does it. A pump is one or a few characters that are
+repeated, in a frame that puts them where a parser may look back at them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import io
+import json
+import signal
+import time
+import warnings
+import zipfile
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from ai_lessons.doors import render, terminal
+from ai_lessons.doors.look import pages
+from ai_lessons.errors import AiLessonsError
+from ai_lessons.index import ranking, rows
+from ai_lessons.knowledge import (
+    agent_rules,
+    bundle,
+    config,
+    evaluation,
+    failures,
+    frontmatter,
+    globs,
+    json_text,
+    layout,
+    manifests,
+    markup,
+    merging,
+    notes,
+    passages,
+    patterns,
+    queries,
+    texts,
+    versions,
+)
+from ai_lessons.knowledge.config import Chunking
+from ai_lessons.knowledge.frontmatter import read_entry
+from ai_lessons.knowledge.transcripts import Transcript
+from ai_lessons.learning import events
+from ai_lessons.library import comparing, secret_detectors, secret_scan
+from ai_lessons.repository import documents, history, web
+from ai_lessons.repository.approval import record_chain, rule_history, signers, ssh_signatures
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+PUMPS = (
+    "[", "![", "]", "](", "[](", "[a](", "[a][", "(", ")", "<", "<a", "<a ", "<a b", "<!", "<!--", "<!A", "<![CDATA[",
+    "<?", "</", "</a", ">", "*", "**", "*a ", "*a_ ", "a*", "_", "__", "a_", "~", "~~", "`", "` ", "``a`", "&", "&a",
+    "&#", "\\", "\\[", "{", "}", "{}", "a", "A", "1", "1.", "a.", "a-", "a/", "a/b.", "A_", "aB", "-", "--", "=", "+",
+    "#", "# ", "|", "|a", ":", "::", "a:", ";", ",", "'", '"', "'a", '"a', "$", "$(", "@", "@a", "!", "?", "/", "//",
+    "://", "%", "^", ".", "..", " ", "  ", "\t", "a ", " a", "a\t", "\\n", "\r", "é", "中", "\u200d", "\u2060",
+    "x\u200d", "\x1b[", "\x1b]", "\x1b", "https://", "http://a:", "www.a", "a@b.", "v1.", "1.1.", "aws'",
+    "-----BEGIN", "eyJ", "AKIA", "use ", "do not ", "WHEN ", " -> ", "-> DO ", "“", "\u2018",
+)  # fmt: skip
+LINES = (
+    "\n", "a\n", "\n\n", "a\n\n", " \n", "# a\n", "# a\n\n", "a\n=\n", "a\n-\n", "#\n", "###### a\n", "- a\n", "-\n",
+    "- a\n\n", "1. a\n", "> a\n", ">\n", "> > a\n", "```\n", "~~~\n", "```a\n", "    a\n", "\ta\n", "| a\n", "|\n",
+    "| a |\n|-|\n", "a | b\n", "[a]: b\n", "[a]:\n", "[a]\n", "<a>\n", "<!--\n", "-->\n", "<pre\n", "<div>\n\n",
+    "</div>\n", "---\n", "---\n\n", "***\n", "===\n", "....\n", "----\n", "[source,a]\n", "[source,a]\n----\n",
+    "== a\n", "{\n", "[\n", "a: b\n", "a:\n", "- a: b\n", "a: |\n", "? a\n", "a, b\n", "$ a\n", "~~~\n$ a\nb\n",
+    "error: a\n", "<<a\n", "<<'a\n", "'\n", '"\n', '"""\n', "//\n", "/*\n", "import a\n", "def a():\n", "a()\n",
+    "class a:\n  ", "because: a\n", "@a\n", "- \n", "globs: {a\n", "<!-- >>> ai-lessons >>> -->\n",
+    "<!-- >>> ai-lessons\n", "commit a\n", "parent " + 40 * "a" + "\n", "gpgsig a\n", " a\n", "a (#1)\n", "a: b\n\n",
+    "@@ -1 +1 @@\n", "-a\n+b\n", "-a\n", "Output:\n", "Exit code 1\n", "\nOutput: ", "\nError: ", "\r\n", "a\r\n",
+    "a\r", "WHEN a\n", "[package]\nname = 'a'\n", "[[package]]\n", "a==1\n", "a==1 \\\n", '{"a": 1}\n', "1 2\n",
+    "\n[", "\n\t",
+)  # fmt: skip
+FRAMES = (
+    "{}",
+    "# {}\n\ntext\n",
+    "text {} text\n",
+    "- {}\n",
+    "| a | b |\n|---|---|\n| {} | b |\n",
+    "[{}](x)\n",
+    "> {}\n",
+)
+"""Where pumps of one line are put, for readers of Markdown; the others read them bare and behind `(`, `[` and so on."""
+
+LEADS = (
+    "{}",
+    "({}",
+    "[{}",
+    '"{}',
+    "'{}",
+    "<{}>",
+    "a{}",
+    "${}",
+    "`{}",
+    "$(a {}",
+    "error: {}\n",
+    "{}\n!",
+    "{}a",
+    "a: {}",
+    "WHEN {}",
+    "WHEN a -> DO {}",
+    '{{"a": "{}"}}',
+)
+NESTS = (
+    "> ",
+    "- ",
+    "1. ",
+    "* ",
+    ">",
+    "  - ",
+    "<div>",
+    "<b>",
+    "<article>",
+    "[",
+    "{",
+    '{"a":',
+    "((",
+    "*",
+    "_",
+    "**a ",
+    "![",
+    "<ul><li>",
+    "<table><tr><td>",
+    "<!--",
+    "<p>",
+    "<a ",
+    "<a href='",
+    "<span>",
+    "<font>",
+    "&lt;",
+)
+
+
+def growing(size: int) -> dict[str, str]:
+    """Texts of about this size that are no repetition: each line another one."""
+
+    def to(make: Callable[[int], str]) -> str:
+        out, length, n = [], 0, 0
+        while length < size:
+            out.append(make(n))
+            length += len(out[-1])
+            n += 1
+        return "".join(out)
+
+    return {
+        "headings": to(lambda n: f"## h{n}\n\ntext {n}\n\n"),
+        "headings down": to(lambda n: "#" * max(1, 6 - n % 6) + f" h{n}\n"),
+        "lines": to(lambda n: f"line {n}\n"),
+        "words": to(lambda n: f"word{n} "),
+        "definitions": to(lambda n: f"[a{n}]: b{n}\n"),
+        "keys": to(lambda n: f"key{n}: v\n"),
+        "backticks": to(lambda n: "`" * (n + 1) + " "),
+        "fences": to(lambda n: "`" * (n % 1000 + 3) + "\n"),
+        "indented": to(lambda n: " " * (n % 2000) + "- a\n"),
+        "quotes deeper": to(lambda n: ">" * (n % 2000) + " a\n"),
+        "rows": "|" + "a|" * 100 + "\n|" + "-|" * 100 + "\n" + to(lambda _: "|" * 101 + "\n"),
+        "columns": "|" + "a|" * (size // 8) + "\n|" + "-|" * (size // 8) + "\n" + "|a\n" * (size // 8),
+        "underlines": to(lambda n: f"h{n}\n" + "!\"#$%&'()*+,-./:;<=>?@[]^`{|}~"[n % 30] * 4 + "\n"),
+        "globs": "---\nglobs: " + to(lambda n: f"a{n},") + "\n---\na\n",
+        "packages": to(lambda n: f'[[package]]\nname = "a{n}"\nversion = "1"\n'),
+        "pnpm": to(lambda n: " " * (n % 500) + f"a{n}:\n"),
+        "toml": to(lambda n: f"a{n} = 1\n"),
+        "dotted": to(lambda n: f"[a.b{n}]\n"),
+        "dots": to(lambda _: "a.") + "b = 1\n",
+        "events": to(lambda n: json.dumps({"at": n, "e": "x"}) + "\n"),
+        "json": "[" + to(lambda n: f"{n},") + "0]",
+        "numbers": to(lambda n: str(n % 10)),
+        "diff": "--- a\n+++ b\n" + to(lambda n: f"-a{n}\n+b{n}\n"),
+        "locations": to(lambda n: f"<url><loc>https://a/{n}</loc></url>"),
+        "articles": to(lambda n: f"<article>a{n}"),
+        "failures": to(lambda n: f"~~~\n$ a{n}\nerror: b{n}\n~~~\n"),
+        "imports": to(lambda n: f"- [a{n}](b{n}.md) x\n"),
+    }
+
+
+def texts_of(size: int) -> Iterator[tuple[str, str]]:
+    """Name and text of every pump in every frame."""
+    for pump in PUMPS:
+        for frame in dict.fromkeys((*FRAMES, *LEADS)):
+            yield f"{pump!r} in {frame!r}", frame.format(pump * (size // len(pump)))
+    for line in LINES:
+        for lead in ("", "x\n\n", "```\n", "---\n", '"""', "/*", "$ a\n"):
+            yield f"{line!r} after {lead!r}", lead + line * (size // len(line))
+    for nest in NESTS:
+        yield f"nested {nest!r}", nest * (size // len(nest)) + "a"
+        yield f"nested {nest!r} ends", nest * (size // len(nest)) + "a\n\nb\n"
+    yield from growing(size).items()
+
+
+def _entry(path: str) -> Callable[[str], object]:
+    return lambda text: read_entry(path, text.encode())
+
+
+def _split(text: str) -> object:
+    return passages.split(read_entry("p/docs/1.0/a.md", text.encode()), Chunking(256, 400, 128))
+
+
+def _script(text: str) -> object:
+    entry = read_entry("p/scripts/unversioned/a.sh", text.encode())
+    return passages.split(entry, Chunking(256, 400, 128))
+
+
+def _merge(text: str) -> object:
+    data = text.encode()
+    half = len(data) // 2
+    return merging.merge_file("p/lessons/a.md", data, b"x\n" + data[:half] + b"\ny\n" + data[half:], data + b"\nz\n")
+
+
+def _diff(text: str) -> object:
+    half = len(text) // 2
+    return history.unified("a", text.encode(), (text[:half] + "\nx\n" + text[half:] + "\ny\n").encode())
+
+
+def _docx(text: str) -> object:
+    inside = io.BytesIO()
+
+    body = "".join(f"<w:p><w:r><w:t>{html.escape(one)}</w:t></w:r></w:p>" for one in text.split("\n"))
+    space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    with zipfile.ZipFile(inside, "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("word/document.xml", f'<w:document xmlns:w="{space}"><w:body>{body}</w:body></w:document>')
+        made.writestr(
+            "_rels/.rels", '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"/>'
+        )
+    return documents.convert("a.docx", ".docx", inside.getvalue())
+
+
+def _transcript(text: str) -> object:
+    to = Transcript()
+    to.take(1, {"message": {"role": "user", "content": text}})
+    to.take(
+        2,
+        {
+            "type": "response_item",
+            "payload": {"type": "function_call", "call_id": "a", "arguments": json.dumps({"command": text})},
+        },
+    )
+    to.take(3, {"type": "response_item", "payload": {"type": "function_call_output", "call_id": "a", "output": text}})
+    to.take(
+        4,
+        {
+            "type": "gemini",
+            "toolCalls": [
+                {
+                    "id": "a",
+                    "status": "success",
+                    "args": {"command": "a"},
+                    "result": [{"functionResponse": {"response": {"output": text}}}],
+                }
+            ],
+        },
+    )
+    to.take(
+        5,
+        {
+            "type": "response_item",
+            "payload": {"type": "custom_tool_call", "call_id": "b", "name": "apply_patch", "input": text},
+        },
+    )
+    return to.closed()
+
+
+def _mapping(text: str) -> object:
+    from ai_lessons.knowledge.markdown import edit
+
+    return edit(f"---\n{text}\n---\n", {"title": "a", "tags": ["x"]})
+
+
+TARGETS: dict[str, Callable[[str], object]] = {
+    "lesson": _entry("p/lessons/a.md"),
+    "doc": _split,
+    "script": _script,
+    "sections": passages.sections,
+    "code blocks": passages.code_blocks,
+    "description": lambda text: frontmatter.description(text.encode()),
+    "edit": _mapping,
+    "merge": _merge,
+    "diff": _diff,
+    "side by side": pages.side_by_side,
+    "page": pages.markdown,
+    "rst": markup.rst,
+    "adoc": markup.adoc,
+    "notebook": markup.notebook,
+    "html": lambda text: documents.convert("a.html", ".html", text.encode()),
+    "docx": _docx,
+    "sitemap": web.locations,
+    "note": lambda text: notes.note("a.md", text.encode(), None, NOW),
+    "memory": lambda text: notes.memory("a.md", text.encode(), None, NOW),
+    "memories": lambda text: notes.memories(text, "a", None, NOW),
+    "linked": lambda text: notes.linked([notes.note("a.md", text.encode(), None, NOW)]),
+    "instructions": lambda text: agent_rules.instructions("AGENTS.md", text.encode(), split_up=True),
+    "instruction": lambda text: [
+        agent_rules.rule(one, None, NOW) for one in agent_rules.instructions(".cursor/rules/a.mdc", text.encode())
+    ],
+    "matter": agent_rules.matter_of,
+    "told": lambda text: agent_rules.section("L-A", read_entry("p/lessons/a.md", text.encode()), 2),
+    "is ours": lambda text: agent_rules.is_ours(text.encode()),
+    "bundle": lambda text: bundle.read(text, "a"),
+    "one line": texts.one_line,
+    "escaped": texts.escaped,
+    "slug": layout.slug,
+    "telling": failures.telling,
+    "headline": failures.headline,
+    "shape": failures.shape,
+    "looks failed": failures.looks_failed,
+    "recorded": lambda text: list(failures.recorded(read_entry("p/lessons/a.md", text.encode()))),
+    "before failure": failures.before_failure,
+    "programs": failures.programs,
+    "attempts": failures.attempts,
+    "adds a lesson": failures.adds_a_lesson,
+    "query": queries.parse,
+    "gist": queries.gist,
+    "pattern": patterns.parse,
+    "versions": lambda text: versions.score([text], ["1.0", text]),
+    "listed": versions.listed,
+    "glob": lambda text: globs.matches(text[:3000], "a/b.py"),
+    "config": config.parse_config,
+    "json edited": lambda text: json_text.with_added(text, {"a": [1]}),
+    "uv.lock": lambda text: manifests.packages("uv.lock", text),
+    "requirements.txt": lambda text: manifests.packages("requirements.txt", text),
+    "package-lock.json": lambda text: manifests.packages("package-lock.json", text),
+    "pnpm-lock.yaml": lambda text: manifests.packages("pnpm-lock.yaml", text),
+    "go.mod": lambda text: manifests.packages("go.mod", text),
+    "pyproject.toml": lambda text: manifests.direct("pyproject.toml", text),
+    "ties": lambda text: evaluation.ties(text, ["my shop"]),
+    "transcript": _transcript,
+    "hidden words": rows.with_parts,
+    "names": rows.names,
+    "question": rows.question,
+    "phrase": lambda text: rows.places(text, ["a b", text[:500]]),
+    "snippet": lambda text: ranking.snippet(text, "merge a b"),
+    "secrets": secret_scan.secrets_in,
+    "detectors": lambda text: list(secret_detectors.detected(text)),
+    "overlap": lambda text: comparing.overlap(text, text + " a"),
+    "events": lambda text: events.read_lines(text.encode()),
+    "terminal": terminal.clean,
+    "clip": lambda text: terminal.clip(text, 80),
+    "line": terminal.line,
+    "table": lambda text: terminal.columns([[text, text]], terminal.View()),
+    "rendered diff": lambda text: render.diff(text, terminal.View()),
+    "commit": lambda text: rule_history.RawCommit(b"a" * 40 + b" " + b"b" * 40 + b"\n" + text.encode()),
+    "signed record": lambda text: record_chain.parse_record(text.encode()),
+    "signature": lambda text: ssh_signatures.verify(b"message", text, "namespace"),
+    "signers": signers.parse_signers,
+}
+
+
+class Slow(Exception):
+    """The time of one try is over."""
+
+
+def seconds(work: Callable[[str], object], text: str, most: float) -> float:
+    """CPU of one try, at most `most`."""
+
+    def stop(*_: object) -> None:
+        raise Slow
+
+    signal.signal(signal.SIGPROF, stop)
+    began = time.process_time()
+    signal.setitimer(signal.ITIMER_PROF, most)
+    try:
+        with contextlib.suppress(AiLessonsError, signers.NotVerified, ValueError):
+            work(text)
+    except Slow:
+        pass
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    return time.process_time() - began
+
+
+FLOOR, MOST, SIZE = 0.3, 3.0, 1 << 17
+"""Seconds below which nothing is compared, and after which a try ends; characters of a text."""
+
+
+def slow(target: str) -> Iterator[str]:
+    """The pumps for which twice the text takes more than 2.5 times the CPU, each with its seconds."""
+    work, size = TARGETS[target], SIZE
+    warnings.simplefilter("ignore")
+    shorter = dict(texts_of(size // 2))
+    for name, text in texts_of(size):
+        if seconds(work, text, FLOOR) < FLOOR:
+            continue
+        tries = [(seconds(work, shorter[name], MOST), seconds(work, text, MOST)) for _ in range(2)]
+        before, after = (min(column) for column in zip(*tries, strict=True))
+        if after >= MOST or after > 2.5 * max(before, FLOOR / 2.5):
+            yield f"{name}: {before:.2f} s, {after:.2f} s"

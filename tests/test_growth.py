@@ -1,0 +1,159 @@
+"""Texts that took time with the square of their length, or worse: each reader gets them all within 60 seconds of CPU.
+
+What reads them in time with their length needs two or three. A reader runs in a process of its own, which the system
+ends when its seconds are over, so that nothing depends on how busy the machine is. `bench.fuzz --growth` looks for
+more.
+"""
+
+from __future__ import annotations
+
+import io
+import resource
+import subprocess
+import sys
+import tempfile
+import zipfile
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ai_lessons.errors import AiLessonsError
+from ai_lessons.knowledge import agent_rules, failures, manifests, markup, merging, notes, passages, patterns
+from ai_lessons.knowledge.config import Chunking
+from ai_lessons.knowledge.frontmatter import read_entry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SECONDS = 60
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def markdown() -> None:
+    texts = [f"## {pump * 200_000}\n\ntext\n" for pump in ("[", "![", "<", "\\[")]
+    short = "| a " * 180 + "|\n" + "|-" * 180 + "|\n" + "|\n" * 364 + "\n"
+    texts += ["".join(f"## h{n}\n\ntext\n\n" for n in range(65_000)), short * 10, "\n" * 4_000_000 + "- a\n" * 500_000]
+    for text in texts:
+        entry = read_entry("p/docs/1.0/a.md", text.encode())
+        assert passages.split(entry, Chunking(256, 400, 128))
+    assert len(passages.sections(texts[4])) > 30_000
+
+
+def page() -> None:
+    from ai_lessons.doors.look import pages
+
+    short = "| a " * 180 + "|\n" + "|-" * 180 + "|\n" + "|\n" * 364 + "\n"
+    for text in ("[" * 20_000, "<![CDATA[" * 20_000, "*a_ " * 50_000, "> " * 100_000, short * 60):
+        pages.markdown(text)
+
+
+def merge() -> None:
+    lines = [f"line {n}\n" for n in range(20_000)]
+    ours = [f"{line}ours\n" if n % 4 == 0 else line for n, line in enumerate(lines)]
+    theirs = [f"{line}theirs\n" if n % 4 == 2 else line for n, line in enumerate(lines)]
+    found = merging.merge_lines(*map("".join, (lines, ours, theirs)))
+    assert found is not None
+    assert found.count("ours\n") == found.count("theirs\n") == 5_000
+    for unit, other in (("a\nb\n", "b\n\nb\na\n"), ("a\n", "a\nc\n"), ("\n", "x\n\n")):
+        texts = (unit * 100_000, f"0\n{other * 60_000}", f"{other * 50_000}1\n{unit * 9}")
+        merging.merge_file("p/lessons/a.md", *(text.encode() for text in texts))
+
+
+def diff() -> None:
+    from ai_lessons.repository.history import unified
+
+    lines = [f"line {n}\n" for n in range(40_000)]
+    changed = [line if n % 2 else f"new {n}\n" for n, line in enumerate(lines)]
+    found = unified("a", "".join(lines).encode(), "".join(changed).encode())
+    assert found.count("\n-") == found.count("\n+") - 1 == 20_000
+
+
+def sitemap() -> None:
+    pytest.importorskip("urllib3")
+    from ai_lessons.repository.web import locations
+
+    assert locations("<loc>" + " " * 2_000_000 + "</loc>" + "<loc>" * 400_000) == [""]
+
+
+def html() -> None:
+    pytest.importorskip("trafilatura")
+    from ai_lessons.repository.documents import convert
+
+    for pump in ("<article>a", "<main>a", "<!--", "<a ", "<a b='", "<a b=", "</", "<?", "<div>", "<![CDATA["):
+        with suppress(AiLessonsError):
+            convert("a.html", ".html", f"<body>{pump * (200_000 // len(pump))}".encode())
+    with pytest.raises(AiLessonsError, match="more than 300,000 tags"):
+        convert("a.html", ".html", b"<p>a" * 1_000_000)
+
+
+def docx() -> None:
+    pytest.importorskip("mammoth")
+    from ai_lessons.repository.documents import convert
+
+    for paragraphs, said in ((1_000_000, "more than 300,000 tags"), (20_000_000, "MB are packed in it")):
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as made:
+            made.writestr("word/document.xml", b"<w:p/>" * paragraphs)
+        with pytest.raises(AiLessonsError, match=said):
+            convert("a.docx", ".docx", packed.getvalue())
+
+
+def python() -> None:
+    from ai_lessons.repository.python_api import pages
+
+    hostile = (
+        f"x = {'(' * 200_000}", f"x = {'-' * 100_000}1", f"x: a{'.a' * 100_000} = 1", f"x = {'lambda: ' * 100_000}1",
+        f"def f(a=1{'+1' * 100_000}): 'd'", "if a: pass\n" + "elif b: pass\n" * 50_000, "x = 1\n'd'\n" * 50_000,
+        "0," * 3_000_000,
+    )  # fmt: skip
+    for text in hostile:
+        with tempfile.TemporaryDirectory() as folder:
+            site = Path(folder)
+            for name, code in (("bad", text), ("good", "'''Good.'''\n")):
+                (site / name).mkdir()
+                (site / name / "__init__.py").write_text(code)
+            files = [Path("bad/__init__.py"), Path("good/__init__.py")]
+            assert list(pages(site, files)) == [("good", "# good\n\nGood.\n")]
+
+
+def others() -> None:
+    for text in (
+        "*a " * 100_000,
+        "----\n" + "".join(f"{'-' * (n % 2000 + 5)}\n" for n in range(4_000)),
+        "```a\n" * 100_000,
+    ):
+        markup.rst(text)
+        markup.adoc(text)
+    ours = "<!-- >>> ai-lessons >>> -->\n" * 20_000
+    globs = f"---\nglobs: {'{' * 60_000}\n---\ntext\n"
+    for text in (ours, globs, "[[" * 100_000, "[[a|" * 100_000, "because " * 20_000):
+        agent_rules.instructions("AGENTS.md", f"{text}\ntext\n".encode(), split_up=True)
+        with suppress(AiLessonsError):
+            notes.linked([notes.note("a.md", f"{text}\ntext\n".encode(), None, NOW)])
+    with pytest.raises(ValueError, match="parts"):
+        manifests.direct("pyproject.toml", f"{'a.' * 500_000}b = 1\n")
+    for command in ("1" * 100_000, "<<a " * 50_000, '"' + '\\"' * 100_000, "'" * 100_001):
+        failures.programs(command)
+    for body in ("`" * 300_000, "```\n$ a\n" * 30_000, "".join(f"{'`' * n}\n$ a\n" for n in range(1_000, 3, -1))):
+        list(failures.recorded(read_entry("p/lessons/a.md", body.encode())))
+    with suppress(AiLessonsError):
+        patterns.parse(f"WHEN {'[' * 50_000}{']' * 50_000} -> DO a -> BECAUSE b")
+
+
+READERS: dict[str, Callable[[], None]] = {
+    one.__name__: one for one in (markdown, page, merge, diff, sitemap, html, docx, python, others)
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_hostile_texts_are_read_in_time_with_their_length(reader: str) -> None:
+    done = subprocess.run([sys.executable, __file__, reader], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    READERS[sys.argv[1]]()
