@@ -39,7 +39,7 @@ def markdown() -> None:
     for text in texts:
         entry = read_entry("p/docs/1.0/a.md", text.encode())
         assert passages.split(entry, Chunking(256, 400, 128))
-    assert len(passages.sections(texts[4])) > 30_000
+    assert len(passages.sections(texts[4])) > 20_000
 
 
 def page() -> None:

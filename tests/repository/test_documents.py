@@ -84,6 +84,17 @@ def test_a_word_document_that_unpacks_to_too_much_is_refused(monkeypatch: pytest
     monkeypatch.setattr(documents, "UNPACKED", 1 << 20)
     packed = BytesIO(docx("One", "Two"))
     with zipfile.ZipFile(packed, "a", zipfile.ZIP_DEFLATED) as inside:
-        inside.writestr("word/media/zeros", b"\0" * (2 << 20))
+        inside.writestr("word/zeros.xml", b"\0" * (2 << 20))
     with pytest.raises(InvalidEntry, match="more than 1 MB"):
         convert("a.docx", ".docx", packed.getvalue())
+
+
+def test_a_pdf_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "MOST_SECONDS", -1)
+    with pytest.raises(InvalidEntry, match="takes longer than -1 seconds"):
+        convert("a.pdf", ".pdf", pdf("One"))
+
+
+def test_of_main_parts_inside_of_each_other_the_outer_one_is_read() -> None:
+    page = "<body><p>menu</p><article><h1>A</h1><article><p>first</p></article><p>second</p></article></body>"
+    assert convert("a.html", ".html", page.encode()) == "# A\n\nfirst\n\nsecond\n"

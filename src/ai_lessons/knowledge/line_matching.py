@@ -32,7 +32,7 @@ class LineMatcher(SequenceMatcher[str]):
         if _steps(before, after) <= _STEPS:
             return super().get_matching_blocks()
         blocks: list[Match] = []
-        for a, b, size in self._stretches():
+        for a, b, size in filter(lambda one: one[2], self._stretches()):
             if blocks and (blocks[-1].a + blocks[-1].size, blocks[-1].b + blocks[-1].size) == (a, b):
                 a, b, size = blocks[-1].a, blocks[-1].b, blocks.pop().size + size  # noqa: PLW2901
             blocks.append(Match(a, b, size))

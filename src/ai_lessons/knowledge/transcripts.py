@@ -67,9 +67,7 @@ class Transcript:
     def take(self, line: int, record: object) -> None:
         """One record of the file, at this line; what is not known is counted and left."""
         self._line, known = line, False
-        with suppress(
-            TypeError, ValueError, AttributeError, RecursionError
-        ):  # of a known form, with values of another type
+        with suppress(TypeError, ValueError, AttributeError, RecursionError):  # of a known form, with other values
             known = isinstance(record, dict) and self._read(record)
         self.known += known
         self.unknown += not known

@@ -13,7 +13,7 @@ import mammoth  # type: ignore[import-untyped]  # it has no types
 import trafilatura
 from bs4 import BeautifulSoup, Tag
 from markdownify import markdownify
-from pypdf import PdfReader, filters
+from pypdf import PdfReader
 from pypdf.errors import PyPdfError
 
 from ai_lessons.errors import InvalidEntry, Problem
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what it cannot read is said in our words
-filters.ZLIB_MAX_OUTPUT_LENGTH = filters.LZW_MAX_OUTPUT_LENGTH = 10_000_000  # Bytes; it builds 30 times as much of them
-filters.RUN_LENGTH_MAX_OUTPUT_LENGTH = filters.MAX_ARRAY_BASED_STREAM_OUTPUT_LENGTH = 10_000_000
 MOST_PAGES = 5_000  # Of one PDF
 MOST_SECONDS = 60  # Of the processor, for all pages of one PDF
 MOST_TAGS = 300_000  # Of a page, or inside a Word document. A tag of five bytes takes 50 microseconds and a kilobyte
