@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,9 @@ import pytest
 from ai_lessons.doors.cli.options import OneOf, changes, context_tags, new_link, words
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge.entries import Confidence, Relation
-from doors.world import Run
+from doors.world import LESSON_PROGRAM, PROGRAM, Run, environment
+
+MCP_PROGRAM = (sys.executable, "-c", "from ai_lessons.doors.mcp_server import main; main()")
 
 
 def convert(kind: click.ParamType[Any], text: str) -> Any:
@@ -97,3 +101,13 @@ def test_an_update_of_nothing_is_refused() -> None:
 )
 def test_what_was_meant_is_named(words: str, meant: str, knowledge: Path, run: Run) -> None:
     assert meant in run(*words.split()).err
+
+
+@pytest.mark.parametrize("program", [PROGRAM, LESSON_PROGRAM, MCP_PROGRAM], ids=["ai-lessons", "lesson", "mcp"])
+@pytest.mark.parametrize(
+    "words", [[b"search", b"Gr\xfc\xdfe"], [b"--repo", b"\xff"], [b"--", b"\xff"], [b"\xff", b"--json"]]
+)
+def test_bytes_that_are_no_text_are_an_error_of_usage(program: tuple[str, ...], words: list[bytes]) -> None:
+    done = subprocess.run([*program, *words], env=environment(LC_ALL="C.UTF-8"), capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"is no UTF-8 text" in done.stderr

@@ -53,6 +53,7 @@ def in_words(error: AiLessonsError) -> str:
 def run(program: Callable[[], object], args: Sequence[str]) -> int:
     """Call the program; turn all that comes out into an exit code and words on stderr, as `args` (`--json`) say."""
     try:
+        _refuse_bytes(args)
         code = program()
         sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as error:
@@ -74,6 +75,13 @@ def run(program: Callable[[], object], args: Sequence[str]) -> int:
     except Exception:  # noqa: BLE001  # the last catch of the program: a bug leaves a report, not a traceback
         return _bug(args)
     return code if isinstance(code, int) else 0
+
+
+def _refuse_bytes(args: Sequence[str]) -> None:
+    """What was typed is text. Raises UsageError: one argument holds bytes that are no UTF-8."""
+    odd = next((one for one in args if not one.isascii() and any("\ud800" <= sign <= "\udfff" for sign in one)), None)
+    if odd is not None:
+        raise UsageError(f"the argument {odd!r} is no UTF-8 text", hint="type it in UTF-8; for a file: rename it")
 
 
 def _tell(error: AiLessonsError, args: Sequence[str], code: int) -> int:
