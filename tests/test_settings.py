@@ -252,15 +252,18 @@ def test_a_tier_or_a_repository_that_is_named_is_the_only_one(home: Path, work: 
         ("enterprize = 'acme'", "unknown key 'enterprize'"),
         ("enterprise = [", "not valid TOML"),
         ("#" * 70_000, "more than 64 KiB"),
+        ("a = " + "[" * 60_000, "not valid TOML"),
+        ("a = " + "9" * 60_000, "not valid TOML"),
     ],
 )
-def test_a_project_file_that_makes_no_sense_is_an_error_that_names_it(
+def test_an_error_in_the_file_of_a_project_names_it_and_stops_nothing(
     home: Path, work: Path, text: str, what: str
 ) -> None:
     (work / ".ai-lessons.toml").write_text(text)
-    with pytest.raises(UsageError, match=what) as caught:
-        load({"HOME": str(home)}, work)
-    assert str(work / ".ai-lessons.toml") in caught.value.message
+    places = load({"HOME": str(home)}, work).places
+    assert (places.belongs_to, [one.name for one in places.reads]) == ("", ["user"])
+    assert what in places.note
+    assert str(work / ".ai-lessons.toml") in places.note
 
 
 @pytest.mark.parametrize("target", ["secret.toml", "/dev/zero", "gone"])

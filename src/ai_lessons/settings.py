@@ -103,7 +103,7 @@ def load(
     file = Path(environ["AI_LESSONS_CONFIG"]) if environ.get("AI_LESSONS_CONFIG") else places.config / "config.toml"
     table = _read(file)
     known = _known(table, file, environ, here)
-    belongs_to = _belongs_to(here)
+    belongs_to, note = _belongs_to(here)
     chosen = _path(repo, here, environ) or (None if tier else _path(environ.get("AI_LESSONS_REPO"), here, environ))
     reads = _reads(chosen, tier, known, belongs_to)
 
@@ -127,7 +127,7 @@ def load(
         session=environ.get("AI_LESSONS_SESSION") or None,
         virtual_env=_path(environ.get("VIRTUAL_ENV"), here, environ),
         offline=_flag(environ, "AI_LESSONS_OFFLINE", table, "offline", file),
-        places=Places(reads, known, belongs_to, named=bool(chosen or tier), file=str(file)),
+        places=Places(reads, known, belongs_to, named=bool(chosen or tier), file=str(file), note=note),
         warm=_warm(environ, table, file, places.state),
         agents=_agents(table, file),
     )
@@ -294,16 +294,22 @@ def _named(name: str, known: Sequence[TierPlace]) -> TierPlace:
     raise NotFound("enterprise tier", rest, suggestions=names, hint=hint)
 
 
-def _belongs_to(cwd: Path) -> str:
-    """The enterprise tier that the nearest `.ai-lessons.toml` upward names, no higher than the top of the code."""
+def _belongs_to(cwd: Path) -> tuple[str, str]:
+    """The enterprise tier that the nearest `.ai-lessons.toml` upward names, no higher than the top of the code.
+
+    Or none, and why: the file may be cloned, so an error in it is a note.
+    """
     for folder in (cwd, *cwd.parents):
         file = folder / CODE_FILE
-        if file.is_file() and not file.is_symlink():  # a clone may bring a link to any file
-            name = _text(_read(file, ("enterprise",)), "enterprise", file)
-            return f"{ENTERPRISE}{name}" if name else ""
-        if (folder / ".git").exists():
+        if os.path.isfile(file) and not os.path.islink(file):  # a clone may bring a link to any file
+            try:
+                name = _text(_read(file, ("enterprise",)), "enterprise", file)
+            except (UsageError, StorageFailed) as error:
+                return "", f"the project is taken for one of no enterprise: {error.message} ({error.hint or 'mend it'})"
+            return f"{ENTERPRISE}{name}" if name else "", ""
+        if os.path.lexists(folder / ".git"):
             break
-    return ""
+    return "", ""
 
 
 def project_repository(cwd: Path, user: Path) -> Path:

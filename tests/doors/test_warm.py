@@ -17,7 +17,7 @@ import time
 from ast import literal_eval
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import unified_diff
 from pathlib import Path
 from typing import IO, Any, cast
@@ -34,7 +34,7 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.tiers import Places, TierPlace
 from ai_lessons.library import browsing, warm
 from ai_lessons.library.answers import ContextQuery, Query
-from ai_lessons.library.opened import Library
+from ai_lessons.library.opened import Kept, Library
 from ai_lessons.library.options import Options
 from ai_lessons.settings import load
 from doors.world import PATIENT, PROGRAM, Run, environment
@@ -578,3 +578,20 @@ def test_a_helper_is_started_used_killed_stopped_and_started_again(
             assert run("admin", "warm", "stop", "--json").json[0]["state"] == "stopped"
         wait(lambda: helper()["state"] == "none")
         forget_the_last_start()
+
+
+def test_a_link_that_is_moved_is_followed_at_the_next_question(both: Both, tmp_path: Path) -> None:
+    other, link = tmp_path / "other", tmp_path / "link"
+    both.write("garden/lessons/a.md", lesson(title="Apples here"))
+    shutil.copytree(both.root, other, symlinks=True)
+    put_file(other / "garden/lessons/a.md", lesson(title="Apples there"))
+    link.symlink_to(both.root)
+    mine = replace(both, root=link)
+    with Kept(lambda: Library(link, both.options)).do(lambda opened: opened) as held:
+        assert not held.replaced
+        for place, title in ((both.root, "Apples here"), (other, "Apples there"), (both.root, "Apples here")):
+            link.unlink()
+            link.symlink_to(place)
+            found = mine.ask("search", Query("apples"))
+            assert [one.entry.title for one in found.lessons] == [title]
+            assert held.replaced is (place == other)

@@ -159,7 +159,7 @@ class Helper:
         places = options.places
         knows = any(one.name == places.belongs_to for one in places.known)
         whoever = options._replace(cwd=root, agent=None, agent_by="", session=None)
-        key = (root, whoever._replace(places=places._replace(known=(), file="")), knows)
+        key = (os.path.realpath(root), root, whoever._replace(places=places._replace(known=(), file="")), knows)
         if key not in self.kept:
             self.kept[key] = root, Kept(lambda: self._opened(root, options))
         self.kept[key] = found = self.kept.pop(key)

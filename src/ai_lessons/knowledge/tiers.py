@@ -27,7 +27,8 @@ class Places(NamedTuple):
     """The tiers that are read from where one stands (none: only what is opened), and all known, nearest first.
 
     `belongs_to`: the tier of the code project's enterprise, known here or not. `named`: the one that is read was named,
-    so that no other applies. `file`: where enterprises are named.
+    so that no other applies. `file`: where enterprises are named. `note`: what is wrong with the project's
+    own file about it.
     """
 
     reads: tuple[TierPlace, ...] = ()
@@ -35,3 +36,4 @@ class Places(NamedTuple):
     belongs_to: str = ""
     named: bool = False
     file: str = "config.toml"
+    note: str = ""

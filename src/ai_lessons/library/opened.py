@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     Reading: TypeAlias = RepositorySession | MultiRepository
 
+CODE = "code"  # Whose file says to which enterprise it belongs
 T = TypeVar("T")
 
 
@@ -42,6 +44,8 @@ class Library:
                 f"without the {self.belongs_to} tier: the project belongs to it, and config.toml does not name it"
                 " (ai-lessons admin tiers)"
             )
+        if options.places.note:
+            self._notes[CODE] = options.places.note
         self.primary = self._at(TierPlace(options.tier, root))
         for place in self._reads:
             if place.name == USER and place.root != root:
@@ -65,9 +69,10 @@ class Library:
 
     @property
     def replaced(self) -> bool:
-        """Whether a repository was removed, made (anew) or set up otherwise since the last look at it."""
+        """Whether a repository was removed, made (anew), set up otherwise or (a link) exchanged since the last look."""
         came = (place.root.exists() for place in self._reads if place.root not in self._opened)
-        return any(came) or any(one.replaced for one in self._opened.values())
+        moved = (os.path.realpath(root) != str(one.store.root) for root, one in self._opened.items())  # a link
+        return any(came) or any(moved) or any(one.replaced for one in self._opened.values())
 
     @property
     def has_index(self) -> bool:
