@@ -330,6 +330,17 @@ def a_submodule(w: World, mine: Clone) -> None:
     mine.run("commit", "-qm", "Add")
 
 
+def settings_that_are_a_folder(w: World, mine: Clone) -> None:
+    mine.run("rm", "-q", "--ignore-unmatch", CONFIG)
+    files(f"{CONFIG}/x.yaml")(w, mine)
+
+
+def a_proposal_that_is_too_long(w: World, mine: Clone) -> tuple[str, ...]:
+    mine.run("checkout", "-qb", "rules/R-8F3K2A-long")
+    files("jira/rules/long.md", content="x" * 1_100_000)(w, mine)
+    return ("rules/R-8F3K2A-long",)
+
+
 TAKEN: dict[str, Prepare] = {
     "a lesson": a_lesson,
     "a pull merge": a_pull_merge,
@@ -387,6 +398,11 @@ REFUSED: dict[str, tuple[Prepare, str]] = {
     "settings that cannot be read": (files(CONFIG, content="approval: [\n"), "cannot be read"),
     "a rejection removed": (a_rejection_removed, "never removed"),
     "a record changed": (a_record_changed, "never changed"),
+    "settings that are a folder": (settings_that_are_a_folder, "a file, not a folder"),
+    "settings of a later format": (files(CONFIG, content="format: 99\n"), "cannot be read"),
+    "settings that are too long": (files(CONFIG, content="#" * 1_100_000), "longer than 1,048,576 bytes"),
+    "a rule that is too long": (files("jira/rules/long.md", content="x" * 1_100_000), "longer than 1,048,576 bytes"),
+    "a proposal that is too long": (a_proposal_that_is_too_long, "longer than 1,048,576 bytes"),
     "a link": (a_link, "symbolic links"),
     "a link on a branch of its own": (a_link_on_a_branch_of_its_own, "symbolic links"),
     "a submodule": (a_submodule, "submodules"),

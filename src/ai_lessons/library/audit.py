@@ -37,7 +37,7 @@ def audit(library: Library) -> Audit:
     odd = odd_commits(repo.store.worktree, view.ref)
     alarms += tuple(f"commit {commit[:10]} proves nothing: {what} (look: git fsck)" for commit, what in odd)
     ok = not alarms and not any(row.problem for row in rows)
-    return Audit(tuple(rows), alarms, ok, tuple(taken(repo)))
+    return Audit(tuple(rows), (*alarms, *view.damaged), ok, tuple(taken(repo)))
 
 
 def taken(repo: RepositorySession, entry: str = "") -> list[TakenProposal]:

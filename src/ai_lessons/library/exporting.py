@@ -117,7 +117,11 @@ def export_site(
             raise Refused(f"{folder} has files that are not ours", hint=f"name a new or an empty folder, or {REPLACE}")
     wanted = repo.current().select(Filter(project=project, without=superseded(repo)))
     wanted = [one for one in wanted if not str(one.details.get("scope", "")).startswith(f"{USER}:")]
-    shown = [show(library, one.id) for one in repo.options.each("reading", wanted)]
+    shown: list[Shown] = []
+    skipped: list[tuple[str, str]] = []
+    for one in repo.options.each("reading", wanted):
+        with noting(one.path, skipped):
+            shown.append(show(library, one.id))
     done: list[str] = []
     with Staging(folder, durable=False) as staging:
         for name, data in draw(shown):
@@ -133,7 +137,7 @@ def export_site(
     found = Counter(one.entry.kind for one in shown)
     return Exported(
         SITE, ((str(folder), f"{len(done)} files"),), found[Kind.LESSON], found[Kind.RULE], found[Kind.DOC],
-        found[Kind.SCRIPT], notes=tuple(repo.notes()),
+        found[Kind.SCRIPT], skipped=tuple(skipped), notes=tuple(repo.notes()),
     )  # fmt: skip
 
 
@@ -170,7 +174,11 @@ def _chosen(
     repo.expect([one.id for one in wanted])
     room, told, left_out = max(most - agent_rules.FRAME, 0), [], []
     for one in wanted:
-        entry = repo.load(one.id)[0]
+        try:
+            entry = repo.load(one.id)[0]
+        except NotFound as error:  # removed meanwhile, or the text in force is missing in git
+            left_out.append((one.path, error.message))
+            continue
         size = len(agent_rules.section(one.handle, entry, 3)) + 2
         if size > room:
             left_out.append((one.path, f"{size:,} characters, and {room:,} of {most:,} are left (--max-chars)"))

@@ -209,7 +209,7 @@ def stats(library: Library) -> Stats:
 
 
 def _lead_time(repo: RepositorySession) -> int | None:
-    view = repo.rules.view()
+    view = repo.rules.known()
     found = (one.evidence for one in view.verdicts.values() if one.in_force) if view else ()
     merged = {one.commit: one.at for one in found if one.how in {"merge", "self-merge"}}
     if not merged:

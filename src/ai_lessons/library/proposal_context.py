@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -57,7 +57,9 @@ class ProposalContext:
     @cached_property
     def some(self) -> Some:
         """Open proposals, oldest first: all, or `SHOWN` of them, and how many more there are of whom."""
-        return proposals.some(self.git, self.trunk, self._refs, SHOWN)
+        found = proposals.some(self.git, self.trunk, self._refs, SHOWN)
+        self.repo.rules.notes = tuple(dict.fromkeys((*self.repo.rules.notes, *found.damaged.values())))
+        return found
 
     @property
     def waiting(self) -> list[Waiting]:
@@ -191,11 +193,14 @@ class ProposalContext:
         catalog = self.repo.catalog
         lights = catalog.select(Filter(kinds=frozenset({Kind.RULE}), status=None))
         self.repo.expect([light.id for light in lights])
-        rules = {one.id: said(self.repo.load(one.id)[0], one.handle, IN_FORCE) for one in lights}
-        for one in self.waiting:
-            entry = self.entry(one) if one.is_rule else None
-            if entry and one.sort != "removal":
-                rules.setdefault(one.entry, said(entry, self.called(one), PENDING))
+        rules = {}
+        for one in lights:
+            with suppress(NotFound):  # its text is missing in git, as readers are told
+                rules[one.id] = said(self.repo.load(one.id)[0], one.handle, IN_FORCE)
+        for proposal in self.waiting:
+            entry = self.entry(proposal) if proposal.is_rule else None
+            if entry and proposal.sort != "removal":
+                rules.setdefault(proposal.entry, said(entry, self.called(proposal), PENDING))
         return list(rules.values())
 
     def compared(self, entry: Entry) -> Sequence[Said]:

@@ -33,7 +33,7 @@ _STATED = ("confidence", "source", "from", "category", "scope", "rationale", "so
 
 def approval_of(repo: RepositorySession, rule: Light) -> Approval | None:
     """Who approved this rule; None if it is no more in force. Call `current` first. Raises NotFound: no text in git."""
-    view = repo.rules.view()
+    view = repo.rules.known()
     verdict = view.verdicts.get(rule.id) if view else None
     if view is None or verdict is None or not verdict.in_force or verdict.blob is None or verdict.path is None:
         return None
@@ -45,7 +45,7 @@ def approvals_of(repo: Reading, rules: Iterable[Light]) -> dict[str, Approval]:
     wanted, found = list(rules), dict[str, Approval]()
     for place in repo.every:
         ids = [rule.id for rule in wanted if rule.tier == place.options.tier]
-        view = place.rules.view() if ids else None
+        view = place.rules.known() if ids else None
         verdicts = view.verdicts if view else {}
         found |= {one: _approval(verdicts[one].evidence) for one in ids if one in verdicts and verdicts[one].in_force}
     return found

@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons import library
-from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, StorageFailed
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, StorageFailed, UnsupportedRepository
 from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.repository.approval import approval_branch
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.signing import Signatures
     from ai_lessons.repository.approval.approval_types import BranchView
 
-_FORMAT = "1"  # Raise it when the same history would be read into other rules
+_FORMAT = "2"  # Raise it when the same history would be read into other rules
 _ORIGIN = "refs/remotes/origin/"
 _TRIES = 4  # Looks at branches that move meanwhile; the first look also notes proposals, which counts as a move
 
@@ -63,6 +63,13 @@ class RulesInForce:
             return None
         signed = looks[-1].policy.require == "signed"
         return self.signatures.judge(looks[-1]) if signed else looks[-1]
+
+    def known(self) -> BranchView | None:
+        """The same for readers: None also where the branch cannot be judged, as a note of `bring` says."""
+        try:
+            return self.view()
+        except UnsupportedRepository:
+            return None
 
     def looks(self) -> tuple[BranchView, ...]:
         """The branches looked at, the one that counts last; signatures are not. Raises UnsupportedRepository."""
@@ -180,6 +187,7 @@ class RulesInForce:
             return
         for alarm in view.alarms:
             yield f"{alarm.message} ({alarm.hint})" if alarm.hint else alarm.message
+        yield from view.damaged
         if view.tip is None:
             yield f"there is no {approval_branch.branch_name(view.ref)} here, so no rule is in force"
         if view.policy.require == "signed":

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
 from ai_lessons import library
-from ai_lessons.errors import AiLessonsError, AmbiguousName, InvalidEntry, NotFound, Refused
+from ai_lessons.errors import AiLessonsError, AmbiguousName, InvalidEntry, NotFound, Refused, StorageFailed
 from ai_lessons.index.catalog import Catalog, CatalogRefresh
 from ai_lessons.knowledge.entries import Entry, Kind, Light
 from ai_lessons.knowledge.layout import CONFIG_PATH
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 CATALOG_FILE = "catalog.sqlite"
 
-_LATER = re.compile(rb"^format:(?![ \t]*1[ \t]*(?:#|\r?$))", re.MULTILINE)  # settings that are read at once
+_LATER = re.compile(rb"^format:(?![ \t]*1[ \t]*(?:#|\r?$))", re.MULTILINE)
 
 
 def _identity(path: Path) -> tuple[int, ...] | None:
@@ -68,23 +68,18 @@ class RepositorySession:
     """Store, catalog, index, history and settings of one repository. For one thread at a time."""
 
     def __init__(self, root: Path, options: Options, embedders: Callable[[], Embedders] | None = None) -> None:
-        """Raises as `Store`; UnsupportedRepository: also of a newer program. `embedders`: shared with others."""
+        """Raises as `Store`. `embedders`: shared with others."""
         self.options = options
         self._shared_embedders = embedders
         self.store = Store(root, committing=_committer)
         self._refreshed: CatalogRefresh | None = None
         self.skipped: list[str] = []  # Folders and names that the last walk could not read, with the reason
         self._config: tuple[bytes, RepositoryConfig] | None = None
-        self._defaults_hold = False  # because the settings are invalid
+        self._defaults_hold = ""  # why, where the settings cannot be used
         self._place: tuple[tuple[int, ...] | None, ...] = ()
         self.looked = float("-inf")  # when `current` last looked, on a clock that only goes forward
         self.rules = RulesInForce(self.store, options)
         self.guard: Callable[[Sequence[Change]], None] = lambda _changes: None
-        stated = b""
-        with suppress(AiLessonsError):  # a job that needs the settings meets this again
-            stated = self.store.read(CONFIG_PATH)
-        if _LATER.search(stated):
-            self.reading_config  # noqa: B018 - asked only for its error
 
     def close(self) -> None:
         """Let go of everything that was opened."""
@@ -131,9 +126,20 @@ class RepositorySession:
         if left_out:
             files = "1 file is" if left_out == 1 else f"{left_out} files are"
             notes.append(f"{files} left out as unreadable: `ai-lessons admin validate` names them")
+        if self._odd_settings():
+            self.reading_config  # noqa: B018 - asked only for its note
         if self._defaults_hold:
-            notes.append(f"{CONFIG_PATH} is invalid, so the defaults hold: `ai-lessons admin validate` says why")
+            notes.append(self._defaults_hold)
         return [*notes, *self.rules.notes]
+
+    def _odd_settings(self) -> bool:
+        """Whether the settings cannot be read or are of a later format, as far as is seen without loading YAML."""
+        try:
+            return bool(_LATER.search(self.store.read(CONFIG_PATH)))
+        except NotFound:
+            return False
+        except AiLessonsError:
+            return True
 
     @property
     def config(self) -> RepositoryConfig:
@@ -149,9 +155,13 @@ class RepositorySession:
     def reading_config(self) -> RepositoryConfig:
         """The settings for a job that only reads: the defaults where the file is broken, because it may be pulled."""
         try:
-            found, self._defaults_hold = self.config, False
+            found, self._defaults_hold = self.config, ""
         except InvalidEntry:
-            found, self._defaults_hold = _settings(b""), True
+            why = f"{CONFIG_PATH} is invalid, so the defaults hold: `ai-lessons admin validate` says why"
+            found, self._defaults_hold = _settings(b""), why
+        except AiLessonsError as error:  # a link, unreadable, of a newer program
+            why = f"{CONFIG_PATH} cannot be used, so the defaults hold: {error.message}"
+            found, self._defaults_hold = _settings(b""), why
         return found
 
     @cached_property
@@ -297,7 +307,8 @@ class RepositorySession:
         """Called before anything is written. Raises UnsupportedRepository: it is of a newer or an older program."""
         from ai_lessons.knowledge.config import refuse_older
 
-        refuse_older(self.reading_config)
+        with suppress(InvalidEntry, Refused, StorageFailed):  # a write that needs the settings meets this again
+            refuse_older(self.config)
 
     def _settle(self) -> None:
         """Let the store commit as the settings say."""

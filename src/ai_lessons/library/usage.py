@@ -8,7 +8,7 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.errors import AiLessonsError, NotFound, UsageError
+from ai_lessons.errors import AiLessonsError, UsageError
 from ai_lessons.index.usage_cache import UsageCache
 from ai_lessons.knowledge import entries
 from ai_lessons.knowledge.entries import Kind, Light, Status
@@ -56,7 +56,7 @@ class Usages:
         """Whether events are recorded at all. YAML is loaded only where the settings could say no."""
         try:
             said = _SAID.findall(self._repo.store.read(CONFIG_PATH))
-        except NotFound:
+        except AiLessonsError:  # where the settings cannot be read, the defaults hold
             return True
         return set(said) <= _ON or self._repo.reading_config.events
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import UTC, date, timedelta
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, UsageError
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, UnsupportedRepository, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.catalog_survey import join, units
 from ai_lessons.knowledge import checks, frontmatter, layout, markdown
@@ -41,11 +41,16 @@ def validate(library: Library, paths: Sequence[str] = (), *, fix: bool = False, 
     `content`: what `review` finds is a problem, too. Raises NotFound: a path that does not exist.
     """
     repo = library.primary
+    if fix:
+        repo.refuse_other_formats()
     wanted = [_inside(repo, path) for path in paths]
     report = _look(repo, wanted)
     if not wanted:  # commits that are not as git writes them prove nothing
-        commits = odd_commits(repo.store.worktree, ref) if (ref := repo.rules.ref()) else ()
-        odd = (Problem(f"commit {name[:10]}", what) for name, what in commits)
+        try:
+            commits = odd_commits(repo.store.worktree, ref) if (ref := repo.rules.ref()) else ()
+            odd = [Problem(f"commit {name[:10]}", what) for name, what in commits]
+        except UnsupportedRepository as error:
+            odd = [Problem("approval branch", error.message)]
         report = report._replace(problems=(*report.problems, *odd), notes=tuple(loose(repo.store)))
     changes, fixed = _mends(repo, wanted) if fix else ([], [])
     if changes:
@@ -89,6 +94,8 @@ def _look(repo: RepositorySession, wanted: Sequence[str]) -> Report:
             problems += _of_model(parse_config(text).model, text)
         except InvalidEntry as error:
             problems += error.problems
+        except AiLessonsError as error:
+            problems.append(Problem(layout.CONFIG_PATH, error.message))
     shown = [problem for problem in problems if _concerns(problem.path, wanted)]
     shown.sort(key=lambda problem: (problem.path, problem.line, problem.message))
     return Report(tuple(shown), (), sum(_concerns(path, wanted) for path, _, _ in read))

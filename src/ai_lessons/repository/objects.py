@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from dulwich.errors import ChecksumMismatch, FileFormatException, NotGitRepository
+from dulwich.errors import ChecksumMismatch, FileFormatException, NotGitRepository, WrongObjectException
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 from dulwich.pack import write_pack_index_v2, write_pack_objects
 from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
@@ -50,6 +50,9 @@ def read_commit(store: BaseObjectStore, name: ObjectID) -> RawCommit:
     return RawCommit(b"%s\n%s\n\n    %s" % (names, header, message.replace(b"\n", b"\n    ")))
 
 
+DAMAGED: Final = (KeyError, EOFError, ChecksumMismatch, FileFormatException, WrongObjectException, zlib.error)
+"""What dulwich raises at an object that is missing, damaged, or another one than it has to be there."""
+
 PLAIN, EXECUTABLE, FOLDER = 0o100644, 0o100755, 0o040000
 TreeEntry = tuple[int, ObjectID]  # Mode and id of what lies in a tree
 PACK_FROM, FEW_PACKS, MANY = 24, 50, 120
@@ -69,7 +72,7 @@ def opened(worktree: Worktree) -> Iterator[Repo]:
             yield repo
     except (NotGitRepository, UnsupportedExtension, UnsupportedVersion) as error:
         raise UnsupportedRepository(f"the repository at {worktree.top} cannot be read: {error}") from error
-    except (KeyError, ChecksumMismatch, FileFormatException, zlib.error) as error:
+    except DAMAGED as error:
         raise UnsupportedRepository(
             f"an object of the repository at {worktree.top} is missing or damaged: {error}",
             hint=f"look closer: git -C {worktree.top} fsck",

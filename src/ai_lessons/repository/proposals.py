@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from functools import partial
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 
 from dulwich.objects import ObjectID
 from dulwich.repo import Repo
 
+from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.repository import proposal_files
-from ai_lessons.repository.approval.approval_branch import PROPOSALS, branch_of, proposal_refs
+from ai_lessons.repository.approval.approval_branch import PROPOSALS, branch_of, passed_over, proposal_refs
 from ai_lessons.repository.approval.rule_files import BATCH, report, trailers
-from ai_lessons.repository.objects import Draft, read_commit
+from ai_lessons.repository.objects import DAMAGED, Draft, read_commit
 from ai_lessons.repository.proposal_files import Piece, Sides, main_path, owners, subject_of
 from ai_lessons.repository.proposal_records import stood
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from ai_lessons.repository.approval.approval_history import Trunk
     from ai_lessons.repository.approval.approval_types import Person
     from ai_lessons.repository.approval.rule_history import RawCommit
 
+T = TypeVar("T")
 Repository = Repo  # An open repository, for those who only hand it on
 Sort = Literal["new", "edit", "removal"]
 
@@ -95,35 +98,53 @@ def unmerged(trunk: Trunk, rejected: Collection[str]) -> dict[str, str]:
 
 
 def waiting(repo: Repo, trunk: Trunk, refs: Mapping[str, str]) -> list[Waiting]:
-    """Every open proposal of `refs`, oldest first. Closed are those that `look` says nothing of."""
-    found = (look(repo, trunk, ref, commit) for ref, commit in refs.items())
+    """Every open proposal of `refs` that can be read, oldest first. Closed are those that `look` says nothing of."""
+    found = (_readable({}, ref, commit, partial(look, repo, trunk, ref, commit)) for ref, commit in refs.items())
     return _rivals([one for one in found if one is not None])
 
 
 class Some(NamedTuple):
-    """Open proposals, oldest first, and how many branches of whom were not looked at."""
+    """Open proposals, oldest first, and how many branches of whom were not looked at.
+
+    `damaged`: those that cannot be read, by ref, each with a line about it.
+    """
 
     found: list[Waiting]
     left_out: Counter[str]
+    damaged: dict[str, str]
+
+
+def _readable(damaged: dict[str, str], ref: str, commit: str, read: Callable[[], T]) -> T | None:
+    """What is read of a ref; None, and a line about it, where an object behind it is not as it has to be."""
+    try:
+        return read()
+    except (UnsupportedRepository, OSError, *DAMAGED):
+        damaged[ref] = passed_over(ref, commit)
+    return None
 
 
 def some(repo: Repo, trunk: Trunk, refs: Mapping[str, str], most: int, first: Collection[str] = ()) -> Some:
     """At most so many open proposals of `refs`: those of `first`, then of every writer in turn, lest one flood it."""
     found: list[Waiting] = []
     left: Counter[str] = Counter()
-    for number, (ref, writer) in enumerate(_in_turn(repo, refs, first)):
+    damaged: dict[str, str] = {}
+    for number, (ref, writer) in enumerate(_in_turn(repo, refs, first, damaged)):
         if len(found) == most or number >= LOOKED_AT:
             left[writer] += 1
-        elif (one := look(repo, trunk, ref, refs[ref])) is not None:
+        elif one := _readable(damaged, ref, refs[ref], partial(look, repo, trunk, ref, refs[ref])):
             found.append(one)
-    return Some(_rivals(found), left)
+    return Some(_rivals(found), left, damaged)
 
 
-def _in_turn(repo: Repo, refs: Mapping[str, str], first: Collection[str]) -> Iterator[tuple[str, str]]:
+def _in_turn(
+    repo: Repo, refs: Mapping[str, str], first: Collection[str], damaged: dict[str, str]
+) -> Iterator[tuple[str, str]]:
     """The refs with who wrote them last: `first`, then one of each writer, the newest first. Ours are one writer's."""
     by_writer: dict[str, list[tuple[int, str, str]]] = defaultdict(list)
     for ref, commit in refs.items():
-        tip = read_commit(repo.object_store, ObjectID(commit.encode()))
+        tip = _readable(damaged, ref, commit, partial(read_commit, repo.object_store, ObjectID(commit.encode())))
+        if tip is None:
+            continue
         key = "" if ref.startswith("refs/heads/") else tip.said.author.email
         by_writer[key].append((-tip.said.committed, ref, str(tip.said.author)))
     yield from ((ref, writer) for rows in by_writer.values() for _, ref, writer in rows if ref in first)

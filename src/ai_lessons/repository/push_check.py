@@ -20,7 +20,7 @@ from ai_lessons.repository import git
 from ai_lessons.repository.approval import approval_branch, approval_memory
 from ai_lessons.repository.approval.approval_branch import branch_name
 from ai_lessons.repository.approval.approval_history import derive
-from ai_lessons.repository.approval.rule_files import APPROVALS, REJECTED, is_rule
+from ai_lessons.repository.approval.rule_files import APPROVALS, REJECTED, TEXT_LIMIT, is_rule
 from ai_lessons.repository.worktree import Worktree, as_hub, read_ref
 
 if TYPE_CHECKING:
@@ -107,6 +107,8 @@ def _file_fault(mode: int, path: str) -> str:
         check_path(path, hidden=True)
     except Refused as refused:
         return refused.message.partition(": ")[2] or refused.message
+    if path.startswith(f"{CONFIG_PATH}/"):
+        return "the settings are a file, not a folder"
     where = place(path)
     script = where is not None and where.kind is Kind.SCRIPT
     return "only files below scripts/ may be executable" if mode == _EXECUTABLE and not script else ""
@@ -195,12 +197,19 @@ def check(hub: Path, updates: Sequence[Update]) -> tuple[str, ...]:
         refused = list(refused_refs(updates, ref, rewritten))
         for update in updates:
             tree = _tree(then, update.new) if update.new else None
+            if (
+                update.new
+                and update.ref.startswith(_HEADS)
+                and _run(then, "cat-file", "-t", update.new).text != "commit"
+            ):
+                refused.append(f"{branch_name(update.ref)} would point to {update.new[:10]}, which is no commit")
             # what was there before; for a new branch what the approval branch has
             old = _tree(then, update.old or read_ref(now, ref) or _EMPTY_TREE)
             if tree:
                 names = _run(then, "ls-tree", "-r", "-z", "--name-only", tree, must=True).out.split(b"\0")
-                added = _added(then, old, tree) if old else ()
+                added = list(_added(then, old, tree)) if old else []
                 refused += refused_files(update.ref, added, [os.fsdecode(name) for name in names if name])
+                refused += _too_long(then, update.ref, tree, [path for _, path in added])
         if read_ref(then, ref) is not None and ref not in rewritten:
             refused += _refused_approvals(now, then, ref)
         return tuple(refused)
@@ -231,13 +240,23 @@ def _added(then: Worktree, old: str, new: str) -> Iterator[tuple[int, str]]:
             yield mode, os.fsdecode(name)
 
 
+def _too_long(then: Worktree, ref: str, tree: str, paths: Iterable[str]) -> Iterator[str]:
+    """Rules and settings that no clone reads."""
+    read = [path for path in paths if (is_rule(path) or path == CONFIG_PATH) and "\n" not in path]
+    names = "".join(f"{tree}:{path}\n" for path in read)
+    sizes = _run(then, "cat-file", "--batch-check=%(objectsize)", stdin=os.fsencode(names)).out.split(b"\n")
+    for path, size in zip(read, sizes, strict=False):
+        if size.isdigit() and int(size) > TEXT_LIMIT:
+            yield f"{branch_name(ref)}: {path!r}: it is longer than {TEXT_LIMIT:,} bytes, and no clone reads that"
+
+
 def _tree(then: Worktree, name: str) -> str | None:
     done = _run(then, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{tree}}")
     return None if done.code else done.text
 
 
-def _run(repository: Worktree, *arguments: str, must: bool = False) -> git.Done:
-    done = git.run(repository, "--no-replace-objects", *arguments)
+def _run(repository: Worktree, *arguments: str, must: bool = False, stdin: bytes = b"") -> git.Done:
+    done = git.run(repository, "--no-replace-objects", *arguments, stdin=stdin)
     if done.code and must:
         raise UnsupportedRepository(f"{repository.top} cannot be read: {done.err or arguments[0]}")
     return done

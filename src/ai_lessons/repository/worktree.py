@@ -264,7 +264,7 @@ def read_ref(worktree: Worktree, ref: str) -> str | None:
         try:
             text = (worktree.common_dir / ref).read_text(errors="surrogateescape").strip()
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-            with suppress(FileNotFoundError):
+            with suppress(FileNotFoundError, IsADirectoryError):
                 rows = (worktree.common_dir / "packed-refs").read_text(errors="surrogateescape").splitlines()
                 if packed := [row[:40] for row in rows if row[41:] == ref and row[:1] not in "#^"]:
                     return packed[0]

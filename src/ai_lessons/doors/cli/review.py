@@ -54,6 +54,7 @@ def run(call: Call, *, sign: bool) -> None:
     """Show all that waits for a decision or a signature and ask, until none is left or the reviewer quits."""
     refuse_agents(call)
     waiting = library.review.pending_rules(call.library, unsigned=True)
+    call.note(call.library.primary.notes())
     if not waiting:
         click.echo(render_rules.NOTHING_PENDING)
         return

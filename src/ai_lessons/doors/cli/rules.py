@@ -86,6 +86,7 @@ def pending_rules(call: Call, only_count: bool) -> None:
         call.answer(number, lambda count, _view: str(count), lambda count: {"pending": count})
     else:
         call.answer(library.review.pending_rules(opened), render_rules.pending, paged=True, framed=framing.proposed)
+        call.note(opened.primary.notes())
 
 
 @to_admin.command("review-rules")

@@ -7,6 +7,7 @@ import os
 import re
 from contextlib import suppress
 from hashlib import sha256
+from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 from ai_lessons.repository.files import translated
@@ -126,6 +127,12 @@ def branch_of(ref: str) -> str:
     """`rules/R-8F3K2A-use-x` for its ref, local or remote; empty for any other, and for names that are no text."""
     found = _REF.fullmatch(ref)
     return found[1] if found and ref.isprintable() else ""
+
+
+def passed_over(ref: str, commit: str) -> str:
+    """What people are told of the ref of a proposal that cannot be read."""
+    why = f"its commit {commit[:10]}, or an object behind it, is missing, damaged or no commit"
+    return f"{branch_name(ref)} cannot be read and is passed over: {why}; to remove it: git update-ref -d {quote(ref)}"
 
 
 def signature(refs: Mapping[str, str]) -> str:

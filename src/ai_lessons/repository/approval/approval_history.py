@@ -9,7 +9,14 @@ from ai_lessons.errors import AiLessonsError, NotFound, UnsupportedRepository
 from ai_lessons.knowledge.config import parse_config
 from ai_lessons.knowledge.layout import CONFIG_PATH, derived_id
 from ai_lessons.repository.approval import approval_branch, approval_memory, rule_history
-from ai_lessons.repository.approval.approval_branch import PROPOSALS, branch_name, branch_of, proposal_refs, short_name
+from ai_lessons.repository.approval.approval_branch import (
+    PROPOSALS,
+    branch_name,
+    branch_of,
+    passed_over,
+    proposal_refs,
+    short_name,
+)
 from ai_lessons.repository.approval.approval_memory import CachedView
 from ai_lessons.repository.approval.approval_types import (
     ApprovalPolicy,
@@ -48,8 +55,14 @@ def derive(worktree: Worktree, ref: str) -> BranchView:
 
 def odd_commits(worktree: Worktree, ref: str) -> list[tuple[str, str]]:
     """Commits there and of proposals that git would not have written, and why. Raises UnsupportedRepository."""
-    tips = sorted(filter(None, {read_ref(worktree, ref), *proposal_refs(worktree, PROPOSALS).values()}))
-    return [(one.id, one.said.odd) for one in rule_history.commits(worktree, tips) if one.said.odd]
+    tip, refs = read_ref(worktree, ref), sorted({*proposal_refs(worktree, PROPOSALS).values()})
+
+    def look(some: Sequence[str]) -> list[RawCommit]:
+        tips = [*filter(None, [tip]), *some]
+        return rule_history.commits(worktree, tips) if tips else []
+
+    found = {one.id: one for one in rule_history.readable(refs, look)[0]}
+    return [(name, one.said.odd) for name, one in found.items() if one.said.odd]
 
 
 def _advanced(worktree: Worktree, ref: str, tip: str) -> CachedView | None:
@@ -75,14 +88,20 @@ class _Derivation:
         self._worktree, self._ref, self._tip = worktree, ref, tip
         self._remembered = approval_memory.load(worktree.state_dir)
         self._rules: dict[str, str | None] = {}
+        self._damaged: tuple[str, ...] = ()
+        self._unread: set[str] = set()
 
     def run(self) -> CachedView:
         """Read, judge, and give what is to be noted."""
         commits = rule_history.read(self._worktree, [self._tip])
+        if not commits:
+            raise UnsupportedRepository(f"{branch_name(self._ref)} points to {self._tip}, which is no commit")
         self._learn(commits)
         place = {commit.id: number for number, commit in enumerate(commits)}
         files = _files(commits, place)
-        said = self._stated_policy(files)
+        said = self._stated_policy(files.get(CONFIG_PATH))
+        if said is None and self._ref not in self._remembered.policies:
+            self._remember_last_policy(commits, place)
         policy, _ = approval_memory.policy_in_force(self._ref, said, self._remembered)
         refs = proposal_refs(self._worktree, PROPOSALS)
         known = self._known_proposals(refs)
@@ -93,6 +112,8 @@ class _Derivation:
             if is_rule(path):
                 texts.setdefault(self.rule_of(path, blob), []).append((path, blob))
         here = {rule: tuple(several) for rule, several in texts.items()}
+        why = f"on {branch_name(self._ref)} is no rule: its text is longer than 1 MiB, or missing or damaged (git fsck)"
+        unread = [f"{path} {why}" for path, blob in sorted(files.items()) if blob in self._unread]
         steps = self._steps(commits, parents, known)
         past = Past(ancestry, commits, known, distinct=policy.distinct)
         verdicts = self._verdicts(policy, steps, here, past)
@@ -109,6 +130,7 @@ class _Derivation:
                 for rule, several in steps.items()
             },
             records=_records(commits),
+            damaged=(*self._damaged, *unread),
         )
         checked = self._remembered.tips.get(self._ref, "")
         key = approval_branch.key_of(self._worktree, self._tip, refs)
@@ -142,6 +164,7 @@ class _Derivation:
         blobs = {blob for change in every for blob in (change.old, change.new) if blob} - self._rules.keys()
         texts = rule_history.read_blobs(self._worktree, blobs)
         self._rules |= {blob: stated_id(texts[blob]) if blob in texts else None for blob in blobs}
+        self._unread |= blobs - texts.keys()
 
     def _known_proposals(self, refs: Mapping[str, str]) -> Known:
         """Every proposal that this clone has seen; notes those that no job looked at before."""
@@ -150,7 +173,9 @@ class _Derivation:
         fresh = [pair for pair in here if known.tips.get(pair[0]) != pair[1]]
         if not fresh:
             return known
-        commits = rule_history.read(self._worktree, list(dict.fromkeys(commit for commit, _ in fresh)), [self._tip])
+        tips = list(dict.fromkeys(commit for commit, _ in fresh))
+        commits, broken = rule_history.readable(tips, lambda some: rule_history.read(self._worktree, some, [self._tip]))
+        self._damaged = tuple(passed_over(ref, tip) for ref, tip in sorted(refs.items()) if tip in broken)
         self._learn(commits)
         noted = dict.fromkeys(one for several in known.texts.values() for one in several)
         found = [one for one in proposed(fresh, commits, self.rule_of) if one not in noted]
@@ -158,8 +183,18 @@ class _Derivation:
             approval_memory.add_proposals(self._worktree.state_dir, found)
         return approval_memory.known_from([*noted, *found])
 
-    def _stated_policy(self, files: Mapping[str, str]) -> ApprovalPolicy | None:
-        blob = files.get(CONFIG_PATH)
+    def _remember_last_policy(self, commits: Sequence[RawCommit], place: Mapping[str, int]) -> None:
+        """A clone that never saw settings which can be read judges by the last ones that the branch had."""
+        changes = (change for commit in _line(commits, place) for change in commit.changes[0])
+        blobs = (change.new for change in changes if change.path == CONFIG_PATH and change.new)
+        said = next(filter(None, map(self._stated_policy, blobs)), None)
+        if said is not None:
+            policies = {**self._remembered.policies, self._ref: said}
+            self._remembered = self._remembered._replace(policies=policies)
+            with suppress(AiLessonsError):  # then it is looked for again
+                approval_memory.save(self._worktree.state_dir, self._remembered)
+
+    def _stated_policy(self, blob: str | None) -> ApprovalPolicy | None:
         if blob is None:
             return ApprovalPolicy()
         try:
@@ -206,14 +241,18 @@ class _Derivation:
         return found
 
 
+def _line(commits: Sequence[RawCommit], place: Mapping[str, int]) -> Iterator[RawCommit]:
+    """The tip and its first parents, newest first."""
+    at = len(commits) - 1
+    while at >= 0:
+        yield commits[at]
+        at = place.get(commits[at].parents[0], -1) if commits[at].parents else -1
+
+
 def _files(commits: Sequence[RawCommit], place: Mapping[str, int]) -> dict[str, str]:
     """Rule files and watched files of the tip: what the commits on the line of first parents changed, in order."""
-    line, at = [], len(commits) - 1
-    while at >= 0:
-        line.append(commits[at])
-        at = place.get(commits[at].parents[0], -1) if commits[at].parents else -1
     files: dict[str, str | None] = {}
-    for commit in reversed(line):
+    for commit in reversed(list(_line(commits, place))):
         files |= {change.path: change.new for change in commit.changes[0]}
     return {path: blob for path, blob in files.items() if blob is not None}
 

@@ -124,7 +124,7 @@ def _append(state_dir: Path, rows: list[dict[str, Any]]) -> None:
         append_lines(place, "".join(json.dumps(row) + "\n" for row in rows).encode())
 
 
-_FORMAT: Final = "7"  # Raise it when the same history would be judged differently
+_FORMAT: Final = "8"  # Raise it when the same history would be judged differently
 
 
 class CachedView(NamedTuple):
@@ -224,6 +224,7 @@ def noted(worktree: Worktree, ref: str) -> CachedView | None:
             "here": {rule: tuple(map(tuple, several)) for rule, several in raw["view"]["here"].items()},
             "texts": {rule: tuple(blobs) for rule, blobs in raw["view"]["texts"].items()},
             "records": tuple(RecordFile(*one) for one in raw["view"]["records"]),
+            "damaged": tuple(raw["view"]["damaged"]),
         }
         return CachedView(BranchView(**view), raw["key"], raw["checked"], raw["missing"])
     except (OSError, ValueError, TypeError, KeyError, AttributeError, IndexError):

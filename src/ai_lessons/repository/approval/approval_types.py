@@ -147,6 +147,7 @@ class BranchView(NamedTuple):
 
     `files` are rule files and those of approval on it, with their blobs; `here` the texts of each rule (path, blob),
     `texts` every blob that it ever had; `records` those of all history.
+    `damaged`: a line about every branch of a proposal that could not be read.
     """
 
     ref: str
@@ -159,6 +160,7 @@ class BranchView(NamedTuple):
     here: Mapping[str, tuple[tuple[str, str], ...]] = {}
     texts: Mapping[str, tuple[str, ...]] = {}
     records: tuple[RecordFile, ...] = ()
+    damaged: tuple[str, ...] = ()
 
 
 def project_of(path: str) -> str:

@@ -7,7 +7,7 @@ import re
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.repository import git
@@ -15,10 +15,11 @@ from ai_lessons.repository.approval.approval_types import PathChange, Person, Sa
 from ai_lessons.repository.approval.rule_files import TEXT_LIMIT, is_rule, is_watched
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.repository.worktree import Worktree
 
+T = TypeVar("T")
 PATIENCE: Final = 600.0  # seconds for the first look at a long history
 
 # Bytes of a commit message that are read: trailers stand at the end, so longer ones have none
@@ -101,18 +102,39 @@ def commits(
 
 
 def contained(worktree: Worktree, tip: str, commits: Collection[str]) -> set[str]:
-    """Those of the commits that are `tip` or come before it. Commits that are not there are not in it."""
+    """Those of the commits that are `tip` or come before it. Those that are not there, or hang in the air, are not."""
     known = [commit for commit in dict.fromkeys(commits) if commit]
     if not known:
         return set()
     types = _git(worktree, "cat-file", "--batch-check", "--buffer", stdin="\n".join(known).encode() + b"\n")
     there = [line.split()[0].decode() for line in types.splitlines() if line.split()[1:2] == [b"commit"]]
-    outside = _git(worktree, "rev-list", "--stdin", stdin="\n".join([*there, f"^{tip}"]).encode() + b"\n")
-    return set(there) - set(outside.decode().split())
+
+    def outside(some: Sequence[str]) -> list[str]:
+        asked = "\n".join([*some, f"^{tip}"]).encode() + b"\n"
+        return _git(worktree, "rev-list", "--stdin", stdin=asked).decode().split()
+
+    found, broken = readable(there, outside)
+    return set(there) - set(found) - broken
+
+
+def readable(tips: Sequence[str], look: Callable[[Sequence[str]], list[T]]) -> tuple[list[T], set[str]]:
+    """What `look` finds behind these tips, and those at which it raises UnsupportedRepository.
+
+    Raises UnsupportedRepository: it does so at no tip, too.
+    """
+    try:
+        return look(tips), set()
+    except UnsupportedRepository:
+        if len(tips) < 2:
+            look(())  # else the fault is not the tip's
+            return [], set(tips)
+    half = len(tips) // 2
+    one, other = readable(tips[:half], look), readable(tips[half:], look)
+    return [*one[0], *other[0]], one[1] | other[1]
 
 
 def read_blobs(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
-    """The contents of blobs up to `TEXT_LIMIT` bytes; longer and missing ones are left out."""
+    """The contents of blobs up to `TEXT_LIMIT` bytes; longer, missing and damaged ones are left out."""
     wanted = set(blobs)
     found = _read_loose(worktree, wanted) if len(wanted) <= _FEW else {}
     names = "".join(f"{blob}\n" for blob in sorted(wanted - found.keys())).encode()
@@ -120,20 +142,26 @@ def read_blobs(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
         return found
     sizes = _git(worktree, "cat-file", "--batch-check", "--buffer", stdin=names)
     rows = [line.split() for line in sizes.splitlines()]
-    small = [row[0] for row in rows if len(row) == 3 and row[1] == b"blob" and int(row[2]) <= TEXT_LIMIT]
-    out, at = _git(worktree, "cat-file", "--batch", "--buffer", stdin=b"\n".join(small) + b"\n"), 0
-    while at < len(out):
-        end = out.index(b"\n", at)
-        name, _, size = out[at:end].split(b" ")
-        found[name.decode()] = out[end + 1 : end + 1 + int(size)]
-        at = end + 2 + int(size)
-    return found
+    small = [row[0].decode() for row in rows if len(row) == 3 and row[1] == b"blob" and int(row[2]) <= TEXT_LIMIT]
+
+    def contents(some: Sequence[str]) -> list[tuple[str, bytes]]:
+        names = "".join(f"{name}\n" for name in some).encode()
+        out, at, read = _git(worktree, "cat-file", "--batch", "--buffer", stdin=names) if names else b"", 0, []
+        while at < len(out):
+            end = out.index(b"\n", at)
+            name, *_, size = out[at:end].split(b" ")
+            read.append((name.decode(), out[end + 1 : end + 1 + int(size)]))
+            at = end + 2 + int(size)
+        return read
+
+    return found | dict(readable(small, contents)[0])
 
 
 def _git(worktree: Worktree, *arguments: str, stdin: bytes) -> bytes:
-    done = git.run(worktree, "--no-replace-objects", *arguments, stdin=stdin, extra=_LITERAL, timeout=PATIENCE)
+    flags = ("--no-replace-objects", "-c", "advice.graftFileDeprecated=false")
+    done = git.run(worktree, *flags, *arguments, stdin=stdin, extra=_LITERAL, timeout=PATIENCE)
     if done.code:
-        what = done.err or f"git {arguments[0]} failed"
+        what = done.err.rpartition("\n")[2] or f"git {arguments[0]} failed"
         raise UnsupportedRepository(
             f"the history of {worktree.top} cannot be read: {what}",
             hint="a partial clone lacks what rules are judged by: git fetch --refetch --no-filter; else: git fsck",
