@@ -48,7 +48,7 @@ def lay_out(folder: Path, proof: Path, *, head: str = "link") -> None:
 def ask_git(worktree: Worktree) -> None:
     """Those questions by which git reads its settings, refreshes its index and cleans files."""
     git_.run(worktree, "status", "--porcelain", cwd=worktree.root)
-    git_.filtered(worktree, [ENTRY])
+    git_.filtered(worktree, [ENTRY], ["filter"])
     git_.blobs_of(worktree, [ENTRY])
     History(worktree).dirty(ENTRY)
 

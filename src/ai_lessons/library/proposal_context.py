@@ -20,7 +20,7 @@ from ai_lessons.repository.approval import approval_history as trunks
 from ai_lessons.repository.approval.approval_branch import PROPOSALS, branch_name, branch_of
 from ai_lessons.repository.approval.rule_files import entry_end, rule_end
 from ai_lessons.repository.history import unified
-from ai_lessons.repository.objects import data_of, opened
+from ai_lessons.repository.objects import opened, text_of
 from ai_lessons.repository.proposal_files import blob_at
 
 if TYPE_CHECKING:
@@ -146,7 +146,10 @@ class ProposalContext:
     def text(self, one: Waiting) -> bytes:
         """The text that a proposal ends with; of a removal the one that goes."""
         blob = one.piece.new or one.piece.old
-        return data_of(self.git, blob) if blob else b""
+        return self._text(one.piece.path, blob) if blob else b""
+
+    def _text(self, path: str, blob: str) -> bytes:
+        return text_of(self.trunk.worktree, self.git, path, blob)
 
     def _blobs(self, one: Waiting) -> dict[str, str | None]:
         gone = one.sort == "removal"
@@ -159,14 +162,14 @@ class ProposalContext:
 
     def files(self, one: Waiting) -> dict[str, bytes]:
         """The files of what is proposed as they shall be, by path; of a removal as they were, and are to go."""
-        return {path: data_of(self.git, blob) for path, blob in self._blobs(one).items() if blob}
+        return {path: self._text(path, blob) for path, blob in self._blobs(one).items() if blob}
 
     def entry(self, one: Waiting) -> Entry | None:
         """The entry as proposed; None where its text cannot be read."""
         if one not in self._entries:
             blobs = self._blobs(one)  # of a thousand files that claim to be one entry only two are read
             own = {path: blob for path in (one.path, side_of(one.path)) if (blob := blobs.get(path))}
-            self._entries[one] = entry_of(one.path, {path: data_of(self.git, blob) for path, blob in own.items()})
+            self._entries[one] = entry_of(one.path, {path: self._text(path, blob) for path, blob in own.items()})
         return self._entries[one]
 
     def faults(self, one: Waiting) -> Iterator[str]:

@@ -17,7 +17,7 @@ from ai_lessons.library.reports import RuleDraft, Suggested, Written
 from ai_lessons.repository import proposal_commits
 from ai_lessons.repository.approval import rule_edits
 from ai_lessons.repository.approval.approval_branch import OTHERS, PROPOSALS
-from ai_lessons.repository.objects import data_of
+from ai_lessons.repository.objects import text_of
 from ai_lessons.repository.proposal_commits import ProposalRequest
 from ai_lessons.repository.store import Change
 
@@ -48,7 +48,8 @@ def make(
     """
     handle = at.handle(entry.id, entry.kind.letter)
     for one in at.about(entry.id):
-        if {piece.path: data_of(at.git, piece.new) if piece.new else None for piece in one.pieces} == dict(files):
+        new = {x.path: text_of(at.trunk.worktree, at.git, x.path, x.new) if x.new else None for x in one.pieces}
+        if new == dict(files):
             known = ("proposed already",)
             return Suggested(entry.id, handle, entry.title, entry.path, one.branch, one.commit, known)
     if dry_run:
@@ -190,7 +191,7 @@ def _text_of(at: ProposalContext, one: Edited) -> tuple[Entry, Mapping[str, byte
     if not texts:
         path = next(iter(one.files))
         blob = one.blobs[path][1]
-        old = data_of(at.git, blob) if blob else b""
+        old = text_of(at.trunk.worktree, at.git, path, blob) if blob else b""
         return read_entry(path, old), one.files
     path, data = next(iter(texts.items()))
     entry = read_entry(path, data)

@@ -65,7 +65,7 @@ def _approval(evidence: Evidence, unapproved_change: str = "") -> Approval:
 
 def _unapproved_change(repo: RepositorySession, view: BranchView, verdict: Verdict, path: str, blob: str) -> str:
     """The diff to the working tree if the rule was edited there, else to the branch."""
-    approved = _unix(repo.rules.text(verdict.rule, blob))
+    approved = _unix(repo.rules.text(verdict.rule, path, blob))
     there = _text(lambda: repo.store.read(path))
     if there != approved:
         # a tree at another commit may simply have another text
@@ -74,7 +74,7 @@ def _unapproved_change(repo: RepositorySession, view: BranchView, verdict: Verdi
             return _diff(path, approved, there, "working tree")
     for arrival in verdict.unapproved:
         if arrival.blob != blob:  # else another copy of the same text
-            text = _unix(repo.rules.text(verdict.rule, arrival.blob)) if arrival.blob else None
+            text = _unix(repo.rules.text(verdict.rule, arrival.path, arrival.blob)) if arrival.blob else None
             return _diff(path, approved, text, "approval branch")
     return ""
 

@@ -31,7 +31,7 @@ from ai_lessons.library.reports import Decided, Pending, ProposedFile, Suggested
 from ai_lessons.repository import proposal_commits, proposal_records
 from ai_lessons.repository.approval.approval_types import moment
 from ai_lessons.repository.approval.rule_files import AGENT_TRAILER, REJECTED
-from ai_lessons.repository.objects import data_of
+from ai_lessons.repository.objects import text_of
 from ai_lessons.repository.proposal_commits import ProposalRequest
 from ai_lessons.repository.proposal_records import Rejection
 from ai_lessons.repository.store import Change
@@ -121,7 +121,8 @@ def _files(at: ProposalContext, one: Waiting) -> list[ProposedFile]:
     files = []
     for piece in (piece for piece in one.pieces if not piece.done):
         blobs = (piece.here, piece.new if piece.is_plain else None)
-        files.append(proposed_file(piece.path, *(data_of(at.git, blob) if blob else None for blob in blobs)))
+        texts = (text_of(at.trunk.worktree, at.git, piece.path, blob) if blob else None for blob in blobs)
+        files.append(proposed_file(piece.path, *texts))
     return files
 
 

@@ -19,7 +19,7 @@ from ai_lessons.repository.store import Store, blob_id
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Mapping
 
     from ai_lessons.index.catalog import Catalog
     from ai_lessons.library.options import Options
@@ -99,16 +99,16 @@ class RulesInForce:
         except AiLessonsError as error:
             self.notes = (f"the rules in force are those of an earlier look: {error.message}",)
 
-    def text(self, entry_id: str, blob: str) -> bytes:
-        """The text of a rule in force, byte for byte as the branch has it. Raises NotFound."""
-        self.expect([blob])
+    def text(self, entry_id: str, path: str, blob: str) -> bytes:
+        """The text of a rule in force as the branch has it, out of a filter as a checkout shows it. Raises NotFound."""
+        self.expect({blob: path})
         if blob not in self._texts:
             raise NotFound("text in force of the rule", entry_id, hint="look at the repository: git fsck")
         return self._texts[blob]
 
-    def expect(self, blobs: Iterable[str]) -> None:
-        """Read these texts at once, because each will be asked for: one by one they may cost a program each."""
-        missing = set(blobs) - self._texts.keys()
+    def expect(self, paths: Mapping[str, str]) -> None:
+        """Read these texts (paths by blob) at once, because each will be asked for: singly each may cost a program."""
+        missing = {blob: path for blob, path in paths.items() if blob not in self._texts}
         self._texts |= self._read(missing) if missing else {}
 
     def _stamp(self) -> str:
@@ -161,7 +161,7 @@ class RulesInForce:
             return
         from ai_lessons.knowledge.frontmatter import read_entry
 
-        texts = self._read(blob for _, blob in places.values())
+        texts = self._read({blob: path for path, blob in places.values()})
         for rule, (path, blob) in places.items():
             try:
                 entry = read_entry(path, texts[blob])
@@ -175,12 +175,15 @@ class RulesInForce:
                 else:
                     notes.append(f"{path}: the approved text is not rule {rule}, so it is left out")
 
-    def _read(self, blobs: Iterable[str]) -> dict[str, bytes]:
-        """Contents of blobs, as far as they are there and are what their names say."""
+    def _read(self, paths: Mapping[str, str]) -> dict[str, bytes]:
+        """Contents of blobs (at these paths), as far as they are there and are what their names say."""
+        from ai_lessons.repository import filters
         from ai_lessons.repository.approval.rule_history import read_blobs
 
-        found = read_blobs(self._worktree, blobs)
-        return {blob: data for blob, data in found.items() if blob_id(data) == blob}
+        found = read_blobs(self._worktree, paths)
+        return filters.texts(
+            self._worktree, paths, {blob: data for blob, data in found.items() if blob_id(data) == blob}
+        )
 
     def _alarms(self, view: BranchView | None) -> Iterator[str]:
         if view is None:
@@ -194,7 +197,7 @@ class RulesInForce:
             yield from self.signatures.notes
         # a commit alone may not move what people follow
         blob, here = view.files.get(CONFIG_PATH, ""), approval_branch.short_name(view.ref)
-        named = _named(self._read([blob]).get(blob, b"")) if blob else ""
+        named = _named(self._read({blob: CONFIG_PATH}).get(blob, b"")) if blob else ""
         if named and named != here:
             yield (
                 f"the settings name {named} as the approval branch, and {here} is followed here; "

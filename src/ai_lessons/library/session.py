@@ -255,13 +255,13 @@ class RepositorySession:
     def files_of(self, place: Location) -> tuple[bytes, bytes | None]:
         """What the file of an entry and the one beside it hold now; of a rule the text in force. Raises NotFound."""
         if place.approved and place.hash:
-            return self.rules.text(place.id, place.hash), None
+            return self.rules.text(place.id, place.path, place.hash), None
         data = b"" if place.hash is None else self.store.read(place.path)
         return data, self.store.read(place.side_path) if place.side_path else None
 
     def expect(self, ids: Iterable[str]) -> None:
         """Say that these entries will be loaded one after the other."""
-        self.rules.expect(place.hash for place in self.catalog.locations(ids) if place.approved and place.hash)
+        self.rules.expect({x.hash: x.path for x in self.catalog.locations(ids) if x.approved and x.hash})
 
     def file_of(self, light: Light) -> str:
         """The file whose history is that of the entry: of a script kept elsewhere its description."""

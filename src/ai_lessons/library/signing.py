@@ -162,7 +162,7 @@ def approve_standing(repo: RepositorySession, ref: str, expect: str | None) -> D
             raise NotFound("open proposal or unsigned rule", ref, suggestions=known)
         verdict, one = named[0]
         refuse_changed(one.blob or "", expect)
-        data = repo.rules.text(verdict.rule, one.blob or "")
+        data = repo.rules.text(verdict.rule, one.path, one.blob or "")
         entry = checked(one.path, data)
         records = _record(at, verdict.rule, one.path, data, "approve")
         subject = f"Sign approval of rule: {entry.title}"
@@ -187,7 +187,7 @@ def revoke_rule(library: Library, ref: str) -> Decided:
         verdict = _judged(repo).verdicts.get(light.id)
         if light.kind is not Kind.RULE or verdict is None or not verdict.path or not verdict.blob:
             raise NotFound("rule in force", ref)
-        data = repo.rules.text(light.id, verdict.blob)
+        data = repo.rules.text(light.id, verdict.path, verdict.blob)
         records = _record(at, light.id, verdict.path, data, "revoke")
         done = proposal_commits.put(repo.store, at.git, at.trunk, light.id, f"Revoke rule: {light.title}", records)
     repo.current()
@@ -225,7 +225,7 @@ def _unsigned(at: ProposalContext) -> list[tuple[Verdict, UnapprovedChange]]:
 
 
 def _pending(at: ProposalContext, verdict: Verdict, one: UnapprovedChange) -> Pending:
-    data = at.repo.rules.text(verdict.rule, one.blob or "")
+    data = at.repo.rules.text(verdict.rule, one.path, one.blob or "")
     entry = entry_of(one.path, {one.path: data})
     return described(
         at,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import subprocess
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.errors import GitMissing, StorageFailed
+from ai_lessons.errors import GitMissing, StorageFailed, UnsupportedRepository
 from ai_lessons.repository import programs
 
 if TYPE_CHECKING:
@@ -195,13 +196,11 @@ def files_of(worktree: Worktree, commit: str) -> dict[str, str]:
     return {os.fsdecode(name): what.split()[2].decode() for what, _, name in plain}
 
 
-def filtered(worktree: Worktree, paths: Iterable[str]) -> frozenset[str]:
-    """Those paths whose content git would change on its way in by an attribute other than line endings."""
-    names = tuple(paths)
-    asked = ("filter", "ident", "working-tree-encoding")
-    done = run(worktree, "check-attr", "-z", "--stdin", *asked, cwd=worktree.root, stdin=listed(names))
+def filtered(worktree: Worktree, paths: Iterable[str], attributes: Iterable[str]) -> frozenset[str]:
+    """Those paths that have one of these attributes. Raises StorageFailed: git did not say."""
+    done = run(worktree, "check-attr", "-z", "--stdin", *attributes, cwd=worktree.root, stdin=listed(paths))
     if done.code:
-        return frozenset()
+        raise StorageFailed(f"git does not tell the attributes of files: {done.err}")
     fields = done.out.split(b"\0")[:-1]
     triples = zip(fields[::3], fields[2::3], strict=True)
     return frozenset(os.fsdecode(path) for path, value in triples if value not in {b"unspecified", b"unset"})
@@ -210,6 +209,8 @@ def filtered(worktree: Worktree, paths: Iterable[str]) -> frozenset[str]:
 def blobs_of(worktree: Worktree, paths: Iterable[str]) -> dict[str, bytes]:
     """Store files as git would on `git add` (line endings, filters); object ids by path, empty where git said no."""
     names = tuple(paths)
+    if not names:
+        return {}
     done = run(
         worktree,
         "hash-object",
@@ -220,6 +221,34 @@ def blobs_of(worktree: Worktree, paths: Iterable[str]) -> dict[str, bytes]:
     )
     ids = done.out.split() if not done.code else []
     return dict(zip(names, ids, strict=True)) if len(ids) == len(names) else {}
+
+
+def blob_of(worktree: Worktree, path: str, data: bytes) -> Done:
+    """Store one content as `git add` would if the file at `path` (from the root) held it; its object id is put out."""
+    return run(worktree, "hash-object", "-w", "--stdin", f"--path={path}", cwd=worktree.root, stdin=data)
+
+
+def smudged(worktree: Worktree, paths: Mapping[str, str]) -> dict[str, bytes]:
+    """What a checkout would write for blobs (each with its path from the root), lines ended by LF. Downloads nothing.
+
+    Raises UnsupportedRepository: a filter failed, or git said no.
+    """
+    if not paths:
+        return {}
+    # git states the size before the filter, so a name that no object has marks the end
+    mark = f"end-{secrets.token_hex(16)}"
+    asked = "".join(f"{blob} {worktree.prefix}{path}\n{mark}\n" for blob, path in paths.items())
+    flags = ("-c", "core.autocrlf=false", "-c", "core.eol=lf", "--no-replace-objects", "cat-file")
+    extra = {"GIT_LFS_SKIP_SMUDGE": "1", "GIT_NO_LAZY_FETCH": "1"}
+    done = run(worktree, *flags, "--batch", "--filters", "--buffer", stdin=os.fsencode(asked), extra=extra)
+    if done.code:
+        raise UnsupportedRepository(f"a git filter failed: {done.err}")
+    found = {}
+    for part in done.out.split(f"\n{mark} missing\n".encode()):
+        head, newline, data = part.partition(b"\n")
+        if newline:
+            found[head[:40].decode()] = data
+    return found
 
 
 def _quoted(path: str) -> bytes:

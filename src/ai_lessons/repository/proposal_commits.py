@@ -11,7 +11,7 @@ from dulwich.objects import ObjectID
 
 from ai_lessons.errors import Conflict, Refused
 from ai_lessons.knowledge.layout import check_path
-from ai_lessons.repository import branch_update, git, proposal_records, proposals
+from ai_lessons.repository import branch_update, filters, git, proposal_records, proposals
 from ai_lessons.repository.approval import approval_history as trunks
 from ai_lessons.repository.approval import approval_memory, rule_files
 from ai_lessons.repository.approval.approval_branch import OTHERS, PROPOSALS, branch_of, proposal_refs
@@ -139,10 +139,11 @@ def _point(store: Store, draft: Draft, branch: str, base: str, old: str | None, 
     """Commit on top of `base`, and move the branch there from `old`."""
     by, before = Author(store.worktree), draft.tree_of(ObjectID(base.encode()))
     files: dict[str, TreeEntry | None] = {}
+    new = filters.blobs(store.worktree, draft, {path: data for path, data in wanted.files.items() if data is not None})
     for path, data in wanted.files.items():
         found = draft.lookup(before, os.fsencode(store.prefix + path))
         runs = path in wanted.executable or (found is not None and found[0] == EXECUTABLE)
-        files[path] = None if data is None else (EXECUTABLE if runs else PLAIN, draft.blob(data))
+        files[path] = None if data is None else (EXECUTABLE if runs else PLAIN, new[path])
     more = [(rule_files.RULE_TRAILER, wanted.entry)]
     if wanted.family != PROPOSALS:  # a squash or rebase of what is no rule would tell nobody where it was proposed
         more = [(rule_files.ENTRY_TRAILER, wanted.entry), (rule_files.PROPOSED_TRAILER, branch)]
@@ -151,8 +152,8 @@ def _point(store: Store, draft: Draft, branch: str, base: str, old: str | None, 
     said = f"commit: {wanted.subject}" if old else f"branch: {wanted.subject}"
     branch_update.point(store.worktree, HEADS + branch, old, commit, said)
     if branch.startswith(PROPOSALS):  # noted for those who judge: the branch may be gone before the first look
-        path, new = next((pair for pair in files.items() if pair[1]), next(iter(files.items())))
-        blob = new[1].decode() if new else None
+        path, entry = next((pair for pair in files.items() if pair[1]), next(iter(files.items())))
+        blob = entry[1].decode() if entry else None
         known = Proposal(branch, commit, wanted.entry, path, blob, person(by.author.encode()), by.when)
         approval_memory.add_proposals(store.state_dir, [known])
     return Made(branch, commit, by.notes)
@@ -184,7 +185,8 @@ def approve(
             for piece in pieces:
                 mode = EXECUTABLE if piece.mode == EXECUTABLE and not one.is_rule else PLAIN
                 taken[piece.path] = piece.here, (mode, ObjectID(piece.new.encode())) if piece.new else None
-        files = taken | {path: (None, (PLAIN, draft.blob(data))) for path, data in (records or {}).items()}
+        added = filters.blobs(store.worktree, draft, records or {})
+        files = taken | {path: (None, (PLAIN, blob)) for path, blob in added.items()}
         gone = " (removal)" if len(several) == 1 and several[0].sort == "removal" else ""
         subject = f"{rule_files.APPROVE} {what}{'s' if len(several) > 1 else ''}: {title}{gone}"
         message = message_of(subject, [pair for one in several for pair in _about(one)], Actor())
@@ -238,7 +240,8 @@ def _add(
 
     def build(draft: Draft, tip: str) -> Landing:
         check(tip)
-        new: dict[str, TreeEntry | None] = {path: (PLAIN, draft.blob(data)) for path, data in records.items()}
+        made = filters.blobs(store.worktree, draft, records)
+        new: dict[str, TreeEntry | None] = {path: (PLAIN, blob) for path, blob in made.items()}
         commit = by.commit(draft, _edited(store, draft, tip, new), (tip,), message_of(subject, trailers, Actor()))
         files = {path: (None, entry) for path, entry in new.items()}
         return Landing(commit, files, by.stamp, f"commit: {subject}")

@@ -15,13 +15,14 @@ from ai_lessons.knowledge.entries import HANDLE_LENGTH, Kind
 from ai_lessons.knowledge.layout import check_path, derived_id, is_markdown, place, side_of
 from ai_lessons.repository.approval.approval_branch import OTHERS, PROPOSALS
 from ai_lessons.repository.approval.rule_files import entry_end, is_rule, rule_end, stated_id
-from ai_lessons.repository.objects import Draft, data_of
+from ai_lessons.repository.objects import Draft, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dulwich.repo import Repo
 
+    from ai_lessons.repository.worktree import Worktree
 
 FILES_LOOKED_AT: Final = 1000
 
@@ -49,12 +50,17 @@ class Piece(NamedTuple):
 class Sides(NamedTuple):
     """The trees that a proposal is about: where it left the approval branch, where it ends, and that branch now."""
 
+    worktree: Worktree
     repo: Repo
     draft: Draft
-    prefix: str
     before: ObjectID | None
     after: ObjectID
     here: ObjectID
+
+    @property
+    def prefix(self) -> str:
+        """Where the knowledge repository lies in the trees."""
+        return self.worktree.prefix
 
     def blob(self, tree: ObjectID | None, path: str) -> str | None:
         """The blob at a path of one of the trees; None if no plain file is there."""
@@ -73,9 +79,9 @@ def blob_at(repo: Repo, commit: str, path: str) -> str | None:
     return plain_blob(draft, draft.tree_of(ObjectID(commit.encode())), path)
 
 
-def rule_of(repo: Repo, path: str, blob: str) -> str:
+def rule_of(worktree: Worktree, repo: Repo, path: str, blob: str) -> str:
     """Whose text this is: the id that it states, else the one that follows from where it lies."""
-    return stated_id(data_of(repo, blob)) or derived_id(path)
+    return stated_id(text_of(worktree, repo, path, blob)) or derived_id(path)
 
 
 def pieces(sides: Sides, name: str) -> tuple[list[Piece], list[str]]:
@@ -113,14 +119,14 @@ def owners(sides: Sides, piece: Piece) -> set[str]:
 
 def _owner(sides: Sides, tree: ObjectID | None, path: str, blob: str) -> str:
     if is_rule(path):
-        return rule_of(sides.repo, path, blob)
+        return rule_of(sides.worktree, sides.repo, path, blob)
     main = _main(sides, tree, path)
     if main != path:
-        return rule_of(sides.repo, main, blob)  # the side file of a script says its id
+        return rule_of(sides.worktree, sides.repo, main, blob)  # the side file of a script says its id
     side = sides.blob(tree, side_of(path)) if _is_script(path) else None
     if side:
-        return rule_of(sides.repo, path, side)
-    return rule_of(sides.repo, path, blob) if is_markdown(path) else derived_id(path)
+        return rule_of(sides.worktree, sides.repo, path, side)
+    return rule_of(sides.worktree, sides.repo, path, blob) if is_markdown(path) else derived_id(path)
 
 
 def _is_script(path: str) -> bool:

@@ -13,9 +13,10 @@ from ai_lessons.repository import git
 from ai_lessons.repository.approval import rule_files
 from ai_lessons.repository.approval.approval_branch import OTHERS
 from ai_lessons.repository.approval.approval_types import Person, moment
-from ai_lessons.repository.approval.rule_history import RawCommit, behind, commits, read_blobs
+from ai_lessons.repository.approval.rule_history import RawCommit, behind, commits
+from ai_lessons.repository.filters import read_texts
 from ai_lessons.repository.history import FIXED, LITERAL
-from ai_lessons.repository.objects import data_of, opened
+from ai_lessons.repository.objects import opened, text_of
 from ai_lessons.repository.proposal_files import blob_at
 
 if TYPE_CHECKING:
@@ -99,8 +100,8 @@ def read_rejection(data: bytes) -> Rejection | None:
 
 def rejected(trunk: Trunk) -> list[Rejection]:
     """Every record of a rejection on the approval branch; files that are none are passed over."""
-    blobs = [blob for path, blob in sorted(trunk.view.files.items()) if path.startswith(rule_files.REJECTED)]
-    contents = read_blobs(trunk.worktree, set(blobs)) if blobs else {}
+    blobs = {blob: path for path, blob in sorted(trunk.view.files.items()) if path.startswith(rule_files.REJECTED)}
+    contents = read_texts(trunk.worktree, blobs) if blobs else {}
     found = (read_rejection(contents[blob]) for blob in blobs if blob in contents)
     return [one for one in found if one is not None]
 
@@ -114,7 +115,7 @@ def file_at(worktree: Worktree, tip: str, path: str) -> bytes | None:
     """A plain file as it is in a commit; None if there is none. Raises UnsupportedRepository."""
     with opened(worktree) as repo:
         blob = blob_at(repo, tip, worktree.prefix + path)
-        return data_of(repo, blob) if blob else None
+        return text_of(worktree, repo, path, blob) if blob else None
 
 
 OWN_COMMITS: Final = 100  # So many commits of a proposal are looked at behind its merge

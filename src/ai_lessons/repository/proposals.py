@@ -176,7 +176,7 @@ def look(repo: Repo, trunk: Trunk, ref: str, commit: str) -> Waiting | None:
     commits, left = line
     draft, ends = Draft(repo), [ObjectID(one.encode()) for one in (commit, trunk.tip)]
     before = draft.tree_of(left) if left else None
-    sides = Sides(repo, draft, trunk.worktree.prefix, before, draft.tree_of(ends[0]), draft.tree_of(ends[1]))
+    sides = Sides(trunk.worktree, repo, draft, before, draft.tree_of(ends[0]), draft.tree_of(ends[1]))
     pieces, others = proposal_files.pieces(sides, name)
     owned = {piece.path: owners(sides, piece) for piece in pieces}
     entry, fault = subject_of(name, owned)

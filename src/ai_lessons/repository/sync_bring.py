@@ -22,7 +22,7 @@ from ai_lessons.repository import git, worktree_status
 from ai_lessons.repository.branch_update import refuse_locked
 from ai_lessons.repository.checkout import committing
 from ai_lessons.repository.history import unified
-from ai_lessons.repository.objects import Draft, data_of, opened
+from ai_lessons.repository.objects import Draft, opened, text_of
 from ai_lessons.repository.proposal_commits import HEADS, Author
 from ai_lessons.repository.sync_merge import Decisions, MergePlan, Torn, plan
 from ai_lessons.repository.worktree import read_ref
@@ -133,7 +133,7 @@ def bring(store: Store, place: RemoteBranch) -> Brought:
 def torn_now(store: Store, place: RemoteBranch) -> tuple[TornEntry, ...]:
     """The files that need a person, as far as is known of the remote's branch without asking it."""
     with opened(store.worktree) as repo:
-        return tuple(_entry(repo, torn) for torn in _torn(store, repo, place))
+        return tuple(_entry(store, repo, torn) for torn in _torn(store, repo, place))
 
 
 def _torn(store: Store, repo: Repo, place: RemoteBranch) -> tuple[Torn, ...]:
@@ -141,9 +141,10 @@ def _torn(store: Store, repo: Repo, place: RemoteBranch) -> tuple[Torn, ...]:
     return _plan(store, repo, Draft(repo), place, head, tip, Decisions(store.state_dir)).torn if head and tip else ()
 
 
-def _entry(repo: Repo, torn: Torn) -> TornEntry:
-    path = torn.path
-    base, ours, theirs = (data_of(repo, one) if one else None for one in (torn.base, torn.ours, torn.theirs))
+def _entry(store: Store, repo: Repo, torn: Torn) -> TornEntry:
+    path, blobs = torn.path, (torn.base, torn.ours, torn.theirs)
+    own = path.removeprefix(store.prefix)
+    base, ours, theirs = (text_of(store.worktree, repo, own, one) if one else None for one in blobs)
     found = _read(path, ours) or _read(path, theirs)
     named = found is not None and not found.derived
     return TornEntry(
@@ -204,7 +205,8 @@ def _plan(
     for other in bases[1:]:
         # histories that cross: what the two have in common is itself a merge (as git's own strategy has it)
         older = _bases(store, bases[0].decode(), other.decode())
-        common = plan(repo, draft, (draft.tree_of(older[0]), base, draft.tree_of(other))) if older else None
+        sides = (draft.tree_of(older[0]), base, draft.tree_of(other)) if older else None
+        common = plan(repo, draft, sides, worktree=store.worktree) if sides else None
         if common is None or common.tree is None:
             raise Conflict(
                 f"the histories of {place.name} and this branch cross, and their common ground is in conflict itself",
@@ -212,7 +214,7 @@ def _plan(
             )
         base = common.tree
     ours, theirs = (draft.tree_of(ObjectID(commit.encode())) for commit in (head, tip))
-    return plan(repo, draft, (base, ours, theirs), decisions.choose)
+    return plan(repo, draft, (base, ours, theirs), decisions.choose, store.worktree)
 
 
 def _bases(store: Store, one: str, other: str) -> list[ObjectID]:

@@ -14,16 +14,18 @@ from dulwich.objects import Blob, ObjectID
 
 from ai_lessons.knowledge.layout import is_markdown
 from ai_lessons.knowledge.merging import WHOLE, merge_file
-from ai_lessons.repository import files
+from ai_lessons.repository import files, filters
 from ai_lessons.repository.approval.rule_files import stated_id
 from ai_lessons.repository.files import READ_LIMIT
-from ai_lessons.repository.objects import EXECUTABLE, Draft, TreeEntry
+from ai_lessons.repository.objects import EXECUTABLE, Draft, TreeEntry, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from dulwich.repo import Repo
+
+    from ai_lessons.repository.worktree import Worktree
 
 
 REMOVED: Final = "one side removed it, the other changed it"
@@ -65,10 +67,14 @@ def plan(
     draft: Draft,
     trees: tuple[ObjectID, ObjectID, ObjectID],
     choose: Callable[[Torn], str | None] = lambda _: None,
+    worktree: Worktree | None = None,
 ) -> MergePlan:
-    """Merge the trees (base, ours, theirs). `choose` is asked about every torn file what a person decided."""
+    """Merge the trees (base, ours, theirs). `choose` is asked about every torn file what a person decided.
+
+    Texts come out of the filters of `worktree`, and what was merged goes through them. Raises StorageFailed.
+    """
     draft.save()  # a base or side that was just made is read from the disk
-    work = _Merging(repo, draft, trees)
+    work = _Merging(repo, draft, trees, worktree)
     for case in work.cases():
         work.settle(case, choose)
     work.take_theirs(choose)
@@ -99,8 +105,10 @@ def changed(repo: Repo, before: ObjectID, after: ObjectID | None) -> _Side:
 
 
 class _Merging:
-    def __init__(self, repo: Repo, draft: Draft, trees: tuple[ObjectID, ObjectID, ObjectID]) -> None:
-        self._repo, self._draft, self._trees = repo, draft, trees
+    def __init__(
+        self, repo: Repo, draft: Draft, trees: tuple[ObjectID, ObjectID, ObjectID], worktree: Worktree | None
+    ) -> None:
+        self._repo, self._draft, self._trees, self._worktree = repo, draft, trees, worktree
         self._ours, self._theirs = changed(repo, trees[0], trees[1]), changed(repo, trees[0], trees[2])
         self._follow(self._ours, self._theirs)
         self._follow(self._theirs, self._ours)
@@ -123,7 +131,7 @@ class _Merging:
                     side.moves[path] = target
 
     def _id(self, path: bytes, entry: TreeEntry) -> str | None:
-        data = self._data(entry) if is_markdown(os.fsdecode(path)) else None
+        data = self._data(path, entry) if is_markdown(os.fsdecode(path)) else None
         return stated_id(data) if data is not None else None
 
     def cases(self) -> list[_Case]:
@@ -170,19 +178,31 @@ class _Merging:
             return None, (TAKEN,)
         if ours is None or theirs is None:
             return None, (REMOVED,)
-        texts = self._data(ours), self._data(theirs)
-        before = self._data(base) if base else None
+        texts = self._data(case.path, ours), self._data(case.path, theirs)
+        before = self._data(case.path, base) if base else None
         if None in texts or (base is not None and before is None):
             return None, (WHOLE,)
         data, reasons = merge_file(os.fsdecode(case.path), before, texts[0] or b"", texts[1] or b"")
         if data is None:
             return None, reasons
-        return (_mode(base, ours, theirs), self._draft.blob(data)), ()
+        inside = self._inside(case.path)
+        if inside is None:
+            return (_mode(base, ours, theirs), self._draft.blob(data)), ()
+        (blob,) = filters.blobs(inside[0], self._draft, {inside[1]: data}).values()
+        return (_mode(base, ours, theirs), blob), ()
 
-    def _data(self, entry: TreeEntry) -> bytes | None:
-        """The content of a plain file; None for a link, a submodule, or something huge."""
+    def _inside(self, path: bytes) -> tuple[Worktree, str] | None:
+        """The worktree and the path from its root, of a file below it."""
+        tree, name = self._worktree, os.fsdecode(path)
+        return (tree, name.removeprefix(tree.prefix)) if tree and name.startswith(tree.prefix) else None
+
+    def _data(self, path: bytes, entry: TreeEntry) -> bytes | None:
+        """The text of a plain file; None for a link, a submodule, or something huge."""
         found = self._repo.object_store[entry[1]] if stat.S_ISREG(entry[0]) else None
-        return found.data if isinstance(found, Blob) and len(found.data) <= READ_LIMIT else None
+        if not isinstance(found, Blob) or len(found.data) > READ_LIMIT:
+            return None
+        inside = self._inside(path)
+        return text_of(inside[0], self._repo, inside[1], entry[1].decode()) if inside else found.data
 
     def take_theirs(self, choose: Callable[[Torn], str | None]) -> None:
         """Everything that only the other side changed."""

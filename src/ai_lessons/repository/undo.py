@@ -14,7 +14,7 @@ from ai_lessons.repository.approval.rule_files import PROPOSAL_TRAILER, is_rule,
 from ai_lessons.repository.approval.rule_history import RawCommit, commits
 from ai_lessons.repository.commit import People
 from ai_lessons.repository.events import FOLDER
-from ai_lessons.repository.objects import EXECUTABLE, Draft, TreeEntry, data_of, opened
+from ai_lessons.repository.objects import EXECUTABLE, Draft, TreeEntry, opened, text_of
 from ai_lessons.repository.store import Change, Store, blob_id
 from ai_lessons.repository.sync_merge import changed, plan
 from ai_lessons.repository.worktree_status import here
@@ -62,7 +62,7 @@ def _steps(store: Store, repo: Repo) -> Iterator[Step]:
         every = changed(repo, done, before).new
         back = {path: entry for path, entry in every.items() if path.startswith(prefix) and not path.startswith(events)}
         _refuse_rules(subject, [os.fsdecode(path.removeprefix(prefix)) for path in back])
-        merged = plan(repo, draft, (done, now, draft.edit(done, back)))
+        merged = plan(repo, draft, (done, now, draft.edit(done, back)), worktree=store.worktree)
         if merged.tree is None:
             path = merged.torn[0].path.removeprefix(store.prefix)
             hint = f"look at it: ai-lessons recall log {path}"
@@ -72,7 +72,7 @@ def _steps(store: Store, repo: Repo) -> Iterator[Step]:
         now = merged.tree
         if made:
             _look(store, repo, {path: draft.lookup(head, prefix + os.fsencode(path)) for path in made}, disk)
-            yield Step(commit.id, subject, tuple(_files(repo, made, disk)))
+            yield Step(commit.id, subject, tuple(_files(store, repo, made, disk)))
 
 
 def _jobs(store: Store, head: str) -> Iterator[RawCommit]:
@@ -118,9 +118,11 @@ def _look(store: Store, repo: Repo, there: Mapping[str, TreeEntry | None], disk:
     disk |= {path: None if one.data is None else blob_id(one.data) for path, one in found.items()}
 
 
-def _files(repo: Repo, made: Mapping[str, TreeEntry | None], disk: dict[str, str | None]) -> Iterator[Change]:
+def _files(
+    store: Store, repo: Repo, made: Mapping[str, TreeEntry | None], disk: dict[str, str | None]
+) -> Iterator[Change]:
     """The changes that make these files so; `disk` is brought on."""
     for path, entry in made.items():
-        data = data_of(repo, entry[1].decode()) if entry else None
+        data = text_of(store.worktree, repo, path, entry[1].decode()) if entry else None
         yield Change(path, data, entry[0] == EXECUTABLE if entry else None, disk[path])
         disk[path] = None if data is None else blob_id(data)

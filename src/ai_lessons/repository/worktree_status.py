@@ -7,10 +7,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from dulwich.objects import ObjectID
-
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, StorageFailed
-from ai_lessons.repository import files, git
+from ai_lessons.repository import files, filters, git
 from ai_lessons.repository.journal import Noted
 from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft, TreeEntry
 from ai_lessons.repository.worktree import Worktree, read_head, read_settings
@@ -101,19 +99,9 @@ def look(worktree: Worktree, draft: Draft, paths: Iterable[Noted]) -> OnDisk:
             if len(data[path]) < (noted.size or 0) and time.time() - status.st_mtime < HALF_WRITTEN:
                 raise Taken(f"git is writing {path}")
             modes[path] = EXECUTABLE if (status.st_mode & 0o100 if file_modes else noted.executable) else PLAIN
-    found = blobs(worktree, draft, data)
-    return OnDisk(data, {path: (mode, found[path]) for path, mode in modes.items()}, frozenset(gone), unreadable)
-
-
-def blobs(worktree: Worktree, draft: Draft, contents: Mapping[str, bytes]) -> dict[str, ObjectID]:
-    """Blob ids by path. What a filter or a line-ending rule of the user's would change goes through git itself."""
-    changed_by_git = {path for path, data in contents.items() if b"\r\n" in data}
-    changed_by_git |= git.filtered(worktree, contents) if contents else set()
-    through_git = git.blobs_of(worktree, sorted(changed_by_git)) if changed_by_git else {}
-    return {
-        path: ObjectID(through_git[path]) if path in through_git else draft.blob(data)
-        for path, data in contents.items()
-    }
+    found, failed = filters.stored(worktree, draft, data, on_disk=True)
+    made = {path: (modes[path], blob) for path, blob in found.items()}
+    return OnDisk(data, made, frozenset(gone), {**unreadable, **failed})
 
 
 def staged(worktree: Worktree, paths: Iterable[str]) -> dict[str, str]:

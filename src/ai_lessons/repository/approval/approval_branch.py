@@ -42,7 +42,18 @@ def key_of(worktree: Worktree, tip: str, refs: Mapping[str, str] | None = None) 
         size = (folder(worktree.state_dir) / SEEN).stat().st_size
     except OSError:
         size = 0
-    return f"{tip} {signature(known)} {size} {cut_off(worktree)}"
+    return f"{tip} {signature(known)} {size} {cut_off(worktree)}{filters(worktree)}"
+
+
+def filters(worktree: Worktree) -> str:
+    """Changes with what makes texts of what git keeps; empty where the attributes at the top speak of no filter."""
+    said = b""
+    for place in (worktree.top / ".gitattributes", worktree.common_dir / "info" / "attributes"):
+        with suppress(OSError):
+            if os.path.isfile(place):
+                with open(place, "rb") as file:
+                    said += file.read(1 << 20)
+    return f" {sha256(said).hexdigest()} {_digest(worktree.common_dir / 'config')}" if b"filter" in said else ""
 
 
 def memory(state_dir: Path) -> str:

@@ -29,6 +29,7 @@ from ai_lessons.repository.approval.approval_types import (
 from ai_lessons.repository.approval.rule_files import APPROVALS, is_rule, merged_branches, rule_end, stated_id
 from ai_lessons.repository.approval.rule_history import Ancestry, RawCommit, behind
 from ai_lessons.repository.approval.rule_status import Past, decide, on_protected_branch, unsigned
+from ai_lessons.repository.filters import read_texts
 from ai_lessons.repository.worktree import Worktree, read_ref
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class _Derivation:
             if is_rule(path):
                 texts.setdefault(self.rule_of(path, blob), []).append((path, blob))
         here = {rule: tuple(several) for rule, several in texts.items()}
-        why = f"on {branch_name(self._ref)} is no rule: its text is longer than 1 MiB, or missing or damaged (git fsck)"
+        why = f"on {branch_name(self._ref)} is no rule here: its text is too long, missing, damaged or encrypted"
         unread = [f"{path} {why}" for path, blob in sorted(files.items()) if blob in self._unread]
         steps = self._steps(commits, parents, known)
         past = Past(ancestry, commits, known, distinct=policy.distinct)
@@ -161,10 +162,11 @@ class _Derivation:
 
     def _learn(self, commits: Iterable[RawCommit]) -> None:
         every = (change for commit in commits for side in commit.changes for change in side if is_rule(change.path))
-        blobs = {blob for change in every for blob in (change.old, change.new) if blob} - self._rules.keys()
-        texts = rule_history.read_blobs(self._worktree, blobs)
-        self._rules |= {blob: stated_id(texts[blob]) if blob in texts else None for blob in blobs}
-        self._unread |= blobs - texts.keys()
+        paths = {blob: change.path for change in every for blob in (change.old, change.new) if blob}
+        paths = {blob: path for blob, path in paths.items() if blob not in self._rules}
+        texts = read_texts(self._worktree, paths)
+        self._rules |= {blob: stated_id(texts[blob]) if blob in texts else None for blob in paths}
+        self._unread |= {blob for blob in paths if b"\0" in texts.get(blob, b"\0")}
 
     def _known_proposals(self, refs: Mapping[str, str]) -> Known:
         """Every proposal that this clone has seen; notes those that no job looked at before."""
@@ -198,7 +200,7 @@ class _Derivation:
         if blob is None:
             return ApprovalPolicy()
         try:
-            config = parse_config(rule_history.read_blobs(self._worktree, [blob])[blob].decode("utf-8", "replace"))
+            config = parse_config(read_texts(self._worktree, {blob: CONFIG_PATH})[blob].decode("utf-8", "replace"))
         except (AiLessonsError, KeyError):
             return None
         said = config.approval_require, config.approval_distinct, config.approval_threshold

@@ -12,15 +12,15 @@ from ai_lessons.errors import Conflict, InvalidEntry, Problem, StorageFailed
 from ai_lessons.knowledge.entries import HANDLE_LENGTH
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import derived_id, slug
-from ai_lessons.repository import files, git
+from ai_lessons.repository import files, filters, git
 from ai_lessons.repository.approval.approval_branch import PROPOSALS
 from ai_lessons.repository.approval.rule_files import TEXT_LIMIT, is_rule, stated_id
 from ai_lessons.repository.branch_update import refuse_locked, until_done
 from ai_lessons.repository.checkout import committing
-from ai_lessons.repository.objects import PLAIN, Draft, data_of, opened
+from ai_lessons.repository.objects import PLAIN, Draft, opened, text_of
 from ai_lessons.repository.proposal_commits import Author
 from ai_lessons.repository.proposal_files import rule_of
-from ai_lessons.repository.worktree_status import blobs, here
+from ai_lessons.repository.worktree_status import here
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,7 +50,7 @@ def edited(store: Store, repo: Repo, paths: Sequence[str] = ()) -> list[Edited]:
     now = _differing(store, repo, was)
     meant = [one.rstrip("/") for one in paths] or [""]
     wanted = {p: blob for p, blob in now.items() if any(not m or p == m or p.startswith(f"{m}/") for m in meant)}
-    return _by_rule(repo, was, now, wanted)
+    return _by_rule(store.worktree, repo, was, now, wanted)
 
 
 def _differing(store: Store, repo: Repo, was: Mapping[str, str]) -> dict[str, str | None]:
@@ -60,18 +60,22 @@ def _differing(store: Store, repo: Repo, was: Mapping[str, str]) -> dict[str, st
     changed = [path for row in rows if is_rule(path := os.fsdecode(row[3:]).removeprefix(store.prefix))]
     contents = {path: store.read(path, TEXT_LIMIT) for path in changed if store.exists(path)}
     draft = Draft(repo)
-    stored = {path: blob.decode() for path, blob in blobs(store.worktree, draft, contents).items()}
+    stored = {path: blob.decode() for path, blob in filters.blobs(store.worktree, draft, contents).items()}
     draft.save()
     gone = [path for path in changed if path in was and path not in contents]
     return {path: blob for path, blob in stored.items() if blob != was.get(path)} | dict.fromkeys(gone)
 
 
 def _by_rule(
-    repo: Repo, was: Mapping[str, str], now: Mapping[str, str | None], wanted: Mapping[str, str | None]
+    worktree: Worktree,
+    repo: Repo,
+    was: Mapping[str, str],
+    now: Mapping[str, str | None],
+    wanted: Mapping[str, str | None],
 ) -> list[Edited]:
-    before = {path: rule_of(repo, path, blob) for path, blob in was.items()}
+    before = {path: rule_of(worktree, repo, path, blob) for path, blob in was.items()}
     kept = {rule: path for path, rule in before.items() if path not in now}
-    texts = {path: data_of(repo, blob) for path, blob in now.items() if blob}
+    texts = {path: text_of(worktree, repo, path, blob) for path, blob in now.items() if blob}
     rules = {path: stated_id(texts[path]) or derived_id(path) if blob else before[path] for path, blob in now.items()}
     problems = []
     for path in sorted(wanted):
@@ -135,9 +139,10 @@ def propose_starters(worktree: Worktree, start: str, rules: Mapping[str, bytes])
     with opened(worktree) as repo:
         draft = Draft(repo)
         before = draft.tree_of(ObjectID(start.encode()))
+        made = filters.blobs(worktree, draft, rules)
         for path, data in rules.items():
             rule = read_entry(path, data)
-            tree = draft.edit(before, {os.fsencode(path): (PLAIN, draft.blob(data))})
+            tree = draft.edit(before, {os.fsencode(path): (PLAIN, made[path])})
             commit = by.commit(draft, tree, [start], f"Propose rule: {rule.title}\n", author=AUTHOR)
             branch = f"{PROPOSALS}R-{rule.id[-HANDLE_LENGTH:]}-{slug(rule.title)}"
             repo.refs.add_if_new(Ref(f"refs/heads/{branch}".encode()), ObjectID(commit.encode()))
