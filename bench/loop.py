@@ -1,8 +1,8 @@
 """Whether what sessions show makes hooks tell the right lessons: `python -m bench.loop --data FOLDER [--plots FOLDER]`.
 
 Real failures, real hooks, in this process; only what the agent does next is played: a third of the lessons are wrong
-(they have the failures of another lesson's program). Told a right lesson the command works the next time, but for one
-in ten; told a wrong one, or nothing, the same failure comes again, and one in four then works all the same. Shown are
+(they have the failures of another lesson's program). What is told is done: of a right lesson that works, but for one
+in ten; of a wrong one the same failure comes again, and one in four works all the same. Shown are
 the share of what is told that is right, and the right lessons that learning has silenced, with learning and without.
 """
 
@@ -39,7 +39,12 @@ class Played:
         self.names = [one["_id"] for one in lessons]
         self.repo = home.folder / f"loop-{seed}-{learns}"
         home.program("admin", "init", str(self.repo), "--no-hooks")
-        write_lessons(self.repo / "global/lessons/2026-01", lessons)
+        folder = self.repo / "global/lessons/2026-01"
+        write_lessons(folder, lessons)
+        for one in lessons:
+            file = folder / f"{one['_id']}.md"
+            text = file.read_text("utf-8").replace("\n---\n", f"\n---\nDo `fix-{one['_id']} --now`. ", 1)
+            file.write_text(text, encoding="utf-8")
         os.environ.update(
             {**home.env, "AI_LESSONS_REPO": str(self.repo), "AI_LESSONS_CONFIG": str(self.repo) + ".toml"}
         )
@@ -67,11 +72,11 @@ class Played:
             right = event["lesson"] in names and event["lesson"] not in self.wrong
             told += [(name, name == event["lesson"] and right) for name in names]
             chance = self.dice.random()
-            if chance >= WRONG_BY_CHANCE if right else chance < RIGHT_BY_CHANCE:
-                self.hear(number_, "PostToolUse", event["command"])
-            else:
-                for _ in range(2):
-                    self.hear(number_, "PostToolUseFailure", event["command"], **failed)
+            for name in names:
+                if chance >= WRONG_BY_CHANCE if right else chance < RIGHT_BY_CHANCE:
+                    self.hear(number_, "PostToolUse", f"fix-{name} --now")
+                else:
+                    self.hear(number_, "PostToolUseFailure", f"fix-{name} --now", **failed)
         return told
 
     def silenced(self) -> set[str]:

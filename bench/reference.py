@@ -27,8 +27,9 @@ from ai_lessons.errors import Problem
 from ai_lessons.index.rows import IndexRefresh, IndexStatus
 from ai_lessons.knowledge.config import RepositoryConfig, values_of
 from ai_lessons.knowledge.episodes import Candidate
-from ai_lessons.learning.choose import Earlier
+from ai_lessons.learning.outcomes import Earlier
 from ai_lessons.library import answers, indexing, opened, relating, reports, running, setup, syncing, transfer, warm
+from ai_lessons.library.agent_hooks import SessionTold
 from ai_lessons.repository.history import FileRevision
 from ai_lessons.repository.sync_bring import TornEntry
 
@@ -152,6 +153,7 @@ ANSWERS: Mapping[str, Any] = {
     "`recall graph`": relating.Graph,
     "`recall log`": (FileRevision,),
     "`recall run-resource`": running.Ran,
+    "`recall sessions`": (SessionTold,),
     "`recall why-told`": (Earlier,),
     "`admin pending-rules`": (reports.Pending,),
     "`admin approve-rule`; of `reject-rule`, `revoke-rule` one": (reports.Decided,),

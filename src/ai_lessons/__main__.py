@@ -18,10 +18,10 @@ def main() -> None:
         cli.main()
 
 
-def _hear(data: bytes) -> str:
+def _hear(data: bytes, began: float) -> str:
     from ai_lessons.doors import agent_hook
 
-    return agent_hook.run(data=data)
+    return agent_hook.run(data=data, began=began)
 
 
 if __name__ == "__main__":

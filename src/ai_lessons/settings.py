@@ -47,7 +47,7 @@ class Folders(NamedTuple):
 class Agents(NamedTuple):
     """What hooks tell agents: most characters at the start of a session and later; `outcomes`: whether they learn."""
 
-    max_chars_at_start: int = 2000
+    max_chars_at_start: int = 1000
     max_chars: int = 900
     outcomes: bool = True
 

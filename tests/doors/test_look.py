@@ -183,6 +183,7 @@ def test_today_has_what_failed_while_nothing_was_known(host: Host, hermetic: Pat
     sessions, missing = agent_hooks.lately(hermetic / ".local/state/ai-lessons")
     assert [(what.partition(":")[0], times) for what, times in missing] == [("git push", 2), ("make test", 1)]
     assert sessions[0].failures == 3
+    assert (sessions[0].host, sessions[0].folder) == ("claude-code", str(host.code))
 
 
 def test_markdown_keeps_its_shape_and_loses_what_acts() -> None:

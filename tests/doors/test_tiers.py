@@ -98,14 +98,19 @@ def test_lessons_of_all_tiers_are_loaded(shop: Path) -> None:
 def test_the_hook_of_a_session_tells_what_all_tiers_know(shop: Path, run: Run) -> None:
     for tier in ("project", "user", "enterprise:acme"):  # or now and then one is left out on purpose, to measure it
         assert run("--tier", tier, "admin", "config", "set", "events", "false").code == 0
-    event = f'{{"hook_event_name": "SessionStart", "session_id": "one", "source": "startup", "cwd": "{shop}"}}'
-    done = subprocess.run(
-        [*PATIENT, "admin", "agent-hook"], input=event, cwd=shop, env=environment(), capture_output=True, text=True,
-        check=True,
-    )  # fmt: skip
-    assert done.stdout.count(" lever") == 3
-    assert f"{shop}/.ai/reference (project)" in done.stdout
-    assert "(enterprise:acme: lesson, not approved" in done.stdout
+    for one in run("recall", "list", "--type", "lesson", "--json").json:
+        assert run("--tier", one["tier"], "contribute", "update", one["id"], "--applies-to", "src/a.py").code == 0
+    event = f'{{"hook_event_name": "PreToolUse", "session_id": "one", "cwd": "{shop}", "tool_name": "Read", '
+    event += f'"tool_input": {{"file_path": "{shop}/src/a.py"}}}}'
+    told = ""
+    for _ in range(2):  # two at a time
+        told += subprocess.run(
+            [*PATIENT, "admin", "agent-hook"], input=event, cwd=shop, env=environment(), capture_output=True,
+            text=True, check=True,
+        ).stdout  # fmt: skip
+    assert told.count(" lever") == 3
+    assert f"{shop}/.ai/reference (project)" in told
+    assert "(enterprise:acme: lesson, not approved" in told
 
 
 def test_an_mcp_server_that_starts_in_a_project_reads_all_tiers_and_writes_to_the_projects(shop: Path) -> None:

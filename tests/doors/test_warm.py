@@ -473,7 +473,7 @@ LESSON_OF_IT = f"Set it once: `git push -u origin HEAD`.\n\n~~~\n$ git push\n{SA
 @pytest.mark.parametrize(
     ("event", "told"),
     [
-        ({"hook_event_name": "SessionStart", "source": "startup"}, "This machine has a knowledge base"),
+        ({"hook_event_name": "SessionStart", "source": "startup"}, "Knowledge base for every project"),
         ({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "git push"}}, "No upstream"),
         ({"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "tool_input": {"command": "git push"},
           "error": SAID}, "No upstream"),
@@ -536,6 +536,42 @@ def test_the_program_asks_the_helper_and_does_it_alone_where_there_is_none(both:
     assert ("No upstream" in told, both.helper.requests) == (True, 1)
     both.place.unlink()
     assert hook("s2") == told
+
+
+def failed(session: str, root: Path) -> str:
+    event = {"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "tool_input": {"command": "git push"}}
+    return json.dumps(event | {"session_id": session, "cwd": str(root), "error": SAID})
+
+
+def test_a_hook_does_not_wait_for_a_helper_that_is_at_other_work(both: Both) -> None:
+    both.write("git/lessons/a.md", f"---\nkind: lesson\ntitle: No upstream\n---\n{LESSON_OF_IT}")
+    asked = failed("s1", both.root).encode(), {**os.environ, "AI_LESSONS_REPO": str(both.root)}, str(both.root)
+    busy = threading.Event()
+    both.helper.jobs.submit(busy.wait)
+    with pytest.raises(warm.Alone):
+        warm.ask(both.place, asked, warm.HOOK)
+    busy.set()
+    assert "No upstream" in warm.ask(both.place, asked, warm.HOOK), "what was not answered does not count as told"
+
+
+def test_a_first_hook_answers_from_words_and_leaves_what_takes_long_to_a_helper_that_it_starts(
+    run: Run, knowledge: Path, state: Path
+) -> None:
+    put_file(knowledge / "git/lessons/a.md", f"---\nkind: lesson\ntitle: No upstream\n---\n{LESSON_OF_IT}")
+    code = "import sys; from ai_lessons.doors import agent_hook as h; h.WORK = float(sys.argv[1]); print(h.run())"
+
+    def hook(work: float, event: str) -> str:
+        argv = [sys.executable, "-c", code, str(work)]
+        return subprocess.run(argv, input=event, env=environment(), capture_output=True, text=True, check=True).stdout
+
+    begin = json.dumps({"hook_event_name": "SessionStart", "session_id": "s0", "cwd": str(knowledge)})
+    assert "Knowledge base for every project" in hook(0.001, begin)
+    wait(lambda: bool(run("admin", "warm", "status", "--json").json))
+    assert hook(0.001, failed("s1", knowledge)) == "\n"
+    assert "No upstream" in hook(60.0, failed("s1", knowledge))
+    log = (state / "agent-hooks.log").read_text()
+    assert "begin: there is more to read than a hook may take time for" in log
+    assert "tool-failed: nothing was compared by meaning" in log
 
 
 def test_a_hook_that_asks_the_helper_loads_next_to_nothing() -> None:

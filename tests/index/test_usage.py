@@ -103,7 +103,7 @@ def logs() -> Logs:
 
 def sums(cache: UsageCache, logs: Logs) -> dict[str, Tallies]:
     cache.refresh(logs, read_lines)
-    return {entry: Tallies._make((*row, None)) for entry, row in cache.tallies().items() if any(row[:-1])}
+    return {entry: Tallies._make((*row, None)) for entry, row in cache.tallies().items() if any(row[:-2])}
 
 
 def expected(logs: Logs) -> dict[str, Tallies]:

@@ -8,7 +8,20 @@ from collections.abc import Iterable
 
 from hypothesis import strategies as st
 
-from ai_lessons.learning.events import LEFT_OUT, TURNS, USES, Event, Row
+from ai_lessons.learning.events import (
+    CONTRADICTED,
+    FOLLOWED,
+    HELPFUL,
+    IGNORED,
+    INJECTED,
+    LEFT_OUT,
+    RECURRED,
+    RESTORED,
+    TURNS,
+    USES,
+    Event,
+    Row,
+)
 from ai_lessons.learning.fold import Tallies
 
 ENTRIES = ["01JD3Z8QK5W7M2X9V4T68F3K2A", "01JD3Z8QK5W7M2X9V4T6QQQ111", "01JD3Z8QK5W7M2X9V4T64T7QZM"]
@@ -42,7 +55,10 @@ def chance(seed: int) -> random.Random:
 
 
 def fold_uses(rows: Iterable[Row]) -> dict[str, Tallies]:
-    """The tallies of every entry. An id that comes again is the same event; with other words, neither counts."""
+    """The tallies of every entry. An id that comes again is the same event; with other words, neither counts.
+
+    What spoke against an entry counts from when it was restored, and where it came unused from when it last helped.
+    """
     known: dict[str, Row] = {}
     void: set[str] = set()
     for row in rows:
@@ -50,9 +66,19 @@ def fold_uses(rows: Iterable[Row]) -> dict[str, Tallies]:
             void.add(row[0])
     counts: Counter[tuple[str, str]] = Counter()
     last: dict[str, str] = {}
-    for event_id, at, event, entry, _ in known.values():
-        if event_id in void:
-            continue
-        counts[entry, event] += 1
+    valid = [row for row in known.values() if row[0] not in void]
+
+    def newest(entry: str, *words: str) -> str:
+        return max((row[0] for row in valid if row[3] == entry and row[2] in words), default="")
+
+    unused: dict[str, set[str]] = {}
+    for event_id, at, event, entry, session in valid:
+        undone = event in {IGNORED, CONTRADICTED, RECURRED} and event_id < newest(entry, RESTORED)
+        counts[entry, event] += not undone
         last[entry] = max(last.get(entry, ""), "" if event == LEFT_OUT else at)
-    return {entry: Tallies._make((*(counts[entry, word] for word in USES), last[entry], None)) for entry in last}
+        came = event == INJECTED and session and event_id > newest(entry, HELPFUL, FOLLOWED, RESTORED)
+        unused.setdefault(entry, set()).update([session] if came else [])
+    return {
+        entry: Tallies._make((*(counts[entry, word] for word in USES), last[entry], len(unused[entry]), None))
+        for entry in last
+    }

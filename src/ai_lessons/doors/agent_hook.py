@@ -6,7 +6,9 @@ import json
 import os
 import re
 import shlex
+import signal
 import sys
+import time
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -19,26 +21,37 @@ from ai_lessons.doors.from_settings import options, whereabouts
 from ai_lessons.errors import AiLessonsError, UsageError
 from ai_lessons.knowledge.entries import Moment
 from ai_lessons.knowledge.failures import looks_failed
-from ai_lessons.library.agent_hooks import AgentEvent, hear
+from ai_lessons.library.agent_hooks import AgentEvent, Told, hear
 from ai_lessons.library.warm import Asking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from ai_lessons.library.answers import Context
     from ai_lessons.library.options import Options
     from ai_lessons.settings import Settings
 
 ENVIRONMENT_FILE = "CLAUDE_ENV_FILE"
 AGENT = "claude-code"
+WORK = 0.25  # Seconds of work after which a hook leaves the rest to the helper, which it starts
 
 
-def run(repo: str | None = None, tier: str | None = None, data: bytes | None = None, *, explain: bool = False) -> str:
+def run(
+    repo: str | None = None,
+    tier: str | None = None,
+    data: bytes | None = None,
+    *,
+    explain: bool = False,
+    began: float | None = None,
+) -> str:
     """The answer to the event on standard input (or in `data`); empty for none. Never raises.
 
-    `explain`: what is told and what is not, each with the reason, in place of the answer.
+    `explain`: what is told and what is not, each with the reason, in place of the answer; nothing is changed.
+    `began`: when the host began to wait, on the monotonic clock.
     """
     name = "?"
-    watch = _deadline(hook.PATIENCE_TO_BEGIN)
+    began = time.monotonic() if began is None else began
+    watch = _deadline(hook.PATIENCE_TO_BEGIN, began)
     try:
         here = settings.current_folder()
         given = sys.stdin.buffer.read(hook.MOST_INPUT) if data is None else data
@@ -48,18 +61,20 @@ def run(repo: str | None = None, tier: str | None = None, data: bytes | None = N
         if event is None:
             return ""
         name = event.moment.value
-        if event.moment is not Moment.BEGIN:
-            watch.cancel()
-            watch = _deadline(hook.PATIENCE)
-        chosen = settings.load(os.environ, event.cwd, repo=repo, tier=tier)
         with ExitStack() as stack:
+            chosen = settings.load(os.environ, event.cwd, repo=repo, tier=tier)
+            if not explain and (event.moment is not Moment.BEGIN or chosen.warm):
+                watch.cancel()
+                watch = _deadline(hook.PATIENCE, began)
 
             def asking(given: Options) -> Asking:
                 opened = partial(library.opened.Library, chosen.repo, given)
-                return Asking(chosen.repo, given, lambda: stack.enter_context(opened()))
+                return Asking(chosen.repo, given, lambda: stack.enter_context(opened()), warm=explain, alone=True)
 
-            return respond(event, chosen, os.environ, asking, explain=explain)
-    except Exception as error:  # noqa: BLE001  # whatever it is, the host goes on
+            if explain or not chosen.warm:
+                return respond(event, chosen, os.environ, asking, explain=explain)
+            return _soon(event, chosen, asking)
+    except (Exception, _TooMuchWork) as error:  # noqa: BLE001  # whatever it is, the host goes on
         hook.log(f"{name}: {type(error).__name__}: {error}")
         return ""
     finally:
@@ -76,6 +91,35 @@ def _checked(here: Path, repo: str | None, tier: str | None) -> str:
         return f"cannot read: {error.message}"
 
 
+class _TooMuchWork(BaseException):
+    """The hook has worked as long as it may."""
+
+
+def _soon(event: AgentEvent, chosen: Settings, asking: Callable[[Options], Asking]) -> str:
+    """The answer, from words alone, after little work: what takes longer is left to the helper, which is started."""
+    one = asking(options(chosen)._replace(session=event.session or chosen.session))
+
+    def enough(*_: object) -> None:
+        raise _TooMuchWork
+
+    said, missed = "", ""
+    before = signal.signal(signal.SIGPROF, enough)
+    try:
+        signal.setitimer(signal.ITIMER_PROF, WORK)  # of this process's own time: a busy machine takes none away
+        said = respond(event, chosen, os.environ, lambda _: one)
+        missed = "nothing was compared by meaning" if one.missed else ""
+    except _TooMuchWork:
+        missed = "there is more to read than a hook may take time for"
+        said = answer(event, render_agents.begin(Told(), whereabouts(chosen), 0)) if event.forgotten else ""
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+    one.start_helper("at_a_prompt", "what is known", ())  # which needs all that a question by meaning does
+    if missed:
+        hook.log(f"{event.moment}: {missed}: no helper was there to ask; one is started")
+    return said
+
+
 def respond(
     event: AgentEvent,
     chosen: Settings,
@@ -86,27 +130,34 @@ def respond(
 ) -> str:
     """The answer to an event of a host with these settings and this environment. Raises as `hear`."""
     file = environ.get(ENVIRONMENT_FILE)
-    if event.moment is Moment.BEGIN and file:
+    if event.moment is Moment.BEGIN and file and not explain:
         with open(file, "a", encoding="utf-8") as out:  # the host runs these lines before each command of the session
             out.write(f'export AI_LESSONS_AGENT="${{AI_LESSONS_AGENT:-{AGENT}}}"\n')
             out.write(f"export AI_LESSONS_SESSION={shlex.quote(event.session)}\n")
-    told = hear(asking(options(chosen)._replace(session=event.session or chosen.session)), event)
+    begins, root = event.moment is Moment.BEGIN, whereabouts(chosen)
+    most = chosen.agents.max_chars_at_start if begins else chosen.agents.max_chars
+    draw = render_agents.begin if begins else render_agents.told
+
+    def fitting(offered: Context) -> set[str]:
+        return render_agents.fitting(offered, most - len(draw(Told(event.moment, offered), root, 0)))
+
+    event = event._replace(host=event.host or chosen.agent or "")
+    given = options(chosen)._replace(session=event.session or chosen.session)
+    told = hear(asking(given), event, fitting, explain=explain)
     if explain:
         return render_agents.explained(told)
-    most = chosen.agents.max_chars_at_start if event.moment is Moment.BEGIN else chosen.agents.max_chars
-    draw = render_agents.begin if event.moment is Moment.BEGIN else render_agents.told
-    text = draw(told, whereabouts(chosen), most)
+    text = draw(told, root, most) if told.moment else ""
     return answer(event, text) if text else ""
 
 
-def _deadline(seconds: float) -> Timer:
-    """End the process then, as if there had been nothing to say, whatever it is waiting for."""
+def _deadline(seconds: float, began: float) -> Timer:
+    """End the process so many seconds after it began, as if there had been nothing to say, whatever it waits for."""
 
     def end() -> None:
         hook.log(f"no answer within {seconds:.0f} s; a first look at a big repository: ai-lessons admin reindex")
         os._exit(0)
 
-    watch = Timer(seconds, end)
+    watch = Timer(max(began + seconds - time.monotonic(), 0.0), end)
     watch.daemon = True
     watch.start()
     return watch
@@ -115,12 +166,11 @@ def _deadline(seconds: float) -> Timer:
 MOMENTS = {
     "SessionStart": Moment.BEGIN, "UserPromptSubmit": Moment.PROMPT, "PreToolUse": Moment.BEFORE_TOOL,
     "PostToolUse": Moment.TOOL_DONE, "PostToolUseFailure": Moment.TOOL_FAILED, "Stop": Moment.STOP,
+    "SubagentStart": Moment.BEGIN,
 }  # fmt: skip
-NAMES = {moment: name for name, moment in MOMENTS.items()}
-
-FORGETFUL = frozenset({"startup", "clear", "compact"})  # Ways in which a session starts with nothing in mind
+_HOSTS = re.compile(r"[/\\]\.(claude|codex|gemini|cursor)[/\\]")  # in the path of a transcript
 _OUTPUTS = ("stdout", "output", "stderr", "content")
-_EXITED = re.compile(r"\s*(?:Error: )?Exit code:? [1-9]")
+_EXITED = re.compile(r"\s*(?:Error: )?Exit code:? (\d)")
 LONGEST_TEXT = 200_000  # characters of a prompt, an edit or an output that are looked at
 LONGEST_COMMAND = 20_000  # characters of a command line that are looked at
 
@@ -139,8 +189,11 @@ def parse(data: bytes, here: Path) -> AgentEvent | None:
     given = raw.get("tool_input")
     tool: Mapping[str, Any] = given if isinstance(given, dict) else {}
     answered = raw.get("tool_response")
-    if moment is Moment.TOOL_DONE and _failed(answered):
-        moment = Moment.TOOL_FAILED
+    by_turn = "turn_id" in raw
+    text = _about(moment, raw, tool, answered)
+    if moment is Moment.TOOL_DONE and (_failed(answered) or (by_turn and text and _failed(answered) is None)):
+        moment, text = Moment.TOOL_FAILED, _about(Moment.TOOL_FAILED, raw, tool, answered)
+    host = _HOSTS.search(_text(raw, "transcript_path"))
     return AgentEvent(
         moment,
         session=_text(raw, "session_id") or "unnamed",
@@ -149,20 +202,25 @@ def parse(data: bytes, here: Path) -> AgentEvent | None:
         tool=_text(raw, "tool_name"),
         paths=tuple(path for key in ("file_path", "notebook_path") if (path := _text(tool, key))),
         command=_text(tool, "command")[:LONGEST_COMMAND],
-        text=_about(moment, raw, tool, answered)[:LONGEST_TEXT],
-        forgotten=_text(raw, "source") in FORGETFUL,
+        text=text[:LONGEST_TEXT],
+        forgotten=moment is Moment.BEGIN and _text(raw, "source") != "resume",
         again=raw.get("stop_hook_active") is True,
         unfinished=bool(raw.get("background_tasks")),
-        by_turn="turn_id" in raw,
+        by_turn=by_turn,
+        name=raw["hook_event_name"],
+        host=host[1].replace("claude", "claude-code").replace("gemini", "gemini-cli") if host else "codex" * by_turn,
     )
 
 
-def _failed(answered: object) -> bool:
-    """Whether the answer of a tool says that it failed, on hosts that have no event for that."""
+def _failed(answered: object) -> bool | None:
+    """Whether the answer of a tool says that it failed, on hosts that have no event for that; None: it does not say."""
     if not isinstance(answered, dict):
-        return isinstance(answered, str) and bool(_EXITED.match(answered))
-    codes = (answered.get(key) for key in ("exit_code", "exitCode"))
-    return answered.get("is_error") is True or any(isinstance(code, int) and code != 0 for code in codes)
+        exited = _EXITED.match(answered) if isinstance(answered, str) else None
+        return exited[1] != "0" if exited else None
+    codes = [code for key in ("exit_code", "exitCode") if isinstance(code := answered.get(key), int)]
+    if answered.get("is_error") is True:
+        return True
+    return any(codes) if codes else None
 
 
 def _about(moment: Moment, raw: Mapping[str, Any], tool: Mapping[str, Any], answered: object) -> str:
@@ -188,4 +246,4 @@ def answer(event: AgentEvent, text: str) -> str:
     """The JSON that puts `text` into the context of the agent. At a stop it makes the agent go on, once."""
     if event.moment is Moment.STOP and event.by_turn:
         return json.dumps({"decision": "block", "reason": text})
-    return json.dumps({"hookSpecificOutput": {"hookEventName": NAMES[event.moment], "additionalContext": text}})
+    return json.dumps({"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}})

@@ -23,11 +23,11 @@ KEYS: Mapping[str, str] = {
     "answers.Context": "rules lessons notes left_out?",
     "answers.Hit": "**entry heading factors? also_in? section?",
     "answers.Why": "*entry approval lines usage",
-    "choose.Earlier": "id handle title moment why outcome",
     "choose.LeftOut": "*entry reason detail",
     "evaluation.EvaluationReport": "recommendation findings",
     "fold.ParameterState": "name help value uncertainty observations alpha beta low high updated_at",
     "host_settings.HostChange": "host file done diff",
+    "outcomes.Earlier": "id handle title moment why command outcome silent?",
     "relating.Graph": "entries missing links=lines clusters notes",
     "passages.TextSection": "number heading level lines",
     "reports.Feedback": "*entry outcome usage notes",
@@ -124,7 +124,7 @@ def error(value: AiLessonsError) -> Data:
 
 def _shown(value: answers.Shown) -> Data:
     more = {"rule": "approval", "script": "usage? code"}.get(value.entry.kind.value, "usage?")
-    return keyed(value, f"**entry body frontmatter related sections section notes {more}")
+    return keyed(value, f"**entry body frontmatter related sections section notes {more} silent?")
 
 
 def _usage(value: answers.Usage) -> Data:
@@ -140,7 +140,9 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
         | {kind.folder: encode(value.groups[kind]) for kind in KINDS}
         | keyed(value, "prompt notes coverage weak?")
     ),
-    "answers.Listing": lambda value: encode(value.entries),
+    "answers.Listing": lambda value: [
+        encode(one) | ({"silent": value.silent[one.id]} if one.id in value.silent else {}) for one in value.entries
+    ],
     "answers.Related": lambda value: (
         keyed(value, "relation")
         | {"direction": "out" if value.outgoing else "in"}

@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 MOST_INPUT = 64 << 20  # bytes of an event: the whole text of a file that is written may be in it
 PATIENCE, PATIENCE_TO_BEGIN = 2, 10
-"""Seconds after which a host is not kept waiting any more. A session begins once, and the first look at a repository
-may have to read every file of it."""
+"""Seconds after which a host is not kept waiting any more. Where there can be no helper, a session begins with a look
+at every file of the repository, perhaps."""
 LOG = "agent-hooks.log"
 LOG_LIMIT = 100_000  # bytes; a longer log begins anew
 CHECK = b'{"hook_event_name": "ai-lessons-check"}'  # an event of our own: does the installed hook run?
 
 
-def main(without_helper: Callable[[bytes], str]) -> None:
+def main(without_helper: Callable[[bytes, float], str]) -> None:
     """Answer the event on standard input, and end well whatever happens: what went wrong is in the log."""
     alone = True
     try:
-        data = sys.stdin.buffer.read(MOST_INPUT)
+        data, began = sys.stdin.buffer.read(MOST_INPUT), time.monotonic()
         said = None if data == CHECK else _of_helper(data)
         alone = said is None
         if said is None:
-            said = without_helper(data)
+            said = without_helper(data, began)
         if said:
             sys.stdout.write(said + "\n")
             sys.stdout.flush()
@@ -65,7 +65,7 @@ def _of_helper(data: bytes) -> str | None:
     if os.environ.get("AI_LESSONS_WARM", "1").lower() in settings.FALSE:  # the helper would find that out, too
         return None
     before = signal.signal(signal.SIGALRM, _give_up)
-    signal.alarm(PATIENCE_TO_BEGIN if b'"SessionStart"' in data else PATIENCE)
+    signal.alarm(PATIENCE)
     try:
         if folder := settings.warm_folder(os.environ, settings.folders(os.environ).state):
             asked = data, dict(os.environ), os.getcwd()

@@ -172,6 +172,8 @@ def _about(value: Shown, view: View) -> Iterator[str]:
         yield _joined(("suggested by", approval.suggested_by), ("evidence", how))
     if value.usage and is_used(value.usage):
         yield from usage(value.usage, view)
+    if value.silent:
+        yield view.paint(silent(value.entry.handle, value.silent), "warn")
     yield f"path: {_where(entry, view)}"
     if view.verbose:
         yield _joined(("id", entry.id), ("approved in", approval.commit[:10] if approval else ""))
@@ -201,6 +203,8 @@ def listing(value: answers.Listing, view: View) -> str:
     """Entries as a table, and how many there are beyond a limit."""
     header = ("ID", "KIND", "PROJECT", "VERSIONS", "TITLE", "TAGS")
     found = value.entries
+    if value.silent:
+        return "\n".join(f"{view.named(e.handle, e.title)}: {silent(e.handle, value.silent[e.id])}" for e in found)
     rows = [(e.handle, e.kind.value, e.project, _versions(e)[1], e.title, ", ".join(e.tags)) for e in found]
     drawn, hidden = table(header, rows, view, "No entries.", flexible=(5, 3, 2, 4)), value.total - len(found)
     return f"{drawn}\n… and {hidden:,} more (--limit 0 shows all)" if rows and hidden > 0 else drawn
@@ -255,9 +259,26 @@ def why_told(values: Sequence[answers.ToldEarlier], view: View) -> str:
     rows = [
         f"{view.named(one.handle, one.title)}  {line(one.moment)}: {line(one.why or 'holds here')}"
         + (f"; {line(one.outcome)} since" if one.outcome else "")
+        + (f"; {silent(one.handle, one.silent)}" if one.silent else "")
         for one in values
     ]
     return "\n".join(rows) or "Nothing was told in this session."
+
+
+def silent(handle: str, why: str) -> str:
+    """Why an entry is told no more, and the command that brings it back."""
+    return f"told to nobody who does not ask: {line(why)} (ai-lessons contribute update {line(handle)} --status active)"
+
+
+def sessions(values: Sequence[answers.SessionTold], view: View) -> str:
+    """For each session its host, folder and time, and a line for each entry that was told in it."""
+    rows = []
+    for one in values:
+        head = (one.session or "?", one.host or "unknown host", one.folder, view.when(one.at))
+        failed = count(one.failures, "failure") if one.failures else ""
+        told = why_told(one.told, view).split("\n") if one.told else ["nothing was told"]
+        rows.append(block("  ".join(line(part) for part in (*head, failed) if part), told))
+    return "\n".join(rows) or "Hooks remember no session of the last seven days."
 
 
 def usage(value: answers.Usage, view: View) -> list[str]:

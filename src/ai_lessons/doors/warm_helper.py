@@ -99,9 +99,11 @@ class Helper:
                 warm.send(line, warm.ANSWER, self._state())
                 return
             do = self._hear if kind == warm.HOOK else self._do
-            job, until = self.jobs.submit(do, data), time.monotonic() + LONGEST
+            job, began = self.jobs.submit(do, data), time.monotonic()
             try:
-                while not wait([job], warm.BEAT).done and time.monotonic() < until:
+                while not wait([job], warm.BEAT).done and time.monotonic() < began + LONGEST:
+                    if kind == warm.HOOK and time.monotonic() > began + warm.BUSY and job.cancel():
+                        return  # not begun: the hook does without
                     warm.send(line, warm.WORKING)
                 warm.send(line, warm.ANSWER, job.result(0))
             finally:

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     # uses (id, at, event, entry, session or ""), lines of parameters (id, the line in one form), lines left out
     Lines = tuple[Sequence[tuple[str, str, str, str, str]], Sequence[tuple[str, str]], int]
 
-VERSION = 5
+VERSION = 6
 WORDS = 12  # Kinds of uses; their numbers are their places in the tuple that the caller hands in
 
+INJECTED, HELPFUL, IGNORED, CONTRADICTED, RESTORED, LEFT_OUT, FOLLOWED, RECURRED = 0, 1, 2, 3, 7, 8, 9, 11
 OF_A_CLONE, OF_OTHERS = 2, 5
 """So many events of a kind about an entry count of one other clone, and of all others: whoever pushes makes them up."""
 
@@ -27,6 +28,8 @@ _SUMS = ", ".join(
     f"sum(n * (kind = {kind} AND source = 0)) + min(sum(n * (kind = {kind} AND source > 0)), {OF_OTHERS})"
     for kind in range(WORDS)
 )
+_COUNTS = f"(kind NOT IN ({IGNORED}, {CONTRADICTED}, {RECURRED}) OR id > {{}})"
+"""Of what speaks against an entry only that since it was last restored here."""
 _TABLES = f"""
 CREATE TABLE logs (
     name TEXT PRIMARY KEY, mtime INTEGER NOT NULL, size INTEGER NOT NULL, inode INTEGER NOT NULL,
@@ -42,16 +45,24 @@ CREATE TABLE turns (id TEXT PRIMARY KEY, line TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE kept (changes INTEGER NOT NULL, folded INTEGER NOT NULL, value TEXT NOT NULL);
 INSERT INTO kept VALUES (0, 0, '');
 CREATE TABLE tallies (
-    entry INTEGER PRIMARY KEY, {", ".join(f"n{kind} INTEGER NOT NULL" for kind in range(WORDS))}, last TEXT NOT NULL
+    entry INTEGER PRIMARY KEY, {", ".join(f"n{kind} INTEGER NOT NULL" for kind in range(WORDS))}, last TEXT NOT NULL,
+    unused INTEGER NOT NULL
 );
 """  # noqa: S608 - only numbers
 SCHEMA = Schema("usage cache", _TABLES, VERSION)
-_FOLD = (
-    f"SELECT entry, {_SUMS}, coalesce(max(last), '') FROM ("  # noqa: S608 - only numbers
-    "SELECT entry, kind, source, max(CASE WHEN kind <> 8 THEN at END) AS last,"
-    f" CASE WHEN source = 0 THEN count(*) ELSE min(count(*), {OF_A_CLONE}) END AS n"
-    " FROM events WHERE entry = ? AND kind >= 0 GROUP BY kind, source) GROUP BY entry"
+_LAST = "(SELECT coalesce(max(id), '') FROM events e WHERE e.entry = {} AND kind IN ({}) AND source = 0)"
+_FOLD = f"""
+WITH since(back, used) AS (
+    SELECT {_LAST.format(":entry", RESTORED)}, {_LAST.format(":entry", f"{HELPFUL}, {FOLLOWED}, {RESTORED}")}
 )
+SELECT entry, {_SUMS}, coalesce(max(last), ''), max(unused) FROM (
+    SELECT entry, kind, source, max(CASE WHEN kind <> {LEFT_OUT} THEN at END) AS last,
+        min(sum({_COUNTS.format("back")}), CASE WHEN source = 0 THEN count(*) ELSE {OF_A_CLONE} END) AS n,
+        count(DISTINCT CASE WHEN kind = {INJECTED} AND source = 0 AND session > 0 AND id > used THEN session END)
+            AS unused
+    FROM events, since WHERE entry = :entry AND kind >= 0 GROUP BY kind, source
+) GROUP BY entry
+"""  # noqa: S608 - only numbers
 _EVENT = (  # what this clone wrote down stands, whatever others say of the same id
     "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
     " kind = CASE WHEN excluded.source < min(source, 1) THEN excluded.kind ELSE -1 END,"
@@ -114,8 +125,9 @@ class UsageCache(Database):
 
     def own(self, entries: Iterable[str]) -> dict[str, tuple[int, ...]]:
         """The same counts, not capped, of what happened in this clone."""
+        counted = _COUNTS.format(_LAST.format("events.entry", RESTORED))
         rows = self._rows(
-            f"SELECT name, kind, count(*) FROM events JOIN names ON key = entry {_NAMED}"  # noqa: S608 - our own words
+            f"SELECT name, kind, sum({counted}) FROM events JOIN names ON key = entry {_NAMED}"  # noqa: S608 - our own words
             " AND source = 0 AND kind >= 0 GROUP BY name, kind",
             (json.dumps(list(entries)),),
         )
@@ -125,11 +137,21 @@ class UsageCache(Database):
         return {entry: tuple(counts) for entry, counts in found.items()}
 
     def tallies(self, entries: Iterable[str] | None = None) -> dict[str, tuple[int | str, ...]]:
-        """For each entry (of these, or all) that has any: a count for each kind, and when it was last used."""
+        """For each entry (of these, or all) that has any: a count for each kind, when it was last used, and `unused`.
+
+        That is in how many sessions it came since it last helped. What spoke against it before it was restored is out.
+        """
         sums = ", ".join(f"n{kind}" for kind in range(WORDS))
-        every = f"SELECT name, {sums}, last FROM tallies JOIN names ON key = entry"  # noqa: S608 - only numbers
+        every = f"SELECT name, {sums}, last, unused FROM tallies JOIN names ON key = entry"  # noqa: S608 - only numbers
         rows = self._rows(every) if entries is None else self._rows(f"{every} {_NAMED}", (json.dumps(list(entries)),))
         return {row[0]: row[1:] for row in rows}
+
+    def came_since(self, entry: str, event: str) -> int:
+        """In how many sessions of this clone an entry came after an event with this id."""
+        query = "SELECT count(DISTINCT session) FROM events WHERE entry = (SELECT key FROM names WHERE name = ?)"
+        return int(
+            self._rows(f"{query} AND kind = {INJECTED} AND source = 0 AND session > 0 AND id > ?", (entry, event))[0][0]
+        )
 
     def turned(self, fold: Callable[[list[str]], str]) -> str:
         """What all lines about parameters come to, in the order of their ids; kept until there is another line."""
@@ -181,8 +203,9 @@ class UsageCache(Database):
 
     def _fold(self, logs: Iterable[EventFile], folded: Mapping[str, int], parse: Callable[[bytes], Lines]) -> None:
         """Fold these logs, inside a transaction; of those in `folded` so many bytes are folded already."""
-        keys = [(key,) for key in {key for log in logs for key in self._fold_log(log, folded.get(log.name, 0), parse)}]
-        self.connection.executemany("DELETE FROM tallies WHERE entry = ?", keys)
+        found = {key for log in logs for key in self._fold_log(log, folded.get(log.name, 0), parse)}
+        keys = [{"entry": key} for key in found]
+        self.connection.executemany("DELETE FROM tallies WHERE entry = :entry", keys)
         self.connection.executemany(f"INSERT INTO tallies {_FOLD}", keys)
 
     def _fold_log(self, log: EventFile, done: int, parse: Callable[[bytes], Lines]) -> set[int]:

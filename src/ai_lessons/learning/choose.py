@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from itertools import chain, zip_longest
 from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.knowledge import failures
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Light, Moment
-from ai_lessons.knowledge.failures import is_check
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Light, Moment, Status
 from ai_lessons.knowledge.globs import BY_KIND, EXACT
 from ai_lessons.learning.events import (
     CONTRADICTED,
-    FOLLOWED,
     HELPFUL,
     INJECTED,
     LEFT_OUT,
-    RECURRED,
     SCRIPT_FAILED,
     SCRIPT_OK,
-    WORKED,
     WRONG,
 )
 from ai_lessons.learning.fold import BUDGET, CONFIDENCE, NOTHING, SIMILARITY, Tallies, UsageTally
@@ -34,6 +29,7 @@ NEAR = 0.06  # A lesson this close above a threshold came through only just
 FEW = 2  # Entries that come unasked, but for the start of a session
 SURE = 0.5  # Chance of an answer from which something is told at a prompt, or where a pattern names every file
 STARTER = "starter"  # Tag of what the starter set brought
+TIRED = 12  # Sessions that a lesson is told in without use, before it is told no more
 TIE = 0.1  # Chances that differ by no more do not tell which entry helps
 
 
@@ -76,54 +72,12 @@ class LeftOut(NamedTuple):
     """An entry that fitted and does not come: a word for why, and a sentence with the figures.
 
     The words: harm, confidence, similarity, budget, ablation, superseded, specialized, contradicts; at a moment of a
-    session also starter, told, chance.
+    session also starter, told, unused, chance, room.
     """
 
     entry: Light
     reason: str
     detail: str
-
-
-class Earlier(NamedTuple):
-    """What an agent was told earlier in its session: when, why, at which attempts, at a failure of which shape.
-
-    `does` is what the entry says to do, `again` how often the same failure came since; `outcome` one of `fold.SEEN`.
-    """
-
-    id: str
-    handle: str
-    title: str
-    moment: str
-    why: str
-    attempts: Sequence[str] = ()
-    shape: Sequence[str] = ()
-    does: str = ""
-    again: int = 0
-    outcome: str = ""
-
-
-SAME = 0.6  # Share of common words from which two failures of the same attempt are one
-
-
-def judged(one: Earlier, attempts: Iterable[str], command: str, failed: Collection[str] | None) -> Earlier:
-    """The same after one more attempt; `failed` has the words of its failure, None: it succeeded.
-
-    What worked after it was told has helped, more surely if the command carries what it says to do; what failed in
-    the same way twice more has not. Of what was told before an edit, a check that passes is a sign.
-    """
-    same = not set(one.attempts).isdisjoint(attempts)
-    if one.outcome or (failed is not None and not (same and one.shape)):
-        return one
-    if failed is not None:
-        either = set(one.shape) | set(failed)
-        again = one.again + (len(set(one.shape) & set(failed)) >= SAME * len(either))
-        return one._replace(again=again, outcome=RECURRED if again > 1 else "")
-    if same and one.shape:
-        spans = re.findall(r"`([^`]+)`", one.does) or [one.does]
-        carried = any(span.split() and set(span.split()) <= set(command.split()) for span in spans)
-        return one._replace(outcome=FOLLOWED if carried else WORKED)
-    edited = one.attempts and not one.shape
-    return one._replace(outcome=WORKED) if edited and any(map(is_check, attempts)) else one
 
 
 class Choice(NamedTuple):
@@ -189,6 +143,8 @@ def _unfit(moment: Moment | None, one: Fit, told: Collection[str] | None, best: 
     failure = moment is Moment.TOOL_FAILED
     if told is not None and STARTER in one.entry.tags:
         return "starter", "of the starter set, which is told only to those who ask"
+    if told is not None and not one.firm and (tired := unused(one.usage.tallies)):
+        return "unused", tired
     if one.entry.id in (told or ()) and not failure:
         return _KNOWN
     bar = SURE if moment is Moment.PROMPT or (moment is Moment.BEFORE_TOOL and one.level <= BY_KIND) else 0.0
@@ -254,6 +210,27 @@ def harmful(had: Tallies) -> str:
     if had.recurred > max(helped, 2):
         return f"the same failure came again in {had.recurred} sessions that were told, and {helped} times it helped"
     return ""
+
+
+def unused(had: Tallies) -> str:
+    """Why a lesson is not told any more to those who do not ask, in a sentence; empty if it is."""
+    if had.unused < TIRED:
+        return ""
+    return f"told in {had.unused} sessions without use since it was written, edited, or last helped"
+
+
+def silent(light: Light, used: UsageTally, bar: float) -> str:
+    """Why an entry is told to nobody who does not ask, whatever the moment, in a sentence; empty if it is told.
+
+    `bar`: the confidence that a lesson needs; one that its author put below it is no matter of what happened.
+    """
+    if light.details.get("status") == Status.WRONG:
+        return "marked wrong"
+    if light.kind is not Kind.LESSON or light.details.get("firm"):
+        return ""
+    had = used.tallies
+    low = (had.outcomes or had.recurred) and used.confidence < bar
+    return harmful(had) or unused(had) or (f"confidence {used.confidence:.2f} is below {bar:.2f}" if low else "")
 
 
 GOOD = frozenset({HELPFUL, SCRIPT_OK})

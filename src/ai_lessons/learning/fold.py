@@ -53,6 +53,8 @@ STANDING_SWING = 0.15  # How far what was learned moves the score of a search, e
 class Tallies(NamedTuple):
     """What happened to one entry. `last_used` is ISO 8601 in UTC, empty if it never was used.
 
+    What was ignored, contradicted and recurred before the entry was last restored is not counted.
+    `unused`: in how many sessions it came here since it last helped, was restored or edited.
     `own`: of it, what happened in this clone; None where all did.
     """
 
@@ -69,6 +71,7 @@ class Tallies(NamedTuple):
     worked: int = 0
     recurred: int = 0
     last_used: str = ""
+    unused: int = 0
     own: Tallies | None = None
 
     @property

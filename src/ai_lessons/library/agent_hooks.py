@@ -2,44 +2,48 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import library
 from ai_lessons.errors import NotFound
 from ai_lessons.knowledge import failures
 from ai_lessons.knowledge.entries import Moment
-from ai_lessons.learning.choose import Earlier, judged
+from ai_lessons.learning.choose import LeftOut
 from ai_lessons.learning.events import RECURRED, Event
+from ai_lessons.learning.outcomes import Earlier, carried_out, corrects, judged, same_job
 from ai_lessons.library import secret_scan
 from ai_lessons.library.answers import Context
 from ai_lessons.repository import agent_sessions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
+    from ai_lessons.library.opened import Library
     from ai_lessons.library.warm import Asking
+    from ai_lessons.repository.agent_sessions import Session
+
+    Fitting = Callable[[Context], Collection[str]]
 
 _TEXT = 2_000  # characters of a prompt or an edit that are looked at
 _SHORT = 3  # words of a prompt about which nothing is looked for
 _MISSED = 50  # failures of a session for which nothing was known, as many as it remembers
-_DOES = 300  # characters of what an entry says to do, as a session remembers it
+_DOES = 1_000  # characters of what an entry says to do, and of a command, as a session remembers them
 _OURS = "ai-lessons"
 _SHELLS = frozenset({"Bash", "PowerShell", "shell", "bash", "local_shell", "exec_command", "run_shell_command"})
-_NO = re.compile(r"(?i)\s*(?:no|nope|wrong|stop|don't|do not|that(?:'s| is) (?:wrong|not))\b(?!\s+(?:problem|worries))")
 
 
 class AgentEvent(NamedTuple):
-    """One event. `agent` is empty for the main agent of a session, else names the subagent, which sees its own context.
+    """One event, which the `host` calls `name`.
 
-    `forgotten`: the agent no longer has in mind what it was told. `again`: it goes on because of an earlier answer at
+    `agent` is empty for the main agent of a session, else names the subagent, which sees its own context.
+    `forgotten`: the agent does not have in mind what it was told. `again`: it goes on because of an earlier answer at
     a stop. `unfinished`: background work will wake it. `paths`: files that the tool is about to read or write. `text`:
     the prompt, what an edit writes, or what a tool that failed, or seems to have, said. `by_turn`: Codex, which names
-    turns, and at a stop takes a reason to go on and nothing else.
+    turns, and at a stop takes a reason to go on and nothing else. `trial`: the memory to use, of which nothing is kept.
     """
 
     moment: Moment
@@ -54,74 +58,89 @@ class AgentEvent(NamedTuple):
     again: bool = False
     unfinished: bool = False
     by_turn: bool = False
-
-
-class Reminder(StrEnum):
-    """What an agent is reminded of at the end, one of them and once a session."""
-
-    ITERATION = "iteration"
-    UNSOLVED = "unsolved"
-    OUTCOME = "outcome"
+    name: str = ""
+    host: str = ""
+    trial: Session | None = None
 
 
 class Told(NamedTuple):
-    """What to tell the agent. `attempts` names what failed, `asked` entries whose outcome is not known."""
+    """What to tell the agent. At a stop `failed`, and `solved`, which did its job, and nothing stored says so."""
 
     moment: Moment | None = None
     offered: Context = Context()
-    reminder: Reminder | None = None
-    failures: int = 0
-    attempts: tuple[str, ...] = ()
-    asked: tuple[str, ...] = ()
+    failed: str = ""
+    solved: str = ""
 
 
 NOTHING = Told()
 
 
-def hear(asking: Asking, event: AgentEvent) -> Told:
-    """What to tell the agent at this event of its session.
+def hear(
+    asking: Asking,
+    event: AgentEvent,
+    fitting: Fitting,
+    *,
+    explain: bool = False,
+) -> Told:
+    """What to tell the agent at this event of its session; `fitting` has the ids of what can be told whole.
 
+    `explain`: nothing is remembered or written down.
     Raises NoRepository and its like: see `Library`. StorageFailed: the state folder cannot be written.
     """
-    if event.moment is Moment.STOP:
-        return _stop(asking.options.state_dir, event) if asking.root.is_dir() else NOTHING
-    if event.moment is Moment.BEGIN:
-        return _begin(asking, event)
-    if event.moment is Moment.PROMPT:
-        return _prompt(asking, event)
-    return _before_tool(asking, event) if event.moment is Moment.BEFORE_TOOL else _after_tool(asking, event)
-
-
-def _begin(asking: Asking, event: AgentEvent) -> Told:
     state = asking.options.state_dir
-    agent_sessions.clean_up(state)
+    if explain:
+        event = event._replace(trial=agent_sessions.peeked(state, event.session))
+    if event.moment is Moment.STOP:
+        return _stop(state, event) if asking.root.is_dir() else NOTHING
+    if event.moment is Moment.PROMPT:
+        return _prompt(asking, event, fitting)
+    if event.moment is Moment.BEGIN:
+        return _begin(asking, event, fitting)
+    return (_before_tool if event.moment is Moment.BEFORE_TOOL else _after_tool)(asking, event, fitting)
+
+
+@contextmanager
+def _memory(state_dir: Path, event: AgentEvent) -> Iterator[Session]:
+    """The memory of the session, for this process alone."""
+    if event.trial is not None:
+        yield event.trial
+        return
+    with agent_sessions.opened(state_dir, event.session) as session:
+        session.host, session.folder = session.host or event.host, session.folder or str(event.cwd)
+        yield session
+
+
+def _begin(asking: Asking, event: AgentEvent, fitting: Fitting) -> Told:
+    if not event.forgotten:
+        return NOTHING
+    state = asking.options.state_dir
+    if event.trial is None:
+        agent_sessions.clean_up(state)
     offered = asking("at_the_start", event.cwd)
-    if event.forgotten:
-        with agent_sessions.opened(state, event.session) as session:
-            session.shown.pop(event.agent, None)
-    return _tell(asking, event, offered)
+    with _memory(state, event) as session:
+        session.shown.pop(event.agent, None)
+    return _tell(asking, event, offered, fitting)
 
 
-def _prompt(asking: Asking, event: AgentEvent) -> Told:
-    """What the prompt is about; a no at its beginning, or an edit taken back, speaks against what was told before."""
-    state, text = asking.options.state_dir, event.text
-    with agent_sessions.opened(state, event.session) as session:
-        earlier, no, reverted = _earlier(session), bool(_NO.match(text)), session.reverted()
+def _prompt(asking: Asking, event: AgentEvent, fitting: Fitting) -> Told:
+    """What the prompt is about; a no to what was told since the last one speaks against that."""
+    text = event.text
+    with _memory(asking.options.state_dir, event) as session:
+        earlier = _earlier(session)
         for n, one in enumerate(earlier):
-            against = (no and n >= session.turn) or not reverted.isdisjoint(one.attempts)
-            if against and one.moment != Moment.BEGIN and not one.outcome:
+            if n >= session.turn and not one.outcome and corrects(text, one):
                 earlier[n] = one._replace(outcome=RECURRED)
         happened = _happened(session, earlier)
         session.turn = len(earlier)
         told = session.ids(event.agent)
-    _record(asking, happened)
+    _record(asking, event, happened)
     offered = asking.if_warm("at_a_prompt", text[:_TEXT], told) if len(text.split()) > _SHORT else None
-    return _tell(asking, event, offered) if offered else NOTHING
+    return _tell(asking, event, offered, fitting) if offered else NOTHING
 
 
-def _before_tool(asking: Asking, event: AgentEvent) -> Told:
+def _before_tool(asking: Asking, event: AgentEvent, fitting: Fitting) -> Told:
     attempts, wanted = failures.attempts(event.command), scopes(event.tool, event.command)
-    with agent_sessions.opened(asking.options.state_dir, event.session) as session:
+    with _memory(asking.options.state_dir, event) as session:
         # looked for once a session, found or not: an agent calls `ls` a hundred times
         new = session.fresh(event.agent, (f"scope {one}" for one in (*wanted, *attempts)))
         told = session.ids(event.agent)
@@ -132,7 +151,7 @@ def _before_tool(asking: Asking, event: AgentEvent) -> Told:
         offered = asking.if_warm("before_a_tool", *asked, event.text[:_TEXT]) or asking.here("before_a_tool", *asked)
     else:
         offered = asking("before_a_tool", *asked)
-    return _tell(asking, event, offered, [str(event.cwd / path) for path in event.paths])
+    return _tell(asking, event, offered, fitting)
 
 
 def scopes(tool: str, command: str) -> tuple[str, ...]:
@@ -149,108 +168,135 @@ def scopes(tool: str, command: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((tool, tool.lower(), *failures.programs(command)))) if tool else ()
 
 
-def _after_tool(asking: Asking, event: AgentEvent) -> Told:
+def _after_tool(asking: Asking, event: AgentEvent, fitting: Fitting) -> Told:
     """Note how it went, and what that says of what was told before; tell what helps with a failure."""
     state, failed = asking.options.state_dir, event.moment is Moment.TOOL_FAILED
     attempts = failures.attempts(event.command) if event.tool in _SHELLS else (event.tool,)
-    tried = attempts or failures.programs(event.command)
-    wrote = event.tool.endswith("__add_lesson") or failures.adds_a_lesson(event.command)
-    if not (failed or event.text) and not agent_sessions.known(state, event.session):
+    if not failed and event.trial is None and not agent_sessions.known(state, event.session):
         return NOTHING
-    said = failures.said(failures.shape(event.text))
-    with agent_sessions.opened(state, event.session) as session:
-        earlier = _earlier(session)
-        if failed or not event.text:
-            earlier = [judged(one, tried, event.command, said if failed else None) for one in earlier]
+    wrote = event.tool.endswith("__add_lesson") or failures.adds_a_lesson(event.command)
+    said = failures.said(failures.shape(event.text)) if failed and not wrote else None
+    worked = not failed and not event.text  # a success that reads like a failure says nothing
+    with _memory(state, event) as session:
+        earlier = [judged(one, event.command, None) if worked else one for one in _earlier(session)]
         happened = _happened(session, earlier)
         if failed and attempts and not wrote:
-            session.note_failure(attempts)
+            session.failures += 1
+            session.failed = [*session.failed, [(event.command or event.tool)[:_DOES], ""]][-_MISSED:]
             if event.command and said:
                 command, output = map(secret_scan.without_suspects, (event.command, failures.telling(event.text)))
                 session.keep_failure(command, output, event.cwd, attempts)
         elif wrote and not failed:
-            session.settle(written=True)
-        elif not event.text and session.failures:
+            session.failed = []
+            session.note_lesson()
+        elif worked:
+            _solve(session, event.command or event.tool, earlier)
             session.note_success(attempts)
         told = session.ids(event.agent)
-    _record(asking, happened)
-    if wrote or not said:
+    _record(asking, event, happened)
+    if not said:
         return NOTHING
     error = f"$ {event.command}\n{event.text}"
     offered = asking.if_warm("at_a_failure", error, told) or asking.here("at_a_failure", error, told, words=True)
-    return _tell(asking, event, offered, tried, tuple(sorted(said)))
+    kept = {left.entry.id for left in offered.left_out if left.reason == "told"}
+    with _memory(state, event) as session:
+        earlier = [judged(one, event.command, said, kept=one.id in kept) for one in _earlier(session)]
+        happened = _happened(session, earlier)
+    _record(asking, event, happened)
+    return _tell(asking, event, offered, fitting, attempts or failures.programs(event.command), sorted(said))
 
 
-def _earlier(session: agent_sessions.Session) -> list[Earlier]:
+def _solve(session: Session, command: str, earlier: Sequence[Earlier]) -> None:
+    """Note which failures this command did the job of; those that a stored entry had the answer to are settled."""
+    mine = [one for one in session.failed if not one[1] and same_job(one[0], command)]
+    if any(carried_out(one.does, command, one.command) for one in earlier):
+        session.failed = [one for one in session.failed if one not in mine]
+    for one in mine:
+        one[1] = command[:_DOES]
+
+
+def _earlier(session: Session) -> list[Earlier]:
     return [Earlier._make(row) for row in session.told]
 
 
-def _happened(session: agent_sessions.Session, earlier: Sequence[Earlier]) -> list[Event]:
+def _happened(session: Session, earlier: Sequence[Earlier]) -> list[Event]:
     """The outcomes that are new, once these are what the session remembers as told."""
-    before, session.told = session.told, [list(one) for one in earlier]
+    before, session.told = _earlier(session), [list(one) for one in earlier]
     return [
-        Event("", "", one.outcome, one.id) for one, row in zip(earlier, before, strict=True) if one.outcome != row[-1]
+        Event("", "", one.outcome, one.id)
+        for one, was in zip(earlier, before, strict=True)
+        if one.outcome != was.outcome
     ]
 
 
-def _record(asking: Asking, happened: Sequence[Event]) -> None:
-    if happened and asking.options.outcomes:
+def _record(asking: Asking, event: AgentEvent, happened: Sequence[Event]) -> None:
+    if happened and asking.options.outcomes and event.trial is None:
         asking.record(happened)
 
 
 def _tell(
-    asking: Asking, event: AgentEvent, offered: Context, attempts: Sequence[str] = (), shape: Sequence[str] = ()
+    asking: Asking,
+    event: AgentEvent,
+    offered: Context,
+    fitting: Fitting,
+    attempts: Sequence[str] = (),
+    shape: Sequence[str] = (),
 ) -> Told:
-    """What of the offered no other process told meanwhile; it is remembered and written down."""
-    with agent_sessions.opened(asking.options.state_dir, event.session) as session:
-        fresh = set(session.fresh(event.agent, (light.id for light in offered.entries)))
-        ran_next = "".join(session.fresh(event.agent, filter(None, [offered.ran_next])))
+    """What of the offered fits and no other process told meanwhile; it is remembered and written down."""
+    with _memory(asking.options.state_dir, event) as session:
+        shown = session.ids(event.agent)
+        offered = _whole(
+            offered._replace(entries=tuple(one for one in offered.entries if one.id not in shown)), fitting
+        )
+        session.fresh(event.agent, (one.id for one in offered.entries))
+        offered = offered._replace(ran_next="".join(session.fresh(event.agent, filter(None, [offered.ran_next]))))
         at_stake = {left.entry.id for left in offered.left_out if left.reason == "told"} if shape else ()
         for n, known in enumerate(_earlier(session)):
             if known.id in at_stake and not known.shape:
-                session.told[n] = list(known._replace(attempts=[*attempts], shape=[*shape]))
+                session.told[n] = list(known._replace(command=event.command, shape=[*shape]))
         if shape and not at_stake and not offered.entries:
             missed = f"{', '.join(attempts) or event.tool}: {failures.headline(event.text)}"
             session.missed = [*session.missed, missed][-_MISSED:]
-        entries = tuple(light for light in offered.entries if light.id in fresh)
-        for path in event.paths if entries else ():
-            session.watch(event.cwd / path)
-        for one in entries:
+        for one in offered.entries:
             does, why = str(one.details.get("pattern") or offered.texts.get(one.id, "")), offered.why[one.id]
-            told = Earlier(one.id, one.handle, one.title, event.moment, why, [*attempts], [*shape], does[:_DOES])
+            told = Earlier(
+                one.id, one.handle, one.title, event.moment, why, event.command[:_DOES], [*shape], does[:_DOES]
+            )
             session.told.append(list(told))
-    offered = offered._replace(entries=entries, ran_next=ran_next)
-    if entries:
+    if offered.entries and event.trial is None:
         asking.record(library.contexts.came(offered))
     return Told(event.moment, offered)
 
 
+def _whole(offered: Context, fitting: Fitting) -> Context:
+    """What of the offered can be told whole; the rest may be told later, where there is more room."""
+    fits = fitting(offered)
+    away = (LeftOut(one, "room", "its text does not fit whole") for one in offered.entries if one.id not in fits)
+    entries = tuple(one for one in offered.entries if one.id in fits)
+    return offered._replace(entries=entries, left_out=(*offered.left_out, *away))
+
+
 def _stop(state_dir: Path, event: AgentEvent) -> Told:
-    """Once a session: after attempts that failed, or where it is not known how what was told did."""
-    if event.again or event.unfinished or not agent_sessions.known(state_dir, event.session):
+    """Once a session, where something failed and was solved, and nothing that is stored says how."""
+    if event.again or event.unfinished or not (event.trial or agent_sessions.known(state_dir, event.session)):
         return NOTHING
-    with agent_sessions.opened(state_dir, event.session) as session:
-        session.end_turn()
-        earlier = _earlier(session)
-        asked = dict.fromkeys(one.handle for one in earlier if one.moment != Moment.BEGIN and not one.outcome)
-        # a single failure that was never tried again, in a session that went on well, is no iteration
-        unsolved = session.failed_last and not session.solved
-        owed = session.failures and (session.solved or session.failed_last or session.failures > 1)
-        reminder = Reminder.OUTCOME if not owed else Reminder.UNSOLVED if unsolved else Reminder.ITERATION
-        if session.said or not (owed or asked):
+    with _memory(state_dir, event) as session:
+        solved = next((one for one in session.failed if one[1]), None)
+        if session.asked or not solved:
             return NOTHING
-        told = Told(Moment.STOP, reminder=reminder, failures=session.failures, attempts=tuple(session.failed))
-        session.said.append(reminder)
-        session.settle()
-    return told._replace(asked=tuple(asked))
+        session.asked = True
+    return Told(Moment.STOP, failed=solved[0], solved=solved[1])
 
 
 class SessionTold(NamedTuple):
-    """What hooks told in one session, which was last heard of at `at` (ISO 8601 in UTC)."""
+    """What hooks told in one session of a host, which was last heard of at `at` (ISO 8601 in UTC)."""
 
+    session: str
+    host: str
+    folder: str
     at: str
-    told: tuple[Earlier, ...]
     failures: int
+    told: tuple[Earlier, ...]
 
 
 def lately(state_dir: Path) -> tuple[list[SessionTold], list[tuple[str, int]]]:
@@ -262,13 +308,20 @@ def lately(state_dir: Path) -> tuple[list[SessionTold], list[tuple[str, int]]]:
     for at, known in agent_sessions.recent(state_dir):
         missing.update(map(secret_scan.masked, known.missed))
         when = f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"
-        sessions.append(SessionTold(when, tuple(_earlier(known)), known.failures))
+        told = tuple(one._replace(command=secret_scan.masked(one.command)) for one in _earlier(known))
+        sessions.append(SessionTold(known.name, known.host, known.folder, when, known.failures, told))
     return sessions, missing.most_common()
 
 
-def why_told(state_dir: Path, session: str) -> tuple[Earlier, ...]:
-    """What the hooks told in a session of the last days, in that order, and why. Raises NotFound: no such session."""
-    if not agent_sessions.known(state_dir, session):
-        raise NotFound("session", session, hint="hooks remember a session for seven days; its id is in its transcript")
-    with agent_sessions.opened(state_dir, session) as known:
-        return tuple(_earlier(known))
+def why_told(opened: Library, session: str | None = None) -> tuple[Earlier, ...]:
+    """What the hooks told in a session of the last days (None: the last one), in that order, why, and what came of it.
+
+    Raises NotFound: no such session.
+    """
+    known = lately(opened.options.state_dir)[0]
+    found = next((one for one in known if session in {None, one.session}), None)
+    if found is None:
+        hint = "hooks remember a session for seven days: ai-lessons recall sessions"
+        raise NotFound("session", session or "", hint=hint)
+    silent = library.usage.silent(opened.reading, opened.reading.current().many(one.id for one in found.told).values())
+    return tuple(one._replace(silent=silent.get(one.id, "")) for one in found.told)

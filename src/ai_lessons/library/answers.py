@@ -11,8 +11,10 @@ from ai_lessons.knowledge.entries import KINDS, Kind, Light
 if TYPE_CHECKING:
     from ai_lessons.index.catalog_reading import Tally
     from ai_lessons.knowledge.passages import TextSection
-    from ai_lessons.learning.choose import Earlier, LeftOut
+    from ai_lessons.learning.choose import LeftOut
     from ai_lessons.learning.fold import ParameterState, UsageTally
+    from ai_lessons.learning.outcomes import Earlier
+    from ai_lessons.library.agent_hooks import SessionTold as SessionMemory
     from ai_lessons.repository.history import FileRevision
 
     Count: TypeAlias = Tally  # A tag, version or project, with the number of entries of each kind that carry it
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     Usage: TypeAlias = UsageTally
     Parameter: TypeAlias = ParameterState
     ToldEarlier: TypeAlias = Earlier
+    SessionTold: TypeAlias = SessionMemory
     Left: TypeAlias = LeftOut
 
 Progress = Callable[[str, int, int], None]  # called as `progress(what, done, total)`, in the thread that does the work
@@ -197,7 +200,10 @@ class Context(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """All about one entry (`approval`: of rules, `usage`: of lessons); with a `section` `body` is only that."""
+    """All about one entry (`approval`: of rules, `usage`: of lessons); with a `section` `body` is only that.
+
+    `silent`: why it is told to nobody who does not ask.
+    """
 
     entry: Light
     body: str
@@ -210,11 +216,13 @@ class Shown(NamedTuple):
     notes: tuple[str, ...] = ()
     approval: Approval | None = None
     usage: Usage | None = None
+    silent: str = ""
 
 
 class Listing(NamedTuple):
-    """Entries of a list, and what was left out (unreadable files)."""
+    """Entries of a list, and what was left out (unreadable files). `silent`: by id, why an entry is told no more."""
 
     entries: tuple[Light, ...]
     total: int
     notes: tuple[str, ...] = ()
+    silent: Mapping[str, str] = MappingProxyType({})

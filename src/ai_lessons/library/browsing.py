@@ -54,6 +54,7 @@ def show(opened: Library, ref: str, *, section: int | None = None, heading: str 
         notes=notes,
         approval=library.provenance.approval_of(repo, light) if light.kind is Kind.RULE else None,
         usage=repo.usages.of(light) if light.kind is Kind.LESSON else None,
+        silent=repo.usages.silent([light]).get(light.id, "") if light.kind is Kind.LESSON else "",
     )
 
 
@@ -75,8 +76,12 @@ def list_entries(
     status: str | None = "active",
     sort: str = "newest",
     limit: int | None = None,
+    silent: bool = False,
 ) -> Listing:
-    """Entries by filters, as `Filter` sorts; `status` None: any, and the superseded."""
+    """Entries by filters, as `Filter` sorts; `status` None: any, and the superseded.
+
+    `silent`: only those that are told to nobody who does not ask, with the reasons, whatever their status.
+    """
     catalog = opened.reading.current()
     wanted = Filter(
         kinds=frozenset(kinds),
@@ -89,6 +94,11 @@ def list_entries(
         limit=limit,
         without=superseded(opened.reading) if status == Status.ACTIVE else frozenset(),
     )
+    if silent:
+        found = catalog.select(wanted._replace(status=None, without=frozenset(), limit=None))
+        why = library.usage.silent(opened.reading, found)
+        quiet = tuple(light for light in found if light.id in why)
+        return Listing(quiet[:limit], len(quiet), tuple(opened.reading.notes()), why)
     entries = tuple(catalog.select(wanted))
     total = len(entries) if limit is None else catalog.count(wanted)
     asked = {"project": (project or "",), "tag": (tag or "",), "version": versions}

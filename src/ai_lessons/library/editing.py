@@ -153,10 +153,15 @@ def edit(opened: Library, ref: str, editor: Callable[[str, str], str | None]) ->
 
 
 def keep(opened: Library, ref: str) -> Written:
-    """Write down that an entry was looked at today and holds, so that `review` leaves it alone for half a year."""
+    """Write down that an entry was looked at today and holds: `review` leaves it alone for half a year.
+
+    What silenced it does not count any more.
+    """
     repo, light = opened.writing(ref)
     today = frontmatter.stamp(repo.options.now())[:10]
-    return change(repo, light, {"reviewed": today}, f"Keep {light.kind}: {light.title}")
+    done = change(repo, light, {"reviewed": today}, f"Keep {light.kind}: {light.title}")
+    repo.usages.note_status(light, light.details.get("status"))
+    return done
 
 
 def delete(opened: Library, refs: Sequence[str], *, only_resources: bool = False) -> tuple[Written, ...]:

@@ -34,13 +34,13 @@ _NAMES = {
 
 
 def at_the_start(opened: Library, cwd: Path) -> Context:
-    """What to know in this folder."""
+    """What to know in this folder: rules in force and firm lessons. Other lessons wait for what they are about."""
     repo = opened.reading
     repo.current()
     project = _project(repo, cwd)
     holding = library.contexts.holding(repo, project)
     fits = [fit(one, _holds(one), project, level=one.score or 0.0) for one in holding]
-    offered = Injecting(repo, AT_THE_START).tell(Moment.BEGIN, fits, (), project)
+    offered = Injecting(repo, AT_THE_START).tell(Moment.BEGIN, [one for one in fits if one.firm], (), project)
     try:
         pending, notes = sum(map(library.rules_in_force.pending_count, repo.every)), offered.notes
     except AiLessonsError as error:

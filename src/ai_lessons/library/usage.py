@@ -14,7 +14,8 @@ from ai_lessons.knowledge import entries
 from ai_lessons.knowledge.entries import Kind, Light, Status
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.knowledge.relations import derived_from
-from ai_lessons.learning import events, fold
+from ai_lessons.learning import choose, events, fold
+from ai_lessons.learning.choose import TIRED, unused
 from ai_lessons.learning.events import Event
 from ai_lessons.library import secret_scan
 from ai_lessons.library.reports import Judged
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.session import RepositorySession
 
 CACHE_FILE = "usage.sqlite"
+AT_ONCE = 2.0  # Seconds between an edit and its commit where one job does both; git keeps whole seconds
 
 SHARE_BYTES = 16 * 1024
 """So much has to wait before a write takes it along: not every lesson shall bring a commit of events with it."""
@@ -125,7 +127,8 @@ class Usages:
         """Write down that an entry, which stood as `light` says, was marked wrong or is active again."""
         wrong, before = Status.WRONG.value, light.details.get("status")
         word = events.WRONG if status == wrong != before else ""
-        word = events.RESTORED if before == wrong and status == Status.ACTIVE.value else word
+        if status == Status.ACTIVE.value and (before == wrong or self.silent([light])):
+            word = events.RESTORED
         return self.record_if_possible([Event("", "", word, light.id)]) if word else []
 
     def share(self, *, at_least: int = SHARE_BYTES) -> tuple[list[str], list[str]]:
@@ -160,10 +163,40 @@ class Usages:
         parents = {one: derived_from(self._repo.catalog.edges(one), one) for one in lessons}
         told = self.tallies({*wanted, *(one for several in parents.values() for one in several)})
         known = wanted | self._repo.catalog.many({one for several in parents.values() for one in several} - set(wanted))
-        return {
+        found = {
             entry_id: _usage(light, told, [known[one] for one in parents.get(entry_id, ()) if one in known])
             for entry_id, light in wanted.items()
         }
+        for entry_id in lessons:
+            used = found[entry_id]
+            if unused(used.tallies) and (since := self._unused_since_edit(wanted[entry_id])) < used.tallies.unused:
+                found[entry_id] = used._replace(tallies=used.tallies._replace(unused=since))
+        return found
+
+    def _unused_since_edit(self, light: Light) -> int:
+        """In how many sessions an entry came since its file was edited, however that was done.
+
+        A file that is as in its last commit is as old as that: a clone or a checkout makes it anew.
+        """
+        cache, path = self.cache, self._repo.file_of(light)
+        if cache is None:
+            return 0
+        try:
+            edited = (self._repo.store.root / path).lstat().st_mtime
+        except OSError:  # gone since the catalog looked
+            return 0
+        since = _came_since(cache, light.id, edited)
+        if since < TIRED and not self._repo.history.dirty(path):
+            for one in self._repo.history.log(path, 1):
+                committed = datetime.fromisoformat(one.when).timestamp()
+                since = _came_since(cache, light.id, committed) if committed < edited - AT_ONCE else since
+        return since
+
+    def silent(self, lights: Sequence[Light]) -> dict[str, str]:
+        """Why these entries are told to nobody who does not ask, by id; those that are told are left out."""
+        bar = self.parameters()[fold.CONFIDENCE].value
+        known = {light.id: light for light in lights}
+        return {one: why for one, used in self.several(lights).items() if (why := choose.silent(known[one], used, bar))}
 
     def standings(self, lights: Iterable[Light]) -> dict[str, float]:
         """By how much what was learned moves each lesson from here in a search; those that it does not are left out."""
@@ -200,6 +233,20 @@ def several(reading: Reading, lights: Sequence[Light]) -> dict[str, UsageTally]:
     for place in reading.every:
         found |= place.usages.several([light for light in lights if light.tier == place.options.tier])
     return found
+
+
+def silent(reading: Reading, lights: Iterable[Light]) -> dict[str, str]:
+    """As `Usages.silent`, as the repositories say in which the entries lie."""
+    several = list(lights)
+    return {
+        entry_id: why
+        for place in reading.every
+        for entry_id, why in place.usages.silent([one for one in several if one.tier == place.options.tier]).items()
+    }
+
+
+def _came_since(cache: UsageCache, entry_id: str, seconds: float) -> int:
+    return cache.came_since(entry_id, entries.ulid(int(seconds * 1000), bytes(10)))
 
 
 def _turned(lines: list[str]) -> str:

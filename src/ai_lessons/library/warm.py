@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.options import Options
 
 GREETING = 0.05  # Seconds in which a helper has to take a question
+BUSY = 0.1  # Seconds after which a helper that is at other work leaves a hook to do without it
 
 BEAT, SILENT = 0.05, 0.5
 """Seconds between two signs of life while it works, and without one until it is left: on a machine whose cores are all
@@ -78,14 +79,22 @@ class Asking:
     """Jobs for one caller. `opened` gives a library for what is done here; it is called at most once.
 
     A library that is `held` open anyway answers itself, unless it lacks vectors: those a helper computes. In the helper
-    itself, which is `warm`, everything is at hand.
+    itself, which is `warm`, everything is at hand. A caller that is `alone` has found no helper, and asks none again;
+    `missed` says whether there was something to ask.
     """
 
     def __init__(
-        self, root: Path, options: Options, opened: Callable[[], Library], *, held: bool = False, warm: bool = False
+        self,
+        root: Path,
+        options: Options,
+        opened: Callable[[], Library],
+        *,
+        held: bool = False,
+        warm: bool = False,
+        alone: bool = False,
     ) -> None:
         self.root, self.options, self._opened, self._held = root, options, opened, held
-        self._warm = warm
+        self._warm, self._alone, self.missed = warm, alone, False
 
     @cached_property
     def library(self) -> Library:
@@ -98,6 +107,8 @@ class Asking:
         Raises:
             AiLessonsError: as the job.
         """
+        if self._alone:
+            return self.here(name, *asked, **how)
         request = self._request(name, asked, how)
         if self._place and (self.library.missing if self._held else True):
             with suppress(Alone):
@@ -115,13 +126,19 @@ class Asking:
         """The answer of a job that a helper has at hand; None if there is none: then one is started for the next."""
         if self._warm:
             return self.here(name, *asked)
-        if self._place:
+        self.missed = True
+        if self._place and not self._alone:
             request = self._request(name, asked, {})
             try:
                 return ask(self._place, request)
             except Alone:
                 start(self._place, request)
         return None
+
+    def start_helper(self, name: str, *asked: object) -> None:
+        """Start a helper with this job, without waiting."""
+        if self._place:
+            start(self._place, self._request(name, asked, {}))
 
     def record(self, happened: Iterable[Event]) -> None:
         """Write events down, by the helper if there is one. Their ids are from here, so that twice counts once."""

@@ -10,7 +10,6 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zlib import crc32
 
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.repository.files import read_file, translated, write_all
@@ -26,34 +25,29 @@ _KEPT, _KEPT_CHARACTERS = 5, 2_000  # Failures of a session that are kept, and o
 
 
 class Session:
-    """The memory of one session while it is open. `shown` is by agent; `failing` and `failed` name attempts.
+    """The memory of one session, `name`, while it is open. `shown` is by agent.
 
-    `told` has a row for each entry that was told, as `learning.choose.Earlier`; from `turn` on since the last prompt.
-    `files` has of each file about which something was told before an edit what it held before and after it, in short.
-    `missed` names what failed while nothing was known that helps. `failures_kept` are the last failures, for a lesson
-    about one of them: command, telling output, folder, attempts, and whether one of these succeeded since.
+    `told` has a row for each entry that was told, as `learning.outcomes.Earlier`; from `turn` on since the last prompt.
+    `failed` has of each command that failed the command, and the one that did its job later; `missed` names what failed
+    while nothing was known that helps; `asked`: whether the agent was reminded at the end. `failures_kept` are the last
+    failures, for a lesson about one of them: command, telling output, folder, attempts, and whether one of these
+    succeeded since.
     """
 
     def __init__(self, **known: Any) -> None:  # a dataclass would cost every hook the import of `inspect`
+        self.name, self.host, self.folder = "", "", ""
         self.shown: dict[str, list[str]] = {}
-        self.failing: list[str] = []
-        self.failed: list[str] = []
-        self.said: list[str] = []
         self.told: list[list[Any]] = []
-        self.files: dict[str, list[str]] = {}
+        self.failed: list[list[str]] = []
         self.missed: list[str] = []
         self.failures_kept: list[list[Any]] = []
         self.turn, self.failures = 0, 0
-        self.solved, self.failed_last = False, False
+        self.asked = False
         vars(self).update(known)
 
     def ids(self, agent: str) -> tuple[str, ...]:
         """What this agent was shown."""
         return tuple(self.shown.get(agent, ()))
-
-    def watch(self, file: Path) -> None:
-        """Remember what a file holds before an edit."""
-        self.files.setdefault(str(file), [_held(file), ""])
 
     def fresh(self, agent: str, names: Iterable[str]) -> tuple[str, ...]:
         """Those of the names that this agent was not shown; from now on they count as shown."""
@@ -62,15 +56,6 @@ class Session:
         shown += new
         return tuple(new)
 
-    def note_failure(self, attempts: Iterable[str]) -> None:
-        """Attempts failed."""
-        self.failures += 1
-        self.failed_last = True
-        for attempt in attempts:
-            for names in (self.failing, self.failed):
-                if attempt not in names:
-                    names.append(attempt)
-
     def keep_failure(self, command: str, output: str, folder: Path, attempts: Iterable[str]) -> None:
         """Keep a failure, without secrets, for a lesson about it."""
         row = [command[:_KEPT_CHARACTERS], output[:_KEPT_CHARACTERS], str(folder), [*attempts], False]
@@ -78,40 +63,13 @@ class Session:
         self.failures_kept = [*kept, row][-_KEPT:]
 
     def note_success(self, attempts: Iterable[str]) -> None:
-        """Attempts succeeded; one that failed before is solved now."""
+        """Attempts succeeded; a failure of one of them is solved now."""
         done = set(attempts)
-        self.solved = self.solved or bool(done & set(self.failing))
-        self.failing = [attempt for attempt in self.failing if attempt not in done]
         self.failures_kept = [[*row[:4], row[4] or not done.isdisjoint(row[3])] for row in self.failures_kept]
-        self.failed_last = False
 
-    def end_turn(self) -> None:
-        """What the watched files hold now is what the agent wrote."""
-        for file, held in self.files.items():
-            held[1] = _held(Path(file))
-
-    def reverted(self) -> set[str]:
-        """The files that hold again what they held before the agent wrote into them; from now on they are forgotten."""
-        found = {file for file, (was, wrote) in self.files.items() if wrote and wrote != was == _held(Path(file))}
-        for file in found:
-            del self.files[file]
-        return found
-
-    def settle(self, *, written: bool = False) -> None:
-        """What failed is told or written down: count from the beginning."""
-        if written:  # the next lesson is about it only if it names it
-            self.failures_kept = [[*row[:4], False] for row in self.failures_kept]
-        self.failing, self.failed, self.failures = [], [], 0
-        self.solved = self.failed_last = False
-
-
-def _held(file: Path) -> str:
-    """A mark of what a file holds; that of an empty one where there is none that can be read."""
-    try:
-        data = read_file(file.parent, file.name)[0]
-    except AiLessonsError:
-        data = b""
-    return f"{crc32(data):x}"
+    def note_lesson(self) -> None:
+        """A lesson was added: the next one is about an earlier failure only if it names it."""
+        self.failures_kept = [[*row[:4], False] for row in self.failures_kept]
 
 
 @contextmanager
@@ -126,6 +84,7 @@ def opened(state_dir: Path, name: str) -> Iterator[Session]:
             fcntl.flock(fd, fcntl.LOCK_EX)
             before = os.read(fd, _LIMIT)
         session = _parsed(before)
+        session.name = name
         yield session
         after = json.dumps(vars(session)).encode()
         if after != before:
@@ -140,6 +99,15 @@ def opened(state_dir: Path, name: str) -> Iterator[Session]:
 def known(state_dir: Path, name: str) -> bool:
     """Whether anything is remembered of this session."""
     return _file(state_dir, name).exists()
+
+
+def peeked(state_dir: Path, name: str) -> Session:
+    """What is remembered of this session; what is done to it is not kept."""
+    file = _file(state_dir, name)
+    try:
+        return _parsed(read_file(file.parent, file.name, _LIMIT)[0])
+    except AiLessonsError:
+        return Session()
 
 
 def recent(state_dir: Path) -> list[tuple[float, Session]]:

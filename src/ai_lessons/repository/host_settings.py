@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 
 HOOKS, SERVERS = "hooks", "mcpServers"
 SOURCE = "hooks/hooks.json"  # of the plugin, where our part stands
-HEARS = {"claude-code": None, "codex": {"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"}}
+HEARS = {
+    "claude-code": None,
+    "codex": {"SessionStart", "SubagentStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"},
+}
 """The hosts that call our hook, and those of its events that they know (all)."""
 
 _EXEC_FORM = frozenset({"claude-code"})  # hosts that take a program and its `args`, without a shell (since 2.1.139)

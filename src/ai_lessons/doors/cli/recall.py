@@ -188,6 +188,7 @@ def run_resource(call: Call, ref: str, cwd: str | None, timeout: float | None, a
 @click.option("--category", type=options.CATEGORY, help="Only lessons of this sort.")
 @click.option("--status", type=options.STATUS, default="active", show_default=True, help="Lessons that stand so.")
 @click.option("--all", "every", is_flag=True, help="Whatever its status, and also what something newer supersedes.")
+@click.option("--silent", is_flag=True, help="Only what is told to nobody who does not ask, each with the reason.")
 @options.version_option
 @click.option("--sort", type=click.Choice(SORTS), default="newest", show_default=True, help="Order.")
 @click.option("--limit", type=click.IntRange(0), default=LISTED, show_default=True, help="At most so many; 0 for all.")
@@ -305,11 +306,17 @@ def why(call: Call, ref: str) -> None:
     call.answer(library.provenance.why(call.library, ref), render_rules.why)
 
 
-@recall.command("why-told", examples=["00893aaf"])
-@click.argument("session", metavar="SESSION")
-def why_told(call: Call, session: str) -> None:
-    """Show what hooks told an agent in a session, why, and what came of it."""
-    call.answer(library.agent_hooks.why_told(call.options().state_dir, session), render.why_told)
+@recall.command("sessions")
+def sessions(call: Call) -> None:
+    """List the sessions of agents that hooks remember: host, folder, what was told, and what came of it."""
+    call.answer(library.agent_hooks.lately(call.options().state_dir)[0], render.sessions, paged=True)
+
+
+@recall.command("why-told", examples=["", "00893aaf"])
+@click.argument("session", metavar="[SESSION]", required=False)
+def why_told(call: Call, session: str | None) -> None:
+    """Show what hooks told an agent in a session, or in the last one: why, and what came of it."""
+    call.answer(library.agent_hooks.why_told(call.library, session), render.why_told)
 
 
 @click.command("look", cls=Command, examples=["", "--port 8766 --no-browser"])

@@ -280,7 +280,8 @@ def today(opened: Library, _asked: Asked) -> Page:
         ),
         *(
             Part(
-                f"Session until {when(session.at)}", f"{session.failures} failures" if session.failures else "",
+                " ".join(filter(None, ["Session until", when(session.at), session.host, session.folder])),
+                f"{session.failures} failures" if session.failures else "",
                 ("told", "at", "why", "what came of it"),
                 [(lights.get(one.id, one.title), one.moment, one.why, one.outcome or "not known")
                  for one in session.told],
