@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import NotFound, StorageFailed, UsageError
-from ai_lessons.knowledge.texts import toml
 from ai_lessons.knowledge.tiers import ENTERPRISE, PROJECT, USER, Places, TierPlace
 
 if TYPE_CHECKING:
@@ -207,8 +206,10 @@ def _read(file: Path, known: Sequence[str] = KEYS) -> dict[str, Any]:
         raise StorageFailed(f"{file}: {error.strerror}", hint=hint) from error
     if len(data) > MOST_BYTES:
         raise UsageError(f"{file}: more than {MOST_BYTES // 1024} KiB of settings", hint=f"mend or remove {file}")
+    from ai_lessons.knowledge import texts  # noqa: PLC0415  # 8 ms that only those pay who have a configuration
+
     try:
-        table = toml(data.decode())
+        table = texts.toml(data.decode())
     except ValueError as error:
         raise UsageError(f"{file}: not valid TOML: {error}", hint=f"mend or remove {file}") from error
     _refuse_unknown(table, known, file)
