@@ -26,7 +26,7 @@ from ai_lessons.doors.mcp.tools import DEFAULT, tools
 from ai_lessons.errors import Problem
 from ai_lessons.index.rows import IndexRefresh, IndexStatus
 from ai_lessons.knowledge.config import RepositoryConfig, values_of
-from ai_lessons.knowledge.episodes import Candidate
+from ai_lessons.knowledge.lesson_drafts import Candidate
 from ai_lessons.learning.outcomes import Earlier
 from ai_lessons.library import answers, indexing, opened, relating, reports, running, setup, syncing, transfer, warm
 from ai_lessons.library.agent_hooks import SessionTold

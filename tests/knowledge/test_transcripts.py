@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.knowledge.episodes import Candidate, candidates, episodes
-from ai_lessons.knowledge.failures import shape
+from ai_lessons.knowledge.command_patterns import happened
+from ai_lessons.knowledge.lesson_drafts import Candidate, drafts, in_sessions, measured, said
 from ai_lessons.knowledge.transcripts import Transcript
 from ai_lessons.repository.outside import records
 
@@ -54,7 +54,7 @@ def test_what_a_real_host_kept_is_read_as_what_happened(recorded: Transcript) ->
 
 def test_what_a_real_host_kept_gives_one_candidate(recorded: Transcript) -> None:
     (one,) = proposed(recorded)
-    assert one.title == f"git push: {FATAL}"
+    assert one.title == f"`git push`: {FATAL}"
     assert (one.sort, one.do, one.sessions) == ("fixed", "`git push -u origin HEAD`", 1)
     assert one.content.startswith(f"~~~\n$ git push\n{FATAL}\n")
     (seen,) = one.evidence
@@ -94,17 +94,20 @@ class Session:
         return self.row("user", text, **more)
 
 
-def proposed(*of: Session | Transcript, stored: tuple[str, ...] = (), texts: tuple[str, ...] = ()) -> list[Candidate]:
+def proposed(*of: Session | Transcript) -> list[Candidate]:
     every = [one.transcript if isinstance(one, Session) else one for one in of]
-    found = [episode for one in every for episode in episodes(one.closed())]
-    return candidates(found, [shape(one) for one in stored], texts, {"/home/ann/shop": "shop"})
+    ended = [row for one in every for row in happened(one.closed().steps, one.session, "shop", one.host, one.file)]
+    return drafts(ended, [row for one in every for row in said(one, "shop")], lambda _: False)
 
 
-def test_a_command_that_failed_and_worked_in_another_form_is_one_candidate_of_many_sessions() -> None:
+def test_a_command_that_failed_and_worked_in_another_form_is_one_draft_of_many_sessions() -> None:
     same = [Session(name).runs("git push", FATAL).runs("git push -u origin HEAD") for name in ("s1", "s2", "s3")]
     (one,) = proposed(*same)
-    assert (one.project, one.sessions, len(one.evidence)) == ("shop", 3, 3)
-    assert one.because == "it worked after that failed, in 3 sessions"
+    assert (one.sort, one.project, one.seen.sessions, len(one.evidence)) == ("failure", "shop", 3, 3)
+    assert (one.do, one.because) == (
+        "run `git push -u origin HEAD`",
+        "it failed in 3 sessions; this worked next in 3 of them",
+    )
     assert one.id == proposed(same[0])[0].id
 
 
@@ -114,81 +117,87 @@ def test_the_same_form_or_another_thing_is_no_other_form(worked: str) -> None:
     assert proposed(Session().runs("git push", FATAL).runs("git push")) == []
 
 
-def test_a_failure_that_came_back_in_another_session_is_a_candidate_without_an_answer() -> None:
+def test_a_failure_that_came_back_in_another_session_is_a_draft_without_an_answer() -> None:
     once = Session("s1").runs("git checkout a", PATHSPEC)
     again = Session("s2", "2026-11-21").runs("git checkout b", PATHSPEC.replace("'a'", "'b'"))
     assert proposed(once) == []
     (one,) = proposed(once, again)
-    assert (one.sort, one.do, one.sessions) == ("failed", "", 2)
+    assert (one.do, one.seen.sessions) == ("", 2)
     assert [seen.date for seen in one.evidence] == ["2026-11-21", "2026-11-20"]
 
 
-@pytest.mark.parametrize(("command", "said"), [("pytest -q", "E  assert total == 3 in test_sum"), ("make", "error 2")])
-def test_a_check_that_fails_in_many_sessions_or_a_message_that_says_little_is_none(command: str, said: str) -> None:
-    assert proposed(*(Session(name).runs(command, said) for name in ("s1", "s2", "s3"))) == []
+def test_a_message_that_says_little_is_none() -> None:
+    assert proposed(*(Session(name).runs("make", "error 2") for name in ("s1", "s2", "s3"))) == []
 
 
-def test_the_same_session_in_two_transcripts_is_one(recorded: Transcript) -> None:
-    again = read(RECORDED / f"{recorded.host}.jsonl") if recorded.host != "opencode" else recorded
-    again.session = "resumed"
-    (one,) = proposed(recorded, again)
-    assert one.sessions == 1
+def test_nothing_of_a_task_and_no_text_of_a_file_stands_in_a_draft() -> None:
+    output = '  File "secret_plan.py", line 3\n    print(f"{customer}")\n          ^\nSyntaxError: invalid syntax'
+    rows = [
+        Session(f"s{n}").runs(f"python plans/secret_plan_{n}.py", output).runs(f"python3 plans/secret_plan_{n}.py")
+        for n in range(3)
+    ]
+    (one,) = proposed(*rows)
+    assert one.when == "running `python`"
+    assert not [
+        word for word in ("secret_plan", "customer", "print") if word in str(one._replace(done=(), evidence=()))
+    ]
+
+
+def test_a_fact_of_the_machine_or_of_several_projects_holds_everywhere() -> None:
+    missing = [
+        Session(f"s{n}").runs("ruff check", "command not found: ruff").runs("uv run ruff check") for n in range(3)
+    ]
+    assert [one.project for one in proposed(*missing)] == ["global"]
 
 
 def test_of_a_pipe_the_output_tells_whether_it_failed() -> None:
     went = Session().runs("git push", FATAL)
     went.call("Bash", {"command": "git push origin | tail -3"}, FATAL)
     assert proposed(went) == []
-    assert (
-        len(proposed(Session().runs("git push", FATAL).call("Bash", {"command": "git push -u o | cat"}, "done"))) == 1
-    )
+    worked = Session().runs("git push", FATAL).call("Bash", {"command": "git push -u origin | cat"}, "done")
+    assert len(proposed(worked)) == 1
 
 
-def test_what_is_likeliest_a_lesson_comes_first() -> None:
-    went = Session().edits("a.py").runs("pytest -q", "E   KeyError: 'total'").edits("a.py").runs("pytest -q")
-    went.says("No, use tox").runs("git push", FATAL).runs("git push -u origin HEAD")
-    assert [one.sort for one in proposed(went)] == ["fixed", "corrected", "edited"]
+def test_what_would_have_changed_most_comes_first_and_counts_only_later_sessions() -> None:
+    rows = [
+        Session(f"s{n}", f"2026-11-0{n + 1}").runs("python a.py", "SyntaxError: x").runs("python3 a.py")
+        for n in range(5)
+    ]
+    rows[0].says("No, use tox").runs("git push", FATAL).runs("git push -u origin HEAD")
+    first, *others = proposed(*rows)
+    assert (first.sort, first.warned, first.told) == ("pattern", 3, 6)
+    assert sorted(one.sort for one in others) == ["correction", "failure"]
+    ended = [row for one in rows for row in happened(one.transcript.steps, one.transcript.session, "", "", "")]
+    effect = measured(in_sessions(ended), [first])
+    assert (effect.sessions, effect.failures, effect.met, effect.warned, effect.told) == (5, 6, 4, 3, 6)
 
 
-@pytest.mark.parametrize("said", ["No, use pnpm here", "don't run the whole suite", "Use make check instead of that"])
-def test_a_correction_by_the_user_right_after_an_action_is_a_candidate(said: str) -> None:
-    (one,) = proposed(Session().runs("npm test").says(said))
-    assert (one.sort, one.title, one.do) == ("corrected", said, said)
-    assert one.when == "about to run `npm test`"
+@pytest.mark.parametrize(
+    ("text", "when", "do"),
+    [
+        ("No, use pnpm instead of npm", "running `npm`", "use `pnpm`: No, use pnpm instead of npm"),
+        ("don't run npm here, use pnpm", "running `npm`", "use `pnpm`: don't run npm here, use pnpm"),
+        ("Use make check instead of that", "running `npm test`", "Use make check instead of that"),
+        ("Remember that the tests need a database", "working on shop", "the tests need a database"),
+    ],
+)
+def test_what_a_user_corrected_or_asked_to_remember_is_a_draft_with_its_when(text: str, when: str, do: str) -> None:
+    (one,) = proposed(Session().runs("npm test").says(text))
+    assert (one.sort, one.when, one.do) == ("correction", when, do)
 
 
 def test_what_is_no_correction_or_not_of_the_user_is_none() -> None:
     assert proposed(Session().says("No, use pnpm here")) == []
     assert proposed(Session().runs("npm test").says("Thanks, now the docs")) == []
+    assert proposed(Session().runs("npm test").says("Stop the dev server when you are done.")) == []
     assert proposed(Session().runs("npm test").says("no: use pnpm", isSidechain=True)) == []
     assert proposed(Session().runs("npm test").says("no: use pnpm", isMeta=True)) == []
     assert proposed(Session().runs("npm test").says("<command-name>no, clear</command-name>")) == []
 
 
-def test_a_file_that_was_edited_again_after_its_check_failed_is_a_candidate_about_that_file() -> None:
-    went = Session().edits("a.py").runs("pytest -q", "E   KeyError: 'total'").edits("a.py", "x = 2").runs("pytest -q")
-    (one,) = proposed(went)
-    assert (one.sort, one.applies_to, one.when) == ("edited", ("a.py",), "editing a.py")
-    assert "KeyError" in one.title
-    assert "x = 2" in one.content
-
-
-def test_an_edit_that_did_not_happen_or_of_another_file_does_not_count() -> None:
-    went = Session().edits("a.py").runs("pytest -q", "E   KeyError: 'total'")
-    went.edits("a.py", failed="String to replace not found").edits("b.py").runs("pytest -q")
-    assert proposed(went) == []
-
-
 @pytest.mark.parametrize("text", ["The user doesn't want to proceed with this tool use.", "<tool_use_error>x"])
 def test_what_the_host_says_in_the_place_of_an_output_is_no_failure(text: str) -> None:
-    assert proposed(Session().runs("git push", text).runs("git push -f")) == []
-
-
-def test_what_is_stored_is_left_out() -> None:
-    went = Session().runs("git push", FATAL).runs("git push -u origin HEAD")
-    assert proposed(went, stored=(FATAL.replace("till", "cart"),)) == []
-    assert proposed(went, texts=("Set it once: `git push -u origin HEAD`.",)) == []
-    assert len(proposed(went, stored=(PATHSPEC,), texts=("Push it.",))) == 1
+    assert proposed(*(Session(f"s{n}").runs("git push", text).runs("git push -u origin") for n in range(3))) == []
 
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=20)

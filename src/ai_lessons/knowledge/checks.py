@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import Problem, Refused
 from ai_lessons.knowledge import layout, origins, relations
+from ai_lessons.knowledge.command_patterns import MOST_SEEN, Seen
 from ai_lessons.knowledge.entries import KINDS, SHARED, Entry, Kind, Relation, stated_id
 from ai_lessons.knowledge.frontmatter import LINK_WEIGHT, is_word
 from ai_lessons.knowledge.markdown import key_lines
@@ -174,6 +175,18 @@ def _check_pattern(entry: Entry) -> Iterator[Complaint]:
             yield "pattern", f"pattern.{part} is empty"
 
 
+def _check_seen(entry: Entry) -> Iterator[Complaint]:
+    said = entry.fields.get("seen")
+    if "seen" not in KINDS[entry.kind].fields or said is None:
+        return
+    if not isinstance(said, dict) or said.keys() != set(Seen._fields):
+        yield "seen", f"seen is not {', '.join(f'`{name}:`' for name in Seen._fields)}, one a line"
+    elif not all(isinstance(value, int) and 0 <= value < MOST_SEEN for value in said.values()):
+        yield "seen", "seen holds what is no count"
+    elif said["failures"] > said["calls"]:
+        yield "seen", "seen has more failures than calls"
+
+
 def _check_links(entry: Entry) -> Iterator[Complaint]:
     links = entry.fields.get("links")
     if links is not None and not isinstance(links, list):
@@ -208,7 +221,8 @@ def _link_faults(item: Any, own: str) -> Iterator[str]:
 
 
 _CHECKS: tuple[Callable[[Entry], Iterator[Complaint]], ...] = (
-    _check_identity, _check_title, _check_choices, _check_lists, _check_times, _check_pattern, _check_links,
+    _check_identity, _check_title, _check_choices, _check_lists, _check_times, _check_pattern, _check_seen,
+    _check_links,
 )  # fmt: skip
 
 

@@ -136,7 +136,7 @@ KINDS: Mapping[Kind, KindFacts] = {
     Kind.LESSON: KindFacts(
         "L", "lessons", "Lessons (context):",
         {"confidence": "medium", "source": "observed", "from": "user", "status": "active"}
-        | dict.fromkeys(("category", "scope", "contexts", "applies_to", "pattern")),
+        | dict.fromkeys(("category", "scope", "contexts", "applies_to", "pattern", "seen")),
         "box", ("[", "]"), statuses=frozenset(Status),
         choices={
             "confidence": tuple(Confidence), "source": tuple(Source), "from": ("ai", "user"), "status": tuple(Status),

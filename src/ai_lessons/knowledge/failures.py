@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 BAR, SECOND = 0.25, 0.5  # Chance from which one lesson is told at a failure, and another beside it: see `bench.moment`
 _BIAS, _SIMILARITY, _SHAPE = -6.7, 4.6, 4.4
-_UNKNOWN = 0.64  # The similarity of two failures of which no vectors tell
+_WORDS_BIAS, _WORDS_SHAPE = -3.45, 5.3  # The same where no vectors tell, from words alone
 
 _FEW, _LINE, _OUTPUT = 6, 300, 20_000
+SAME, COMPARED = 0.7, 50  # How alike two failures are that count as one; kinds of failures that one is compared with
 _LONG_LINE, _ONE_LINE = 6, 0.8  # Words of a line that can tell by itself, and what it counts beside the whole
 _ERROR = re.compile(
     r"(?i)\b\w*(?:error|exception)\b|\b(?-i:E[A-Z]{3,})\b|\b(?:fatal|panic|fail\w*|cannot|can't|unable|unknown|invalid|"
@@ -43,9 +44,14 @@ _MAY_BE_MESSAGE = re.compile(
 _MENTIONED = re.compile(rf"(?<!\w){_MESSAGE}")
 _QUESTION = re.compile(r"(?i)(?:how|what|why|when|where|which|who|can|could|should|is|are|do|does|did)\b|.*\?$")
 _EXIT = re.compile(r"\A\s*(?:Error: )?Exit code -?\d+\n")
+_HOST = re.compile(
+    r"(?i)tool_use_error|user doesn't want to (?:proceed|take this action)|interrupted by (?:the )?user|"
+    r"requires? approval|permission to use|was (?:blocked|denied) by|cancelled: parallel tool call|"
+    r"running in (?:the )?background|hook (?:error|blocked)"
+)
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
-_NAMES = re.compile(
-    r"'[^'\n]*'|\"[^\"\n]*\"|`[^`'\n]*[`']|\u2018[^\u2019\n]*\u2019|“[^”\n]*”"  # quoted
+NAMES = re.compile(
+    r"(?<!\w)'[^'\n]*'(?!\w)|\"[^\"\n]*\"|`[^`'\n]*[`']|\u2018[^\u2019\n]*\u2019|“[^”\n]*”"  # quoted
     r"|(?<!\w)(?:[A-Za-z]:)?[\w.~+-]*(?:[/\\][\w.@~+*-]*)+"  # a path
 )
 _WORD = re.compile(r"[^\W\d_][\w-]+")
@@ -61,6 +67,11 @@ def telling(output: str) -> str:
         errors = [line for line in lines if _ERROR.search(line)]
         lines = [lines[0], *errors[:2], *errors[-2:], *lines[-2:]]
     return "\n".join(dict.fromkeys(lines))
+
+
+def is_host(output: str) -> bool:
+    """Whether a host says this in the place of a command's output: no lesson about the command."""
+    return bool(_HOST.search(output))
 
 
 def parted(error: str) -> tuple[str, str]:
@@ -124,7 +135,7 @@ def shape(output: str) -> Shape:
     >>> [sorted(line) for line in shape("fatal: pathspec 'a.py' did not match any files")]
     [['any', 'did', 'fatal', 'files', 'match', 'not', 'pathspec']]
     """
-    lines = (_WORD.findall(line) for line in _NAMES.sub(" ", telling(output)).splitlines())
+    lines = (_WORD.findall(line) for line in NAMES.sub(" ", telling(output)).splitlines())
     words = (frozenset(word.lower() for word in line if not any(map(str.isdigit, word))) for line in lines)
     return tuple(dict.fromkeys(filter(None, words)))
 
@@ -189,8 +200,9 @@ def chance(alike: float, similarity: float | None = None) -> float:
 
     Logistic regression over failures of which people know what helps; see `bench.moment`.
     """
-    known = _UNKNOWN if similarity is None else similarity
-    return 1 / (1 + exp(-(_BIAS + _SIMILARITY * known + _SHAPE * alike)))
+    by_words = _WORDS_BIAS + _WORDS_SHAPE * alike
+    x = by_words if similarity is None else _BIAS + _SIMILARITY * similarity + _SHAPE * alike
+    return 1 / (1 + exp(-x))
 
 
 # --- what a command line of a shell runs, as far as one can tell by looking ---
@@ -257,7 +269,7 @@ def programs(command: str) -> tuple[str, ...]:
     >>> programs("cd app && GIT_PAGER=cat git log | head -3")
     ('cd', 'git', 'head')
     """
-    return tuple(dict.fromkeys(_name(words[0]) for words in simple_commands(command)))
+    return tuple(dict.fromkeys(base_name(words[0]) for words in simple_commands(command)))
 
 
 def attempts(command: str) -> tuple[str, ...]:
@@ -268,8 +280,9 @@ def attempts(command: str) -> tuple[str, ...]:
     """
     found = []
     for words in simple_commands(command):
-        name = _name(words[0])
-        first = next((word for word in words[1:] if not word.startswith("-") and _ARGUMENT.match(word)), "")
+        name = base_name(words[0])
+        skip = 3 if name == "git" and words[1:2] in (["-C"], ["-c"]) else 1  # and the value that stands behind it
+        first = next((word for word in words[skip:] if not word.startswith("-") and _ARGUMENT.match(word)), "")
         key = f"{name} {first}".strip()
         if name in ANSWERS_BY_FAILING or key in ANSWERS_BY_FAILING:
             continue
@@ -287,5 +300,6 @@ def adds_a_lesson(command: str) -> bool:
     return bool(_CONTRIBUTES.search(command))
 
 
-def _name(program: str) -> str:
+def base_name(program: str) -> str:
+    """The name of a program without its folders."""
     return program.rstrip("/").rpartition("/")[2] or program

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Json = Mapping[str, Any]
 
-READER = 4
+READER = 5
 """Counts up when what is read of a transcript changes, so that every transcript is read once more."""
 
 EDITORS = frozenset({
@@ -42,7 +42,8 @@ class Step(NamedTuple):
     """What happened in a session: `said` by the user, a `command` that ended, or an `edit` of a file.
 
     `text` is what was said, the command line, or the file; `output` that of the command, or what the edit wrote.
-    `failed` is None where nothing more is known of a call; `at` is in ISO 8601, `line` that of the transcript.
+    `failed` is None where nothing more is known of a call; `at` is in ISO 8601, `line` that of the transcript, `cwd`
+    the folder that it was called in.
     """
 
     sort: str
@@ -51,14 +52,16 @@ class Step(NamedTuple):
     failed: bool | None = None
     line: int = 0
     at: str = ""
+    cwd: str = ""
 
 
 class Transcript:
-    """One session as it is read. `known` and `unknown` count records: the forms of hosts change."""
+    """One session as it is read, begun in `first_cwd`. `known` and `unknown` count records: forms change."""
 
     def __init__(self, session: str = "", cwd: str = "", file: str = "") -> None:
         """As the name and the place of its file say, until a record says more."""
         self.host, self.session, self.cwd, self.file = "", session, cwd, file
+        self.first_cwd = cwd
         self.steps: list[Step] = []
         self._calls: dict[str, Step] = {}
         self._line, self._at = 0, ""
@@ -85,6 +88,7 @@ class Transcript:
         """What a record says of the session that it belongs to."""
         self.session = session if isinstance(session, str) and session else self.session
         self.cwd = cwd if isinstance(cwd, str) and cwd else self.cwd
+        self.first_cwd = self.first_cwd or self.cwd
 
     def said(self, text: str) -> None:
         """The user said something; what the host wraps in a tag, or writes in the user's name, is not the user's."""
@@ -102,13 +106,13 @@ class Transcript:
             inner = len(command) > 2 and _SHELL.fullmatch(str(command[0]))
             command = command[2] if inner else " ".join(map(str, command))
         if isinstance(command, str) and not command.startswith("apply_patch"):
-            self._calls[str(call)] = Step("command", command, line=self._line, at=self._at)
+            self._calls[str(call)] = Step("command", command, line=self._line, at=self._at, cwd=self.cwd)
         elif str(tool).lower() in EDITORS or command:
             patch = str(given.get("patch") or given.get("input") or command or "")
             found = [given[key] for key in _FILE if isinstance(given.get(key), str)] or _PATCHED.findall(patch)
             text = next((given[key] for key in _NEW if isinstance(given.get(key), str)), patch)
             if found:
-                self._calls[str(call)] = Step("edit", found[0], text[:_KEPT], None, self._line, self._at)
+                self._calls[str(call)] = Step("edit", found[0], text[:_KEPT], None, self._line, self._at, self.cwd)
 
     def ended(self, call: Any, output: str, failed: bool | None) -> None:
         """A call ended so. An edit that failed changed nothing, and an output matters only where a command failed."""

@@ -14,9 +14,20 @@ from ai_lessons import library
 from ai_lessons.errors import AiLessonsError, NotFound, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import failures, patterns
+from ai_lessons.knowledge.command_patterns import (
+    Difference,
+    Happened,
+    called,
+    count,
+    fits,
+    happened,
+    is_general,
+    named_forms,
+    when_and_does,
+)
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.knowledge.episodes import Candidate, Episode, candidates, episodes, program_of
 from ai_lessons.knowledge.layout import check_path
+from ai_lessons.knowledge.lesson_drafts import Candidate, Effect, Said, drafts, in_sessions, measured, said
 from ai_lessons.knowledge.transcripts import READER, Transcript
 from ai_lessons.library import secret_scan
 from ai_lessons.library.reports import LessonDraft, Written
@@ -24,22 +35,27 @@ from ai_lessons.repository import agent_hosts, outside
 from ai_lessons.repository.files import read_file, translated, write_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from ai_lessons.library.opened import Library
+    from ai_lessons.library.opened import Library, Reading
     from ai_lessons.repository.agent_hosts import Where
 
 FOLDER, FILE, NEXT = "harvest", "seen.json", "next.json"
+_WORDS, _WORD, _LINE = 6, 60, 300  # Words of a command that worked, characters of a word and of a line that are kept
 _MEMORY_LIMIT = 1 << 29
 _UNKNOWN = "…"  # Stands in a draft for what only a person can say
 _DRAFT = re.compile(r"\A\s*# (?P<title>[^\n]+)\n+(?P<pattern>WHEN .*?(?=\n\n|\Z))?(?P<body>.*)\Z", re.DOTALL)
 
 
 class Harvest(NamedTuple):
-    """Candidates for lessons, and where they were looked for: transcripts, records of a form that is known or not."""
+    """Candidates for lessons, what the transcripts hold and the candidates change, and how much of them was read.
+
+    `known` and `unknown` count records of a form that is known or not.
+    """
 
     candidates: tuple[Candidate, ...]
+    effect: Effect
     transcripts: int
     known: int
     unknown: int
@@ -56,49 +72,87 @@ def harvest(
     """
     repo = opened.reading
     memory = _Memory(repo.options.state_dir / FOLDER)
-    files = outside.transcripts(_globs(where, repo.options.cwd, folder))
-    if since:
-        files = [(file, status) for file, status in files if status.st_mtime >= since.timestamp()]
-    every, known, unknown, notes = list[Episode](), 0, 0, list[str]()
+    files = transcripts(where, repo.options.cwd, folder, since)
+    seen = list[Seen]()
+    notes = list[str]()
     try:
         for file, status in repo.options.each("reading transcripts", files):
             try:
-                seen = memory.seen(file, status)
+                seen.append(memory.seen(file, status))
             except AiLessonsError as error:  # the others can be read
                 notes.append(f"{file}: {error.message}")
-            else:
-                every += seen.episodes
-                known, unknown = known + seen.known, unknown + seen.unknown
     finally:  # what was read before Ctrl-C need not be read again
         memory.save()
-    found = [one for one in every if not since or one.at >= f"{since:%Y-%m-%d}"]
-    projects = {cwd: _project(cwd) for cwd in {one.cwd for one in found}}
-    catalog = repo.current()
-    lessons = catalog.select(Filter(kinds=frozenset({Kind.LESSON})))
-    texts = [
-        *(str(one.details.get("pattern") or "") for one in lessons),
-        *catalog.openings(one.id for one in lessons).values(),
-    ]
-    stored = [words for _, words in catalog.failures()]
-    proposed = [one for one in candidates(found, stored, texts, projects) if one.id not in memory.decided]
+    first = f"{since:%Y-%m-%d}" if since else ""
+    # a time to the millisecond is that of one event; one to the second may be that of two sessions
+    commands = {(one.at, one.words, "." in one.at or one.session): one for each in seen for one in each.happened}
+    every = sorted((one for one in commands.values() if one.at >= first), key=lambda one: one.at)
+    remarks = [one for each in seen for one in each.said if one.at >= first]
+    stored = _Stored(repo, memory.decided)
+    proposed = drafts(every, remarks, stored)
     if not folder and not since:
-        worked = (one for one in proposed if one.sort == "fixed" and one.content)
-        _save_next(repo.options.state_dir / FOLDER, map(_next_of, worked))
+        _save_next(repo.options.state_dir / FOLDER, [_next_of(one) for one in proposed if one.do and one.content])
     chosen = tuple(one for one in proposed if not project or outside.same_name(one.project, project))
-    return Harvest(chosen, len(files) - len(notes), known, unknown, (*notes, *repo.notes()))
+    known, unknown = sum(each.known for each in seen), sum(each.unknown for each in seen)
+    effect = measured(in_sessions(every), chosen)
+    return Harvest(chosen, effect, len(seen), known, unknown, (*notes, *repo.notes()))
 
 
-def keep(opened: Library, one: Candidate, edit: Callable[[str, str], str | None], origin: str) -> Written | None:
-    """Add what `edit(draft, suffix)` leaves; None: nothing. Raises UsageError: a part of the lesson is missing."""
+class _Stored:
+    """Whether a candidate says what a stored lesson says, or was decided about."""
+
+    def __init__(self, repo: Reading, decided: Mapping[str, str]) -> None:
+        catalog = repo.current()
+        lessons = catalog.select(Filter(kinds=frozenset({Kind.LESSON})))
+        said = [str(one.details.get("pattern") or "") for one in lessons]
+        self._forms = {form for text in said for form in named_forms(when_and_does(text)[0])}
+        self._texts = [*said, *catalog.openings(one.id for one in lessons).values()]
+        self._shapes = [shape for _, shape in catalog.failures()]
+        self._decided = decided
+
+    def __call__(self, one: Candidate) -> bool:
+        if one.id in self._decided:
+            return True
+        if one.sort == "pattern":
+            return not self._forms.isdisjoint(named_forms(one.when))
+        shapes = [failures.shape(line) for line in one.content.splitlines() if line[:1] not in "~$"]
+        return any(failures.alike(shape, other, {}) >= failures.SAME for shape in shapes for other in self._shapes) or (
+            one.sort == "correction" and any(one.do in text for text in self._texts)
+        )
+
+
+def keep(
+    opened: Library, one: Candidate, origin: str, edit: Callable[[str, str], str | None] | None = None
+) -> Written | None:
+    """Add a candidate as it is, or what `edit(draft, suffix)` leaves; None: nothing.
+
+    Raises UsageError: a part of the lesson is missing.
+    """
     text = draft(one)
-    edited = edit(text, ".md")
+    edited = edit(text, ".md") if edit else text
     lesson = drafted(text if edited is None else edited)
     if lesson is None:
         return None
-    lesson = lesson._replace(project=one.project, applies_to=one.applies_to, origin=origin, source="tested")
+    seen = one.seen._asdict() if one.seen.calls else None
+    lesson = lesson._replace(project=one.project, applies_to=one.applies_to, origin=origin, source="tested", seen=seen)
     written = library.editing.add_lesson(opened, lesson)
     decide(opened, one, "kept")
     return written
+
+
+def keep_these(opened: Library, harvested: Harvest, names: Sequence[str], origin: str) -> list[Written]:
+    """Add the candidates of these ids, or (`all`) each that says what helps; what is stored by then is left out.
+
+    Raises Refused: an agent asks. NotFound: no such candidate. UsageError: it does not say what helps.
+    """
+    opened.options.refuse_agents("keep what was harvested", "ai-lessons contribute harvest --keep ID")
+    known = {one.id: one for one in harvested.candidates}
+    if unknown := [name for name in names if name not in {*known, "all"}]:
+        raise NotFound("candidate", unknown[0], hint="ai-lessons contribute harvest names them")
+    chosen = [known[name] for name in names if name != "all"]
+    if "all" in names:
+        chosen = [one for one in harvested.candidates if one.do]
+    return [written for one in chosen if (written := keep(opened, one, origin))]
 
 
 def decide(opened: Library, one: Candidate, how: str) -> None:
@@ -110,18 +164,25 @@ def decide(opened: Library, one: Candidate, how: str) -> None:
     _save_next(folder, [row for row in _next(folder) if row[0] != one.id])
 
 
-def ran_next(state_dir: Path, error: str) -> str:
+def ran_next(state_dir: Path, error: str, cwd: str = "") -> str:
     """What ran next, and worked, after a failure like this one (`$ command`, then its output) in transcripts."""
     command, _, output = error.removeprefix("$ ").partition("\n")
-    said, program = failures.shape(output), program_of(command)
-    kept = [row[2:] for row in _next(state_dir / FOLDER) if row[1] == program]
-    rows = [(failures.shape(failed), sessions, then) for failed, then, sessions in kept]
-    weights = failures.rarity([shape for shape, _, _ in rows])
-    near = ((failures.alike(said, shape, weights), sessions, then) for shape, sessions, then in rows)
+    shape = failures.shape(output)
+    rows = [
+        row
+        for row in _next(state_dir / FOLDER)
+        if is_general(row[3]) and fits(named_forms(row[1]), called(command, cwd))
+    ]
+    shapes = [tuple(map(failures.shape, row[2].split("\n"))) for row in rows]
+    weights = failures.rarity([one for several in shapes for one in several])
+    near = (
+        (max(failures.alike(shape, one, weights) for one in several), row[4], row[3])
+        for several, row in zip(shapes, rows, strict=True)
+    )
     much, sessions, then = max(near, default=(0.0, 0, ""))
     if failures.chance(much) < failures.BAR:
         return ""
-    return f"ran next, and worked, in {sessions} session{'s'[: sessions > 1]}: {then}"
+    return f"ran next, and worked, in {count(sessions, 'session')}: {then}"
 
 
 def draft(one: Candidate) -> str:
@@ -147,6 +208,14 @@ def drafted(text: str) -> LessonDraft | None:
     return LessonDraft(title, body, when=pattern.when, do=do, dont=dont, because=pattern.because)
 
 
+def transcripts(
+    where: Where, cwd: Path, folder: str, since: datetime | None = None
+) -> list[tuple[Path, os.stat_result]]:
+    """The transcripts of all hosts, or those in `folder`. Raises NotFound: no such folder."""
+    files = outside.transcripts(_globs(where, cwd, folder))
+    return [(file, status) for file, status in files if since is None or status.st_mtime >= since.timestamp()]
+
+
 def _globs(where: Where, cwd: Path, folder: str) -> list[tuple[Path, str]]:
     if not folder:
         return agent_hosts.transcripts(where)
@@ -159,7 +228,7 @@ def _globs(where: Where, cwd: Path, folder: str) -> list[tuple[Path, str]]:
     return [(place, "**/*.json"), (place, "**/*.jsonl"), (place, "**/opencode.db")]
 
 
-def _sessions(file: Path) -> Iterator[Transcript]:
+def sessions(file: Path) -> Iterator[Transcript]:
     """The sessions in a file; each begins as its name and the place of its file say."""
     root = outside.beginning(file.parents[1] / ".project_root").strip()  # of most hosts it is in the records
     now = Transcript(file.stem, root, str(file))
@@ -172,12 +241,15 @@ def _sessions(file: Path) -> Iterator[Transcript]:
     yield now.closed()
 
 
-def _masked(one: Episode) -> Episode:
-    command, output, then = map(secret_scan.masked, (one.command, one.output, one.then))
-    return one._replace(command=command, output=output, then=then)
+def _masked(one: Happened) -> Happened:
+    """Without secrets; of a command that worked only its first words are kept."""
+    if not one.failed:
+        return one._replace(words=tuple(word if len(word) <= _WORD else _UNKNOWN for word in one.words[:_WORDS]))
+    words, output, done = map(secret_scan.masked, ("\n".join(one.words), one.output, one.done[:_LINE]))
+    return one._replace(words=tuple(words.split("\n")), output=output, done=done)
 
 
-def _project(cwd: str) -> str:
+def project_of(cwd: str) -> str:
     """The name of the project in which an agent worked; empty where it can be none."""
     names = outside.names_of(Path(cwd)) if os.path.isdir(cwd) else []
     for name in (*names, cwd.rstrip("/").rpartition("/")[2]):
@@ -188,12 +260,12 @@ def _project(cwd: str) -> str:
 
 
 Next = tuple[str, str, str, str, int]
-"""What hooks may tell: a candidate's id, program and output of the failure, what worked then, in how many sessions."""
+"""What hooks may tell: a candidate's id, its WHEN, lines of the failure, what worked then, in how many sessions."""
 
 
 def _next_of(one: Candidate) -> Next:
-    _, command, *output, _ = one.content.splitlines()
-    return one.id, program_of(command.removeprefix("$ ")), "\n".join(output), one.do, one.sessions
+    lines = [line for line in one.content.splitlines() if line and line[0] not in "~$"]
+    return one.id, one.when, "\n".join(lines), one.do, one.seen.sessions
 
 
 def _next(folder: Path) -> list[Next]:
@@ -207,11 +279,17 @@ def _save_next(folder: Path, rows: Iterable[Next]) -> None:
 
 
 class Seen(NamedTuple):
-    """What a transcript held: records of a form that is known or not, and what happened, without secrets."""
+    """What a transcript held: records of a form that is known or not, commands and remarks, without secrets."""
 
     known: int
     unknown: int
-    episodes: list[Episode]
+    happened: list[Happened]
+    said: list[Said]
+
+
+def _remembered(row: list[Any]) -> Happened:
+    words, folder, failed, output, ways, *rest = row
+    return Happened(tuple(words), folder, failed, output, tuple(map(Difference._make, ways)), *rest)
 
 
 class _Memory:
@@ -231,10 +309,19 @@ class _Memory:
         """What a file holds; it is read again only if it has changed."""
         row = self._files.get(str(file))
         if row and row[:2] == [status.st_size, status.st_mtime_ns]:
-            return Seen(row[2], row[3], [Episode._make(one) for one in row[4]])
-        every = list(_sessions(file))
-        found = [_masked(one) for transcript in every for one in episodes(transcript)]
-        seen = Seen(sum(one.known for one in every), sum(one.unknown for one in every), found)
+            return Seen(row[2], row[3], [_remembered(one) for one in row[4]], [Said._make(one) for one in row[5]])
+        every = list(sessions(file))
+        projects = {one.cwd: project_of(one.first_cwd) for one in every}
+        ended = [
+            _masked(one)
+            for each in every
+            for one in happened(each.steps, each.session, projects[each.cwd], each.host, each.file)
+        ]
+        remarks = [one for each in every for one in said(each, projects[each.cwd])]
+        remarks = [
+            one._replace(text=secret_scan.masked(one.text), command=secret_scan.masked(one.command)) for one in remarks
+        ]
+        seen = Seen(sum(one.known for one in every), sum(one.unknown for one in every), ended, remarks)
         self._files[str(file)] = [status.st_size, status.st_mtime_ns, *seen]
         return seen
 

@@ -142,6 +142,8 @@ class Written(NamedTuple):
 class LessonDraft(NamedTuple):
     """What a new lesson says. `when`, `do` or `dont`, and `because` come together or not at all.
 
+    `seen` counts the calls, failures and sessions that a lesson about a command rests on.
+
     `scope` is stated as groove writes one, where the project does not say it: `user:NAME`, `project:PATH`.
     """
 
@@ -161,6 +163,7 @@ class LessonDraft(NamedTuple):
     do: str | None = None
     dont: str | None = None
     because: str | None = None
+    seen: Mapping[str, int] | None = None
     allow_secrets: Sequence[tuple[str, str]] = ()
 
 

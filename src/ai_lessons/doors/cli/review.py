@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ai_lessons.doors.cli.command_context import Call
-    from ai_lessons.knowledge.episodes import Candidate
-    from ai_lessons.library.reports import Outdated, Pending
+    from ai_lessons.knowledge.lesson_drafts import Candidate
+    from ai_lessons.library.reports import Outdated, Pending, Written
     from ai_lessons.library.review import Batch
 
 CHOICES: asking.Choices = {
@@ -299,20 +299,30 @@ HARVEST_CHOICES: asking.Choices = {
 HARVEST_TOLD = {"keep": "kept", "skip": "skipped", "never": "never again"}
 
 
-@click.command("harvest", cls=Command, examples=["", "--since 2026-11-01 --project shop --json", ". --json"])
+@click.command("harvest", cls=Command, examples=["", "--since 2026-11-01 --project shop --json", ". --keep all --yes"])
 @click.argument("folder", required=False, default="")
 @click.option("--since", metavar="D", type=click.DateTime(["%Y-%m-%d"]), help="Only what happened from this day on.")
 @options.project_option
-def harvest(call: Call, folder: str, since: datetime | None, project: str | None) -> None:
+@options.several("--keep", "keep", metavar="all|ID", text="Add these drafts as they are; for people only;")
+@click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
+def harvest(
+    call: Call, folder: str, since: datetime | None, project: str | None, keep: tuple[str, ...], yes: bool
+) -> None:
     """Propose lessons from what happened in the sessions of your agents. Nothing is stored without your yes.
 
     FOLDER: transcripts from elsewhere. Without it, those that Claude Code, Codex, Gemini CLI, opencode and Cursor keep.
     """
     where = library.setup.where(os.environ, call.settings.cwd)
     found = library.harvest.harvest(call.library, where, folder, since=since, project=project or "")
+    if keep:
+        if not yes and not (call.can_ask and click.confirm(f"Add {', '.join(keep)}?", err=True)):
+            raise Refused("drafts are added only after a yes", hint="ask on a terminal, or say --yes")
+        call.answer(library.harvest.keep_these(call.library, found, keep, call.caller), render_jobs.writes)
+        call.note(found.notes)
+        return
     asked = call.can_ask and is_terminal(sys.stdout) and not call.settings.agent
     if asked and found.candidates:
-        click.echo(render_lessons.searched(found))
+        click.echo(render_lessons.held(found))
         click.echo("\n" + asking.one_by_one(found.candidates, partial(_decide_on, call), HARVEST_TOLD))
         call.note(found.notes)
     else:
@@ -325,7 +335,10 @@ def _decide_on(call: Call, one: Candidate) -> asking.Decision:
     def decision(chosen: str) -> asking.Decision | None:
         if chosen == "never":
             return asking.Decision(chosen, partial(library.harvest.decide, call.library, one, "never"))
-        job = partial(library.harvest.keep, call.library, one, origin=call.caller)
+
+        def job(edit: asking.Edits) -> Written | None:
+            return library.harvest.keep(call.library, one, call.caller, edit)
+
         if done := asking.until_valid(call, job, "nothing was added"):
             click.echo(render_jobs.writes((done,), call.view), color=call.view.colour)
             call.note(done.notes)

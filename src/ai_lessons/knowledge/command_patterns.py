@@ -1,0 +1,514 @@
+"""Commands that fail more often than not, and what works in their place: learned from many sessions. Pure.
+
+A `Form` is the stable part of a command: its program, the program with its next words, or the name of the folder that
+the command stands in. `learn` counts how often each form was called and failed, and by what *difference* the next
+command that worked was another: another program, without the `cd`, other options, a step before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from math import sqrt
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons.knowledge import failures
+from ai_lessons.knowledge.failures import ANSWERS_BY_FAILING, Shape, base_name, simple_commands
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from ai_lessons.knowledge.transcripts import Step
+
+    Words = Sequence[str]
+
+BAR = 0.5  # Share of the calls of a form that have to fail before it is told in advance
+LEAST_SESSIONS = 2  # Sessions in which a form failed, before it is a pattern
+SURELY = 1.64  # Standard deviations below a mean that 95 of 100 lie above
+PRIOR = 1.0  # Calls of each outcome that count as seen before the first: Beta(1, 1)
+STRENGTH = 12.0  # What was seen before a lesson was kept counts as at most so many calls: machines change
+AFTER = 6  # Commands after a failure among which the one that worked in its place is looked for
+
+_LONGEST, _WORDS = 40, 3  # Characters of a word, and words, of a form
+_SHARED = 0.6  # Share of their words from which two commands do the same
+_ONCE = frozenset(("words", "prefix", "after"))  # Differences that count when one session had them
+_MAJORITY = 0.5  # Share of the failures with a known way out that have to have the same one
+
+
+_ENOUGH = 3  # Words of a message, without names and numbers, by which it can be told from others
+MOST_SEEN = 10**9  # No count is larger
+_NAMED = 4  # Forms that a draft names
+_LINE = 120  # Characters of a message in a draft
+
+DESTROYS = re.compile(
+    r"(?x) (?<![\w-]) (?: --force(?!-with-lease)\b | --no-verify | --no-gpg-sign | --break-system-packages | --hard\b"
+    r" | --yes\b | --delete\b | --prune\b | --purge\b | --skip-\w+ | --no-check\S* | --ignore-\w+ | --allow-\w+"
+    r" | rm\s | rmdir\s | dd\s | mkfs | shred\s | truncate\s | kill(?:all)?\s | pkill\s | sudo\s | su\s"
+    r" | chmod\s | chown\s"
+    r" | git\s+(?:\S+\s+)*(?:clean|reset|restore|stash|rebase|branch\s+-D)"
+    r" | git\s+(?:\S+\s+)*(?:push\s+(?:\S+\s+)*-\w*f|checkout\s+(?:\S+\s+)*--)"
+    r" | drop\s+(?:table|database) | curl\s.*\|\s*(?:ba)?sh | -rf? (?=\s|$) | -f (?=\s|$) )"
+)
+"""What can destroy, or skips a check: shown to people as what was done, never drafted and never told."""
+
+_PLAIN = re.compile(r"--?[\w-]+(?:=[\w.-]{1,20})?|[A-Za-z][\w:-]{0,19}|[A-Z_]{2,20}")
+_PATHS = re.compile(r"[/\\]|\.[A-Za-z]|\d{3}")
+_INSIDE = re.compile(r"\binside (?:of )?`([^`\s]+)`")
+_PATTERN = re.compile(r"(?s)WHEN (.*?) -> (DO(?: NOT)? .*) -> BECAUSE ")
+_SPAN = re.compile(r"`([^`\n]+)`")
+
+
+Called = tuple[tuple[str, ...], str]
+"""The words of a simple command, and the name of the folder that it is called in."""
+
+
+class Form(NamedTuple):
+    """The stable part of a command: its first words; with `inside` only where the folder of that name is stood in."""
+
+    words: tuple[str, ...]
+    inside: str = ""
+
+    def fits(self, words: Words, folder: str) -> bool:
+        """Whether a simple command, called in the folder of this name, is of this form; `…` stands for any word."""
+        if self.inside:
+            return folder == self.inside and self == inside(words, folder)
+        return len(words) >= len(self.words) and all(
+            own in {word, "…"} for own, word in zip(self.words, (base_name(words[0]), *words[1:]), strict=False)
+        )
+
+    def __str__(self) -> str:
+        return " ".join(self.words)
+
+
+class Seen(NamedTuple):
+    """What a form rests on: how often it was called and failed, and in how many sessions it failed."""
+
+    calls: int = 0
+    failures: int = 0
+    sessions: int = 0
+
+    @property
+    def least(self) -> float:
+        """The lower end of the 90 % interval of Beta(1, 1) after this, by its normal approximation: 0 to 1."""
+        bad, all_ = PRIOR + self.failures, 2 * PRIOR + self.calls
+        mean = bad / all_
+        return mean - SURELY * sqrt(mean * (1 - mean) / (all_ + 1))
+
+    def chance(self, failed: int = 0, passed: int = 0) -> float:
+        """The mean of Beta(1, 1) after this and what happened since: that the next call fails, 0 to 1."""
+        weight = min(1.0, STRENGTH / self.calls) if self.calls else 0.0
+        bad = PRIOR + weight * self.failures + failed
+        return bad / (2 * PRIOR + weight * self.calls + failed + passed)
+
+
+def seen_of(fields: Mapping[str, Any]) -> Seen | None:
+    """What the frontmatter of a lesson says that it rests on; None where it says nothing, or no counts."""
+    said = fields.get("seen")
+    if not isinstance(said, dict):
+        return None
+    counts = [one for name in Seen._fields if type(one := said.get(name)) is int and 0 <= one < MOST_SEEN]
+    return Seen(*counts) if len(counts) == len(Seen._fields) else None
+
+
+def seen_in(details: Mapping[str, Any]) -> Seen | None:
+    """What a lesson rests on, as `Entry.details` of a list carries it."""
+    said = details.get("seen")
+    return Seen._make(said) if said else None
+
+
+class Difference(NamedTuple):
+    """By what the command that worked was another than the one that failed, in words that hold for the next one too."""
+
+    how: str
+    old: str = ""
+    new: str = ""
+
+    @property
+    def does(self) -> str:
+        """What to do, as a lesson says it."""
+        return {
+            "program": f"use `{self.new}`",
+            "prefix": f"run it as `{self.new} {self.old}`",
+            "inside": f"run the command without `cd {self.old}`: you are in that folder already",
+            "without": f"run the command without `{self.old}`",
+            "words": f"run `{self.new}`",
+            "after": f"run `{self.new}` first",
+        }[self.how]
+
+
+class Happened(NamedTuple):
+    """One simple command that ended: `output` has the telling lines of a failure, `ways` what worked in its place."""
+
+    words: tuple[str, ...]
+    folder: str
+    failed: bool
+    output: str
+    ways: tuple[Difference, ...]
+    done: str
+    session: str
+    project: str
+    place: str
+    at: str
+    host: str
+
+
+class CommandPattern(NamedTuple):
+    """Forms that fail, what to do in their place, and what that rests on: one form, or several inside of one folder.
+
+    `before`: it fails more often than not, and may be told before it is run. `messages` are lines that failures of it
+    said, the commonest first; `worked` in how many of its failures that was the way out. `examples` are failures of it,
+    newest first.
+    """
+
+    forms: tuple[Form, ...]
+    does: Difference | None
+    before: bool
+    seen: Seen
+    worked: int
+    messages: tuple[str, ...]
+    examples: tuple[Happened, ...]
+    done: tuple[str, ...] = ()
+
+
+def forms(words: Words) -> Iterator[Form]:
+    """The forms of a simple command that begin with its program, the shortest first.
+
+    >>> [str(form) for form in forms(["git", "-C", "app", "add", "-A"])]
+    ['git', 'git -C', 'git -C app']
+    """
+    first = (base_name(words[0]), *words[1:_WORDS])
+    for n in range(1, len(first) + 1):
+        if n > 1 and (first[n - 1] == "''" or len(first[n - 1]) > _LONGEST):
+            return
+        yield Form(first[:n])
+
+
+def inside(words: Words, folder: str) -> Form | None:
+    """The form of a command that names the folder which it is called in, up to that name; None where it does not.
+
+    >>> inside(["ls", "-l", "./app/src"], "app")
+    Form(words=('ls', '-l', 'app'), inside='app')
+    """
+    there = next((n for n, word in enumerate(words) if n and folder and _first(word) == folder), 0)
+    return Form((base_name(words[0]), *words[1:there], folder), folder) if there else None
+
+
+def _first(path: str) -> str:
+    return path.removeprefix("./").split("/", 1)[0]
+
+
+def named_forms(when: str) -> tuple[Form, ...]:
+    """The forms that the WHEN of a lesson names in backticks; after `inside` stands the folder that they are called in.
+
+    >>> named_forms("running `git push` or `hg push`")
+    (Form(words=('git', 'push'), inside=''), Form(words=('hg', 'push'), inside=''))
+    """
+    where = _INSIDE.search(when)
+    folder = where[1].rstrip("/") if where else ""
+    spans = (simple_commands(span) for span in _SPAN.findall(_INSIDE.sub("", when)))
+    return tuple(Form((base_name(found[0][0]), *found[0][1:]), folder) for found in spans if found)
+
+
+def when_and_does(pattern: str) -> tuple[str, str]:
+    """The WHEN, and the DO or DO NOT, of a pattern as text; empty where it is none."""
+    match = _PATTERN.match(pattern)
+    return (match[1], match[2]) if match else ("", "")
+
+
+def fits(wanted: Iterable[Form], called: Iterable[Called]) -> bool:
+    """Whether one of the simple commands is of one of the forms."""
+    return any(form.fits(*one) for one in called for form in wanted)
+
+
+def called(line: str, cwd: str) -> list[Called]:
+    """The simple commands of a line, each with the name of the folder that it is called in; empty behind `cd ..`."""
+    folder, found = folder_name(cwd), list[Called]()
+    for words in simple_commands(line):
+        found.append((tuple(words), folder))
+        if words[0] == "cd":
+            folder = folder_name(words[1]).strip(".") if len(words) > 1 else ""
+    return found
+
+
+# --- what happened in a session ---
+
+
+def blamed_call(error: str, cwd: str) -> list[Called]:
+    """The command of a failure (`$ command`, then its output) that is to blame; nothing where no command is named."""
+    command, _, output = error.removeprefix("$ ").partition("\n") if error.startswith("$ ") else ("", "", error)
+    calls = called(command, cwd)
+    return [calls[blamed([words for words, _ in calls], output)]] if calls else []
+
+
+def happened(steps: Sequence[Step], session: str, project: str, host: str, file: str) -> Iterator[Happened]:
+    """Every simple command of a session, with how it ended; of a line that failed, the one that is to blame."""
+    for at, step in enumerate(steps):
+        if step.sort != "command" or step.failed is None:
+            continue
+        commands = called(step.text, step.cwd)
+        guilty = blamed([words for words, _ in commands], step.output) if step.failed else None
+        for n, (words, folder) in enumerate(commands):
+            failed = n == guilty
+            if guilty is not None and n > guilty:
+                break  # what stands behind it did not run, or it is not known how it ended
+            done = next(_worked(steps[at + 1 :], words, folder, step), (None, "")) if failed else (None, "")
+            yield Happened(
+                words, folder, failed, step.output if failed else "",
+                (done[0],) if done[0] else (), done[1], session, project, f"{file}:{step.line}", step.at, host,
+            )  # fmt: skip
+
+
+def folder_name(cwd: str) -> str:
+    """The last part of a folder's path."""
+    return cwd.rstrip("/").rpartition("/")[2]
+
+
+def blamed(commands: Sequence[Words], output: str) -> int:
+    """Which command of a line that failed is to blame: the one that the output names, else the last one in earnest."""
+    names = [re.escape(base_name(words[0])) for words in commands]
+    for n, name in enumerate(names):
+        if re.search(rf"(?m)^(?:[^\s:]*: )?(?:[^\s:]*/)?(?:\(eval\):)?{name}:|: {name}: ", output):
+            return n
+    earnest = [n for n, words in enumerate(commands) if base_name(words[0]) not in ANSWERS_BY_FAILING]
+    return (earnest or [len(commands) - 1])[-1]
+
+
+def _worked(later: Sequence[Step], words: Words, folder: str, failed: Step) -> Iterator[tuple[Difference, str]]:
+    """By what the commands after a failure that worked in its place were another, and those commands."""
+    edited, before = False, ""
+    commands = 0
+    for step in later:
+        edited |= step.sort == "edit"
+        if step.sort != "command":
+            continue
+        commands += 1
+        if commands > AFTER:
+            return
+        if step.failed is False:
+            found = _difference(words, folder, failed, step, before, edited=edited)
+            if found:
+                yield found, step.text
+            before = step.text
+
+
+def _difference(
+    words: Words, folder: str, failed: Step, worked: Step, before: str, *, edited: bool
+) -> Difference | None:
+    good = simple_commands(worked.text)
+    name = base_name(words[0])
+    short = _without(words, folder)
+    if name == "cd" and len(words) > 1:
+        rest = {base_name(one[0]) for one in simple_commands(failed.text)} - {"cd"}
+        stays = worked.cwd == failed.cwd and not any(one[0] == "cd" for one in good)
+        if stays and rest & {base_name(one[0]) for one in good}:
+            return Difference("inside", folder) if short else Difference("without", f"cd {words[1]}")
+        return None
+    for one in good:
+        other = base_name(one[0])
+        if short and other == name and not inside(one, folder) and _alike(short, one):
+            return Difference("inside", folder)
+        if other != name and _swaps(words, one):
+            return Difference("program", name, other)
+        if name in one[1:4] and _alike(words, one[one.index(name) :]):
+            return Difference("prefix", name, " ".join(map(_general, [other, *one[1 : one.index(name)]])))
+        if other == name and name not in ANSWERS_BY_FAILING and one != list(words) and _options(words, one):
+            return Difference("words", name, " ".join([name, *map(_general, one[1:])]))
+        if one == list(words) and before and not edited and (step := _step(before)):
+            return Difference("after", name, step)
+    return None
+
+
+def _without(words: Words, folder: str) -> list[str]:
+    """The words without the name of the folder; nothing where none holds it."""
+    if not inside(words, folder):
+        return []
+    short = (
+        word.removeprefix("./").removeprefix(folder).lstrip("/") if _first(word) == folder else word for word in words
+    )
+    return [word for word in short if word]
+
+
+def _alike(some: Words, others: Words) -> bool:
+    one, other = set(some), set(others)
+    return len(one & other) >= _SHARED * max(min(len(one), len(other)), 1)
+
+
+def _swaps(words: Words, other: Words) -> bool:
+    """Whether another program stands for the first: it is called alike, or does the same with the same words."""
+    name, its = base_name(words[0]), base_name(other[0])
+    if len(name) > 1 and len(its) > 1 and (name in its or its in name):
+        return True
+    return len(words) > 1 and words[1:] == other[1:] and not {name, its} & ANSWERS_BY_FAILING
+
+
+def _options(words: Words, other: Words) -> bool:
+    """Whether two calls of a program differ in options and subcommands alone, and share most of the rest."""
+    changed = set(words) ^ set(other)
+    return len(changed) <= 4 and all(_PLAIN.fullmatch(word) for word in changed) and _alike(words, other)
+
+
+def _step(line: str) -> str:
+    """The command of a line that changed something, in general words; empty if it only looked."""
+    for words in reversed(simple_commands(line)):
+        name = base_name(words[0])
+        key = " ".join([name, *words[1:2]])
+        if name not in ANSWERS_BY_FAILING and key not in ANSWERS_BY_FAILING:
+            return " ".join([name, *map(_general, words[1:6])])
+    return ""
+
+
+def _general(word: str) -> str:
+    """A word of a command as a lesson may say it: options and subcommands as they are, the rest as `…`."""
+    return word if _PLAIN.fullmatch(word) and not _PATHS.search(word) else "…"
+
+
+def is_general(text: str) -> bool:
+    """Whether nothing of a task stands in a text about commands, as a path would, and it destroys nothing."""
+    return "…" not in text and not DESTROYS.search(text) and not _PATHS.search(text.replace("`/`", ""))
+
+
+# --- many sessions ---
+
+
+class _Counts:
+    """What happened to one form."""
+
+    def __init__(self, calls: int = 0, failed: Sequence[Happened] = ()) -> None:
+        self.calls, self.failed = calls, list(failed)
+
+    def take(self, one: Happened) -> None:
+        self.calls += 1
+        if one.failed:
+            self.failed.append(one)
+
+    @property
+    def fails_often(self) -> bool:
+        seen = _seen([self])
+        return seen.sessions >= LEAST_SESSIONS and seen.least > BAR
+
+
+def _seen(counts: Sequence[_Counts]) -> Seen:
+    failed = [one for count in counts for one in count.failed]
+    return Seen(sum(count.calls for count in counts), len(failed), len({one.session for one in failed}))
+
+
+def learn(every: Sequence[Happened]) -> list[CommandPattern]:
+    """The patterns of what happened, in order of time: those to tell before a command, then those for a failure.
+
+    A general form comes before the specific ones, which count only what it does not explain.
+    """
+    left, found = list(every), list[CommandPattern]()
+    for level in range(_WORDS + 1):
+        counts: dict[Form, _Counts] = defaultdict(_Counts)
+        for one in left:
+            named = [inside(one.words, one.folder)] if not level else list(forms(one.words))[level - 1 : level]
+            for form in named:
+                if form and (form.words[0] == "cd" or form.words[0] not in ANSWERS_BY_FAILING):
+                    counts[form].take(one)
+        often = {form: count for form, count in counts.items() if count.fails_often}
+        taken = [
+            pattern
+            for several in _together(often)
+            if (pattern := _pattern(several, [counts[form] for form in several], before=True)) and pattern.does
+            if level or pattern.does.how == "inside"
+        ]
+        found += taken
+        left = [one for one in left if not any(fits(p.forms, [(one.words, one.folder)]) for p in taken)]
+    return [*found, *_at_failures(left)]
+
+
+def _together(found: Iterable[Form]) -> list[tuple[Form, ...]]:
+    """Forms that are one pattern: those inside of the same folder."""
+    groups: dict[object, list[Form]] = defaultdict(list)
+    for form in found:
+        groups[form.inside or form].append(form)
+    return [tuple(several) for several in groups.values()]
+
+
+def _at_failures(left: Sequence[Happened]) -> Iterator[CommandPattern]:
+    """One pattern for each kind of failure of an attempt, as far as its message can be told from others."""
+    groups: dict[str, list[tuple[Shape, list[Happened]]]] = defaultdict(list)
+    calls: Counter[str] = Counter()
+    for one in left:
+        attempt = next(iter(failures.attempts(" ".join(one.words))), "")
+        calls[attempt] += 1
+        if not one.failed or not attempt or failures.is_host(one.output):
+            continue
+        shape = failures.shape(failures.headline(one.output))
+        if len(failures.said(shape)) < _ENOUGH:
+            continue
+        near = (
+            group
+            for other, group in reversed(groups[attempt][-failures.COMPARED :])
+            if failures.alike(shape, other, {}) >= failures.SAME
+        )
+        group = next(near, None)
+        if group is None:
+            groups[attempt].append((shape, [one]))
+        else:
+            group.append(one)
+    for attempt, kinds in groups.items():
+        for _, group in kinds:
+            if pattern := _pattern((Form(tuple(attempt.split())),), [_Counts(calls[attempt], group)], before=False):
+                yield pattern
+
+
+def _pattern(named: tuple[Form, ...], counted: Sequence[_Counts], *, before: bool) -> CommandPattern | None:
+    """What the failures of these forms have in common; None where nothing of it could be said."""
+    failed = [one for count in counted for one in count.failed]
+    ways: dict[Difference, set[str]] = defaultdict(set)
+    counts: Counter[Difference] = Counter()
+    for one in failed:
+        for way in one.ways:
+            ways[way].add(one.session)
+            counts[way] += 1
+    best, worked = counts.most_common(1)[0] if counts else (None, 0)
+    several = len({one.session for one in failed}) >= LEAST_SESSIONS
+    if best and (worked < _MAJORITY * sum(counts.values()) or not is_general(best.does)):
+        best = None
+    if best and len(ways[best]) < LEAST_SESSIONS:  # seen once, only a difference of words says what it was about
+        best = best if not several and best.how in _ONCE and all(map(is_general, map(str, named))) else None
+    if best is None and not several:
+        return None
+    lines = Counter(_message(one.output) for one in failed)
+    done = Counter(one.done for one in failed if one.done)
+    return CommandPattern(
+        named, best, before, _seen(counted), worked if best else 0,
+        tuple(line for line, _ in lines.most_common(3) if line),
+        tuple(sorted(failed, key=lambda one: one.at, reverse=True)),
+        tuple(line for line, _ in done.most_common(3)),
+    )  # fmt: skip
+
+
+def _message(output: str) -> str:
+    """The line of a failure that says what went wrong, without what it is about."""
+    line = failures.NAMES.sub("…", failures.headline(output))
+    return " ".join(line.split())[:_LINE]
+
+
+def texts(pattern: CommandPattern) -> tuple[str, str, str, str]:
+    """Title, WHEN, DO and BECAUSE of a pattern; DO is empty where only a person can say what helps."""
+    seen, does = pattern.seen, pattern.does.does if pattern.does else ""
+    message = pattern.messages[0] if pattern.messages else "it fails"
+    first, named = pattern.forms[0], _listed([f"`{form}`" for form in pattern.forms[:_NAMED]])
+    when = f"running {named}" if pattern.before else f"{named} fails: {message}"
+    title = f"`{first}` fails here: {does}" if pattern.before else f"`{first}`: {message}"
+    if first.inside:
+        when, title = f"inside `{first.inside}`, {when}", f"`{first}` fails inside `{first.inside}`"
+    counted = f"{seen.failures} of {seen.calls} calls failed, in {count(seen.sessions, 'session')}"
+    worked = f"; this worked next in {pattern.worked} of them" if pattern.worked else ""
+    why = (
+        f"{message} ({counted}{worked})"
+        if pattern.before
+        else f"it failed in {count(seen.sessions, 'session')}{worked}"
+    )
+    return title, when, does, why
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def count(number: int, noun: str) -> str:
+    """A number with its noun."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,258 @@
+"""Drafts of lessons from transcripts: patterns of failing commands, and what users corrected. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.knowledge import failures
+from ai_lessons.knowledge.command_patterns import (
+    CommandPattern,
+    Happened,
+    Seen,
+    count,
+    fits,
+    learn,
+    texts,
+)
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from ai_lessons.knowledge.failures import Shape
+    from ai_lessons.knowledge.transcripts import Transcript
+
+_SAID, _TITLE = 400, 100  # Characters of what a user said, and of a title
+_PATTERN, _FAILURE, _CORRECTION = "pattern", "failure", "correction"
+_CORRECTS = re.compile(
+    r"(?i)\A(?:no[,.!: ]|nope\b|don['\u2019]?t\b|do not\b|wrong\b|that['\u2019]?s (?:not|wrong)|actually\b|"
+    r"never\b|please (?:don['\u2019]?t|use)\b|not like that)|\b(?:use|run|try|prefer)\b.{1,60}\b(?:instead|not)\b|"
+    r"\binstead of\b|\bI (?:said|told you|asked)\b"
+)
+_REMEMBER = re.compile(
+    r"(?i)\A(?:please )?(?:remember|keep in mind|note(?: for (?:the future|next time))?)(?: that|[:,])?\s+(.+)",
+    re.DOTALL,
+)
+_IN_PLACE = (
+    re.compile(
+        r"(?i)\b(?:use|run|try|prefer)\s+`?(?P<new>[\w./-]+)`?.{0,20}?"
+        r"\b(?:instead of|rather than|not)\s+`?(?P<old>[\w./-]+)"
+    ),
+    re.compile(
+        r"(?i)\b(?:don['\u2019]?t|do not|never|stop)\s+(?:use|run|call|using|running|calling)\s+`?(?P<old>[\w./-]+)`?"
+        r"(?:.{0,20}?\buse\s+`?(?P<new>[\w./-]+))?"
+    ),
+    re.compile(r"(?i)\bnot\s+`?(?P<old>[\w./-]+)`?[,;.]\s+(?:but\s+)?(?:use\s+)?`?(?P<new>[\w./-]+)"),
+)  # fmt: skip
+_MISSING = re.compile(r"(?i)(?:command )?not found\b|is not recognized as")
+
+
+class Said(NamedTuple):
+    """What a user said: a correction of the command or edit before it, or what is to be remembered.
+
+    `command` is the line before it, `file` the file that was edited before it.
+    """
+
+    text: str
+    command: str
+    file: str
+    session: str
+    project: str
+    place: str
+    at: str
+    host: str
+
+
+class Evidence(NamedTuple):
+    """Where it happened: `place` is file:line of the transcript."""
+
+    host: str
+    session: str
+    place: str
+    date: str
+
+
+class Candidate(NamedTuple):
+    """A draft of a lesson, what it rests on, and where that was seen, newest first.
+
+    `sort`: pattern (a command that fails more often than not), failure, or correction. `do` is empty where only a
+    person can say what helps; `done` has what was run after it and worked, also what may destroy. `warned`, `helped`
+    and `told` say what the draft would have changed in the sessions after those that it could be learned from: failures
+    that it would have been told before and at, and how often it would have been told.
+    """
+
+    id: str
+    sort: str
+    project: str
+    title: str
+    when: str
+    do: str
+    because: str
+    content: str
+    applies_to: tuple[str, ...]
+    seen: Seen
+    done: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
+    warned: int = 0
+    helped: int = 0
+    told: int = 0
+
+    @property
+    def sessions(self) -> int:
+        """In how many sessions it was seen."""
+        return self.seen.sessions
+
+
+class Effect(NamedTuple):
+    """What transcripts hold and what lessons change in them.
+
+    `met` of the `failures` are of a kind that an earlier session met; of `warned` and `helped` each failure counts
+    once, as `either`; `told` counts tellings, and `right` those before a command that then failed.
+    """
+
+    sessions: int = 0
+    failures: int = 0
+    met: int = 0
+    warned: int = 0
+    helped: int = 0
+    either: int = 0
+    told: int = 0
+    right: int = 0
+
+
+def said(of: Transcript, project: str) -> Iterator[Said]:
+    """What the user of a session said that may be a lesson."""
+    for at, step in enumerate(of.steps):
+        if step.sort != "said" or len(step.text) > _SAID:
+            continue
+        before = of.steps[at - 1] if at else step
+        if _REMEMBER.match(step.text) or (before.sort != "said" and _CORRECTS.search(step.text)):
+            file = before.text if before.sort == "edit" else ""
+            command = next((one.text for one in reversed(of.steps[:at]) if one.sort == "command"), "")
+            yield Said(step.text, command, file, of.session, project, f"{of.file}:{step.line}", step.at, of.host)
+
+
+def drafts(
+    happened: Sequence[Happened], remarks: Iterable[Said], is_stored: Callable[[Candidate], bool]
+) -> list[Candidate]:
+    """One for each pattern that is not stored, those first that would have changed most, then by sessions and age."""
+    ordered = sorted(happened, key=lambda one: one.at)
+    found = [(_of_pattern(pattern), pattern) for pattern in learn(ordered)]
+    found = [(one, pattern) for one, pattern in found if not is_stored(one)]
+    sessions = in_sessions(ordered)
+    made = [_would_change(one, pattern, sessions) for one, pattern in found]
+    made += [one for one in _of_remarks(remarks) if not is_stored(one)]
+    made.sort(key=lambda one: one.evidence[0].date, reverse=True)
+    return sorted(made, key=lambda one: (-(one.warned + one.helped), not one.do, -one.sessions))
+
+
+def in_sessions(happened: Iterable[Happened]) -> list[list[Happened]]:
+    """What happened, by session, in the order in which they began."""
+    found: dict[str, list[Happened]] = defaultdict(list)
+    for one in happened:
+        found[one.session].append(one)
+    return list(found.values())
+
+
+def _of_pattern(pattern: CommandPattern) -> Candidate:
+    title, when, do, because = texts(pattern)
+    projects = {one.project for one in pattern.examples}
+    machine = len(projects) > 1 or any(_MISSING.search(line) for line in pattern.messages)
+    blocks = (f"~~~\n$ {pattern.forms[0]}\n{line}\n~~~\n" for line in pattern.messages)
+    name = "\n".join(
+        [*map(str, pattern.forms[:1]), pattern.forms[0].inside, *([] if pattern.before else pattern.messages[:1])]
+    )
+    return Candidate(
+        sha256(name.encode("utf-8", "replace")).hexdigest()[:8],
+        _PATTERN if pattern.before else _FAILURE,
+        GLOBAL_PROJECT if machine else next(iter(projects)),
+        _short(title), when, do, because, "\n".join(blocks), (), pattern.seen, pattern.done,
+        _evidence(pattern.examples),
+    )  # fmt: skip
+
+
+def _evidence(examples: Iterable[Happened] | Iterable[Said]) -> tuple[Evidence, ...]:
+    return tuple(dict.fromkeys(Evidence(one.host, one.session, one.place, one.at[:10]) for one in examples))
+
+
+def _of_remarks(remarks: Iterable[Said]) -> Iterator[Candidate]:
+    """One for each thing that a user said, in whatever sessions."""
+    groups: dict[str, list[Said]] = defaultdict(list)
+    for one in sorted(remarks, key=lambda one: one.at, reverse=True):
+        groups[" ".join(one.text.lower().split())].append(one)
+    for key, group in groups.items():
+        newest, sessions = group[0], len({one.session for one in group})
+        when, do = _meant(newest)
+        files = (newest.file.lstrip("/"),) if newest.file and not newest.file.startswith("/") else ()
+        yield Candidate(
+            sha256(key.encode("utf-8", "replace")).hexdigest()[:8], _CORRECTION, newest.project, _short(do),
+            when, do, f"the user said so, in {count(sessions, 'session')}", "", files, Seen(sessions=sessions), (),
+            _evidence(group),
+        )  # fmt: skip
+
+
+def _meant(one: Said) -> tuple[str, str]:
+    """When what a user said holds, and what it says to do."""
+    if remembered := _REMEMBER.match(one.text):
+        return f"working on {one.project or 'anything'}", " ".join(remembered[1].split())
+    text = " ".join(one.text.split())
+    programs = failures.programs(one.command)
+    for pattern in _IN_PLACE:
+        match = pattern.search(text)
+        if match and (match["old"] in programs or f" {match['old']}" in f" {one.command}"):
+            return f"running `{match['old']}`", f"use `{match['new']}`: {text}" if match["new"] else text
+    if one.file:
+        return f"editing {one.file.rpartition('/')[2]}", text
+    return f"running `{next(iter(failures.attempts(one.command)), '') or ' '.join(programs[:1])}`", text
+
+
+# --- what lessons change ---
+
+
+def _would_change(draft: Candidate, pattern: CommandPattern, sessions: Sequence[Sequence[Happened]]) -> Candidate:
+    """The draft with what it would have changed, told once before a command and once at a failure in later sessions."""
+    examples = {id(one) for one in pattern.examples}
+    learned = warned = helped = tellings = 0
+    for session in sessions:
+        if learned >= 2:
+            before = at_failure = False
+            for one in session:
+                fitting = fits(pattern.forms, [(one.words, one.folder)]) if pattern.before else id(one) in examples
+                if not fitting or pattern.does is None:
+                    continue
+                tellings += (pattern.before and not before) + (one.failed and not at_failure)
+                before |= pattern.before
+                warned += one.failed and pattern.before
+                helped += one.failed and not pattern.before and not at_failure and pattern.does in one.ways
+                at_failure |= one.failed
+        learned += any(id(one) in examples for one in session)
+    return draft._replace(warned=warned, helped=helped, told=tellings)
+
+
+def measured(sessions: Sequence[Sequence[Happened]], candidates: Iterable[Candidate]) -> Effect:
+    """What transcripts hold, and the sum of what the drafts would have changed."""
+    known: dict[str, list[Shape]] = defaultdict(list)
+    failed = met = 0
+    for session in sessions:
+        new: list[tuple[str, Shape]] = []
+        for one in (one for one in session if one.failed):
+            program, shape = one.words[0], failures.shape(failures.headline(one.output))
+            failed += 1
+            met += any(failures.alike(shape, other, {}) >= failures.SAME for other in known[program])
+            new.append((program, shape))
+        for program, shape in new:
+            if shape not in known[program]:
+                known[program] = [*known[program], shape][-failures.COMPARED :]
+    changed = Counter[str]()
+    for draft in candidates:
+        changed.update(warned=draft.warned, helped=draft.helped, told=draft.told)
+    either = changed["warned"] + changed["helped"]
+    return Effect(len(sessions), failed, met, changed["warned"], changed["helped"], either, changed["told"])
+
+
+def _short(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= _TITLE else f"{words[: _TITLE - 1].rstrip()}…"
