@@ -141,17 +141,10 @@ def test_a_notebook_is_a_file(host: Host, knowledge: Path) -> None:
     assert "L-7CCCCC" in host.hear("before_edit", tool_name="NotebookEdit", tool_input=call)
 
 
-def test_a_command_brings_what_is_known_of_its_program_once(host: Host, knowledge: Path) -> None:
+def test_a_tool_of_an_mcp_server_brings_what_is_known_of_it(host: Host, knowledge: Path) -> None:
     add(knowledge, "git/lessons/d.md", "7DDDDD", "Push moves the remote branch")
-    assert "L-7DDDDD" in host.hear("before_git_push")
-    assert host.hear("before_git_push") == ""
-    assert host.hear("before_make_test") == ""
-
-
-@pytest.mark.parametrize("tool", ["mcp__git__commit", "git"])
-def test_a_tool_brings_what_is_known_of_it(host: Host, knowledge: Path, tool: str) -> None:
-    add(knowledge, "git/lessons/d.md", "7DDDDD", "Push moves the remote branch")
-    assert "L-7DDDDD" in host.hear("before_git_push", tool_name=tool, tool_input={})
+    assert "L-7DDDDD" in host.hear("before_git_push", tool_name="mcp__git__commit", tool_input={})
+    assert host.hear("before_git_push", tool_name="git", tool_input={}) == ""
 
 
 def test_our_own_tools_bring_nothing(host: Host, knowledge: Path) -> None:

@@ -142,7 +142,23 @@ def test_what_was_followed_and_failed_again_speaks_against_it_once(host: Host, l
     assert (after["seen_again"], after["times_contradicted"], round(after["beta"], 3)) == (1, 0, 0.975)
 
 
-def test_what_was_told_before_and_fails_as_the_entry_keeps_speaks_against_it(host: Host, lesson: str, run: Run) -> None:
+STATED = """from: user
+pattern:
+  when: running `git push`
+  do: run `git push --set-upstream origin main`
+  because: a new branch has no upstream
+"""
+
+
+@pytest.fixture
+def stated(knowledge: Path) -> str:
+    """The same lesson, told before the command that it names."""
+    add(knowledge, "global/lessons/up.md", "7PPPPP", "A new branch has no upstream", STATED, FAILURE)
+    return "L-7PPPPP"
+
+
+def test_what_was_told_before_and_fails_as_the_entry_keeps_speaks_against_it(host: Host, stated: str, run: Run) -> None:
+    lesson = stated
     assert lesson in host.hear("before_git_push")
     fails(host, SAID, "git push --set-upstream origin main")
     assert usage(run, lesson)["seen_again"] == 1
@@ -347,22 +363,6 @@ def test_before_an_edit_the_entry_that_names_the_file_comes_first(host: Host, kn
     assert [row[3:11] for row in told.splitlines() if row.startswith("- [")] == ["L-7AAAAD"]
 
 
-def test_of_a_program_what_is_about_its_subcommand_comes_first_and_other_subcommands_not(
-    host: Host,
-    knowledge: Path,
-) -> None:
-    titles = (
-        "git rebase rewrites commits",
-        "Sign your work",
-        "git push moves the branch",
-    )
-    for n, title in enumerate(titles):
-        add(knowledge, f"git/lessons/{n}.md", f"7SVBB{n}", title)
-    told = host.hear("before_git_push")
-    assert [row[3:11] for row in told.splitlines() if row.startswith("- [")] == ["L-7SVBB2", "L-7SVBB1"]
-    assert "7SVBB0" not in told
-
-
 def test_what_the_starter_set_brought_is_told_only_to_those_who_ask(host: Host, knowledge: Path, run: Run) -> None:
     tags = 'tags:\n  - starter\napplies_to:\n  - "workflows/a.py"\n'
     add(knowledge, "jira-api/lessons/s.md", "7STTTT", "From the starter set", tags, FAILURE)
@@ -406,13 +406,14 @@ def test_the_project_is_called_as_its_remote_or_its_package(
     assert host.hear("session_start", cwd=str(code), session_id="damaged")
 
 
-def test_what_was_told_before_the_failure_is_not_repeated_and_is_judged_by_it(
-    host: Host, lesson: str, run: Run
+def test_what_was_told_before_the_command_is_told_once_more_at_its_failure_and_judged_once(
+    host: Host, stated: str, run: Run
 ) -> None:
-    assert lesson in host.hear("before_git_push")
+    assert stated in host.hear("before_git_push")
+    assert stated in fails(host, SAID)
     assert fails(host, SAID) == ""
     works(host, "git push --set-upstream origin main")
-    assert usage(run, lesson)["seen_helpful"] == 1
+    assert usage(run, stated)["seen_helpful"] == 1
 
 
 NO_LEASE = """\x1b[31mERROR\x1b[0m: tenant 'acme' has no quota lease; acquire one first

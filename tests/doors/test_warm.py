@@ -179,7 +179,7 @@ def test_every_answer_is_the_same_in_the_same_bytes(both: Both, tiers: int, tmp_
 
     check()
     both.same("search_lessons", "apples", scope=None, limit=3)
-    both.same("before_a_tool", ("src/a.py",), ("garden",), ("garden rake",), (), "apples")
+    both.same("before_a_tool", ("src/a.py",), ("garden",), "garden rake", (str(tmp_path),), (), "apples")
     both.same("at_a_prompt", "why do apples rot in the orchard", ())
     both.same("at_a_failure", "$ garden rake\nfatal: no rake in the orchard")
     both.same("at_the_start", tmp_path / "garden")
@@ -467,6 +467,15 @@ def wait(done: Callable[[], object]) -> None:
 
 
 SAID = "fatal: The current branch cart has no upstream branch."
+FAILS_OFTEN = """pattern:
+  when: running `git push`
+  do: run `git push -u origin HEAD`
+  because: a new branch has no upstream
+seen:
+  calls: 9
+  failures: 9
+  sessions: 5
+"""
 LESSON_OF_IT = f"Set it once: `git push -u origin HEAD`.\n\n~~~\n$ git push\n{SAID}\n~~~\n"
 
 
@@ -484,7 +493,7 @@ LESSON_OF_IT = f"Set it once: `git push -u origin HEAD`.\n\n~~~\n$ git push\n{SA
 def test_a_hook_is_answered_by_the_helper_as_it_answers_itself(
     both: Both, event: dict[str, object], told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    both.write("git/lessons/a.md", f"---\nkind: lesson\ntitle: No upstream\n---\n{LESSON_OF_IT}")
+    both.write("global/lessons/a.md", f"---\nkind: lesson\ntitle: No upstream\n{FAILS_OFTEN}---\n{LESSON_OF_IT}")
     monkeypatch.setenv("AI_LESSONS_REPO", str(both.root))
 
     def data(session: str) -> bytes:
@@ -500,7 +509,7 @@ def test_a_hook_is_answered_by_the_helper_as_it_answers_itself(
     monkeypatch.setenv("AI_LESSONS_WARM", "0")
     assert agent_hook.run(data=data("s2")) == answered
     with Library(both.root, both.options) as opened:
-        injected = browsing.show(opened, "git/lessons/a.md").usage
+        injected = browsing.show(opened, "global/lessons/a.md").usage
     assert injected is not None
     assert injected.tallies.injected == 2 * ("No upstream" in told)
 

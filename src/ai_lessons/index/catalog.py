@@ -90,7 +90,7 @@ UPDATE entries SET details = json_set(details, '$.stated_by', ?, '$.firm', ?) WH
 """
 _UNPROVEN = "UPDATE entries SET details = json_remove(details, '$.start') WHERE id = ? AND standing = 0"
 
-VERSION = 10  # Raise it when the tables change, or when the same file would be read into another entry
+VERSION = 11  # Raise it when the tables change, or when the same file would be read into another entry
 
 SCHEMA = Schema("catalog", _TABLES, VERSION)
 

@@ -49,6 +49,11 @@ _LIKELY_GLOBS = """
 status = 'active' AND instr(details, '"applies_to":') AND NOT instr(details, '"applies_to":null')
 AND kind IN (SELECT value FROM json_each(?))
 """
+# rules that name a command, lessons that rest on calls of one, and what a person stated about one
+_LIKELY_COMMANDS = """
+status = 'active' AND (kind = 'rule' AND instr(title, '`') OR kind = 'lesson' AND instr(details, 'running `') AND
+(instr(details, '"seen":[') OR instr(details, '"firm":true') OR instr(details, '"firm":1')))
+"""
 # each once, however many problems it has
 UNREADABLE = "SELECT (SELECT count(DISTINCT file) FROM problems) + (SELECT count(*) FROM entries WHERE standing = 2)"
 _BY_IDS = "id IN (SELECT value FROM json_each(?))"
@@ -218,6 +223,10 @@ class CatalogReader(Database):
             return [light for light in _lights(rows, self._tier) if light.details.get("applies_to")]
 
         return self._once(("globs", frozenset(kinds)), look)
+
+    def about_commands(self) -> list[Light]:
+        """The active rules and lessons that may be told before a command: see `_LIKELY_COMMANDS`."""
+        return self._once("commands", lambda: _lights(self._rows(_SELECT + _LIKELY_COMMANDS), self._tier))
 
     def tags(self) -> list[Tally]:
         """The tags of active entries, most used first."""

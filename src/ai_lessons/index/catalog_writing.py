@@ -7,6 +7,7 @@ import re
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ai_lessons.knowledge.command_patterns import seen_of
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, KINDS, Entry, Kind, Link, handle, handle_lengths
 from ai_lessons.knowledge.origins import start_of
 
@@ -98,6 +99,8 @@ def details_of(entry: Entry) -> dict[str, Any]:
         details["source"] = entry.source
         details["status"] = entry.status.value
         details["pattern"] = str(entry.pattern) if entry.pattern else None
+        seen = seen_of(entry.fields)
+        details |= {} if seen is None else {"seen": list(seen)}
         start = start_of(entry.fields.get("source"))
         details |= {} if start is None else {"start": start}
     details["created"] = fields.get("created")

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     # uses (id, at, event, entry, session or ""), lines of parameters (id, the line in one form), lines left out
     Lines = tuple[Sequence[tuple[str, str, str, str, str]], Sequence[tuple[str, str]], int]
 
-VERSION = 6
-WORDS = 12  # Kinds of uses; their numbers are their places in the tuple that the caller hands in
+VERSION = 7
+WORDS = 14  # Kinds of uses; their numbers are their places in the tuple that the caller hands in
 
 INJECTED, HELPFUL, IGNORED, CONTRADICTED, RESTORED, LEFT_OUT, FOLLOWED, RECURRED = 0, 1, 2, 3, 7, 8, 9, 11
 OF_A_CLONE, OF_OTHERS = 2, 5

@@ -20,12 +20,13 @@ HELPFUL, IGNORED, CONTRADICTED = "helpful", "ignored", "contradicted"
 SCRIPT_OK, SCRIPT_FAILED = "script_ok", "script_failed"
 WRONG, RESTORED = "wrong", "restored"
 FOLLOWED, WORKED, RECURRED = "followed", "worked", "recurred"  # What a session showed, and no person said
+HELD, PASSED = "held", "passed"  # The command that a lesson says will fail did fail, or worked
 OBSERVED, BOUNDS, RESET = "observed", "bounds", "reset"
 
 OUTCOMES = (HELPFUL, IGNORED, CONTRADICTED)  # What a person or an agent can say of an entry that was shown
 USES = (
     INJECTED, HELPFUL, IGNORED, CONTRADICTED, SCRIPT_OK, SCRIPT_FAILED, WRONG, RESTORED, LEFT_OUT,
-    FOLLOWED, WORKED, RECURRED,
+    FOLLOWED, WORKED, RECURRED, HELD, PASSED,
 )  # fmt: skip
 """Words about an entry. Their order is that of `Tallies`."""
 

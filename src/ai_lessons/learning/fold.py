@@ -70,6 +70,8 @@ class Tallies(NamedTuple):
     followed: int = 0
     worked: int = 0
     recurred: int = 0
+    held: int = 0
+    passed: int = 0
     last_used: str = ""
     unused: int = 0
     own: Tallies | None = None

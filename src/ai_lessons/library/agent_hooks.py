@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons import library
 from ai_lessons.errors import NotFound
 from ai_lessons.knowledge import failures
+from ai_lessons.knowledge.command_patterns import blamed_call, called, fits, inside, named_forms, when_and_does
+from ai_lessons.knowledge.command_patterns import forms as command_forms
 from ai_lessons.knowledge.entries import Moment
 from ai_lessons.learning.choose import LeftOut
-from ai_lessons.learning.events import RECURRED, Event
+from ai_lessons.learning.events import HELD, PASSED, RECURRED, Event
 from ai_lessons.learning.outcomes import Earlier, carried_out, corrects, judged, same_job
 from ai_lessons.library import secret_scan
 from ai_lessons.library.answers import Context
@@ -139,14 +141,18 @@ def _prompt(asking: Asking, event: AgentEvent, fitting: Fitting) -> Told:
 
 
 def _before_tool(asking: Asking, event: AgentEvent, fitting: Fitting) -> Told:
-    attempts, wanted = failures.attempts(event.command), scopes(event.tool, event.command)
+    calls = called(event.command, str(event.cwd))
+    forms = [
+        f"{folder} {form}" for words, folder in calls for form in (*command_forms(words), inside(words, folder)) if form
+    ]
+    servers = servers_of(event.tool)
     with _memory(asking.options.state_dir, event) as session:
         # looked for once a session, found or not: an agent calls `ls` a hundred times
-        new = session.fresh(event.agent, (f"scope {one}" for one in (*wanted, *attempts)))
-        told = session.ids(event.agent)
+        new = session.fresh(event.agent, (f"call {one}" for one in (*servers, *forms)))
+        told, folders = session.ids(event.agent), (str(event.cwd), session.folder)
     if not new and not event.paths:
         return NOTHING
-    asked = event.paths, wanted if new else (), attempts, told
+    asked = event.paths, servers, event.command if new else "", folders, told
     if event.paths and event.text:
         offered = asking.if_warm("before_a_tool", *asked, event.text[:_TEXT]) or asking.here("before_a_tool", *asked)
     else:
@@ -154,18 +160,14 @@ def _before_tool(asking: Asking, event: AgentEvent, fitting: Fitting) -> Told:
     return _tell(asking, event, offered, fitting)
 
 
-def scopes(tool: str, command: str) -> tuple[str, ...]:
-    """The projects that a call may be about: the tool, its MCP server, the programs of a command line.
+def servers_of(tool: str) -> tuple[str, ...]:
+    """The MCP server that a tool is of, unless it is ours.
 
-    >>> scopes("Bash", "git push")
-    ('Bash', 'bash', 'git')
-    >>> scopes("mcp__jira__create_issue", "")
+    >>> servers_of("mcp__jira__create_issue")
     ('jira',)
     """
     server = tool.split("__")[1] if tool.startswith("mcp__") and tool.count("__") > 1 else ""
-    if server:
-        return () if _OURS in server else (server,)
-    return tuple(dict.fromkeys((tool, tool.lower(), *failures.programs(command)))) if tool else ()
+    return (server,) if server and _OURS not in server else ()
 
 
 def _after_tool(asking: Asking, event: AgentEvent, fitting: Fitting) -> Told:
@@ -192,18 +194,31 @@ def _after_tool(asking: Asking, event: AgentEvent, fitting: Fitting) -> Told:
         elif worked:
             _solve(session, event.command or event.tool, earlier)
             session.note_success(attempts)
-        told = session.ids(event.agent)
+        happened += _seen_again(session, event, failed=failed)
+        told = tuple(set(session.ids(event.agent)) - session.only_before())
+        folders = str(event.cwd), session.folder
     _record(asking, event, happened)
     if not said:
         return NOTHING
-    error = f"$ {event.command}\n{event.text}"
-    offered = asking.if_warm("at_a_failure", error, told) or asking.here("at_a_failure", error, told, words=True)
-    kept = {left.entry.id for left in offered.left_out if left.reason == "told"}
+    asked = f"$ {event.command}\n{event.text}", told, folders
+    offered = asking.if_warm("at_a_failure", *asked) or asking.here("at_a_failure", *asked, words=True)
+    kept = {left.entry.id for left in offered.left_out if left.reason == "told"} | {one.id for one in offered.entries}
     with _memory(state, event) as session:
         earlier = [judged(one, event.command, said, kept=one.id in kept) for one in _earlier(session)]
         happened = _happened(session, earlier)
     _record(asking, event, happened)
     return _tell(asking, event, offered, fitting, attempts or failures.programs(event.command), sorted(said))
+
+
+def _seen_again(session: Session, event: AgentEvent, *, failed: bool) -> list[Event]:
+    """Once a session, whether the command that an entry was told before did fail, as the entry says."""
+    cwd, found = str(event.cwd), list[Event]()
+    calls = blamed_call(f"$ {event.command}\n{event.text}", cwd) if failed else called(event.command, cwd)
+    for one in _earlier(session) if calls else ():
+        told = one.moment == Moment.BEFORE_TOOL and fits(named_forms(when_and_does(one.does)[0]), calls)
+        if told and session.fresh(event.agent, [f"seen {one.id}"]):
+            found.append(Event("", "", HELD if failed else PASSED, one.id))
+    return found
 
 
 def _solve(session: Session, command: str, earlier: Sequence[Earlier]) -> None:
@@ -221,12 +236,11 @@ def _earlier(session: Session) -> list[Earlier]:
 
 def _happened(session: Session, earlier: Sequence[Earlier]) -> list[Event]:
     """The outcomes that are new, once these are what the session remembers as told."""
-    before, session.told = _earlier(session), [list(one) for one in earlier]
-    return [
-        Event("", "", one.outcome, one.id)
-        for one, was in zip(earlier, before, strict=True)
-        if one.outcome != was.outcome
-    ]
+    judged_before = {one.id for one in _earlier(session) if one.outcome}
+    session.told = [list(one) for one in earlier]
+    # an entry that was told twice in a session is judged once
+    new = {one.id: one.outcome for one in earlier if one.outcome and one.id not in judged_before}
+    return [Event("", "", outcome, entry_id) for entry_id, outcome in new.items()]
 
 
 def _record(asking: Asking, event: AgentEvent, happened: Sequence[Event]) -> None:
@@ -244,7 +258,9 @@ def _tell(
 ) -> Told:
     """What of the offered fits and no other process told meanwhile; it is remembered and written down."""
     with _memory(asking.options.state_dir, event) as session:
-        shown = session.ids(event.agent)
+        shown = set(session.ids(event.agent))
+        if event.moment is Moment.TOOL_FAILED:
+            shown -= session.only_before()
         offered = _whole(
             offered._replace(entries=tuple(one for one in offered.entries if one.id not in shown)), fitting
         )

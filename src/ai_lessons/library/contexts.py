@@ -12,6 +12,15 @@ from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.ranking import context_boost, context_weights
 from ai_lessons.index.rows import PassageFilter
 from ai_lessons.knowledge import failures
+from ai_lessons.knowledge.command_patterns import (
+    Called,
+    Form,
+    blamed_call,
+    fits,
+    named_forms,
+    seen_in,
+    when_and_does,
+)
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Confidence, Kind, Light, Moment
 from ai_lessons.knowledge.globs import EXACT, any_match, specificity, stated
 from ai_lessons.learning.choose import FEW, Bars, Fit, tell
@@ -19,6 +28,7 @@ from ai_lessons.learning.events import INJECTED, LEFT_OUT, Event
 from ai_lessons.learning.fold import ABLATION, ASSESSMENT, BUDGET, CONFIDENCE, SIMILARITY
 from ai_lessons.library.answers import Answer, Context, ContextQuery, Query
 from ai_lessons.library.relating import giving_way
+from ai_lessons.repository import outside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -107,11 +117,18 @@ def helping_or_found(opened: Library, query: Query, ask: Callable[..., Any]) -> 
 
 
 def helping(
-    repo: Reading, error: str, most: int | None = None, told: Collection[str] | None = None, *, words: bool = False
+    repo: Reading,
+    error: str,
+    most: int | None = None,
+    told: Collection[str] | None = None,
+    folders: Sequence[str] = (),
+    *,
+    words: bool = False,
 ) -> Context:
     """What helps with a failure, the surest first: entries that keep one like it. `words`: without the index.
 
-    The score of an entry is the chance that it helps, see `failures.chance`. `told` None: a person asked.
+    The score of an entry is the chance that it helps: see `failures.chance`; where it says of the command that it
+    fails, how surely. `told` None: a person asked. `folders` as for `telling.before_a_tool`.
     """
     command, output = failures.parted(error)
     kept, said = repo.catalog.failures(), failures.shape(output)
@@ -124,11 +141,31 @@ def helping(
         telling = f"{command}\n{failures.telling(output)}"
         similar = similarities(repo, telling, frozenset({Kind.LESSON, Kind.RULE}))
     chances = {one: failures.chance(much, similar.get(one)) for one, much in alike.items()}
+    for light in about_command(repo, blamed_call(error, folders[0] if folders else ""), folders):
+        seen = seen_in(light.details)
+        chances[light.id] = max(chances.get(light.id, 0.0), seen.chance() if seen else failures.BAR)
     likeliest = sorted(chances, key=lambda one: -chances[one])[:_LIKELIEST]
     known = repo.catalog.many(likeliest)
     lights = [known[one]._replace(score=chances[one]) for one in likeliest if one in known]
     fits = [Fit(one, f"keeps a failure like this one ({one.score:.2f})", chance=one.score or 0.0) for one in lights]
     return Injecting(repo, None, most or FEW).tell(Moment.TOOL_FAILED, fits, told)
+
+
+def about_command(repo: Reading, calls: Sequence[Called], folders: Sequence[str]) -> list[Light]:
+    """The rules and lessons that name one of these commands, and hold everywhere or in one of the folders."""
+    likely = repo.catalog.about_commands() if calls else []
+    here = {GLOBAL_PROJECT}
+    for place in map(Path, folders if likely else ()):
+        names = (*outside.names_of(place), place.name)
+        here |= {one.project for one in likely if any(outside.same_name(one.project, name) for name in names)}
+    return [one for one in likely if one.project in here and fits(named_commands(one), calls)]
+
+
+def named_commands(light: Light) -> tuple[Form, ...]:
+    """The commands that an entry names: a lesson in its WHEN, a rule in its title, with more than their program."""
+    if light.kind is Kind.RULE:
+        return tuple(form for form in named_forms(light.title) if len(form.words) > 1)
+    return named_forms(when_and_does(str(light.details.get("pattern") or ""))[0])
 
 
 def fit(light: Light, why: str, project: str | None, *, level: float = EXACT, chance: float = 1.0) -> Fit:

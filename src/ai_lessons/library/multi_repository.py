@@ -158,6 +158,10 @@ class Catalogs:
         """The active entries of these kinds that say what files they apply to."""
         return _distinct(light for one in self._all for light in one.with_globs(kinds))
 
+    def about_commands(self) -> list[Light]:
+        """The active rules and lessons that may be told before a command."""
+        return _distinct(light for one in self._all for light in one.about_commands())
+
     def openings(self, ids: Iterable[str]) -> dict[str, str]:
         """How the texts of these begin, by id."""
         return {one: text for catalog in reversed(self._all) for one, text in catalog.openings(ids).items()}

@@ -5,12 +5,12 @@ Here is found what may be told; `learning.choose.tell` decides which of it is.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from ai_lessons import library
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.index.catalog_reading import Filter
+from ai_lessons.knowledge.command_patterns import BAR, LEAST_SESSIONS, called, seen_in
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Light, Moment
 from ai_lessons.knowledge.globs import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
 from ai_lessons.learning.choose import FEW
@@ -65,14 +65,16 @@ def at_a_prompt(opened: Library, text: str, told: Collection[str]) -> Context:
 def before_a_tool(
     opened: Library,
     paths: Sequence[str],
-    scopes: Collection[str],
-    attempts: Collection[str],
+    servers: Collection[str],
+    command: str,
+    folders: Sequence[str],
     told: Collection[str],
     text: str = "",
 ) -> Context:
-    """Rules and lessons that name a file that is about to be touched, or are about a program (`scopes`) that is to run.
+    """Rules and lessons about a call that is to be made.
 
-    `attempts`: the subcommands, as `git push`; `text`: what is written.
+    They name a file that it touches (`paths`), are of a project called like its MCP server, or say of the command that
+    it fails more often than not. `folders`: where it is called, and where the session began; `text`: what is written.
     What names every file, or every one of its kind, may come if it is about the text that is written.
     """
     repo = opened.reading
@@ -80,24 +82,35 @@ def before_a_tool(
     named = library.contexts.naming(repo, paths) if paths else []
     found = {one.id: (one, near, _NAMES[near]) for one, near in named}
     likely = {one.id: one.score or 0.0 for one in _found(repo, text)} if any(x <= BY_KIND for _, x in named) else {}
-    known = {tally.name for tally in catalog.projects()} if scopes else set()
-    for scope in known.intersection(scopes):
-        for one in catalog.select(Filter(kinds=_TOLD, project=scope, limit=_LOOKED_AT)):
-            near = _about(one, scope, attempts)
-            if near is not None:
-                found.setdefault(one.id, (one, near, f"about {scope}" if near < EXACT else "about this command"))
+    known = {tally.name for tally in catalog.projects()} if servers else set()
+    for server in known.intersection(servers):
+        for one in catalog.select(Filter(kinds=_TOLD, project=server, limit=_LOOKED_AT)):
+            found.setdefault(one.id, (one, BY_NAME, f"about {server}"))
+    about = library.contexts.about_command(repo, called(command, folders[0]), folders) if command else []
+    usages = library.usage.several(repo, about) if about else {}
+    for one in about:
+        seen, why = seen_in(one.details), "names this command"
+        if seen:
+            had = usages[one.id].tallies
+            if seen.sessions < LEAST_SESSIONS or seen.chance(had.held, had.passed) <= BAR:
+                continue
+            why = f"failed in {seen.failures + had.held} of {seen.calls + had.held + had.passed} calls"
+        found.setdefault(one.id, (one, EXACT, why))
     project = _project(repo, repo.options.cwd) if found else None
     fits = [fit(one, why, project, level=near, chance=likely.get(one.id, 0.0)) for one, near, why in found.values()]
     return Injecting(repo, None, FEW).tell(Moment.BEFORE_TOOL, fits, told, project)
 
 
-def at_a_failure(opened: Library, error: str, told: Collection[str] = (), *, words: bool = False) -> Context:
+def at_a_failure(
+    opened: Library, error: str, told: Collection[str] = (), folders: Sequence[str] = (), *, words: bool = False
+) -> Context:
     """Entries that keep a failure like this one, else what ran next in transcripts; `words`: without the index."""
     repo = opened.reading
     repo.current()
-    offered = library.contexts.helping(repo, error, told=told, words=words)
+    offered = library.contexts.helping(repo, error, told=told, folders=folders, words=words)
     known = offered.entries or any(one.reason == "told" for one in offered.left_out)
-    ran_next = "" if known else library.harvest.ran_next(repo.options.state_dir, error)
+    cwd = folders[0] if folders else ""
+    ran_next = "" if known else library.harvest.ran_next(repo.options.state_dir, error, cwd)
     return offered._replace(ran_next=ran_next)
 
 
@@ -113,16 +126,6 @@ def _holds(light: Light) -> str:
     where = "everywhere" if light.project == GLOBAL_PROJECT else f"in {light.project}"
     firm = "approved, " if light.kind is Kind.RULE else "stated by a person, " if light.details.get("firm") else ""
     return f"{firm}holds {where}"
-
-
-def _about(light: Light, program: str, attempts: Collection[str]) -> int | None:
-    """How closely an entry of a program's project is about these attempts; None: it is about other subcommands."""
-    text = f"{light.title} {light.details.get('pattern') or ''} {light.snippet}".lower()
-    named = set(re.findall(rf"\b{re.escape(program.lower())} [a-z][\w-]+", text))
-    mine = [one.lower() for one in attempts if one.lower().split(" ")[0] == program.lower()]
-    if any(re.search(rf"\b{re.escape(one)}(?![\w-])", text) for one in mine if " " in one):
-        return EXACT
-    return None if named and mine else BY_NAME
 
 
 def _found(repo: Reading, text: str) -> list[Light]:

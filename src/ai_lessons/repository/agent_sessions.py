@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AiLessonsError
+from ai_lessons.knowledge.entries import Moment
 from ai_lessons.repository.files import read_file, translated, write_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 FOLDER = "agent-sessions"
+BEFORE = Moment.BEFORE_TOOL.value
 KEPT_SECONDS = 7 * 24 * 3600  # A session that was not heard of for so long is forgotten
 _AT_WORK = 3600.0  # Seconds since it was heard of in which a session is taken to go on
 _LIMIT = 1 << 20
@@ -29,7 +31,8 @@ class Session:
 
     `told` has a row for each entry that was told, as `learning.outcomes.Earlier`; from `turn` on since the last prompt.
     `failed` has of each command that failed the command, and the one that did its job later; `missed` names what failed
-    while nothing was known that helps; `asked`: whether the agent was reminded at the end. `failures_kept` are the last
+    while nothing was known that helps; `folder` is where it began;
+    `asked`: whether the agent was reminded at the end. `failures_kept` are the last
     failures, for a lesson about one of them: command, telling output, folder, attempts, and whether one of these
     succeeded since.
     """
@@ -48,6 +51,10 @@ class Session:
     def ids(self, agent: str) -> tuple[str, ...]:
         """What this agent was shown."""
         return tuple(self.shown.get(agent, ()))
+
+    def only_before(self) -> set[str]:
+        """The entries that were told before a tool ran, and at no other moment: at the failure they are told again."""
+        return {row[0] for row in self.told if row[3] == BEFORE} - {row[0] for row in self.told if row[3] != BEFORE}
 
     def fresh(self, agent: str, names: Iterable[str]) -> tuple[str, ...]:
         """Those of the names that this agent was not shown; from now on they count as shown."""
