@@ -34,10 +34,12 @@ def transcript(knowledge: Path) -> Path:
 def test_what_happened_is_proposed_and_nothing_is_stored(run: Run, transcript: Path) -> None:
     done = run("contribute", "harvest")
     assert done.code == 0
-    first, _, title, when, do, *_ = done.out.splitlines()
-    assert first == "1 candidate, none is stored. 1 transcript: 16 records read, 9 of a form that is not known."
-    assert title.endswith(f"git push: {FATAL} (shop)")
-    assert (when, do) == (f"  WHEN     `git push` fails: {FATAL}", "  DO       `git push -u origin HEAD`")
+    holds, read, drafts, _, title, when, do, *_ = done.out.splitlines()
+    assert holds == "1 session, 1 failed command, 0 of a kind met before."
+    assert read == "1 transcript: 16 records read, 9 of a form that is not known."
+    assert drafts == "1 draft, none is stored."
+    assert title.endswith(f"`git push`: {FATAL} (shop)")
+    assert (when, do) == (f"  WHEN     `git push` fails: {FATAL}", "  DO       run `git push -u origin HEAD`")
     assert "2026-11-23 claude-code ~/.claude/projects/-home-ann-shop/cb2cfbaf.jsonl:" in done.out
     assert len(run("recall", "list", "--type", "lesson", "--json").json) == 1
     assert transcript.read_bytes() == RECORDED.read_bytes()
@@ -45,7 +47,11 @@ def test_what_happened_is_proposed_and_nothing_is_stored(run: Run, transcript: P
 
 def test_as_data_for_one_project_since_a_day_or_of_a_folder(run: Run, transcript: Path, tmp_path: Path) -> None:
     (one,) = run("contribute", "harvest", "--json").json
-    assert (one["title"], one["do"], one["project"]) == (f"git push: {FATAL}", "`git push -u origin HEAD`", "shop")
+    assert (one["title"], one["do"], one["project"]) == (
+        f"`git push`: {FATAL}",
+        "run `git push -u origin HEAD`",
+        "shop",
+    )
     (seen,) = one["evidence"]
     assert (seen["host"], seen["date"]) == ("claude-code", "2026-11-23")
     assert seen["place"].startswith(f"{transcript}:")
@@ -54,7 +60,9 @@ def test_as_data_for_one_project_since_a_day_or_of_a_folder(run: Run, transcript
     assert run("contribute", "harvest", "--since", "2026-11-24", "--json").json == []
     shutil.copytree(transcript.parent, tmp_path / "elsewhere")
     shutil.rmtree(transcript.parents[1])
-    assert run("contribute", "harvest").out.startswith("Nothing to propose. 0 transcripts")
+    assert run("contribute", "harvest").out.endswith(
+        "0 transcripts: 0 records read, 0 of a form that is not known.\nNothing to propose.\n"
+    )
     assert len(run("contribute", "harvest", str(tmp_path / "elsewhere"), "--json").json) == 1
     assert len(run("contribute", "harvest", str(tmp_path / "elsewhere/cb2cfbaf.jsonl"), "--json").json) == 1
 
@@ -98,7 +106,7 @@ def test_where_no_lesson_helps_a_hook_tells_what_ran_next_once(run: Run, transcr
     told = host.hear("git_push_failed", **failed)
     assert told == (
         "From earlier sessions on this machine (ai-lessons; nobody has checked it): after this failure ran next, and "
-        "worked, in 1 session: `git push -u origin HEAD`"
+        "worked, in 1 session: run `git push -u origin HEAD`"
     )
     assert host.hear("git_push_failed", **failed) == ""
     assert host.hear("git_push_failed", **failed | {"error": "fatal: not a git repository"}) == ""
@@ -129,7 +137,7 @@ def test_ctrl_c_in_the_middle_keeps_what_was_read(run: Run, transcript: Path, mo
     assert left == []
     left[:] = ["older.jsonl"]
     monkeypatch.setattr(outside, "records", lambda file: every(file) if file.name == left.pop() else iter(()))
-    assert run("contribute", "harvest", "--json").json[0]["sessions"] == 1
+    assert run("contribute", "harvest", "--json").json[0]["seen"]["sessions"] == 1
 
 
 def test_a_secret_in_an_output_is_shown_to_nobody(run: Run, transcript: Path) -> None:
@@ -151,7 +159,7 @@ def test_a_person_keeps_one_with_one_key_and_finds_it(run: Run, spawn: Spawn, tr
     assert (code, "Push a new branch" in said, "\n1 kept" in said) == (0, True, True), said
     (found,) = [one for one in run("recall", "list", "--json").json if one["title"] == "Push a new branch"]
     shown = run("recall", "show", found["id"], "--json").json
-    assert shown["frontmatter"]["pattern"]["do"] == "`git push -u origin HEAD`"
+    assert shown["frontmatter"]["pattern"]["do"] == "run `git push -u origin HEAD`"
     assert (shown["project"], shown["frontmatter"]["source"], shown["frontmatter"]["from"]) == (
         "shop",
         "tested",
@@ -163,6 +171,24 @@ def test_a_person_keeps_one_with_one_key_and_finds_it(run: Run, spawn: Spawn, tr
     assert run("contribute", "harvest", "--json").json == []
     run("contribute", "delete", found["id"], "--yes")
     assert run("contribute", "harvest", "--json").json == []
+
+
+def test_without_a_terminal_a_person_keeps_what_says_what_helps(
+    run: Run, transcript: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert transcript.exists()
+    (one,) = run("contribute", "harvest", "--json").json
+    refused = run("contribute", "harvest", "--keep", "all")
+    assert (refused.code, "say --yes" in refused.err) == (8, True)
+    assert run("contribute", "harvest", "--keep", "0000", "--yes").code == 3
+    with monkeypatch.context() as agent:
+        agent.setenv("AI_AGENT", "robot")
+        assert run("contribute", "harvest", "--keep", one["id"], "--yes").code == 8
+    done = run("contribute", "harvest", "--keep", "all", "--yes", "--json")
+    assert [kept["handle"][:2] for kept in done.json] == ["L-"]
+    shown = run("recall", "show", done.json[0]["id"], "--json").json
+    assert (shown["project"], shown["frontmatter"]["seen"]) == ("shop", {"calls": 2, "failures": 1, "sessions": 1})
+    assert run("contribute", "harvest", "--keep", "all", "--yes", "--json").json == []
 
 
 def test_never_holds_and_skip_does_not(run: Run, spawn: Spawn, transcript: Path) -> None:
@@ -205,12 +231,12 @@ def test_an_agent_is_asked_nothing_and_gets_them_as_a_prompt(spawn: Spawn, trans
     assert transcript.exists()
     child = spawn("contribute", "harvest", AI_AGENT="robot")
     code, said = finish(child)
-    assert (code, "1 candidate, none is stored." in said) == (0, True)
+    assert (code, "1 draft, none is stored." in said) == (0, True)
     with over_stdio() as agent:
         assert "harvest" in {one.name for one in agent.ask(agent.client.list_prompts).prompts}
         (message,) = agent.ask(agent.client.get_prompt, "harvest").messages
         nothing = agent.ask(agent.client.get_prompt, "harvest", {"project": "till"}).messages[0]
-    for part in ("Only what the user says yes to", f"git push: {FATAL}", "git push -u origin HEAD"):
+    for part in ("Only what the user says yes to", f"`git push`: {FATAL}", "git push -u origin HEAD"):
         assert part in message.content.text
     assert "Nothing to propose" in nothing.content.text
 
@@ -220,3 +246,19 @@ def test_over_http_nobody_reads_the_transcripts_of_who_serves(knowledge: Path, t
     with inside(tmp_path / "mcp.log") as agent:
         assert "harvest" not in {one.name for one in agent.ask(agent.client.list_prompts).prompts}
         assert "harvest" not in agent.tools()
+
+
+def test_a_replay_counts_what_is_stored_now_and_names_what_nothing_helps_with(run: Run, transcript: Path) -> None:
+    assert transcript.exists()
+    before = run("recall", "replay", "--json").json
+    assert (before["sessions"], before["failures"], before["helped"]) == (1, 1, 0)
+    assert before["unhelped"] == [{"failure": f"git push: {FATAL}", "times": 1}]
+    run("contribute", "harvest", "--keep", "all", "--yes")
+    after = run("recall", "replay", "--json").json
+    assert (after["at_failures"], after["at_failures_right"], after["helped"]) == (1, 1, 1)
+    assert after["unhelped"] == []
+    assert after["characters"] > 50
+    shown = run("recall", "replay")
+    assert "either         100% of the failures" in shown.out
+    assert run("recall", "why-told", "cb2cfbaf").code == 3, "nothing is written down"
+    assert run("recall", "replay", "nowhere").code == 3

@@ -249,3 +249,14 @@ def test_a_diff_stands_side_by_side() -> None:
     assert [tuple(row) for row in rows[3:]] == [
         ("same", "same", "same"), ("changed", "old", "new"), ("changed", "", "more"), ("same", "last", "last"),
     ]  # fmt: skip
+
+
+def test_today_plays_what_is_stored_against_transcripts_when_asked(knowledge: Path) -> None:
+    assert knowledge.exists()
+    pool = SessionPool(partial(settings.load, os.environ))
+    shown = pool.read(lambda opened: pages.today(opened, {}))
+    assert shown.values["parts"][0].rows[0][0].href == "/today?replay=yes"
+    played = pool.read(lambda opened: pages.today(opened, {"replay": "yes"})).values["parts"][0]
+    assert played.said == "0 sessions, 0 commands, 0 failed."
+    assert [row[0] for row in played.rows] == ["warned before", "at a failure", "either", "characters"]
+    pool.close()

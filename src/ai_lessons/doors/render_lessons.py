@@ -16,8 +16,8 @@ from ai_lessons.knowledge.yaml_text import entry_lines, scalar
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ai_lessons.knowledge.episodes import Candidate
-    from ai_lessons.library import answers, harvest, lessons, reports
+    from ai_lessons.knowledge.lesson_drafts import Candidate
+    from ai_lessons.library import answers, harvest, lessons, replay, reports
 
 FIRM = "[firm]"
 
@@ -115,12 +115,26 @@ def searched(value: harvest.Harvest) -> str:
     return f"{count(value.transcripts, 'transcript')}: {read}."
 
 
+def held(value: harvest.Harvest) -> str:
+    """What the transcripts hold, and what the drafts would have changed."""
+    it = value.effect
+    rows = [
+        f"{count(it.sessions, 'session')}, {count(it.failures, 'failed command')}, {it.met:,} of a kind met before."
+    ]
+    if it.told:
+        each = it.told / max(it.sessions, 1)
+        rows.append(
+            f"The drafts below would have warned before {it.warned:,} of them and helped at {it.helped:,} more, "
+            f"told {each:.1f} times a session."
+        )
+    return "\n".join([*rows, searched(value)])
+
+
 def harvested(value: harvest.Harvest, view: View) -> str:
-    """The candidates of a harvest, none of which is stored."""
-    if not value.candidates:
-        return f"Nothing to propose. {searched(value)}"
+    """What the transcripts hold, and the drafts, none of which is stored."""
     rows = [candidate(one, view) for one in value.candidates]
-    return "\n\n".join([f"{count(len(rows), 'candidate')}, none is stored. {searched(value)}", *rows])
+    head = f"{count(len(rows), 'draft')}, none is stored." if rows else "Nothing to propose."
+    return "\n\n".join([f"{held(value)}\n{head}", *rows])
 
 
 SEEN_SHOWN, LINES_SHOWN = 3, 6
@@ -129,6 +143,7 @@ SEEN_SHOWN, LINES_SHOWN = 3, 6
 def candidate(one: Candidate, view: View) -> str:
     """One candidate in a few lines: what it would say, what happened, where it was seen."""
     said = (("WHEN", one.when), ("DO", one.do or "(what helps is for you to say)"), ("BECAUSE", one.because))
+    changed = f"would have warned before {one.warned}, helped at {one.helped}, told {count(one.told, 'time')}"
     content = [row for row in clean(one.content).splitlines() if row and not row.startswith("~~~")]
     left = len(one.evidence) - SEEN_SHOWN
     return block(
@@ -136,7 +151,39 @@ def candidate(one: Candidate, view: View) -> str:
         (
             *(f"{name:8} {clip(line(text), 160)}" for name, text in said),
             *(f"| {clip(row, 120)}" for row in content[:LINES_SHOWN]),
+            *(f"worked   {clip(line(text), 120)}" for text in one.done if not one.do),
+            changed if one.told else "",
             *(f"seen     {at.date} {at.host} {view.place(at.place)}" for at in one.evidence[:SEEN_SHOWN]),
             f"         and {left} more" if left > 0 else "",
         ),
     )
+
+
+LABEL = 15  # Characters of what a figure is called
+
+
+def replay_rows(value: replay.Replay) -> list[str]:
+    """What would have been told in past sessions, a line each figure."""
+    failed, sessions = max(value.failures, 1), max(value.sessions, 1)
+    before, at = _share(value.before_right, value.before), _share(value.at_failures_right, value.at_failures)
+    each = f"told {value.before / sessions:.1f} times a session before a command"
+    return [
+        f"{count(value.sessions, 'session')}, {count(value.calls, 'command')}, {value.failures:,} failed.",
+        f"warned before  {_share(value.warned, failed)} of the failures; {each}, {before} of them rightly",
+        f"at a failure   told at {_share(value.at_failures, failed)}; {at} of them say what worked next",
+        f"either         {_share(value.helped, failed)} of the failures",
+        f"characters     {value.characters / sessions:,.0f} a session",
+    ]
+
+
+def replayed(value: replay.Replay, view: View) -> str:
+    """The same with what nothing helps with."""
+    rows = replay_rows(value)
+    if value.unhelped:
+        rows += ["", view.paint("Nothing stored helps with:", "heading")]
+        rows += [f"{one.times:>5} x {clip(line(one.failure), 140)}" for one in value.unhelped]
+    return "\n".join(rows)
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.0%}" if whole else "none"

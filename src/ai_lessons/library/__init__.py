@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ai_lessons.library import (
         agent_hooks as agent_hooks, audit as audit, browsing as browsing, comparing as comparing,
         contexts as contexts, editing as editing, exporting as exporting,
-        governing as governing, harvest as harvest, health as health,
+        governing as governing, harvest as harvest, health as health, replay as replay,
         import_sources as import_sources, importing as importing, indexing as indexing,
         lesson_writing as lesson_writing, lessons as lessons,
         model as model, multi_repository as multi_repository, opened as opened, packages as packages,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ai_lessons import library
-from ai_lessons.doors import encode, render, render_rules
+from ai_lessons.doors import encode, render, render_lessons, render_rules
 from ai_lessons.doors.cli import asking, options
 from ai_lessons.doors.cli.commands import Command, Group, Tool
 from ai_lessons.doors.mcp import framing
@@ -19,6 +20,7 @@ from ai_lessons.library.answers import Context, ContextQuery, Query
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
     from typing import Any
 
     from ai_lessons.doors.cli.command_context import Call
@@ -317,6 +319,18 @@ def sessions(call: Call) -> None:
 def why_told(call: Call, session: str | None) -> None:
     """Show what hooks told an agent in a session, or in the last one: why, and what came of it."""
     call.answer(library.agent_hooks.why_told(call.library, session), render.why_told)
+
+
+@recall.command("replay", examples=["", "--since 2026-11-01", ". --json"])
+@click.argument("folder", required=False, default="")
+@click.option("--since", metavar="D", type=click.DateTime(["%Y-%m-%d"]), help="Only sessions from this day on.")
+def replay(call: Call, folder: str, since: datetime | None) -> None:
+    """Show what the stored entries would have changed in past sessions of your agents: warned, helped, not helped.
+
+    FOLDER: transcripts from elsewhere. Without it, those that your agent hosts keep. Nothing is written down.
+    """
+    where = library.setup.where(os.environ, call.settings.cwd)
+    call.answer(library.replay.replay(call.library, where, folder, since=since), render_lessons.replayed)
 
 
 @click.command("look", cls=Command, examples=["", "--port 8766 --no-browser"])

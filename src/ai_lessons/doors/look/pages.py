@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 from functools import partial
 from itertools import groupby, starmap, zip_longest
@@ -17,6 +18,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from ai_lessons import library
+from ai_lessons.doors import render_lessons
 from ai_lessons.doors.look import plots
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge.entries import Kind, Light
@@ -266,12 +268,16 @@ def _text(opened: Library, one: library.reports.Pending) -> str:
 # --- what is known of how it goes ---
 
 
-def today(opened: Library, _asked: Asked) -> Page:
+def today(opened: Library, asked: Asked) -> Page:
     """What agents were told, what came of it, and which lessons are missing."""
     sessions, missing = library.agent_hooks.lately(opened.options.state_dir)
     ids = {one.id for session in sessions for one in session.told}
     lights = opened.reading.current().many(ids)
     parts = [
+        _replayed(opened) if asked.get("replay") else Part(
+            "Does it help?", "", ("", ""),
+            [(Link("Play what is stored against your transcripts", "/today?replay=yes"), "takes a while")],
+        ),
         Part(
             "Lessons that are missing", "What failed while nothing was known that helps, the most frequent first.",
             ("what failed", "times", ""),
@@ -294,6 +300,16 @@ def today(opened: Library, _asked: Asked) -> Page:
         empty = "Nothing in the last seven days; ai-lessons admin hosts --install has agents told."
         parts.append(Part("What agents were told", empty=empty))
     return _table("Today", parts, "What hooks told agents in the last seven days, and what came of it.")
+
+
+def _replayed(opened: Library) -> Part:
+    """What is stored, played against the transcripts of this user's agents."""
+    where = library.setup.where(os.environ, opened.reading.options.cwd)
+    value = library.replay.replay(opened, where)
+    summary, *figures = render_lessons.replay_rows(value)
+    rows = [(figure[: render_lessons.LABEL].strip(), figure[render_lessons.LABEL :]) for figure in figures]
+    rows += [(f"{one.times} x without help", one.failure) for one in value.unhelped]
+    return Part("Does it help?", summary, ("", ""), rows)
 
 
 def health(opened: Library, asked: Asked) -> Page:
