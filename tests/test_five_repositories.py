@@ -342,7 +342,7 @@ def test_an_agent_proposes_to_a_company_and_takes_nothing_out_of_it(
     named = {"HOME": str(ann.home), "AI_LESSONS_OFFLINE": "1", "AI_LESSONS_AGENT": "claude-code"}
     with over_stdio("--tools", "all", **named) as agent:
         found = agent.call("search", query="frobnicate")["lessons"]
-        assert {one["tier"] for one in found} == {"project", "user", "enterprise:acme"}
+        assert {one.get("tier", "user") for one in found} == {"project", "user", "enterprise:acme"}
         done = agent.call("promote", id=handle, to="enterprise:acme", reason="it blinks everywhere")
         assert done["outcome"] == "proposed"
         assert "ask the user to run" in agent.fails("promote", id=company, to="user")

@@ -80,9 +80,9 @@ def test_the_changelog_has_its_releases_newest_first_and_says_something_of_each(
     told = [(Version(found[1]), date.fromisoformat(found[2])) for found in releases if found]
     assert told == sorted(set(told), reverse=True)
     for part in re.split(r"^## .*$", text, flags=re.MULTILINE)[2 if told else 1 :]:
-        assert part.strip().startswith("- ")
+        assert part.strip().startswith(("- ", "### "))
     for row in text.partition("\n## ")[2].splitlines()[2:]:
-        assert not row or row.startswith(("- ", "  ", "## ")), row
+        assert not row or row.startswith(("- ", "  ", "## ", "### ")), row
 
 
 def test_the_workflow_publishes_what_was_built_and_tested_without_a_password() -> None:

@@ -56,7 +56,7 @@ def test_it_is_told_whole_before_the_command_once_a_session(host: Host, knowledg
     "seen", [{"failures": 19}, {"sessions": 1}, {"calls": 400, "failures": 180}], ids=["half", "one session", "less"]
 )
 def test_what_fails_no_more_often_than_not_is_not_told(host: Host, knowledge: Path, seen: dict[str, int]) -> None:
-    lesson(knowledge, **seen)
+    lesson(knowledge, "global", **seen)
     assert before(host, "python report.py") == ""
 
 

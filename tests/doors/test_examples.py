@@ -45,7 +45,9 @@ def desk(knowledge: Path, git: Git, run: Run) -> Path:
     (desk / "notes").mkdir()
     (desk / "notes/one.md").write_text("# One\n\nFirst note.\n")
     (desk / "AGENTS.md").write_text("# Build\n\nWith make.\n")
-    (desk / "knowledge.json").write_text('{"version": 1, "learnings": []}\n')
+    (desk / "knowledge.json").write_text(
+        '{"version": 1, "exported_at": "", "learnings": [], "files": [], "events": []}\n'
+    )
     git(desk, "add", "WorkflowsApi.md")
     git(desk, "commit", "-qm", "Because it was slow")
     git(desk, "clone", "-q", "--bare", str(knowledge), "knowledge.git")

@@ -245,7 +245,7 @@ class TestWhereThePolicyStands:
 
     def test_what_a_newer_program_states_closes_everything(self, company: Company) -> None:
         company.state(text="format: 99\ngovernance:\n  outbound_policy: allow_all\n")
-        with pytest.raises(Refused, match="cannot be read, so the strictest hold: the knowledge repository has format"):
+        with pytest.raises(Refused, match="cannot be read, so the strictest"):
             allow(company.tiers(), move())
 
     def test_a_clone_without_blobs_fetches_what_a_policy_needs_and_is_strict_where_it_cannot(

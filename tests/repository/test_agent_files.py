@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ai_lessons.errors import StorageFailed
+from ai_lessons.errors import InvalidEntry
 from ai_lessons.repository.agent_files import carry_out, files_in, holds_ours, plan
 
 TEXT = "## Knowledge base\n\nSearch it.\n"
@@ -118,5 +118,5 @@ def test_a_file_keeps_its_mode_and_a_link_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_written_is_our_error(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").mkdir()
-    with pytest.raises(StorageFailed):
+    with pytest.raises(InvalidEntry, match="not a regular file"):
         carry_out(tmp_path / "AGENTS.md", "install", TEXT)

@@ -139,13 +139,7 @@ def parse_config(text: str) -> RepositoryConfig:
 
     Raises InvalidEntry: no YAML, or values that mean nothing. UnsupportedRepository: a newer format.
     """
-    fields = fields_of(text)
-    stated = fields.get("format", FIRST_FORMAT)
-    if isinstance(stated, int) and stated > FORMAT:
-        raise UnsupportedRepository(
-            f"the knowledge repository has format {stated}, this program knows {FORMAT}",
-            hint="update ai-lessons: pipx upgrade ai-lessons",
-        )
+    fields = known_fields(text)
     groups: dict[str, dict[str, Any]] = {"": {}, "chunking": {}, "governance": {}}
     problems = []
     for name, key in KEYS.items():
@@ -164,6 +158,18 @@ def parse_config(text: str) -> RepositoryConfig:
     if problems:
         raise InvalidEntry(problems)
     return RepositoryConfig(**groups[""], chunking=cut, governance=policies)
+
+
+def known_fields(text: str) -> dict[str, Any]:
+    """What a config file states. Raises as `parse_config`, but for values that mean nothing."""
+    fields = fields_of(text)
+    stated = fields.get("format", FIRST_FORMAT)
+    if isinstance(stated, int) and stated > FORMAT:
+        raise UnsupportedRepository(
+            f"the knowledge repository has format {stated}, this program knows {FORMAT}",
+            hint="update ai-lessons: pipx upgrade ai-lessons",
+        )
+    return fields
 
 
 def refuse_older(config: RepositoryConfig) -> None:

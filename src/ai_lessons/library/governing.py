@@ -22,7 +22,7 @@ from ai_lessons.errors import (
     UnsupportedRepository,
 )
 from ai_lessons.knowledge import layout, markdown
-from ai_lessons.knowledge.config import fields_of
+from ai_lessons.knowledge.config import known_fields
 from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.governance import (
     GROUP,
@@ -116,8 +116,8 @@ def _stated(repo: RepositorySession, ref: str, commit: str) -> Stated:
         except NotFound:
             raise error from None
     try:
-        found = read(fields_of((data or b"").decode()))
-    except (InvalidEntry, UnicodeDecodeError):
+        found = read(known_fields((data or b"").decode()))
+    except (InvalidEntry, UnicodeDecodeError, UnsupportedRepository):
         note = f"{CONFIG_PATH} on {branch_name(ref)} cannot be read, so the strictest policies hold"
         found = Stated(STRICTEST, (note,))
     return found._replace(branch=branch_name(ref), commit=commit)
