@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     # uses (id, at, event, entry, session or ""), lines of parameters (id, the line in one form), lines left out
     Lines = tuple[Sequence[tuple[str, str, str, str, str]], Sequence[tuple[str, str]], int]
 
-VERSION = 7
+VERSION = 8
 WORDS = 14  # Kinds of uses; their numbers are their places in the tuple that the caller hands in
 
-INJECTED, HELPFUL, IGNORED, CONTRADICTED, RESTORED, LEFT_OUT, FOLLOWED, RECURRED = 0, 1, 2, 3, 7, 8, 9, 11
+INJECTED, HELPFUL, IGNORED, CONTRADICTED, RESTORED, LEFT_OUT, FOLLOWED, RECURRED, HELD = 0, 1, 2, 3, 7, 8, 9, 11, 12
 OF_A_CLONE, OF_OTHERS = 2, 5
 """So many events of a kind about an entry count of one other clone, and of all others: whoever pushes makes them up."""
 
@@ -53,7 +53,7 @@ SCHEMA = Schema("usage cache", _TABLES, VERSION)
 _LAST = "(SELECT coalesce(max(id), '') FROM events e WHERE e.entry = {} AND kind IN ({}) AND source = 0)"
 _FOLD = f"""
 WITH since(back, used) AS (
-    SELECT {_LAST.format(":entry", RESTORED)}, {_LAST.format(":entry", f"{HELPFUL}, {FOLLOWED}, {RESTORED}")}
+    SELECT {_LAST.format(":entry", RESTORED)}, {_LAST.format(":entry", f"{HELPFUL}, {FOLLOWED}, {HELD}, {RESTORED}")}
 )
 SELECT entry, {_SUMS}, coalesce(max(last), ''), max(unused) FROM (
     SELECT entry, kind, source, max(CASE WHEN kind <> {LEFT_OUT} THEN at END) AS last,

@@ -54,7 +54,8 @@ class Tallies(NamedTuple):
     """What happened to one entry. `last_used` is ISO 8601 in UTC, empty if it never was used.
 
     What was ignored, contradicted and recurred before the entry was last restored is not counted.
-    `unused`: in how many sessions it came here since it last helped, was restored or edited.
+    `unused`: in how many sessions it came here since it last helped, proved right (`held`), was restored or
+    edited.
     `own`: of it, what happened in this clone; None where all did.
     """
 

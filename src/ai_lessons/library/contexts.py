@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -141,9 +142,14 @@ def helping(
         telling = f"{command}\n{failures.telling(output)}"
         similar = similarities(repo, telling, frozenset({Kind.LESSON, Kind.RULE}))
     chances = {one: failures.chance(much, similar.get(one)) for one, much in alike.items()}
-    for light in about_command(repo, blamed_call(error, folders[0] if folders else ""), folders):
+    about = about_command(repo, blamed_call(error, folders[0] if folders else ""), folders)
+    for light in about:
         seen = seen_in(light.details)
         chances[light.id] = max(chances.get(light.id, 0.0), seen.chance() if seen else failures.BAR)
+    # what is known to hold for some commands helps with no other one, however alike the messages are
+    for light in repo.catalog.about_commands() if told is not None else ():
+        if light not in about and seen_in(light.details) and _is_before(light):
+            chances.pop(light.id, None)
     likeliest = sorted(chances, key=lambda one: -chances[one])[:_LIKELIEST]
     known = repo.catalog.many(likeliest)
     lights = [known[one]._replace(score=chances[one]) for one in likeliest if one in known]
@@ -159,6 +165,11 @@ def about_command(repo: Reading, calls: Sequence[Called], folders: Sequence[str]
         names = (*outside.names_of(place), place.name)
         here |= {one.project for one in likely if any(outside.same_name(one.project, name) for name in names)}
     return [one for one in likely if one.project in here and fits(named_commands(one), calls)]
+
+
+def _is_before(light: Light) -> bool:
+    """Whether a lesson is about running a command, and not about one way in which it fails."""
+    return bool(re.match(r"WHEN (?:inside `[^`]+`, )?running `", str(light.details.get("pattern") or "")))
 
 
 def named_commands(light: Light) -> tuple[Form, ...]:
