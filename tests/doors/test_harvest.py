@@ -36,7 +36,7 @@ def test_what_happened_is_proposed_and_nothing_is_stored(run: Run, transcript: P
     assert done.code == 0
     holds, read, drafts, _, title, when, do, *_ = done.out.splitlines()
     assert holds == "1 session, 1 failed command, 0 of a kind met before."
-    assert read == "1 transcript: 16 records read, 9 of a form that is not known."
+    assert read == "1 transcript: 16 records read, 0 of a form that is not known."
     assert drafts == "1 draft, none is stored."
     assert title.endswith(f"`git push`: {FATAL} (shop)")
     assert (when, do) == (f"  WHEN     `git push` fails: {FATAL}", "  DO       run `git push -u origin HEAD`")

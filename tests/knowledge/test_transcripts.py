@@ -30,7 +30,7 @@ def read(file: Path) -> Transcript:
     return transcript.closed()
 
 
-@pytest.fixture(params=["claude-code", "codex", "gemini", "opencode"])
+@pytest.fixture(params=["claude-code", "codex", "codex-code-mode", "gemini", "opencode"])
 def recorded(request: pytest.FixtureRequest, tmp_path: Path) -> Transcript:
     """A session in which `git push` failed and `git push -u origin HEAD` then worked, as this host kept it."""
     host = str(request.param)
@@ -43,13 +43,86 @@ def recorded(request: pytest.FixtureRequest, tmp_path: Path) -> Transcript:
 
 
 def test_what_a_real_host_kept_is_read_as_what_happened(recorded: Transcript) -> None:
-    said, failed, worked = recorded.steps
+    said, failed, worked, *edits = recorded.steps
     assert (said.sort, said.text) == ("said", "Push this branch")
     assert (failed.sort, failed.text, failed.failed) == ("command", "git push", True)
     assert (worked.text, worked.failed) == ("git push -u origin HEAD", False)
     assert recorded.cwd == ("" if recorded.host == "gemini" else "/home/ann/shop")
-    assert all(step.at.startswith("2026-11-23T23:01:") for step in recorded.steps)
-    assert recorded.known > 2
+    assert all(step.at.startswith(("2026-11-23T23:01:", "2026-11-25T18:2")) for step in recorded.steps)
+    assert (recorded.known > 2, recorded.unknown) == (True, 0)
+    assert {edit.sort for edit in edits} <= {"edit"}
+
+
+def test_what_a_script_did_in_the_code_mode_of_codex_is_read_from_the_items_that_it_left() -> None:
+    *_, changed, added = read(RECORDED / "codex-code-mode.jsonl").steps  # a third patch was refused
+    assert (changed.text, changed.output) == ("/home/ann/shop/notes.txt", "@@ -1 +1 @@\n-one\n+two\n")
+    assert (added.text, added.output) == ("/home/ann/shop/src/new.py", "x = 1\n")
+
+
+def test_a_patch_of_codex_is_an_edit_of_each_of_its_files_once_and_a_refused_one_is_none() -> None:
+    steps = read(RECORDED / "codex-patch.jsonl").steps
+    assert [step.text for step in steps if step.sort == "edit"] == [
+        "/home/ann/shop/notes.txt",
+        "/home/ann/shop/src/new.py",
+    ]
+    assert [step.text for step in steps if step.sort == "command"] == ["git push", "git push | tail -3"]
+
+
+def test_a_patch_of_several_files_that_left_no_item_is_an_edit_of_each() -> None:
+    transcript = Transcript()
+    patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n*** Add File: b c.py\n+z\n*** End Patch"
+    call: Row = {"type": "custom_tool_call", "call_id": "c", "name": "apply_patch", "input": patch}
+    done = {"type": "custom_tool_call_output", "call_id": "c", "output": "Exit code: 0\nOutput:\nSuccess."}
+    for line, item in enumerate((call, done)):
+        transcript.take(line, {"type": "response_item", "payload": item})
+    assert [(step.sort, step.text) for step in transcript.steps] == [("edit", "a.py"), ("edit", "b c.py")]
+
+
+def test_a_command_that_runs_on_ends_once_with_what_came_of_it() -> None:
+    transcript, item = Transcript(), {"type": "CommandExecution", "id": "c", "command": ["bash", "-lc", "make"]}
+    call: Row = {"type": "function_call", "call_id": "c", "name": "exec_command", "arguments": '{"cmd": "make"}'}
+    still = "Chunk ID: 1\nProcess running with session ID 7\nOutput:\n"
+    for line, record in enumerate(
+        (
+            {"type": "response_item", "payload": call},
+            {"type": "response_item", "payload": {"type": "function_call_output", "call_id": "c", "output": still}},
+            {"type": "event_msg", "payload": {"type": "item_completed", "item": {**item, "exit_code": 2}}},
+        )
+    ):
+        transcript.take(line, record)
+    assert [(step.text, step.failed) for step in transcript.closed().steps] == [("make", True)]
+
+
+@pytest.mark.parametrize("name", ["compact summary", "old summary", "codex", "cursor"])
+def test_a_summary_of_a_compacted_session_is_not_what_the_user_said(name: str) -> None:
+    if name == "codex":
+        assert [step.text for step in read(RECORDED / "codex-compacted.jsonl").steps if step.sort == "said"] == [
+            "Push this branch"
+        ]
+        return
+    went, no = Session().runs("npm test"), "No, use pnpm here"
+    if name == "compact summary":
+        went.says(no, isCompactSummary=True)
+    elif name == "old summary":
+        went.says(f"This session is being continued from a previous conversation that ran out of context.\n{no}")
+    else:
+        went.says(f"[Previous conversation summary]: {no}")
+    assert [step.sort for step in went.transcript.steps] == ["command"]
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"type": "custom_tool_call", "call_id": "c", "name": "exec", "input": "await tools.exec_command({cmd: 'ls'})"},
+        {"type": "quantum_call", "call_id": "c"},
+    ],
+)
+def test_a_record_of_codex_that_may_hold_a_command_and_cannot_be_read_is_counted(payload: Row) -> None:
+    transcript = Transcript()
+    transcript.take(1, {"type": "response_item", "payload": payload})
+    transcript.take(2, {"type": "event_msg", "payload": {"type": "item_completed", "item": {"type": "NewCall"}}})
+    transcript.take(3, {"type": "new_record", "payload": {}})
+    assert (transcript.known, transcript.unknown) == (0, 3)
 
 
 def test_what_a_real_host_kept_gives_one_candidate(recorded: Transcript) -> None:
@@ -58,7 +131,7 @@ def test_what_a_real_host_kept_gives_one_candidate(recorded: Transcript) -> None
     assert (one.sort, one.do, one.sessions) == ("fixed", "`git push -u origin HEAD`", 1)
     assert one.content.startswith(f"~~~\n$ git push\n{FATAL}\n")
     (seen,) = one.evidence
-    assert (seen.host, seen.date) == (recorded.host, "2026-11-23")
+    assert (seen.host, seen.date) == (recorded.host, recorded.steps[0].at[:10])
     assert seen.place.startswith(f"{recorded.file}:")
 
 

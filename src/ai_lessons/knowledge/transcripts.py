@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Json = Mapping[str, Any]
 
-READER = 5
+READER = 6
 """Counts up when what is read of a transcript changes, so that every transcript is read once more."""
 
 EDITORS = frozenset({
@@ -32,8 +32,12 @@ _CODEX = re.compile(r"\A(?:.*\n)*?Output:\n")
 _GEMINI = re.compile(
     r"(?s)(?:\A|\n)Output: (.*?)\n?(?:\nError: .*|\nExit Code: .*|\nProcess Group .*|</untrusted.*)?\Z"
 )
-_PATCHED = re.compile(r"(?m)^\*\*\* (?:Update|Add) File: (.+)$")
-_NOT_SAID = ("<", "[Request interrupted", "Caveat:", "# AGENTS.md", "Stop hook feedback")
+_PATCHED = re.compile(r"(?m)^\*\*\* (?:(?:Update|Add) File|Move to): (.+?)\s*$")
+_NOT_SAID = (
+    "<", "[Request interrupted", "Caveat:", "# AGENTS.md", "Stop hook feedback",
+    "This session is being continued from a previous", "Another language model started to solve this problem",
+    "[Previous conversation summary]",
+)  # fmt: skip
 _TAGS = re.compile(r"\A\s*<timestamp>.*?</timestamp>\s*|</?user_query>")
 _SHELL = re.compile(r"(?:/\S*/)?(?:ba|z|da)?sh")
 
@@ -63,7 +67,8 @@ class Transcript:
         self.host, self.session, self.cwd, self.file = "", session, cwd, file
         self.first_cwd = cwd
         self.steps: list[Step] = []
-        self._calls: dict[str, Step] = {}
+        self._calls: dict[str, list[Step]] = {}
+        self.itemized = False  # Codex says of every tool that a script called what it did
         self._line, self._at = 0, ""
         self.known = self.unknown = 0
 
@@ -81,8 +86,7 @@ class Transcript:
             self.host = self.host or host
             stamp = record.get("timestamp") or record.get("at") or ""
             self._at = stamp if isinstance(stamp, str) and stamp else self._at
-            read(self, record)
-        return read is not None
+        return read is not None and read(self, record) is not False
 
     def begins(self, session: Any, cwd: Any) -> None:
         """What a record says of the session that it belongs to."""
@@ -106,29 +110,38 @@ class Transcript:
             inner = len(command) > 2 and _SHELL.fullmatch(str(command[0]))
             command = command[2] if inner else " ".join(map(str, command))
         if isinstance(command, str) and not command.startswith("apply_patch"):
-            self._calls[str(call)] = Step("command", command, line=self._line, at=self._at, cwd=self.cwd)
+            self._calls[str(call)] = [Step("command", command, line=self._line, at=self._at, cwd=self.cwd)]
         elif str(tool).lower() in EDITORS or command:
             patch = str(given.get("patch") or given.get("input") or command or "")
-            found = [given[key] for key in _FILE if isinstance(given.get(key), str)] or _PATCHED.findall(patch)
+            found = [given[key] for key in _FILE if isinstance(given.get(key), str)][:1] or patched_files(patch)
             text = next((given[key] for key in _NEW if isinstance(given.get(key), str)), patch)
-            if found:
-                self._calls[str(call)] = Step("edit", found[0], text[:_KEPT], None, self._line, self._at, self.cwd)
+            step = Step("edit", "", text[:_KEPT], None, self._line, self._at, self.cwd)
+            self._calls[str(call)] = [step._replace(text=file) for file in found]
 
     def ended(self, call: Any, output: str, failed: bool | None) -> None:
         """A call ended so. An edit that failed changed nothing, and an output matters only where a command failed."""
-        step = self._calls.pop(str(call), None)
-        if step is None or (step.sort == "edit" and failed):
-            return
-        if failed is None or (not failed and "|" in step.text):  # of a pipe the code is that of its last command
-            failed = looks_failed(output)
-        kept = "" if step.sort == "edit" or failed is False else output[:_KEPT] + output[_KEPT:][-_KEPT:]
-        self.steps.append(step._replace(output=step.output or kept, failed=failed))
+        for step in self._calls.pop(str(call), ()):
+            if step.sort == "edit" and failed:
+                continue
+            if failed is None or (not failed and "|" in step.text):  # of a pipe the code is that of its last command
+                failed = looks_failed(output)
+            kept = "" if step.sort == "edit" or failed is False else output[:_KEPT] + output[_KEPT:][-_KEPT:]
+            self.steps.append(step._replace(output=step.output or kept, failed=failed))
 
     def closed(self) -> Transcript:
         """With the calls of which nothing more is said: they did happen, and how they ended is not known."""
-        self.steps += self._calls.values()
+        self.steps += [step for steps in self._calls.values() for step in steps]
         self._calls.clear()
         return self
+
+
+def patched_files(patch: str) -> list[str]:
+    r"""The files that a patch in the form of Codex's `apply_patch` writes.
+
+    >>> patched_files("*** Begin Patch\n*** Update File: a.py\n-x\n+y\n*** Add File: b.py\n+z\n*** End Patch")
+    ['a.py', 'b.py']
+    """
+    return _PATCHED.findall(patch)
 
 
 _KEPT = 4000  # Characters from the beginning and from the end of an output
@@ -150,7 +163,8 @@ def _messages(to: Transcript, record: Json) -> None:
     """Claude Code and Cursor: messages of the Anthropic API, one a line. Cursor writes no outcomes of calls."""
     message = record["message"]
     to.begins(record.get("sessionId"), record.get("cwd"))
-    user = (message.get("role") or record.get("role")) == "user" and not record.get("isMeta")
+    user = (message.get("role") or record.get("role")) == "user"
+    user = user and not record.get("isMeta") and not record.get("isCompactSummary")
     for part in _tables(message.get("content")):
         if part.get("type") == "tool_use":
             to.called(part.get("id") or part, part.get("name"), part["input"])
@@ -161,29 +175,84 @@ def _messages(to: Transcript, record: Json) -> None:
             to.said(str(part["text"]))
 
 
-def _codex(to: Transcript, record: Json) -> None:
-    """Codex: rollouts. A tool says its exit code in the text, or in a JSON object, by its age."""
-    item = record["payload"]
-    sort = item.get("type")
-    if record["type"] == "session_meta":
+def _codex(to: Transcript, record: Json) -> bool:
+    """Codex: rollouts. A tool says its exit code in the text, or in a JSON object, by its age.
+
+    Where the model writes scripts that call tools (code mode), only the items that are completed say which.
+    """
+    item, sort = record["payload"], record["payload"].get("type")
+    if record["type"] in {"session_meta", "turn_context"}:
         to.begins(item.get("id"), item.get("cwd"))
+    elif record["type"] == "event_msg":
+        return sort != "item_completed" or _codex_item(to, item["item"])
     elif record["type"] != "response_item":
-        return
+        return record["type"] in _CODEX_RECORDS
     elif sort == "message" and item.get("role") == "user":
-        to.said(_text(item.get("content")))
+        kinds = (item.get("internal_chat_message_metadata_passthrough") or {}).get("content_item_kinds")
+        if not kinds or any(kind.startswith("user.") for kind in kinds):
+            to.said(_text(item.get("content")))
+    elif sort == "local_shell_call":
+        to.called(item.get("call_id"), sort, item["action"])
     elif sort in {"function_call", "custom_tool_call"}:
         to.called(item["call_id"], item.get("name"), item.get("arguments") or item.get("input") or "{}")
+        return to.itemized or item.get("name") != "exec"
     elif sort in {"function_call_output", "custom_tool_call_output"}:
-        output, code = item.get("output"), None
-        if isinstance(output, str) and output.startswith("{"):
-            output = json.loads(output)
-        if isinstance(output, dict):
-            code = (output.get("metadata") or {}).get("exit_code")
-            output = output.get("output") or output.get("content")
-        output = _text(output)
-        found = _CODE.search(output)
-        code = int(found[1]) if found else code
-        to.ended(item["call_id"], _CODEX.sub("", output), None if code is None else code != 0)
+        _codex_output(to, item["call_id"], item.get("output"))
+    return sort is None or sort in _CODEX_ITEMS
+
+
+def _codex_output(to: Transcript, call: str, output: Any) -> None:
+    code = None
+    if isinstance(output, str) and output.startswith("{"):
+        output = json.loads(output)
+    if isinstance(output, dict):
+        code = (output.get("metadata") or {}).get("exit_code")
+        output = output.get("output") or output.get("content")
+    output = _text(output)
+    found = _CODE.search(output)
+    code = int(found[1]) if found else 1 if output.startswith("apply_patch verification failed") else code
+    if not _RUNS_ON.search(output):
+        to.ended(call, _CODEX.sub("", output), None if code is None else code != 0)
+
+
+def _codex_item(to: Transcript, item: Json) -> bool:
+    """What a tool did. Of one that no script called, the call and its output have records of their own, too."""
+    sort, to.itemized = item.get("type"), True
+    if sort == "CommandExecution" and item.get("status") != "declined":
+        to.begins(None, _folder(str(item.get("cwd") or "")))
+        to.called(item["id"], sort, {"command": item["command"]})
+        code = item.get("exit_code")
+        to.ended(item["id"], str(item.get("aggregated_output") or ""), None if code is None else code != 0)
+    elif sort == "FileChange":
+        for file, change in item["changes"].items():
+            if change.get("type") != "delete":
+                text = change.get("content") or change.get("unified_diff") or ""
+                to.called(item["id"], "edit", {"path": change.get("move_path") or file, "content": text})
+                to.ended(item["id"], "", item.get("status") != "completed")
+    return sort in _CODEX_ITEMS
+
+
+def _folder(address: str) -> str:
+    """The folder that an address names.
+
+    >>> _folder("file:///home/ann/my%20shop")
+    '/home/ann/my shop'
+    """
+    data = address.removeprefix("file://").encode()
+    return re.sub(rb"%([0-9A-Fa-f]{2})", lambda code: bytes.fromhex(code[1].decode()), data).decode("utf-8", "replace")
+
+
+_RUNS_ON = re.compile(r"(?m)^Process running with session ID")
+_CODEX_RECORDS = frozenset({"compacted", "world_state", "token_usage_record", "inter_agent_communication"})
+_CODEX_ITEMS = frozenset({
+    "message", "agent_message", "reasoning", "additional_tools", "function_call", "function_call_output",
+    "custom_tool_call", "custom_tool_call_output", "local_shell_call", "tool_search_call", "tool_search_output",
+    "web_search_call", "image_generation_call", "compaction", "context_compaction", "UserMessage", "AgentMessage",
+    "Reasoning", "Plan", "CommandExecution", "FileChange", "McpToolCall", "DynamicToolCall", "CollabAgentToolCall",
+    "SubAgentActivity", "WebSearch", "ImageView", "ImageGeneration", "ContextCompaction", "Sleep", "HookPrompt",
+    "EnteredReviewMode", "ExitedReviewMode",
+})  # fmt: skip
+"""What a rollout holds that is read, or says nothing of a command, a file or the user."""
 
 
 def _gemini(to: Transcript, record: Json) -> None:
@@ -218,11 +287,18 @@ def _opencode(to: Transcript, record: Json) -> None:
             to.ended(part["callID"], str(state.get("output") or ""), None if code is None else code != 0)
 
 
-FORMS: tuple[tuple[str, Callable[[Json], object], Callable[[Transcript, Json], None]], ...] = (
+_GEMINI_KEYS = frozenset({"projectHash", "$set"})
+_CLAUDE_SAYS_NOTHING = frozenset({
+    "attachment", "queue-operation", "last-prompt", "system", "mode", "permission-mode", "summary", "progress",
+    "file-history-snapshot", "ai-title", "custom-title", "agent-name",
+})  # fmt: skip
+
+FORMS: tuple[tuple[str, Callable[[Json], object], Callable[[Transcript, Json], object]], ...] = (
     ("opencode", lambda record: "part" in record, _opencode),
     ("codex", lambda record: isinstance(record.get("payload"), dict) and "type" in record, _codex),
     ("cursor", lambda record: "role" in record and isinstance(record.get("message"), dict), _messages),
     ("claude-code", lambda record: isinstance(record.get("message"), dict), _messages),
-    ("gemini", lambda record: "projectHash" in record or record.get("type") in {"user", "gemini"}, _gemini),
+    ("claude-code", lambda record: record.get("type") in _CLAUDE_SAYS_NOTHING, lambda _to, _record: True),
+    ("gemini", lambda record: not _GEMINI_KEYS.isdisjoint(record) or record.get("type") in {"user", "gemini"}, _gemini),
 )
-"""Host, what tells its records from others, and what reads one."""
+"""Host, what tells its records from others, and what reads one (False: it is of a form that is not known)."""
