@@ -9,7 +9,7 @@ import shlex
 import signal
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from threading import Timer
@@ -21,6 +21,7 @@ from ai_lessons.doors.from_settings import options, whereabouts
 from ai_lessons.errors import AiLessonsError, UsageError
 from ai_lessons.knowledge.entries import Moment
 from ai_lessons.knowledge.failures import looks_failed
+from ai_lessons.knowledge.transcripts import patched_files
 from ai_lessons.library.agent_hooks import AgentEvent, Told, hear
 from ai_lessons.library.warm import Asking
 
@@ -168,10 +169,20 @@ MOMENTS = {
     "PostToolUse": Moment.TOOL_DONE, "PostToolUseFailure": Moment.TOOL_FAILED, "Stop": Moment.STOP,
     "SubagentStart": Moment.BEGIN,
 }  # fmt: skip
+_ELSEWHERE = {
+    "BeforeAgent": Moment.PROMPT, "AfterTool": Moment.TOOL_DONE, "AfterAgent": Moment.STOP,  # Gemini CLI
+    "BeforeSubmitPrompt": Moment.PROMPT,  # Cursor, which begins the names of events with a small letter
+}  # fmt: skip
 _HOSTS = re.compile(r"[/\\]\.(claude|codex|gemini|cursor)[/\\]")  # in the path of a transcript
 _OUTPUTS = ("stdout", "output", "stderr", "content")
+_PATCH = "*** Begin Patch"
+_GEMINI_FAILED = re.compile(  # behind the output, which may hold such a line itself
+    r"\n(?:Exit Code: -?[1-9]\d*|Signal: \S+)(?:\n(?:Signal|Background PIDs|Process Group PGID): .*)*"
+    r"\s*(?:</untrusted_context>\s*)?\Z"
+)
 _EXITED = re.compile(r"\s*(?:Error: )?Exit code:? (\d)")
 LONGEST_TEXT = 200_000  # characters of a prompt, an edit or an output that are looked at
+LAST_BYTES = 1 << 20  # of a transcript, in which the end of a command is looked for
 LONGEST_COMMAND = 20_000  # characters of a command line that are looked at
 
 
@@ -183,33 +194,86 @@ def parse(data: bytes, here: Path) -> AgentEvent | None:
         raise UsageError("standard input holds no event of an agent host") from error
     if not isinstance(raw, dict) or not isinstance(raw.get("hook_event_name"), str):
         raise UsageError("standard input holds no event of an agent host: hook_event_name is missing")
-    moment = MOMENTS.get(raw["hook_event_name"])
+    name = str(raw["hook_event_name"])
+    moment = (MOMENTS | _ELSEWHERE).get(name[:1].upper() + name[1:])
     if moment is None or raw.get("is_interrupt") is True:
         return None
     given = raw.get("tool_input")
     tool: Mapping[str, Any] = given if isinstance(given, dict) else {}
-    answered = raw.get("tool_response")
+    answered, command, folder = _answered(raw), _text(tool, "command"), Path(_folder(raw) or here)
+    paths = [path for key in ("file_path", "notebook_path", "path") if (path := _text(tool, key))]
+    if _PATCH in command:  # Codex writes files so
+        tool, paths, command = {"content": _added(command)}, patched_files(command), ""
+    if name == "AfterTool" and paths and "mcp_context" not in raw:
+        # Gemini CLI takes no text before a tool: what is known of a file comes with the tool's result
+        moment = Moment.BEFORE_TOOL
     by_turn = "turn_id" in raw
     text = _about(moment, raw, tool, answered)
     if moment is Moment.TOOL_DONE and (_failed(answered) or (by_turn and text and _failed(answered) is None)):
         moment, text = Moment.TOOL_FAILED, _about(Moment.TOOL_FAILED, raw, tool, answered)
-    host = _HOSTS.search(_text(raw, "transcript_path"))
+    host = _HOSTS.search("/.cursor/" if "cursor_version" in raw else _text(raw, "transcript_path"))
     return AgentEvent(
         moment,
         session=_text(raw, "session_id") or "unnamed",
-        cwd=Path(_text(raw, "cwd") or here),
+        cwd=folder,
         agent=_text(raw, "agent_id"),
-        tool=_text(raw, "tool_name"),
-        paths=tuple(path for key in ("file_path", "notebook_path") if (path := _text(tool, key))),
-        command=_text(tool, "command")[:LONGEST_COMMAND],
+        tool=_tool(raw),
+        paths=tuple(str(folder / path) for path in paths),
+        command=command[:LONGEST_COMMAND],
         text=text[:LONGEST_TEXT],
         forgotten=moment is Moment.BEGIN and _text(raw, "source") != "resume",
         again=raw.get("stop_hook_active") is True,
         unfinished=bool(raw.get("background_tasks")),
         by_turn=by_turn,
-        name=raw["hook_event_name"],
+        name=name,
         host=host[1].replace("claude", "claude-code").replace("gemini", "gemini-cli") if host else "codex" * by_turn,
     )
+
+
+def _folder(raw: Mapping[str, Any]) -> str:
+    roots = raw.get("workspace_roots")  # of Cursor, which runs our hook in its own folder
+    return _text(raw, "cwd") or (str(roots[0]) if isinstance(roots, list) and roots else "")
+
+
+def _tool(raw: Mapping[str, Any]) -> str:
+    """The tool; one of an MCP server as `mcp__SERVER__TOOL`, which is how Claude Code calls it (Cursor: no server)."""
+    name, server = _text(raw, "tool_name"), raw.get("mcp_context")
+    if isinstance(server, dict):
+        return f"mcp__{_text(server, 'server_name')}__{_text(server, 'tool_name')}"
+    return name.replace("MCP:", "mcp____", 1) if name.startswith("MCP:") else name
+
+
+def _added(patch: str) -> str:
+    return "\n".join(line[1:] for line in patch.splitlines() if line.startswith("+"))
+
+
+def _answered(raw: Mapping[str, Any]) -> object:
+    """What a tool answered, in the words of Claude Code and Codex."""
+    given = raw.get("tool_response")
+    if isinstance(given, dict) and "llmContent" in given:  # Gemini CLI
+        said, shown = given["llmContent"], given.get("returnDisplay")
+        failed = bool(given.get("error")) or bool(isinstance(said, str) and _GEMINI_FAILED.search(said))
+        return {"output": shown if isinstance(shown, str) else "", "exit_code": int(failed)}
+    if isinstance(given, str) and "turn_id" in raw and (code := _exit_code(raw)) is not None:  # Codex
+        return {"output": given, "exit_code": code}
+    if "tool_output" in raw:  # Cursor, as text
+        with suppress(ValueError, RecursionError):
+            given = json.loads(_text(raw, "tool_output"))
+    return given
+
+
+def _exit_code(raw: Mapping[str, Any]) -> int | None:
+    """How a command ended by the transcript of Codex, which tells its hooks nothing of that; None: it does not say."""
+    call, file = _text(raw, "tool_use_id"), Path(_text(raw, "transcript_path"))
+    with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):  # of another form, or torn
+        if call and file.is_file():
+            with file.open("rb") as rollout:
+                rollout.seek(max(file.stat().st_size - LAST_BYTES, 0))
+                lines = rollout.read(LAST_BYTES).splitlines()
+            ends = (line for line in reversed(lines) if call.encode() in line and b'"exit_code"' in line)
+            items = (json.loads(line)["payload"]["item"] for line in ends)
+            return next((int(item["exit_code"]) for item in items if item["id"] == call), None)
+    return None
 
 
 def _failed(answered: object) -> bool | None:
@@ -233,7 +297,7 @@ def _about(moment: Moment, raw: Mapping[str, Any], tool: Mapping[str, Any], answ
         return ""
     parts: Mapping[str, Any] = answered if isinstance(answered, dict) else {}
     said = answered if isinstance(answered, str) else "\n".join(_text(parts, key) for key in _OUTPUTS)
-    text = _text(raw, "error") or said.strip()
+    text = _text(raw, "error") or _text(raw, "error_message") or said.strip()
     return text if moment is Moment.TOOL_FAILED or looks_failed(text) else ""
 
 
@@ -244,6 +308,8 @@ def _text(raw: Mapping[str, Any], key: str) -> str:
 
 def answer(event: AgentEvent, text: str) -> str:
     """The JSON that puts `text` into the context of the agent. At a stop it makes the agent go on, once."""
-    if event.moment is Moment.STOP and event.by_turn:
+    if event.moment is Moment.STOP and (event.by_turn or event.name == "AfterAgent"):
         return json.dumps({"decision": "block", "reason": text})
+    if event.name[:1].islower():
+        return json.dumps({"additional_context": text})
     return json.dumps({"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}})

@@ -35,7 +35,9 @@ _SHORT = 3  # words of a prompt about which nothing is looked for
 _MISSED = 50  # failures of a session for which nothing was known, as many as it remembers
 _DOES = 1_000  # characters of what an entry says to do, and of a command, as a session remembers them
 _OURS = "ai-lessons"
-_SHELLS = frozenset({"Bash", "PowerShell", "shell", "bash", "local_shell", "exec_command", "run_shell_command"})
+_SHELLS = frozenset(
+    {"Bash", "Shell", "PowerShell", "shell", "bash", "local_shell", "exec_command", "run_shell_command"}
+)
 
 
 class AgentEvent(NamedTuple):
