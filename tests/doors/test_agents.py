@@ -136,8 +136,9 @@ def test_hosts_are_set_up_and_given_back_after_their_diffs_and_a_yes(run: Run, c
     )
     assert done.out.endswith("Cursor  ~/.cursor/mcp.json: added\n")
     assert any(target["ours"] for target in run("admin", "hosts", "--json").json[0]["targets"])
-    (gone,) = run("admin", "hosts", "--remove", "cursor", "--yes", "--json").json
-    assert (gone["done"], "-      " in gone["diff"]) == ("taken out", True)
+    hooks, gone = run("admin", "hosts", "--remove", "cursor", "--yes", "--json").json
+    assert (hooks["done"], gone["done"], "-      " in gone["diff"]) == ("removed", "taken out", True)
+    assert not (hermetic / ".cursor/hooks.json").exists()
     assert file.read_bytes() == b'{"mcpServers":{"a":{"command":"a"}}}'
 
 

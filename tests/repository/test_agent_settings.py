@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from contextlib import suppress
 from pathlib import Path
@@ -214,12 +215,13 @@ def test_every_host_gets_our_server_and_each_file_its_bytes_back(where: Where) -
     carry_out(changes)
     now = files(where)
     assert set(now) == {
-        *THERE, ".claude/settings.json", ".codex/hooks.json", ".config/opencode/opencode.json",
+        *THERE, ".claude/settings.json", ".codex/hooks.json", ".cursor/hooks.json", ".config/opencode/opencode.json",
         ".codeium/windsurf/mcp_config.json", ".copilot/mcp-config.json",
     }  # fmt: skip
     hosts = {host.id: {target.way for target in host.targets if target.ours} for host in look(where)}
     assert all("mcp" in ways for ways in hosts.values())
-    assert hosts["claude-code"] == hosts["codex"] == {"session-start", "edit", "mcp"}
+    hooked = ("claude-code", "codex", "gemini", "cursor")
+    assert [hosts[name] for name in hooked] == [{"session-start", "edit", "mcp"}] * 4
     assert "PostToolUseFailure" not in json.loads(now[".codex/hooks.json"])["hooks"]
     codex = tomllib.loads(now[".codex/config.toml"].decode())["mcp_servers"]
     assert codex == {
@@ -231,8 +233,32 @@ def test_every_host_gets_our_server_and_each_file_its_bytes_back(where: Where) -
     assert files(where) == THERE
 
 
+def test_gemini_gets_hooks_by_its_names_of_events_and_tools_and_counts_milliseconds(where: Where) -> None:
+    carry_out(for_user(where, PLUGIN, ["gemini"], "install"))
+    settings = json.loads(files(where)[".gemini/settings.json"])
+    assert set(settings) == {"hooks", "mcpServers"}
+    assert set(settings["hooks"]) == {"SessionStart", "BeforeAgent", "AfterTool", "AfterAgent"}
+    (group,) = settings["hooks"]["AfterTool"]
+    assert re.fullmatch(group["matcher"], "run_shell_command")
+    assert group["hooks"][0]["timeout"] == 5000
+
+
+def test_cursor_gets_a_file_that_it_reads_and_one_of_the_user_keeps_what_it_has(where: Where) -> None:
+    carry_out(for_user(where, PLUGIN, ["cursor"], "install"))
+    settings = json.loads(files(where)[".cursor/hooks.json"])
+    assert settings["version"] == 1
+    (call,) = settings["hooks"]["preToolUse"]
+    assert set(call) == {"matcher", "command", "timeout"}
+    theirs = b'{\n  "version": 1,\n  "hooks": {"stop": [{"command": "bell"}]}\n}\n'
+    (where.home / ".cursor/hooks.json").write_bytes(theirs)
+    carry_out(for_user(where, PLUGIN, ["cursor"], "install"))
+    assert json.loads(files(where)[".cursor/hooks.json"])["hooks"]["stop"] == [{"command": "bell"}]
+    carry_out(for_user(where, PLUGIN, ["cursor"], "uninstall"))
+    assert files(where)[".cursor/hooks.json"] == theirs
+
+
 def test_only_the_hosts_that_are_named_change_and_not_those_with_the_plugin(where: Where) -> None:
-    assert [one.host for one in for_user(where, PLUGIN, ["cursor"], "install")] == ["Cursor"]
+    assert [one.host for one in for_user(where, PLUGIN, ["cursor"], "install")] == ["Cursor"] * 2
     (where.home / ".claude/settings.json").write_text('{"enabledPlugins": {"ai-lessons@ai-lessons": true}}')
     assert "Claude Code" not in {one.host for one in for_user(where, PLUGIN, (), "install")}
 

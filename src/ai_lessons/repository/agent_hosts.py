@@ -73,7 +73,7 @@ KINDS = (
     ),
     HostKind(
         "gemini", "Gemini CLI", ("gemini",), ".gemini", "", (".gemini",),
-        ("SessionStart", "BeforeTool"),
+        ("SessionStart", "AfterTool"),
         ("~settings.json#hooks", "./.gemini/settings.json#hooks"),
         ("~settings.json#mcpServers", "./.gemini/settings.json#mcpServers"),
         ("~GEMINI.md", "./GEMINI.md"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import Conflict, InvalidEntry
@@ -30,19 +31,34 @@ from ai_lessons.repository.files import translated
 from ai_lessons.repository.history import unified
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 HOOKS, SERVERS = "hooks", "mcpServers"
 SOURCE = "hooks/hooks.json"  # of the plugin, where our part stands
-HEARS = {
+_CODEX = ("SessionStart", "SubagentStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop")
+HEARS: Mapping[str, Mapping[str, tuple[str, str]] | None] = {
     "claude-code": None,
-    "codex": {"SessionStart", "SubagentStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"},
+    "codex": {event: (event, "") for event in _CODEX},
+    "gemini": {
+        "SessionStart": ("SessionStart", ""),
+        "UserPromptSubmit": ("BeforeAgent", ""),
+        "PostToolUse": ("AfterTool", "^(run_shell_command|read_file|replace|write_file|mcp_.*)$"),
+        "Stop": ("AfterAgent", ""),
+    },
+    "cursor": {
+        "SessionStart": ("sessionStart", ""),
+        "UserPromptSubmit": ("beforeSubmitPrompt", ""),
+        "PreToolUse": ("preToolUse", "^(Shell|Read|Write|StrReplace|Edit|MCP:.*)$"),
+        "PostToolUse": ("postToolUse", "^(Shell|MCP:.*)$"),
+        "PostToolUseFailure": ("postToolUseFailure", "^(Shell|MCP:.*)$"),
+    },
 }
-"""The hosts that call our hook, and those of its events that they know (all)."""
+"""The hosts that call our hook: events of the plugin (None: all), the host's name for each and its tools, or ours."""
 
 _EXEC_FORM = frozenset({"claude-code"})  # hosts that take a program and its `args`, without a shell (since 2.1.139)
 _HOOK = ("admin", "agent-hook")
+_CURSOR = {"version": 1}  # without which Cursor reads no file of hooks
 _TOML = agent_files.marks("ai-lessons", "# {}")
 _LEFT = "left alone, it is no JSON object: mend it first"
 
@@ -82,25 +98,24 @@ def for_user(where: Where, plugin: Path, names: Sequence[str], job: str) -> tupl
 
 
 def _of_kind(kind: HostKind, where: Where, plugin: Path, job: str) -> Iterator[HostChange]:
+    tables: dict[Path, Json] = {}
     if kind.id in HEARS:
         with translated(str(plugin)):
             stated: Json = json.loads((plugin / SOURCE).read_bytes())[HOOKS]
-        known = HEARS[kind.id] or stated.keys()
-        call = _call(kind)
-        hooks = {
-            event: [{**group, "hooks": [{**one, **call} for one in group["hooks"]]} for group in groups]
-            for event, groups in stated.items()
-            if event in known
+        known = HEARS[kind.id] or {event: (event, "") for event in stated}
+        hooks = {name: _groups(kind, stated[event], tools) for event, (name, tools) in known.items() if event in stated}
+        tables[place_of(kind, where, kind.hooks[0].partition("#")[0])] = {
+            HOOKS: hooks,
+            **(_CURSOR if kind.id == "cursor" else {}),
         }
-        file = place_of(kind, where, kind.hooks[0].partition("#")[0])
-        yield _in_place(kind, file, lambda file, there: _change(kind.name, file, there, HOOKS, hooks, job))
     name, _, key = kind.servers[0].partition("#")
     file = place_of(kind, where, name)
+    if file.suffix != ".toml":
+        tables.setdefault(file, {})[key] = {SERVER: _server(kind)}
+    for place, ours in tables.items():
+        yield _in_place(kind, place, partial(_change, kind.name, ours, job))
     if file.suffix == ".toml":
         yield _in_place(kind, file, lambda file, there: _change_toml(kind, file, there, job))
-    else:
-        server = {SERVER: _server(kind)}
-        yield _in_place(kind, file, lambda file, there: _change(kind.name, file, there, key, server, job))
 
 
 def _in_place(kind: HostKind, file: Path, change: Callable[[Path, bytes | None], HostChange]) -> HostChange:
@@ -110,6 +125,21 @@ def _in_place(kind: HostKind, file: Path, change: Callable[[Path, bytes | None],
         return change(file, _bytes(file))
     except InvalidEntry as error:
         return HostChange(kind.name, file, f"left alone, {error.problems[0].message}", None, None)
+
+
+def _groups(kind: HostKind, groups: list[Json], tools: str) -> list[Json]:
+    """The calls of an event in the form of the host: Cursor has no groups, Gemini CLI counts milliseconds."""
+    matcher, second = {"matcher": tools} if tools else {}, 1000 if kind.id == "gemini" else 1
+    ours = [
+        {**group, **matcher, "hooks": [{**one, **_call(kind), "timeout": one["timeout"] * second}]}
+        for group in groups
+        for one in group["hooks"]
+    ]
+    if kind.id != "cursor":
+        return ours
+    return [
+        {**matcher, "command": call["command"], "timeout": call["timeout"]} for one in ours for call in one["hooks"]
+    ]
 
 
 def _call(kind: HostKind) -> Json:
@@ -189,14 +219,20 @@ def _bytes(file: Path) -> bytes | None:
     return outside.read(file, LARGEST)[0] if file.exists() else None
 
 
-def _change(host: str, file: Path, there: bytes | None, key: str, ours: Json, job: str) -> HostChange:
-    """What a job does to a JSON file with a table of hooks or servers."""
+def _change(host: str, ours: Json, job: str, file: Path, there: bytes | None) -> HostChange:
+    """What a job does to a JSON file with tables of hooks and servers, ours by key."""
     try:
-        if parsed(there) is None:
+        settings = parsed(there)
+        if settings is None:
             raise ValueError(file)
         text = (there or b"").decode()
-        clean = without(text, lambda path, value: _is_ours(key, path, value)) if text.strip() else text
-        full = with_added(clean, {key: ours})
+        clean = (
+            without(text, lambda path, value: any(_is_ours(key, path, value) for key in ours)) if text.strip() else text
+        )
+        if parsed(clean.encode()) == _CURSOR and list(settings) == [HOOKS, *_CURSOR]:
+            clean = ""  # written by us: what other files state first, ours states last
+        here = parsed(clean.encode()) or {}
+        full = with_added(clean, {key: value for key, value in ours.items() if key not in _CURSOR or key not in here})
         full = text if parsed(full.encode()) == parsed(there) else full
     except (ValueError, RecursionError):
         return HostChange(host, file, _LEFT, there, there)
@@ -217,7 +253,7 @@ def _is_ours(key: str, path: Sequence[str | int], value: Any) -> bool:
     if key != HOOKS:
         return list(path[1:]) == [SERVER]
     if len(path) == 3:
-        calls = value.get("hooks") if isinstance(value, dict) else None
+        calls = value.get("hooks", [value]) if isinstance(value, dict) else None
         return isinstance(calls, list) and bool(calls) and all(map(is_our_call, calls))
     return len(path) == 5 and path[3] == "hooks" and is_our_call(value)
 
