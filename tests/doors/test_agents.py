@@ -56,7 +56,7 @@ def test_what_is_installed_works_with_the_search_path_of_a_host(run: Run, code: 
             for call in (call for group in groups for call in group["hooks"]):
                 argv = [call["command"], *call["args"]] if "args" in call else ["sh", "-c", call["command"]]
                 done = subprocess.run(argv, input=event, env=environ, capture_output=True, text=True, check=True)
-                assert "This machine has a knowledge base" in done.stdout
+                assert "Knowledge base for every project" in done.stdout
 
 
 def test_an_older_form_that_finds_nothing_is_named_and_replaced(run: Run, code: Path, hermetic: Path) -> None:

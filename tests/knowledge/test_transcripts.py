@@ -128,7 +128,7 @@ def test_a_record_of_codex_that_may_hold_a_command_and_cannot_be_read_is_counted
 def test_what_a_real_host_kept_gives_one_candidate(recorded: Transcript) -> None:
     (one,) = proposed(recorded)
     assert one.title == f"`git push`: {FATAL}"
-    assert (one.sort, one.do, one.sessions) == ("fixed", "`git push -u origin HEAD`", 1)
+    assert (one.sort, one.do, one.sessions) == ("failure", "run `git push -u origin HEAD`", 1)
     assert one.content.startswith(f"~~~\n$ git push\n{FATAL}\n")
     (seen,) = one.evidence
     assert (seen.host, seen.date) == (recorded.host, recorded.steps[0].at[:10])
