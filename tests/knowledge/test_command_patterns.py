@@ -57,7 +57,7 @@ def test_a_program_that_fails_is_one_pattern_whatever_its_arguments() -> None:
         "`python` fails here: use `python3`",
         "running `python`",
         "use `python3`",
-        "SyntaxError: invalid syntax (6 of 6 calls failed, in 3 sessions; this worked next in 6 of them)",
+        "SyntaxError: invalid syntax (failed 6 of 6 times, in 3 sessions; this worked in 6)",
     )
     assert pattern.before
     assert pattern.seen == Seen(6, 6, 3)
@@ -172,3 +172,17 @@ def test_any_text_names_forms_or_none(text: str, folder: str) -> None:
         assert isinstance(form, Form)
         assert form.fits(form.words, form.inside) or form.inside
     assert isinstance(fits(named_forms(text), called(text, folder)), bool)
+
+
+def test_without_a_cd_what_is_to_be_left_out_is_named() -> None:
+    rows = [
+        ("git -C app add x", "fatal: cannot change to 'app': No such file", "/code/app"),
+        ("git add x", OK, "/code/app"),
+    ]
+    (pattern,) = learned([rows] * 4)
+    assert said(pattern)[1] == "run the command without `-C app`: you are in that folder already"
+
+
+def test_two_sessions_in_which_it_always_failed_are_enough() -> None:
+    (pattern,) = learned([[("python a.py", BAD), ("python3 a.py", OK)]] * 2)
+    assert pattern.before

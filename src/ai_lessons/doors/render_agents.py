@@ -90,6 +90,7 @@ def _row(light: Light, offered: answers.Context, *, long: bool) -> str:
     body = line(whole) if long or not reason else ""
     if body and len(whole) >= OPENING:
         return ""
+    title = "" if light.details.get("seen") and reason else title  # the pattern says what it says, in more words
     said = " | ".join(dict.fromkeys(filter(None, (title, reason, body))))
     if rule:
         approval = offered.approvals.get(light.id)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 BAR = 0.5  # Share of the calls of a form that have to fail before it is told in advance
 LEAST_SESSIONS = 2  # Sessions in which a form failed, before it is a pattern
 SURELY = 1.64  # Standard deviations below a mean that 95 of 100 lie above
-PRIOR = 1.0  # Calls of each outcome that count as seen before the first: Beta(1, 1)
+PRIOR = 0.5  # Calls of each outcome that count as seen before the first: Beta(1/2, 1/2), after Jeffreys
 STRENGTH = 12.0  # What was seen before a lesson was kept counts as at most so many calls: machines change
 AFTER = 6  # Commands after a failure among which the one that worked in its place is looked for
 
@@ -89,13 +89,13 @@ class Seen(NamedTuple):
 
     @property
     def least(self) -> float:
-        """The lower end of the 90 % interval of Beta(1, 1) after this, by its normal approximation: 0 to 1."""
+        """The lower end of the 90 % interval of Beta(1/2, 1/2) after this, by its normal approximation: 0 to 1."""
         bad, all_ = PRIOR + self.failures, 2 * PRIOR + self.calls
         mean = bad / all_
         return mean - SURELY * sqrt(mean * (1 - mean) / (all_ + 1))
 
     def chance(self, failed: int = 0, passed: int = 0) -> float:
-        """The mean of Beta(1, 1) after this and what happened since: that the next call fails, 0 to 1."""
+        """The mean of Beta(1/2, 1/2) after this and what happened since: that the next call fails, 0 to 1."""
         weight = min(1.0, STRENGTH / self.calls) if self.calls else 0.0
         bad = PRIOR + weight * self.failures + failed
         return bad / (2 * PRIOR + weight * self.calls + failed + passed)
@@ -129,7 +129,7 @@ class Difference(NamedTuple):
         return {
             "program": f"use `{self.new}`",
             "prefix": f"run it as `{self.new} {self.old}`",
-            "inside": f"run the command without `cd {self.old}`: you are in that folder already",
+            "inside": f"run the command without `{self.old}`: you are in that folder already",
             "without": f"run the command without `{self.old}`",
             "words": f"run `{self.new}`",
             "after": f"run `{self.new}` first",
@@ -489,14 +489,17 @@ def _message(output: str) -> str:
 def texts(pattern: CommandPattern) -> tuple[str, str, str, str]:
     """Title, WHEN, DO and BECAUSE of a pattern; DO is empty where only a person can say what helps."""
     seen, does = pattern.seen, pattern.does.does if pattern.does else ""
+    if pattern.does and pattern.does.how == "inside":
+        leads = [form for form in pattern.forms if form.words[0] == "cd"] or [Form(pattern.forms[0].words[1:])]
+        does = pattern.does._replace(old=str(leads[0])).does
     message = pattern.messages[0] if pattern.messages else "it fails"
     first, named = pattern.forms[0], _listed([f"`{form}`" for form in pattern.forms[:_NAMED]])
     when = f"running {named}" if pattern.before else f"{named} fails: {message}"
     title = f"`{first}` fails here: {does}" if pattern.before else f"`{first}`: {message}"
     if first.inside:
         when, title = f"inside `{first.inside}`, {when}", f"`{first}` fails inside `{first.inside}`"
-    counted = f"{seen.failures} of {seen.calls} calls failed, in {count(seen.sessions, 'session')}"
-    worked = f"; this worked next in {pattern.worked} of them" if pattern.worked else ""
+    counted = f"failed {seen.failures} of {seen.calls} times, in {count(seen.sessions, 'session')}"
+    worked = f"; this worked in {pattern.worked}" if pattern.worked else ""
     why = (
         f"{message} ({counted}{worked})"
         if pattern.before

@@ -14,6 +14,7 @@ from ai_lessons.knowledge.command_patterns import BAR, LEAST_SESSIONS, called, s
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Light, Moment
 from ai_lessons.knowledge.globs import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
 from ai_lessons.learning.choose import FEW
+from ai_lessons.learning.outcomes import carried_out
 from ai_lessons.library.answers import Context, Query
 from ai_lessons.library.contexts import Injecting, fit
 from ai_lessons.repository import outside
@@ -90,6 +91,8 @@ def before_a_tool(
     usages = library.usage.several(repo, about) if about else {}
     for one in about:
         seen, why = seen_in(one.details), "names this command"
+        if carried_out(str(one.details.get("pattern") or ""), command):
+            continue  # the line does already what it says
         if seen:
             had = usages[one.id].tallies
             if seen.sessions < LEAST_SESSIONS or seen.chance(had.held, had.passed) <= BAR:
