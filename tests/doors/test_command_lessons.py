@@ -79,6 +79,8 @@ def test_inside_a_folder_the_command_that_names_it_again_is_warned_of(host: Host
     assert before(host, "Jira_API/run.sh --all") == ""
     assert "without `cd Jira_API`" in before(host, "cd Jira_API && make")
     assert before(host, "cd Jira_API && make", session="s2", cwd=str(host.code.parent)) == ""
+    (host.code / "Jira_API").mkdir()
+    assert before(host, "cd Jira_API && make", session="s3") == "", "there is one in it"
 
 
 def test_who_runs_it_all_the_same_is_told_once_more_at_the_failure(host: Host, knowledge: Path) -> None:
