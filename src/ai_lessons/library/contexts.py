@@ -165,7 +165,7 @@ def about_command(repo: Reading, calls: Sequence[Called], folders: Sequence[str]
         names = (*outside.names_of(place), place.name)
         here |= {one.project for one in likely if any(outside.same_name(one.project, name) for name in names)}
     # `cd shop` inside of `shop` is right where there is a `shop` in it, as in many packages
-    there = {folder for _, folder in calls for cwd in folders[:1] if os.path.lexists(os.path.join(cwd, folder))}
+    there = {name for _, name in calls for cwd in folders[:1] if name and os.path.lexists(os.path.join(cwd, name))}
     forms = {one.id: [form for form in named_commands(one) if form.inside not in there] for one in likely}
     return [one for one in likely if one.project in here and fits(forms[one.id], calls)]
 
