@@ -151,6 +151,10 @@ class Happened(NamedTuple):
     at: str
     host: str
 
+    def fits(self, wanted: Iterable[Form]) -> bool:
+        """Whether it is of one of the forms."""
+        return fits(wanted, [(self.words, self.folder)])
+
 
 class CommandPattern(NamedTuple):
     """Forms that fail, what to do in their place, and what that rests on: one form, or several inside of one folder.
@@ -413,7 +417,10 @@ def learn(every: Sequence[Happened]) -> list[CommandPattern]:
             if level or pattern.does.how == "inside"
         ]
         found += taken
-        left = [one for one in left if not any(fits(p.forms, [(one.words, one.folder)]) for p in taken)]
+        explained: dict[str, list[Form]] = defaultdict(list)
+        for form in (form for pattern in taken for form in pattern.forms):
+            explained[form.words[0]].append(form)
+        left = [one for one in left if not one.fits(explained.get(base_name(one.words[0]), ()))]
     return [*found, *_at_failures(left)]
 
 

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.knowledge import failures
 from ai_lessons.knowledge.command_patterns import (
+    LEAST_SESSIONS,
     CommandPattern,
     Happened,
     Seen,
     count,
-    fits,
     learn,
     texts,
 )
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT
+from ai_lessons.knowledge.failures import base_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -142,8 +143,13 @@ def drafts(
     ordered = sorted(happened, key=lambda one: one.at)
     found = [(_of_pattern(pattern), pattern) for pattern in learn(ordered)]
     found = [(one, pattern) for one, pattern in found if not is_stored(one)]
-    sessions = in_sessions(ordered)
-    made = [_would_change(one, pattern, sessions) for one, pattern in found]
+    by_program: dict[str, list[Happened]] = defaultdict(list)
+    for one in ordered if any(pattern.before for _, pattern in found) else ():
+        by_program[base_name(one.words[0])].append(one)
+    made = []
+    for draft, pattern in found:
+        programs = {form.words[0] for form in pattern.forms}
+        made.append(_would_change(draft, pattern, [call for name in programs for call in by_program[name]]))
     made += [one for one in _of_remarks(remarks) if not is_stored(one)]
     made.sort(key=lambda one: one.evidence[0].date, reverse=True)
     return sorted(made, key=lambda one: (-(one.warned + one.helped), not one.do, -one.sessions))
@@ -212,24 +218,19 @@ def _meant(one: Said) -> tuple[str, str]:
 # --- what lessons change ---
 
 
-def _would_change(draft: Candidate, pattern: CommandPattern, sessions: Sequence[Sequence[Happened]]) -> Candidate:
+def _would_change(draft: Candidate, pattern: CommandPattern, calls: Sequence[Happened]) -> Candidate:
     """The draft with what it would have changed, told once before a command and once at a failure in later sessions."""
-    examples = {id(one) for one in pattern.examples}
-    learned = warned = helped = tellings = 0
-    for session in sessions:
-        if learned >= 2:
-            before = at_failure = False
-            for one in session:
-                fitting = fits(pattern.forms, [(one.words, one.folder)]) if pattern.before else id(one) in examples
-                if not fitting or pattern.does is None:
-                    continue
-                tellings += (pattern.before and not before) + (one.failed and not at_failure)
-                before |= pattern.before
-                warned += one.failed and pattern.before
-                helped += one.failed and not pattern.before and not at_failure and pattern.does in one.ways
-                at_failure |= one.failed
-        learned += any(id(one) in examples for one in session)
-    return draft._replace(warned=warned, helped=helped, told=tellings)
+    if pattern.does is None:
+        return draft
+    examples = in_sessions(sorted(pattern.examples, key=lambda one: one.at))
+    late = [session[0].session for session in examples[LEAST_SESSIONS:]]  # those before teach it
+    if not pattern.before:
+        helped = sum(pattern.does in session[0].ways for session in examples[LEAST_SESSIONS:])
+        return draft._replace(helped=helped, told=len(late))
+    failed = [sum(one.failed for one in session) for session in examples[LEAST_SESSIONS:]]
+    first = examples[LEAST_SESSIONS - 1][0].at if len(examples) >= LEAST_SESSIONS else ""
+    passed = {one.session for one in calls if one.at > first and one.fits(pattern.forms)}.difference(late)
+    return draft._replace(warned=sum(failed), told=2 * len(late) + len(passed))
 
 
 def measured(sessions: Sequence[Sequence[Happened]], candidates: Iterable[Candidate]) -> Effect:
