@@ -109,3 +109,17 @@ def test_a_command_that_works_again_is_no_longer_warned_of(host: Host, knowledge
         worked = {"tool_input": {"command": "python report.py"}, "tool_response": {"stdout": "3 orders"}}
         assert host.hear("make_test_done", session_id=f"s{n}", **worked) == ""
     assert before(host, "python report.py", session="last") == ""
+
+
+def test_it_waits_for_its_command_and_is_not_told_at_the_start(host: Host, knowledge: Path) -> None:
+    add(
+        knowledge,
+        "global/lessons/py.md",
+        "7PYPYP",
+        "Mine",
+        "from: user\n" + PYTHON.format(calls=9, failures=9, sessions=5),
+    )
+    add(knowledge, "global/lessons/b.md", "7BBBBB", "Also mine", "from: user\n")
+    start = host.hear("session_start")
+    assert ("L-7BBBBB" in start, "L-7PYPYP" in start) == (True, False)
+    assert "L-7PYPYP" in before(host, "python report.py")

@@ -41,7 +41,9 @@ def at_the_start(opened: Library, cwd: Path) -> Context:
     project = _project(repo, cwd)
     holding = library.contexts.holding(repo, project)
     fits = [fit(one, _holds(one), project, level=one.score or 0.0) for one in holding]
-    offered = Injecting(repo, AT_THE_START).tell(Moment.BEGIN, [one for one in fits if one.firm], (), project)
+    # what is known of a command waits for that command
+    fits = [one for one in fits if one.firm and not one.entry.details.get("seen")]
+    offered = Injecting(repo, AT_THE_START).tell(Moment.BEGIN, fits, (), project)
     try:
         pending, notes = sum(map(library.rules_in_force.pending_count, repo.every)), offered.notes
     except AiLessonsError as error:
