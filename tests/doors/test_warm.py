@@ -483,9 +483,9 @@ LESSON_OF_IT = f"Set it once: `git push -u origin HEAD`.\n\n~~~\n$ git push\n{SA
     ("event", "told"),
     [
         ({"hook_event_name": "SessionStart", "source": "startup"}, "Knowledge base for every project"),
-        ({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "git push"}}, "No upstream"),
+        ({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "git push"}}, "has no upstream"),
         ({"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "tool_input": {"command": "git push"},
-          "error": SAID}, "No upstream"),
+          "error": SAID}, "has no upstream"),
         ({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "make"}}, ""),
         ({"hook_event_name": "Stop"}, ""), ({"hook_event_name": "Notification"}, ""),
     ],
@@ -511,7 +511,7 @@ def test_a_hook_is_answered_by_the_helper_as_it_answers_itself(
     with Library(both.root, both.options) as opened:
         injected = browsing.show(opened, "global/lessons/a.md").usage
     assert injected is not None
-    assert injected.tallies.injected == 2 * ("No upstream" in told)
+    assert injected.tallies.injected == 2 * ("no upstream" in told)
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b'{"hook_event_name": 3}'])
