@@ -483,7 +483,8 @@ LESSON_OF_IT = f"Set it once: `git push -u origin HEAD`.\n\n~~~\n$ git push\n{SA
     ("event", "told"),
     [
         ({"hook_event_name": "SessionStart", "source": "startup"}, "Knowledge base for every project"),
-        ({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "git push"}}, "has no upstream"),
+        ({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "git push"}},
+         "has no upstream"),
         ({"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "tool_input": {"command": "git push"},
           "error": SAID}, "has no upstream"),
         ({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "make"}}, ""),
