@@ -9,35 +9,28 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import reduce
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.errors import (
-    AiLessonsError,
-    InvalidEntry,
-    NotFound,
-    Refused,
-    UnsupportedRepository,
-)
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Refused, UnsupportedRepository
 from ai_lessons.knowledge import layout, markdown
 from ai_lessons.knowledge.config import known_fields
-from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.governance import (
-    GROUP,
     PERSONAL,
     RELEASED,
-    STRICTEST,
-    Policies,
+    PolicyValue,
     PolicyVerdict,
-    Stated,
     answer,
+    defaults,
     questions,
     read,
     stricter,
+    strictest,
 )
 from ai_lessons.knowledge.layout import CONFIG_PATH
+from ai_lessons.knowledge.tiers import USER
 from ai_lessons.library.comparing import copies
 from ai_lessons.library.proposal_context import entry_of
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
@@ -45,56 +38,33 @@ from ai_lessons.repository.proposal_records import file_at
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
+    from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.store import Change
 
 
 class Governed(NamedTuple):
-    """What the branches of one enterprise state; `repo` is None where its repository is not on this machine."""
+    """The policies of one enterprise as they hold; `repo` is None where its repository is not on this machine."""
 
     repo: RepositorySession | None
-    statements: tuple[Stated, ...]
-
-    @property
-    def policies(self) -> Policies:
-        """What holds."""
-        return reduce(stricter, (one.policies for one in self.statements))
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a person should mend; a line each."""
-        return tuple(dict.fromkeys(note for one in self.statements for note in one.notes))
-
-    def says(self, policy: str) -> str:
-        """The value of a policy and where it is stated, as a part of a sentence."""
-        value = getattr(self.policies, policy)
-        # of several branches with this value the last, which is the one of `origin`
-        at = next(one for one in reversed(self.statements) if getattr(one.policies, policy) == value)
-        others = tuple(f"{GROUP}.{other}" for other in Policies._fields if other != policy)
-        why = [note for note in at.notes if not note.startswith(others)]
-        if not why and value == getattr(Policies(), policy):
-            why = ["the default"]
-        if at.commit:
-            why.append(f"{CONFIG_PATH} on {at.branch} at {at.commit[:10]}")
-        return f"{GROUP}.{policy} is {value} ({', '.join(why)})"
+    values: tuple[PolicyValue, ...]
 
 
-def governed(tiers: Library, tier: str) -> Governed:
+def governed(library: Library, tier: str) -> Governed:
     """The policies of the enterprise whose tier is called so; the safe defaults where nothing here knows it."""
     try:
-        repo = tiers.open(tier)
-        found = tuple(_stated(repo, ref, commit) for ref, commit in counting(repo))
-        note = f"{repo.store.root} has no approval branch yet, so the defaults hold"
-        return Governed(repo, found or (Stated(notes=(note,)),))
+        repo = library.open(tier)
+        values = [_stated(repo, ref, commit) for ref, commit in counting(repo)]
+        none = defaults(f"{repo.store.root} has no approval branch yet, so the defaults hold")
+        return Governed(repo, reduce(stricter, values) if values else none)
     except NotFound:
-        note = f"the repository of {tier} is not on this machine, so the defaults hold"
-        return Governed(None, (Stated(notes=(note,)),))
+        return Governed(None, defaults(f"the repository of {tier} is not on this machine, so the defaults hold"))
     except AiLessonsError as error:
         note = f"the policies of {tier} cannot be read, so the strictest hold: {error.message}"
-        return Governed(None, (Stated(STRICTEST, (note,)),))
+        return Governed(None, strictest(note))
 
 
 def counting(repo: RepositorySession) -> list[tuple[str, str]]:
@@ -103,10 +73,10 @@ def counting(repo: RepositorySession) -> list[tuple[str, str]]:
     if ref is None:
         return []
     refs = (ref, f"refs/remotes/origin/{short_name(ref)}")
-    return [(one, commit) for one in refs if (commit := read_ref(repo.store.worktree, one))]
+    return [(name, commit) for name in refs if (commit := read_ref(repo.store.worktree, name))]
 
 
-def _stated(repo: RepositorySession, ref: str, commit: str) -> Stated:
+def _stated(repo: RepositorySession, ref: str, commit: str) -> tuple[PolicyValue, ...]:
     """What the settings in a commit say. Raises UnsupportedRepository: an object is missing, also for git."""
     try:
         data = file_at(repo.store.worktree, commit, CONFIG_PATH)
@@ -115,12 +85,12 @@ def _stated(repo: RepositorySession, ref: str, commit: str) -> Stated:
             data = repo.history.text_at(commit, CONFIG_PATH)  # a partial clone: git fetches what is missing
         except NotFound:
             raise error from None
+    branch = branch_name(ref)
     try:
-        found = read(known_fields((data or b"").decode()))
+        values = read(known_fields((data or b"").decode()))
     except (InvalidEntry, UnicodeDecodeError, UnsupportedRepository):
-        note = f"{CONFIG_PATH} on {branch_name(ref)} cannot be read, so the strictest policies hold"
-        found = Stated(STRICTEST, (note,))
-    return found._replace(branch=branch_name(ref), commit=commit)
+        values = strictest(f"{CONFIG_PATH} on {branch} cannot be read, so the strictest policies hold")
+    return tuple(value._replace(place=f"{CONFIG_PATH} on {branch} at {commit[:10]}") for value in values)
 
 
 LEFT_BEHIND = ("promoted_to", "reason", "reviewed", "scope", "proves", "path", RELEASED)
@@ -130,37 +100,38 @@ _OWN = frozenset((*LEFT_BEHIND, "id", "kind", "title", "created", "source", "lin
 
 
 class Move(NamedTuple):
-    """An entry with its code on its way: `text` is all its files as one text; tiers by their names.
+    """What goes from tier to tier, by their names, and what in it is `code` or belongs to one place (`ties`).
 
-    `ties` is told of what in it belongs to one place, besides code.
+    `entry` is None, and `source` empty, where somebody writes to the target.
     """
 
-    entry: Entry
-    text: str
+    entry: Entry | None
     source: str
     target: str
+    code: bool
     ties: tuple[str, ...] = ()
-
-    def let_go_by(self, other: Entry) -> bool:
-        """Whether an entry of the enterprise is the same text, and says that this may go where it is to go."""
-        return digest(self.entry) == digest(other) == releases(other).get(self.target)
 
 
 def digest(entry: Entry) -> str:
     """Names what an entry says, all but what a copy says of itself."""
     fields = {str(key): value for key, value in entry.fields.items() if key not in _OWN}
-    said = (entry.kind.value, entry.title, entry.body.strip(), entry.code, fields)
-    return sha256(json.dumps(said, sort_keys=True, default=str).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    parts = (entry.kind.value, entry.title, entry.body.strip(), entry.code, fields)
+    return sha256(json.dumps(parts, sort_keys=True, default=str).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def releases(entry: Entry) -> dict[str, str]:
     """The tiers that an entry may go to, each with the digest of the text that was meant."""
-    said = entry.fields.get(RELEASED)
-    rows = [row for row in said if isinstance(row, dict)] if isinstance(said, list) else []
+    stated = entry.fields.get(RELEASED)
+    rows = [row for row in stated if isinstance(row, dict)] if isinstance(stated, list) else []
     return {str(tier): str(name) for row in rows for tier, name in row.items()}
 
 
-def released(repo: RepositorySession, move: Move) -> bool:
+def lets_go(entry: Entry, original: Entry, target: str) -> bool:
+    """Whether an entry of the enterprise is the same text, and says that this may go to that tier."""
+    return digest(original) == digest(entry) == releases(entry).get(target)
+
+
+def released(repo: RepositorySession, original: Entry, target: str) -> bool:
     """Whether the approval branch (and `origin`'s, if known) has exactly this text with the word that it may go there.
 
     Raises UnsupportedRepository: the history cannot be read.
@@ -169,110 +140,87 @@ def released(repo: RepositorySession, move: Move) -> bool:
     repo.current()
 
     def there(commit: str, path: str) -> bool:
-        found = ((one, file_at(repo.store.worktree, commit, one)) for one in (path, layout.side_of(path)))
-        entry = entry_of(path, {one: data for one, data in found if data is not None})
-        return entry is not None and move.let_go_by(entry)
+        files = {name: file_at(repo.store.worktree, commit, name) for name in (path, layout.side_of(path))}
+        entry = entry_of(path, {name: data for name, data in files.items() if data is not None})
+        return entry is not None and lets_go(entry, original, target)
 
-    paths = [light.path for light in repo.catalog.many(copies(repo, move.entry)).values()]
+    paths = [light.path for light in repo.catalog.many(copies(repo, original)).values()]
     return bool(branches) and any(all(there(commit, path) for _, commit in branches) for path in paths)
 
 
-_RELEASABLE = frozenset((PolicyVerdict.GENERIC, PolicyVerdict.NEEDS_RELEASE))
+class PolicyDecision(NamedTuple):
+    """The strictest that any policy says of a move; `stated` is that policy, None where none is asked.
 
+    `released`: it asks for more than this, and a person let the text go. `notes`: what to mend in any of the policies.
+    """
 
-class Say(NamedTuple):
-    """What one policy says of a move. `released`: it asks for more than this, and a person let this text go."""
-
-    enterprise: str
-    policy: str
-    governed: Governed
-    verdict: PolicyVerdict
+    verdict: PolicyVerdict = PolicyVerdict.AS_IS
+    enterprise: str = ""
+    stated: PolicyValue | None = None
     released: bool = False
-
-    @property
-    def sentence(self) -> str:
-        """Whose policy it is, what it says and where that is stated."""
-        end = "; a person released this text" if self.released else ""
-        return f"{self.enterprise}: {self.governed.says(self.policy)}{end}"
-
-
-class Ruling(NamedTuple):
-    """The strictest that policies say of a move that they let go (None: none has a say), and what to mend in any."""
-
-    say: Say | None = None
     notes: tuple[str, ...] = ()
 
     @property
-    def asking(self) -> Say | None:
-        """The policy for which a release is asked first; None where none is needed."""
-        return self.say if self.say and self.say.verdict is PolicyVerdict.NEEDS_RELEASE else None
+    def sentence(self) -> str:
+        """Whose policy it is, what it says and where that is stated; empty where none is asked."""
+        end = "; a person released this text" if self.released else ""
+        return f"{self.enterprise}: {self.stated}{end}" if self.stated else ""
 
 
-def allow(tiers: Library, move: Move) -> Ruling:
-    """What the policies say of a move that they let go. Raises Refused: one forbids it, or asks for a general form."""
-    says = []
-    for enterprise, policy in questions(move.source, move.target, tiers.belongs_to):
-        at, code = governed(tiers, enterprise), has_code(move.entry.kind, move.text)
-        verdict = answer(getattr(at.policies, policy), code=code, tied=bool(move.ties))
-        let_go = verdict in _RELEASABLE and at.repo is not None and released(at.repo, move)
-        says.append(Say(enterprise, policy, at, PolicyVerdict.AS_IS if let_go else verdict, let_go))
-    strictest = max(says, key=lambda say: list(PolicyVerdict).index(say.verdict), default=None)
-    if strictest and strictest.verdict in {PolicyVerdict.GENERIC, PolicyVerdict.REFUSED}:
-        raise _refused(tiers, move, strictest)
-    return Ruling(strictest, tuple(dict.fromkeys(note for say in says for note in say.governed.notes)))
+def decide(library: Library, move: Move) -> PolicyDecision:
+    """What the policies say of a move that they let go, perhaps once it is released.
+
+    Raises Refused: one forbids it, or asks for a general form.
+    """
+    decisions, notes = [], dict[str, None]()
+    for enterprise, policy in questions(move.source, move.target, library.belongs_to):
+        repo, values = governed(library, enterprise)
+        notes |= dict.fromkeys(value.note for value in values if value.note)
+        stated = next(value for value in values if value.policy == policy)
+        verdict, let_go = answer(policy, stated.value, code=move.code, tied=bool(move.ties)), False
+        if repo and move.entry and verdict in {PolicyVerdict.GENERIC, PolicyVerdict.NEEDS_RELEASE}:
+            let_go = released(repo, move.entry, move.target)
+        decisions.append(PolicyDecision(PolicyVerdict.AS_IS if let_go else verdict, enterprise, stated, let_go))
+    order = list(PolicyVerdict)
+    decision = max(decisions, key=lambda made: order.index(made.verdict), default=PolicyDecision())
+    if decision.verdict in {PolicyVerdict.GENERIC, PolicyVerdict.REFUSED}:
+        raise _refused(move, decision)
+    return decision._replace(notes=tuple(notes))
 
 
-def guard(tiers: Library, into: RepositorySession, changes: Sequence[Change]) -> None:
+def guard(library: Library, into: RepositorySession, changes: Sequence[Change]) -> None:
     """Asked before a write to the user's repository `into` while a project of an enterprise is worked in.
 
     Removals pass, and files that are there and only committed; code that is in these files already may stay.
     Raises Refused: the policy forbids it.
     """
-    texts = {one.path: one.data for one in changes if isinstance(one.data, bytes) and layout.place(one.path)}
+    texts = {x.path: x.data for x in changes if isinstance(x.data, bytes) and layout.place(x.path)}
     if not texts:
         return
-    at = governed(tiers, tiers.belongs_to)
-    policy = at.policies.personal_learning_during_enterprise
-    bad = [] if policy == "allow" else list(texts)
-    if policy == "allow_non_code":
-        there = set[str]()
-        for one in changes:
-            with suppress(AiLessonsError):
-                there |= _code_in(one.path, into.store.read(one.path))
-        bad = [path for path, data in texts.items() if _code_in(path, data) - there]
-    if bad:
-        raise _not_written(tiers, at)
-
-
-@contextmanager
-def admitted(into: RepositorySession) -> Iterator[None]:
-    """Write what `allow` let pass: the guard of `into` would ask the same again, and knows of no release."""
-    guarded, into.guard = into.guard, lambda _changes: None
-    try:
-        yield
-    finally:
-        into.guard = guarded
+    code = frozenset[str]().union(*map(code_in, texts, texts.values()))
+    for path in [change.path for change in changes] if code else ():
+        with suppress(AiLessonsError):
+            code -= code_in(path, into.store.read(path))
+    decide(library, Move(None, "", USER, bool(code)))
 
 
 _MAY_HOLD_CODE = re.compile(r"```|~~~|<pre|\t| {4}", re.IGNORECASE)
 
 
-def has_code(kind: Kind, text: str) -> bool:
-    """Whether an entry counts as code: a script, or a text with a block of code. Code in a sentence is none."""
-    return kind is Kind.SCRIPT or bool(_blocks(text))
-
-
-def _blocks(text: str) -> frozenset[str]:
-    """The blocks of code below the frontmatter, and in what the frontmatter says."""
+def code_in(path: str, data: bytes) -> frozenset[str]:
+    """What counts as code in a file: all of a script, else the blocks of it. Code in a sentence is none."""
+    text = data.decode("utf-8", "replace")
+    if not layout.is_markdown(path):
+        return frozenset({text})
     if not _MAY_HOLD_CODE.search(text):  # most texts: the Markdown parser takes longer to load than all else here
         return frozenset()
     from ai_lessons.knowledge.passages import code_blocks
 
     try:
-        found = markdown.parse(text)
+        parsed = markdown.parse(text)
     except InvalidEntry:
         return frozenset(code_blocks(text))
-    return frozenset(block for one in (found.body, *_strings(found.fields)) for block in code_blocks(one))
+    return frozenset(block for part in (parsed.body, *_strings(parsed.fields)) for block in code_blocks(part))
 
 
 def _strings(value: Any) -> list[str]:
@@ -280,37 +228,30 @@ def _strings(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value] if "\n" in value else []
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [found for one in inner for found in _strings(one)]
+    return [text for part in inner for text in _strings(part)]
 
 
-def _code_in(path: str, data: bytes) -> frozenset[str]:
-    text = data.decode("utf-8", "replace")
-    return _blocks(text) if layout.is_markdown(path) else frozenset({text})
-
-
-def _refused(tiers: Library, move: Move, say: Say) -> Refused:
-    who, stated = say.enterprise, say.governed.says(say.policy)
-    if say.verdict is PolicyVerdict.GENERIC:
-        code = ("code",) if has_code(move.entry.kind, move.text) else ()
-        holds = code if say.policy == PERSONAL else (*code, *move.ties)
+def _refused(move: Move, decision: PolicyDecision) -> Refused:
+    generic, personal = (
+        decision.verdict is PolicyVerdict.GENERIC,
+        decision.stated and decision.stated.policy == PERSONAL,
+    )
+    if move.entry and generic:
+        holds = (*(("code",) if move.code else ()), *(() if personal else move.ties))
         return Refused(
             f"{move.entry.title!r} may go to {move.target} in a general form only, and holds {', '.join(holds)}:"
-            f" {who}: {stated}",
+            f" {decision.sentence}",
             hint=f"write a general form of it: ai-lessons --tier {move.source} contribute add-lesson, and promote that",
         )
-    if say.policy == PERSONAL:
-        return _not_written(tiers, say.governed)
-    return Refused(
-        f"{who} does not let {move.entry.title!r} go from {move.source} to {move.target}: {stated}",
-        hint=f"only who approves in {who} can change that: ask them",
-    )
-
-
-def _not_written(tiers: Library, at: Governed) -> Refused:
-    words = at.policies.personal_learning_during_enterprise == "allow_non_code"
+    if move.entry and not personal:
+        return Refused(
+            f"{decision.enterprise} does not let {move.entry.title!r} go from {move.source} to {move.target}:"
+            f" {decision.stated}",
+            hint=f"only who approves in {decision.enterprise} can change that: ask them",
+        )
     where = "write it to the project: --tier project"
     return Refused(
-        f"{'no code' if words else 'nothing'} is written to the user's repository while a project of"
-        f" {tiers.belongs_to} is worked in: {at.says(PERSONAL)}",
-        hint=f"{where}, or leave the code out" if words else where,
+        f"{'no code' if generic else 'nothing'} is written to the user's repository while a project of"
+        f" {decision.enterprise} is worked in: {decision.stated}",
+        hint=f"{where}, or leave the code out" if generic else where,
     )

@@ -15,16 +15,16 @@ from ai_lessons.knowledge.bundle import beside
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Light, Link, Relation
 from ai_lessons.knowledge.evaluation import LONGEST, render, ties
 from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.knowledge.governance import RELEASED
+from ai_lessons.knowledge.governance import RELEASED, PolicyVerdict
 from ai_lessons.knowledge.markdown import REMOVE
 from ai_lessons.knowledge.origins import original_of, promoted
 from ai_lessons.knowledge.texts import one_line
 from ai_lessons.knowledge.tiers import ENTERPRISE, PROJECT, USER
 from ai_lessons.learning import fold
-from ai_lessons.library import governing, secret_scan
+from ai_lessons.library import secret_scan
 from ai_lessons.library.comparing import copies, evaluate, promoted_from, says_the_same
 from ai_lessons.library.gate import checked
-from ai_lessons.library.governing import LEFT_BEHIND, Move, digest, releases
+from ai_lessons.library.governing import LEFT_BEHIND, Move, PolicyDecision, code_in, decide, digest, lets_go, releases
 from ai_lessons.library.lessons import refuse_wrong
 from ai_lessons.library.proposal_context import desk
 from ai_lessons.library.proposing import make
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _SOURCE = re.compile(r"^source:[ \t]*\r?\n(?:[ \t]+[^\n]*\n)+", re.MULTILINE)
 
 
-class Carried(NamedTuple):
+class SourceEntry(NamedTuple):
     """An entry with the text of the file that holds its frontmatter, and of a script the bytes of its code."""
 
     entry: Entry
@@ -62,7 +62,7 @@ class Carried(NamedTuple):
         return self.entry if self.code is None else self.entry._replace(code=self.code.decode("utf-8", "replace"))
 
 
-class Placed(NamedTuple):
+class TargetCopy(NamedTuple):
     """The copy as it shall be: its files by path, and which of them can be run."""
 
     entry: Entry
@@ -78,13 +78,13 @@ class Placed(NamedTuple):
         return texts
 
 
-def carried(repo: RepositorySession, light: Light) -> Carried:
+def source_entry(repo: RepositorySession, light: Light) -> SourceEntry:
     """An entry with its files, also the code outside. Raises NotFound, StorageFailed; Refused: that is not trusted."""
     entry, text = repo.load(light.id)
     identity = frontmatter.identity(entry) if entry.derived or not text else {}
     text = markdown.edit(text, identity)
     if entry.kind is not Kind.SCRIPT:
-        return Carried(entry, text)
+        return SourceEntry(entry, text)
     file, code = content(repo, entry)
     trusted = file.is_relative_to(repo.store.root) or Trust(repo.options.state_dir).knows(code, interpreter_of(entry))
     if not trusted:  # a pulled file may name any path
@@ -92,7 +92,7 @@ def carried(repo: RepositorySession, light: Light) -> Carried:
             f"{light.handle} names a file outside its repository that this machine does not trust: {file}",
             hint=f"read it, then allow it: ai-lessons admin trust-script {light.handle}",
         )
-    return Carried(entry, text, code, os.access(file, os.X_OK))
+    return SourceEntry(entry, text, code, os.access(file, os.X_OK))
 
 
 def _files(path: str, text: str, code: bytes | None) -> dict[str, bytes]:
@@ -175,11 +175,12 @@ class _Way:
 
     def go(self) -> Promoted:
         wanted, to = self.wanted, self.target.options.tier
-        original = carried(self.source, self.light)
-        move = Move(original.said, original.whole, self.source.options.tier, to, self._ties(original))
-        ruling = governing.allow(self.tiers, move)
+        original = source_entry(self.source, self.light)
         copy = self._copy(original, self.target)
-        plan = self._plan(copy, ruling)
+        code = original.code is not None or any(map(code_in, copy.files, copy.files.values()))
+        move = Move(original.said, self.source.options.tier, to, code, self._ties(original))
+        decision = decide(self.tiers, move)
+        plan = self._plan(copy, decision)
         if plan.outcome == PRESENT:
             return plan
         if not wanted.person and (plan.outcome == COPIED or self.source.options.tier.startswith(ENTERPRISE)):
@@ -190,11 +191,10 @@ class _Way:
         path, data = next(iter(copy.files.items()))
         checked(path, data, copy.files.get(copy.entry.side_path or ""))
         if plan.outcome == ASKED:
-            return plan._replace(suggested=self._ask(original, move, ruling))
-        with governing.admitted(self.target):  # the guard of the user's repository knows of no release
-            return self._brought(copy, plan)
+            return plan._replace(suggested=self._ask(original, decision))
+        return self._brought(copy, plan)
 
-    def _copy(self, one: Carried, target: RepositorySession) -> Placed:
+    def _copy(self, one: SourceEntry, target: RepositorySession) -> TargetCopy:
         """The copy under an id of its own, which says where it comes from. The target's catalog is up to date.
 
         Links lead to what is there; others are named.
@@ -212,53 +212,51 @@ class _Way:
         changes |= secret_scan.fields(self.wanted.allow_secrets, there=said, text=one.whole)
         path = _path(one.entry, target, entry_id, created)
         files = _files(path, markdown.edit(one.text, changes), one.code)
-        return Placed(read_entry(path, *files.values()), files, (path,) if one.executable else ())
+        return TargetCopy(read_entry(path, *files.values()), files, (path,) if one.executable else ())
 
-    def _ask(self, original: Carried, move: Move, ruling: governing.Ruling) -> Suggested:
+    def _ask(self, original: SourceEntry, decision: PolicyDecision) -> Suggested:
         """Propose to the enterprise's people that they let exactly this text go; once.
 
         Raises as `make`. NotFound: the enterprise's repository is not on this machine.
         """
-        say = ruling.asking
-        if say is None:
-            raise UsageError(f"{self.light.handle} may go to {move.target} without a release")
-        there, to = self.tiers.open(say.enterprise), move.target
+        there, to = self.tiers.open(decision.enterprise), self.target.options.tier
         there.current()
-        copy = self._to_release(original, move, there)
+        copy = self._to_release(original, there)
         by = identity(self.tiers.primary.store.worktree, "AUTHOR") or "A person"
         report = (
-            f"{by} asks to let {move.entry.kind} {move.entry.id} go from {move.source} to {to},\n"
-            f"exactly as it stands here. {say.governed.says(say.policy)}.\n\n"
+            f"{by} asks to let {self.light.kind} {self.light.id} go from {self.source.options.tier} to {to},\n"
+            f"exactly as it stands here. {decision.stated}.\n\n"
             "Who takes this lets all people here do so with this text."
         )
         with desk(there) as at:
             for one in at.waiting:
                 proposed = at.entry(one)
-                if proposed and move.let_go_by(proposed):
+                if proposed and lets_go(proposed, original.said, to):
                     again = (f"asked for already: {one.branch} waits for a person",)
                     return Suggested(one.entry, at.called(one), proposed.title, one.path, one.branch, one.commit, again)
-            trailers = [(TRAILER, f"{move.source} {self.light.id}")]
+            trailers = [(TRAILER, f"{self.source.options.tier} {self.light.id}")]
             subject = f"Release to {to}: {copy.entry.title}"
             return make(
                 at, copy.entry, copy.files, subject, report=report, trailers=trailers, executable=copy.executable
             )
 
-    def _to_release(self, original: Carried, move: Move, there: RepositorySession) -> Placed:
+    def _to_release(self, original: SourceEntry, there: RepositorySession) -> TargetCopy:
         """The entry over there that is the same, else a copy of it, with the tier named to which it may go."""
-        lights = there.catalog.many(copies(there, move.entry)).values()
-        known = (carried(there, one) for one in lights if one.kind is not Kind.SCRIPT or there.store.exists(one.path))
-        found = next((one for one in known if digest(one.said) == digest(move.entry)), None)
-        if found is None:
+        text = digest(original.said)
+        lights = there.catalog.many(copies(there, original.entry)).values()
+        near = (source_entry(there, x) for x in lights if x.kind is not Kind.SCRIPT or there.store.exists(x.path))
+        same = next((entry for entry in near if digest(entry.said) == text), None)
+        if same is None:
             copy = self._copy(original, there)
         else:
-            path = found.entry.path
-            copy = Placed(found.entry, _files(path, found.text, found.code), (path,) if found.executable else ())
+            path = same.entry.path
+            copy = TargetCopy(same.entry, _files(path, same.text, same.code), (path,) if same.executable else ())
         file = list(copy.files)[-1]
-        named = {**releases(copy.entry), move.target: digest(move.entry)}
+        named = {**releases(copy.entry), self.target.options.tier: text}
         rows = {RELEASED: [{tier: name} for tier, name in sorted(named.items())]}
         return copy._replace(files={**copy.files, file: markdown.edit(copy.files[file].decode(), rows).encode()})
 
-    def _ties(self, original: Carried) -> tuple[str, ...]:
+    def _ties(self, original: SourceEntry) -> tuple[str, ...]:
         """What in the entry belongs to one place: paths and projects, also its own unless the target knows that."""
         projects = [place_of(self.source)]
         project = original.entry.project
@@ -269,22 +267,20 @@ class _Way:
         found = ties(f"{original.entry.project}\n{original.whole}", projects)
         return tuple(dict.fromkeys(f"{one.sort} ({one_line(one.value, 80)})" for one in found))
 
-    def _plan(self, copy: Placed, ruling: governing.Ruling) -> Promoted:
+    def _plan(self, copy: TargetCopy, decision: PolicyDecision) -> Promoted:
         """What is to be done, decided without doing any of it."""
-        known, asking = self._known(copy), ruling.asking
-        outcome = PRESENT if known else ASKED if asking else PROPOSED if self._proposes else COPIED
+        known, asks = self._known(copy), decision.verdict is PolicyVerdict.NEEDS_RELEASE
+        outcome = PRESENT if known else ASKED if asks else PROPOSED if self._proposes else COPIED
+        whose = {PROPOSED: self.target.options.tier, ASKED: decision.enterprise}
         return Promoted(
             entry=self.light,
             source=self.source.options.tier,
             target=self.target.options.tier,
             outcome=outcome,
             report=evaluate(self.target, copy.entry, copy.texts, [place_of(self.source)], known),
-            policy=ruling.say.sentence if ruling.say else "",
-            decided_in={
-                PROPOSED: self.target.options.tier,
-                ASKED: asking.enterprise if asking else "",
-            }.get(outcome, ""),
-            notes=(*ruling.notes, *known),
+            policy=decision.sentence,
+            decided_in=whose.get(outcome, ""),
+            notes=(*decision.notes, *known),
         )
 
     def _start(self) -> tuple[float, float] | None:
@@ -302,7 +298,7 @@ class _Way:
     def _proposes(self) -> bool:
         return self.target.options.tier.startswith(ENTERPRISE) or self.light.kind is Kind.RULE
 
-    def _known(self, copy: Placed) -> list[str]:
+    def _known(self, copy: TargetCopy) -> list[str]:
         """Where the same is over there already, if it is: then nothing has to be done."""
         target, entry = self.target, copy.entry
         titled = target.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))
@@ -318,7 +314,7 @@ class _Way:
             same = (branch for branch, it in mine if original_of(it.fields.get("source")) == self.light.id)
             return [f"{branch} ({self.target.options.tier}) proposes the same already" for branch in islice(same, 1)]
 
-    def _brought(self, copy: Placed, plan: Promoted) -> Promoted:
+    def _brought(self, copy: TargetCopy, plan: Promoted) -> Promoted:
         reason = one_line(self.wanted.reason, LONGEST)
         trailers = [(TRAILER, f"{self.source.options.tier} {self.light.id}")]
         subject = f"Promote {copy.entry.kind}: {copy.entry.title}"
@@ -328,11 +324,18 @@ class _Way:
                 Change(path, data, executable=path in copy.executable or None, expect=None)
                 for path, data in copy.files.items()
             ]
-            applied = self.target.write(subject, changes, trailers)
+            applied = self.target.write(subject, changes, trailers, decided=True)
             return plan._replace(written=self.target.written_one(copy.entry, applied))
         report = (f"Reason: {reason}\n\n" if reason else "") + render(plan.report)
         with desk(self.target) as at:
             made = make(
-                at, copy.entry, copy.files, subject, report=report, trailers=trailers, executable=copy.executable
+                at,
+                copy.entry,
+                copy.files,
+                subject,
+                report=report,
+                trailers=trailers,
+                executable=copy.executable,
+                decided=True,
             )
         return plan._replace(suggested=made)

@@ -39,11 +39,12 @@ def make(
     trailers: Sequence[tuple[str, str]] = (),
     executable: Collection[str] = (),
     dry_run: bool = False,
+    decided: bool = False,
 ) -> Suggested:
     """Propose an entry of any kind: a branch with one commit. The same proposal is not made twice.
 
     `files` are the entry's by path, None to remove one; `entry` is what they say (of a removal: said). `report`
-    (Markdown) stands in the commit's message; `executable` are paths of programs.
+    (Markdown) stands in the commit's message; `executable` are paths of programs; `decided` as in `repo.write`.
     Raises Refused, InvalidEntry (also where a secret would get into git), Conflict, StorageFailed.
     """
     handle = at.handle(entry.id, entry.kind.letter)
@@ -55,7 +56,8 @@ def make(
     if dry_run:
         return Suggested(entry.id, handle, entry.title, entry.path, "", "")
     at.repo.refuse_other_formats()
-    at.repo.guard([Change(path, data) for path, data in files.items()])
+    if not decided:
+        at.repo.guard([Change(path, data) for path, data in files.items()])
     allowed = gate.refuse(at.repo, files)
     gate.refuse(at.repo, {entry.path: report.encode()})
     warnings = objections(at, entry, handle).warnings if any(files.values()) else ()

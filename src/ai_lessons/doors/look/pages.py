@@ -370,8 +370,7 @@ def tiers(opened: Library, _asked: Asked) -> Page:
              for one in audit.rows]  # fmt: skip
     taken = [(one.title, one.proposal, one.approved_by, when(one.approved_at)) for one in audit.taken]
     known = dict.fromkeys(one.name for one in states if one.name.startswith(ENTERPRISE))
-    governed = [(name, library.governing.governed(opened, name)) for name in known]
-    policies = [(name, at.says(policy)) for name, at in governed for policy in at.policies._fields]
+    policies = [(name, str(value)) for name in known for value in library.governing.governed(opened, name).values]
     parts = [
         Part("What applies here", "The nearest first.", ("tier", "state", "where", "why", "what to do"), rows),
         Part("Policies", "", ("tier", "policy"), policies, "No enterprise is known here."),
