@@ -131,7 +131,6 @@ def test_lesson_reads_from_the_catalog_alone(args: tuple[str, ...], git_repo: Pa
     loaded(calling("--repo", str(git_repo), "list", door="lesson_cli"))
     names = loaded(calling("--repo", str(git_repo), *args, door="lesson_cli"))
     writing = {
-        "ai_lessons.library.lesson_writing",
         "ai_lessons.library.editing",
         "ai_lessons.knowledge.frontmatter",
     }

@@ -13,13 +13,13 @@ import pytest
 import ai_lessons
 from ai_lessons.doors import encode
 from ai_lessons.errors import InvalidEntry, NotFound, Problem
-from ai_lessons.knowledge.entries import Kind, Light, Pattern
+from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.knowledge.evaluation import EvaluationFinding, EvaluationReport
 from ai_lessons.knowledge.passages import TextSection
 from ai_lessons.learning.choose import LeftOut
 from ai_lessons.library.answers import Answer, Hit, Listing, Related, Shown
 from ai_lessons.library.exporting import Exported
-from ai_lessons.library.lessons import LessonShown, Loaded
+from ai_lessons.library.lessons import Loaded
 from ai_lessons.library.opened import TierState
 from ai_lessons.library.reports import Imported, Outdated, Promoted, Suggested, Written
 from ai_lessons.library.running import Ran
@@ -167,8 +167,6 @@ SHAPED: list[tuple[Any, Any]] = [
      {"id": "01J", "handle": "L-1", "path": "p", "commit": None, "change": "added", "target": "/t", "notes": ["n"]}),
     (Loaded((("global", (LESSON,)),), 1),
      {"active": 1, "groups": [{"scope": "global", "lessons": [ROW]}], "notes": []}),
-    (LessonShown(LESSON, Pattern("w", "a", "b", negative=True), {"reason": "r"}, "body"),
-     {**ROW, "reason": "r", "parsed": {"when": "w", "action": "dont", "do": "a", "because": "b"}, "text": "body"}),
     (LeftOut(LESSON, "harm", "it was"), {**LIGHT, "reason": "harm", "detail": "it was"}),
     (Outdated(LESSON, "asked", "it was"), {**LIGHT, "reason": "asked", "detail": "it was"}),
     (TierState("user", "reads", "/p", "why"),
@@ -195,3 +193,12 @@ SHAPED: list[tuple[Any, Any]] = [
 @pytest.mark.parametrize(("answer", "data"), SHAPED, ids=lambda one: type(one).__name__)
 def test_an_answer_has_its_documented_shape(answer: Any, data: Any) -> None:
     assert encode.encode(answer) == data
+
+
+def test_a_lesson_in_full_has_its_pattern_in_parts_and_what_became_of_it() -> None:
+    fields = {"pattern": {"when": "w", "dont": "a", "because": "b"}, "reason": "r", "promoted_to": ""}
+    parts = {"when": "w", "action": "dont", "do": "a", "because": "b"}
+    assert encode.lesson_shown(Shown(LESSON, "body", "raw", fields)) == {
+        **ROW, "reason": "r", "parsed": parts, "text": "body",
+    }  # fmt: skip
+    assert encode.lesson_shown(Shown(LESSON, "body", "raw", {})) == {**ROW, "parsed": None, "text": "body"}

@@ -25,7 +25,8 @@ from ai_lessons.doors.cli.commands import Command
 from ai_lessons.doors.terminal import View
 from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.knowledge.patterns import parse
-from ai_lessons.library.lessons import LessonShown, Loaded
+from ai_lessons.library.answers import Shown
+from ai_lessons.library.lessons import Loaded
 from doors.a_terminal import Child
 from doors.world import LESSON, LESSON_PROGRAM, Outcome, environment
 
@@ -310,8 +311,11 @@ def test_hostile_text_reaches_neither_a_terminal_nor_another_line() -> None:
         render_lessons.rows([hostile], View()),
         render_lessons.loaded(Loaded((("global", (hostile,)),), 1), View()),
         render_lessons.shown(
-            LessonShown(
-                hostile, parse("WHEN a\x1b[2J -> DO b\u202e -> BECAUSE c"), {"reason": "x\x1b]0;y\x07"}, "z\x9b"
+            Shown(
+                hostile,
+                "z\x9b",
+                "",
+                {"pattern": parse("WHEN a\x1b[2J -> DO b\u202e -> BECAUSE c").parts, "reason": "x\x1b]0;y\x07"},
             ),
             View(),
         ),
@@ -319,7 +323,9 @@ def test_hostile_text_reaches_neither_a_terminal_nor_another_line() -> None:
         assert not set("\x1b\u202e\x9b\x07") & set(text)
         assert "\n## Lessons\x1b" not in text
     yaml.safe_load(
-        render_lessons.shown(LessonShown(hostile, parse('WHEN "a\\ -> DO b: # -> BECAUSE c'), {}, ""), View())
+        render_lessons.shown(
+            Shown(hostile, "", "", {"pattern": parse('WHEN "a\\ -> DO b: # -> BECAUSE c').parts}), View()
+        )
     )
 
 

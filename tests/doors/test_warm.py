@@ -178,7 +178,7 @@ def test_every_answer_is_the_same_in_the_same_bytes(both: Both, tiers: int, tmp_
         both.same("context", ContextQuery(query=query.text, project=query.project, budget=3))
 
     check()
-    both.same("search_lessons", "apples", scope=None, limit=3)
+    both.same("search", Query("apples", frozenset({Kind.LESSON}), limit=3))
     both.same("before_a_tool", ("src/a.py",), ("garden",), "garden rake", (str(tmp_path),), (), "apples")
     both.same("at_a_prompt", "why do apples rot in the orchard", ())
     both.same("at_a_failure", "$ garden rake\nfatal: no rake in the orchard")

@@ -8,10 +8,10 @@ import pytest
 
 from ai_lessons.errors import NotFound, Refused
 from ai_lessons.knowledge.entries import Pattern
-from ai_lessons.library import browsing, editing, lesson_writing, lessons, provenance, running, setup, syncing
+from ai_lessons.library import browsing, editing, lessons, provenance, running, setup, syncing
 from ai_lessons.library.opened import Library
 from ai_lessons.repository.events import FOLDER
-from library.world import DOC, LESSON, OTHER, SCRIPT, CountingEmbedder, World, lesson
+from library.world import DOC, LESSON, OTHER, SCRIPT, CountingEmbedder, World, lesson, listed_lessons
 
 
 def place(world: World, **more: str) -> None:
@@ -182,7 +182,7 @@ def test_undo_takes_back_the_job_and_not_the_events_that_came_after_it(world: Wo
 
 def test_a_session_begins_without_what_did_more_harm_than_good(world: World) -> None:
     made = {
-        name: lesson_writing.add(world.library, Pattern(f"case {name}", f"do {name}", "so"), by=by)
+        name: lessons.add(world.library, Pattern(f"case {name}", f"do {name}", "so"), by=by)
         for name, by in (("good", "ai"), ("bad", "ai"), ("firm", "user"), ("old", "ai"), ("new", "ai"))
     }
     for name in ("bad", "firm"):
@@ -193,7 +193,7 @@ def test_a_session_begins_without_what_did_more_harm_than_good(world: World) -> 
     ids = {light.id for _, group in loaded.groups for light in group}
     assert ids == {made[name].id for name in ("good", "firm", "new")}
     assert loaded.total == 3
-    assert {light.id for light in lessons.list_lessons(world.fresh()).entries} >= {
+    assert {light.id for light in listed_lessons(world.fresh()).entries} >= {
         made["bad"].id,
         made["old"].id,
     }

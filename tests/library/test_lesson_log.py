@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.errors import InvalidEntry, NotFound
-from ai_lessons.library import lesson_writing, lessons, transfer, validating
+from ai_lessons.library import lessons, transfer, validating
 from ai_lessons.library.import_sources import read_log
-from library.world import World
+from library.world import World, listed_lessons
 
 SEED = """\
 {"id":"001","scope":"global","from":"user","status":"active","created":"2024-02-10","when":"multiple approaches","action":"do","do":"pick minimal","because":"user preference"}
@@ -33,7 +33,7 @@ def log(tmp_path: Path) -> Path:
 
 
 def listed(world: World) -> list[tuple[str, str, str, str]]:
-    entries = lessons.list_lessons(world.library, every=True).entries
+    entries = listed_lessons(world.library, every=True).entries
     return sorted(
         (x.project, str(x.details["from"]), str(x.details["status"]), str(x.details["pattern"])) for x in entries
     )
@@ -46,8 +46,8 @@ def test_the_latest_entry_of_an_id_wins_and_deletions_come_as_wrong(world: World
         ("global", "user", "active", "WHEN multiple approaches -> DO pick minimal -> BECAUSE user preference"),
         ("tmux", "ai", "wrong", "WHEN editing tmux.conf -> DO read first -> BECAUSE avoid wrong assumptions"),
     ]
-    wrong = lessons.list_lessons(world.library, scope="tmux", every=True).entries[0]
-    assert lessons.show(world.library, wrong.handle).fields["reason"] == "too specific"
+    wrong = listed_lessons(world.library, scope="tmux", every=True).entries[0]
+    assert lessons.show(world.library, wrong.handle).frontmatter["reason"] == "too specific"
     assert wrong.path.startswith("tmux/lessons/2024-02/")
     assert world.commits()[0] == "Import 2 entries from lessons.jsonl"
     assert validating.validate(world.library).problems == ()
@@ -74,9 +74,9 @@ def test_a_log_that_has_grown_brings_only_what_is_new(world: World, log: Path) -
 
 def test_what_was_learned_here_is_not_overwritten_by_an_import(world: World, log: Path) -> None:
     first = transfer.import_files(world.library, [log], "lessons-jsonl").written[0]
-    lesson_writing.wrong(world.library, first.handle, "changed", by="user")
+    lessons.wrong(world.library, first.handle, "changed", by="user")
     transfer.import_files(world.library, [log], "lessons-jsonl")
-    assert lessons.show(world.library, first.handle).fields["status"] == "wrong"
+    assert lessons.show(world.library, first.handle).frontmatter["status"] == "wrong"
 
 
 def test_two_clones_give_a_lesson_the_same_id_and_two_logs_do_not(world: World, log: Path, tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_two_clones_give_a_lesson_the_same_id_and_two_logs_do_not(world: World, 
     other = tmp_path / "other.jsonl"
     other.write_text(row(1, scope="global"))
     assert not {x.id for x in transfer.import_files(world.library, [other], "lessons-jsonl").written} & one
-    assert {x.handle for x in lessons.list_lessons(world.library, every=True).entries} >= {
+    assert {x.handle for x in listed_lessons(world.library, every=True).entries} >= {
         f"L-{one_id[-6:]}" for one_id in one
     }
 

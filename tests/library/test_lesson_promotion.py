@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, StorageFailed, UsageError
 from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.knowledge.patterns import parse
-from ai_lessons.library import lesson_writing, lessons, validating
-from ai_lessons.library.lesson_writing import addition, target_of
-from ai_lessons.library.lessons import Targets
+from ai_lessons.library import lessons, validating
+from ai_lessons.library.lessons import Targets, addition, target_of
 from ai_lessons.library.opened import Library
-from library.world import LESSON, World, lesson
+from library.world import LESSON, World, lesson, listed_lessons
 from real_world import put_file
 
 READ_FIRST = parse("WHEN editing any config -> DO read first -> BECAUSE understand structure")
@@ -31,8 +30,8 @@ def targets(tmp_path: Path) -> Targets:
 
 
 def test_a_new_skill_gets_what_makes_it_one_and_the_lesson(world: World, targets: Targets) -> None:
-    added = lesson_writing.add(world.library, READ_FIRST)
-    done = lesson_writing.promote_lesson(world.library, added.handle, "skill/config-edit", targets)
+    added = lessons.add(world.library, READ_FIRST)
+    done = lessons.promote_lesson(world.library, added.handle, "skill/config-edit", targets)
     file = targets.skills / "config-edit/SKILL.md"
     assert (done.change, done.target) == ("promoted", str(file))
     assert file.read_text() == (
@@ -41,18 +40,16 @@ def test_a_new_skill_gets_what_makes_it_one_and_the_lesson(world: World, targets
         f"\n# config-edit\n\n## Lessons\n\n- {READ_FIRST} <!-- lesson {added.id} -->\n"
     )
     shown = lessons.show(world.library, added.handle)
-    assert shown.fields["status"] == "promoted"
-    assert shown.fields["promoted_to"] == "skill/config-edit"
-    assert lessons.list_lessons(world.library).entries == ()
+    assert shown.frontmatter["status"] == "promoted"
+    assert shown.frontmatter["promoted_to"] == "skill/config-edit"
+    assert listed_lessons(world.library).entries == ()
     assert lessons.load(world.library).total == 0
     assert world.commits()[0] == "Promote lesson: editing any config: read first"
 
 
 def test_lessons_of_one_skill_stand_below_one_heading(world: World, targets: Targets) -> None:
     for pattern in (READ_FIRST, SHOW_DIFF):
-        lesson_writing.promote_lesson(
-            world.library, lesson_writing.add(world.library, pattern).handle, "skill/config-edit", targets
-        )
+        lessons.promote_lesson(world.library, lessons.add(world.library, pattern).handle, "skill/config-edit", targets)
     text = (targets.skills / "config-edit/SKILL.md").read_text()
     assert text.count("## Lessons") == 1
     assert [row.partition(" <!--")[0] for row in text.splitlines() if row.startswith("- ")] == [
@@ -62,21 +59,21 @@ def test_lessons_of_one_skill_stand_below_one_heading(world: World, targets: Tar
 
 
 def test_a_second_target_is_noted_beside_the_first(world: World, targets: Targets) -> None:
-    handle = lesson_writing.add(world.library, READ_FIRST).handle
-    lesson_writing.promote_lesson(world.library, handle, "tool/tmux", targets)
-    assert lesson_writing.promote_lesson(world.library, handle, "skill/tmux", targets).change == "promoted"
-    assert lessons.show(world.library, handle).fields["promoted_to"] == ["tool/tmux", "skill/tmux"]
+    handle = lessons.add(world.library, READ_FIRST).handle
+    lessons.promote_lesson(world.library, handle, "tool/tmux", targets)
+    assert lessons.promote_lesson(world.library, handle, "skill/tmux", targets).change == "promoted"
+    assert lessons.show(world.library, handle).frontmatter["promoted_to"] == ["tool/tmux", "skill/tmux"]
     assert validating.validate(world.library).problems == ()
 
 
 def test_an_interrupted_promotion_is_completed_by_the_next(world: World, targets: Targets) -> None:
-    added = lesson_writing.add(world.library, READ_FIRST)
+    added = lessons.add(world.library, READ_FIRST)
     targets.tools.mkdir(parents=True)
     line = f"- {READ_FIRST} <!-- lesson {added.id} -->\n"
     (targets.tools / "tmux.md").write_text(line)
-    assert lesson_writing.promote_lesson(world.library, added.handle, "tool/tmux", targets).change == "promoted"
+    assert lessons.promote_lesson(world.library, added.handle, "tool/tmux", targets).change == "promoted"
     assert (targets.tools / "tmux.md").read_text() == line
-    assert lessons.show(world.library, added.handle).fields["status"] == "promoted"
+    assert lessons.show(world.library, added.handle).frontmatter["status"] == "promoted"
 
 
 @pytest.mark.parametrize("old", [b"# Mine\r\n\r\nText.\r\n", b"no line end", b"\xef\xbb\xbf# BOM\n\x0c tail \n\n", b""])
@@ -84,9 +81,7 @@ def test_every_byte_that_is_there_stays(world: World, targets: Targets, old: byt
     file = targets.tools / "tmux.md"
     put_file(file, old)
     file.chmod(0o640)
-    lesson_writing.promote_lesson(
-        world.library, lesson_writing.add(world.library, READ_FIRST).handle, "tool/tmux", targets
-    )
+    lessons.promote_lesson(world.library, lessons.add(world.library, READ_FIRST).handle, "tool/tmux", targets)
     new = file.read_bytes()
     assert new.startswith(old)
     assert len(new) > len(old)
@@ -123,64 +118,64 @@ def test_a_link_in_the_way_is_not_followed(world: World, targets: Targets, tmp_p
     (tmp_path / "elsewhere").mkdir()
     targets.skills.mkdir(parents=True)
     (targets.skills / "tmux").symlink_to(tmp_path / "elsewhere")
-    handle = lesson_writing.add(world.library, READ_FIRST).handle
+    handle = lessons.add(world.library, READ_FIRST).handle
     with pytest.raises(Refused, match="symbolic link"):
-        lesson_writing.promote_lesson(world.library, handle, "skill/tmux", targets)
+        lessons.promote_lesson(world.library, handle, "skill/tmux", targets)
     assert os.listdir(tmp_path / "elsewhere") == []
-    assert lessons.list_lessons(world.library).total == 1
+    assert listed_lessons(world.library).total == 1
 
 
 def test_a_wrong_lesson_is_not_promoted(world: World, targets: Targets) -> None:
-    handle = lesson_writing.add(world.library, READ_FIRST).handle
-    lesson_writing.wrong(world.library, handle)
+    handle = lessons.add(world.library, READ_FIRST).handle
+    lessons.wrong(world.library, handle)
     with pytest.raises(Conflict, match="is marked wrong"):
-        lesson_writing.promote_lesson(world.library, handle, "tool/tmux", targets)
+        lessons.promote_lesson(world.library, handle, "tool/tmux", targets)
     assert not targets.tools.exists()
 
 
 def test_a_promoted_lesson_that_turns_out_wrong_is_named_where_it_stands(world: World, targets: Targets) -> None:
-    handle = lesson_writing.add(world.library, READ_FIRST).handle
-    lesson_writing.promote_lesson(world.library, handle, "tool/tmux", targets)
-    done = lesson_writing.wrong(world.library, handle)
+    handle = lessons.add(world.library, READ_FIRST).handle
+    lessons.promote_lesson(world.library, handle, "tool/tmux", targets)
+    done = lessons.wrong(world.library, handle)
     assert done.change == "wrong"
     assert "it still stands in tool/tmux: take it out there by hand" in done.notes
 
 
 def test_free_text_is_promoted_by_its_title(world: World, targets: Targets) -> None:
     world.write("global/lessons/a.md", lesson())
-    lesson_writing.promote_lesson(world.library, "L-8F3K2A", "tool/jira", targets)
+    lessons.promote_lesson(world.library, "L-8F3K2A", "tool/jira", targets)
     assert "- PUT replaces the workflow <!-- lesson " in (targets.tools / "jira.md").read_text()
 
 
 def test_nothing_is_marked_where_the_target_cannot_be_written(world: World, targets: Targets) -> None:
-    handle = lesson_writing.add(world.library, READ_FIRST).handle
+    handle = lessons.add(world.library, READ_FIRST).handle
     put_file(targets.tools, "a file, not a folder")
     with pytest.raises((StorageFailed, Conflict)):
-        lesson_writing.promote_lesson(world.library, handle, "tool/tmux", targets)
-    assert lessons.list_lessons(world.library).total == 1
+        lessons.promote_lesson(world.library, handle, "tool/tmux", targets)
+    assert listed_lessons(world.library).total == 1
 
 
 def test_a_target_that_is_no_text_is_left_alone(world: World, targets: Targets) -> None:
     file = put_file(targets.tools / "tmux.md", b"\xff\xfe")
-    handle = lesson_writing.add(world.library, READ_FIRST).handle
+    handle = lessons.add(world.library, READ_FIRST).handle
     with pytest.raises(InvalidEntry):
-        lesson_writing.promote_lesson(world.library, handle, "tool/tmux", targets)
+        lessons.promote_lesson(world.library, handle, "tool/tmux", targets)
     assert file.read_bytes() == b"\xff\xfe"
 
 
 def test_a_lesson_that_does_not_exist_makes_no_target(world: World, targets: Targets) -> None:
     with pytest.raises(NotFound):
-        lesson_writing.promote_lesson(world.library, "L-ZZZZZZ", "tool/tmux", targets)
+        lessons.promote_lesson(world.library, "L-ZZZZZZ", "tool/tmux", targets)
     assert not targets.tools.exists()
 
 
 def test_several_promotions_at_once_lose_nothing(world: World, targets: Targets) -> None:
     patterns = [parse(f"WHEN case {n} -> DO step {n} -> BECAUSE reason {n}") for n in range(6)]
-    added = [lesson_writing.add(world.library, pattern) for pattern in patterns]
+    added = [lessons.add(world.library, pattern) for pattern in patterns]
 
     def promote(handle: str) -> None:
         with Library(world.root, world.options) as library:
-            lesson_writing.promote_lesson(library, handle, "tool/tmux", targets)
+            lessons.promote_lesson(library, handle, "tool/tmux", targets)
 
     threads = [threading.Thread(target=promote, args=(one.handle,)) for one in added]
     for thread in threads:
@@ -189,4 +184,4 @@ def test_several_promotions_at_once_lose_nothing(world: World, targets: Targets)
         thread.join()
     text = (targets.tools / "tmux.md").read_text()
     assert [text.count(one.id) for one in added] == [1] * 6
-    assert lessons.list_lessons(world.library).total == 0
+    assert listed_lessons(world.library).total == 0

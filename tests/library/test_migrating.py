@@ -18,7 +18,7 @@ from ai_lessons.library import (
     editing,
     health,
     importing,
-    lesson_writing,
+    lessons,
     proposing,
     review,
     searching,
@@ -153,7 +153,7 @@ WRITES: dict[str, Callable[[Library, Path], object]] = {
     "sync": lambda it, _: syncing.sync(it),
     "import": lambda it, file: transfer.import_files(it, [file], "markdown"),
     "migrate": lambda it, _: setup.migrate(it),
-    "lesson wrong": lambda it, _: lesson_writing.wrong(it, LESSON),
+    "lesson wrong": lambda it, _: lessons.wrong(it, LESSON),
 }
 
 

@@ -17,7 +17,7 @@ from ai_lessons.library import (
     browsing,
     editing,
     importing,
-    lesson_writing,
+    lessons,
     promoting,
     proposing,
     refreshing,
@@ -295,7 +295,7 @@ class TestWhatIsRefused:
     def test_a_lesson_that_is_wrong(self, company: Company) -> None:
         lesson = add(company)
         with company.library() as library:
-            lesson_writing.wrong(library, lesson, "it does not", by="user")
+            lessons.wrong(library, lesson, "it does not", by="user")
         with pytest.raises(Conflict, match="marked wrong"):
             go(company, lesson, "user")
 

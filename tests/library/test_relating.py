@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from ai_lessons.errors import Conflict
-from ai_lessons.library import browsing, contexts, editing, health, lesson_writing, relating
+from ai_lessons.library import browsing, contexts, editing, health, lessons, relating
 from ai_lessons.library.answers import Context, ContextQuery
 from library.world import LESSON, OTHER, World, lesson
 
@@ -129,8 +129,8 @@ def test_marking_wrong_and_taking_it_back_are_events(world: World) -> None:
     editing.update(world.library, LESSON, status="wrong")
     editing.update(world.library, LESSON, status="active")
     editing.update(world.library, LESSON, status="active", title="Another")
-    lesson_writing.wrong(world.library, OTHER, "not so")
-    lesson_writing.wrong(world.library, OTHER, "really not so")
+    lessons.wrong(world.library, OTHER, "not so")
+    lessons.wrong(world.library, OTHER, "really not so")
     log = next((world.root / ".git/ai-lessons/events").glob("*.jsonl")).read_text()
     assert (log.count('"wrong"'), log.count('"restored"')) == (2, 1)
 
@@ -163,7 +163,7 @@ def test_a_list_leaves_out_what_is_superseded_unless_asked_for_all(world: World)
     assert ([light.id for light in found.entries], found.total) == ([THIRD], 1)
     assert browsing.list_entries(world.library, limit=0).total == 1
     assert {light.id for light in browsing.list_entries(world.library, status=None).entries} == {LESSON, OTHER, THIRD}
-    lesson_writing.wrong(world.library, THIRD)
+    lessons.wrong(world.library, THIRD)
     assert [light.id for light in browsing.list_entries(world.library).entries] == [OTHER]
 
 

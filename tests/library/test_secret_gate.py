@@ -16,7 +16,7 @@ from ai_lessons.library import (
     editing,
     exporting,
     importing,
-    lesson_writing,
+    lessons,
     proposing,
     refreshing,
     review,
@@ -72,7 +72,7 @@ JOBS: dict[str, Callable[[World], object]] = {
     "move": lambda w: editing.update(w.library, edited(w), project="other"),
     "edit": lambda w: editing.edit(w.library, w.add("A lesson").id, lambda text, _: text + SECRET),
     "link": lambda w: editing.link(w.library, edited(w), w.add("Another lesson").id, "related_to"),
-    "mark wrong": lambda w: lesson_writing.wrong(w.library, w.add("A lesson").id, SECRET, by="user"),
+    "mark wrong": lambda w: lessons.wrong(w.library, w.add("A lesson").id, SECRET, by="user"),
     "adopt": lambda w: (
         w.write("notes/plain.md", f"# Plain\n\n{SECRET}"),
         validating.adopt(w.library, ["notes/plain.md"]),
@@ -217,10 +217,10 @@ def test_what_is_promoted_is_looked_at_again(world: World, tmp_path: Path) -> No
     world.committed("p/lessons/a.md", lesson(title=f"Log in with {KEY}"))
     targets = Targets(tmp_path / "skills", tmp_path / "tools")
     with pytest.raises(InvalidEntry, match="GitLab") as told:
-        lesson_writing.promote_lesson(world.library, LESSON, "tool/login", targets)
+        lessons.promote_lesson(world.library, LESSON, "tool/login", targets)
     assert not targets.tools.exists()
     editing.update(world.library, LESSON, allow_secrets=[(mark_of(told.value), "revoked")])
-    assert lesson_writing.promote_lesson(world.library, LESSON, "tool/login", targets).change == "promoted"
+    assert lessons.promote_lesson(world.library, LESSON, "tool/login", targets).change == "promoted"
 
 
 def test_an_export_that_holds_one_comes_in_only_with_its_reason(world: World, tmp_path: Path) -> None:

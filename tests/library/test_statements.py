@@ -10,12 +10,12 @@ import pytest
 from ai_lessons.errors import Refused
 from ai_lessons.knowledge.entries import Light
 from ai_lessons.knowledge.patterns import parse
-from ai_lessons.library import browsing, contexts, editing, lesson_writing, lessons, provenance, setup, validating
+from ai_lessons.library import browsing, contexts, editing, lessons, provenance, setup, validating
 from ai_lessons.library.answers import ContextQuery
 from ai_lessons.library.lessons import Targets
 from ai_lessons.library.opened import Library
 from ai_lessons.library.reports import LessonDraft
-from library.world import World
+from library.world import World, listed_lessons
 
 PATTERN = parse("WHEN committing -> DO sign -> BECAUSE the hub checks")
 MALLORY = ("-c", "user.name=mallory", "-c", "user.email=m@x.example")
@@ -42,7 +42,7 @@ def confidence(world: World) -> float:
 
 
 def only(world: World, **options: object) -> Light:
-    (one,) = [x for x in lessons.list_lessons(world.fresh(**options), every=True).entries if x.project == "global"]
+    (one,) = [x for x in listed_lessons(world.fresh(**options), every=True).entries if x.project == "global"]
     return one
 
 
@@ -137,26 +137,24 @@ def test_a_text_that_was_born_in_a_merge_or_at_the_edge_of_a_shallow_clone_is_no
 def test_a_person_who_says_what_another_wrote_makes_it_firm_here_and_an_agent_does_not(world: World) -> None:
     push(world, words(), *MALLORY)
     same = parse("WHEN any zebra -> DO obey -> BECAUSE b")
-    assert lesson_writing.add(world.fresh(agent="bot"), same, by="user").change == "unchanged"
+    assert lessons.add(world.fresh(agent="bot"), same, by="user").change == "unchanged"
     assert standing(world)[0] is False
-    assert lesson_writing.add(world.fresh(), same, by="user").change == "confirmed"
+    assert lessons.add(world.fresh(), same, by="user").change == "confirmed"
     assert standing(world) == (True, ME)
-    assert lesson_writing.add(world.fresh(), same, by="user").change == "unchanged"
+    assert lessons.add(world.fresh(), same, by="user").change == "unchanged"
 
 
 @pytest.mark.parametrize("autocommit", [True, False])
 def test_an_agent_that_says_it_is_the_user_writes_as_an_agent(world: World, autocommit: bool) -> None:
     setup.config_set(world.library, "git.autocommit", str(autocommit).lower())
     agent = world.fresh(agent="bot")
-    lesson_writing.add(agent, PATTERN, by="user")
+    lessons.add(agent, PATTERN, by="user")
     editing.add_lesson(agent, LessonDraft("Another", "Text.", origin="user"))
-    mine = [
-        x for x in lessons.list_lessons(world.fresh()).entries if x.title.startswith(("WHEN", "Another", "committing"))
-    ]
-    assert {x.details["from"] for x in lessons.list_lessons(world.fresh()).entries} == {"ai"}, mine
-    handle = next(x.handle for x in lessons.list_lessons(world.fresh()).entries if x.title == "Another")
+    mine = [x for x in listed_lessons(world.fresh()).entries if x.title.startswith(("WHEN", "Another", "committing"))]
+    assert {x.details["from"] for x in listed_lessons(world.fresh()).entries} == {"ai"}, mine
+    handle = next(x.handle for x in listed_lessons(world.fresh()).entries if x.title == "Another")
     editing.edit(agent, handle, lambda text, _: text.replace("from: ai", "from: user"))
-    assert not any(x.details.get("firm") for x in lessons.list_lessons(world.fresh()).entries)
+    assert not any(x.details.get("firm") for x in listed_lessons(world.fresh()).entries)
 
 
 def test_numbers_that_a_lesson_brings_along_count_only_from_the_users_own_hand(world: World) -> None:
@@ -171,13 +169,13 @@ def test_numbers_that_a_lesson_brings_along_count_only_from_the_users_own_hand(w
 
 
 WAYS: dict[str, Callable[[World, Library, str], object]] = {
-    "wrong": lambda _, bot, ref: lesson_writing.wrong(bot, ref, "no longer so", by="user"),
+    "wrong": lambda _, bot, ref: lessons.wrong(bot, ref, "no longer so", by="user"),
     "update": lambda _, bot, ref: editing.update(bot, ref, status="wrong"),
     "reword": lambda _, bot, ref: editing.update(bot, ref, title="Never mind"),
     "delete": lambda _, bot, ref: editing.delete(bot, [ref]),
     "replace": lambda _, bot, ref: editing.add_lesson(bot, LessonDraft("Newer", "Text.", links=[("supersedes", ref)])),
     "contradict": lambda world, bot, ref: editing.link(bot, world.add("Other", "Text.").id, ref, "contradicts"),
-    "promote": lambda world, bot, ref: lesson_writing.promote_lesson(
+    "promote": lambda world, bot, ref: lessons.promote_lesson(
         bot, ref, "tool/git", Targets(world.root.parent / "skills", world.root.parent / "tools")
     ),
 }
@@ -187,7 +185,7 @@ WAYS: dict[str, Callable[[World, Library, str], object]] = {
 def test_an_agent_that_would_silence_a_firm_lesson_is_refused_and_leaves_a_question(
     world: World, way: Callable[[World, Library, str], object]
 ) -> None:
-    made = lesson_writing.add(world.library, PATTERN, by="user")
+    made = lessons.add(world.library, PATTERN, by="user")
     with pytest.raises(Refused, match="is firm: a person stated it, and an agent cannot") as refused:
         way(world, world.fresh(agent="bot"), made.id)
     assert "ai-lessons admin review" in refused.value.hint
@@ -198,7 +196,7 @@ def test_an_agent_that_would_silence_a_firm_lesson_is_refused_and_leaves_a_quest
 
 @pytest.mark.parametrize("relation", ["supersedes", "contradicts", "specializes"])
 def test_a_link_that_was_pulled_silences_no_firm_lesson_until_the_user_makes_it(world: World, relation: str) -> None:
-    firm = lesson_writing.add(world.library, PATTERN, by="user")
+    firm = lessons.add(world.library, PATTERN, by="user")
     push(world, words("ai", more=f"confidence: very-high\nlinks:\n  - {relation}: {firm.id}\n"), *MALLORY)
     asked = ContextQuery(budget=9)
     assert firm.id in [light.id for light in contexts.context(world.fresh(), asked).lessons]
@@ -208,13 +206,13 @@ def test_a_link_that_was_pulled_silences_no_firm_lesson_until_the_user_makes_it(
 
 
 def test_an_agent_adds_to_a_firm_lesson_what_silences_nothing(world: World) -> None:
-    made = lesson_writing.add(world.library, PATTERN, by="user")
+    made = lessons.add(world.library, PATTERN, by="user")
     editing.update(world.fresh(agent="bot"), made.id, add_tags=["git"])
     assert only(world).details["firm"]
 
 
 def test_an_agents_contradiction_of_a_firm_lesson_is_a_question_until_a_person_has_looked(world: World) -> None:
-    made = lesson_writing.add(world.library, PATTERN, by="user")
+    made = lessons.add(world.library, PATTERN, by="user")
     said = editing.feedback(world.fresh(agent="bot"), made.id, "contradicted", "the hub does not check")
     assert (said.usage.tallies.contradicted, "kept as a question" in said.notes[0]) == (0, True)
     (asked,) = validating.review(world.fresh())
@@ -224,7 +222,7 @@ def test_an_agents_contradiction_of_a_firm_lesson_is_a_question_until_a_person_h
 
 
 def test_no_record_of_use_keeps_a_firm_lesson_away_because_anybody_can_push_records(world: World) -> None:
-    made = lesson_writing.add(world.library, PATTERN, by="user")
+    made = lessons.add(world.library, PATTERN, by="user")
     drafted = world.add("Drafted", "Text.", origin="ai")
     for _ in range(5):
         for one in (made.id, drafted.id):

@@ -10,7 +10,8 @@ from typing import Any
 
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import browsing, editing, importing, searching
-from ai_lessons.library.answers import Answer, Query
+from ai_lessons.library.answers import Answer, Listing, Query
+from ai_lessons.library.lessons import LESSONS
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
 from ai_lessons.library.reports import Imported, LessonDraft, ResourceDraft, Written
@@ -110,6 +111,12 @@ def options(folder: Path, now: Callable[[], datetime] = lambda: NOW) -> Options:
         offline=True,
         now=now,
     )
+
+
+def listed_lessons(opened: Library, *, every: bool = False, **given: Any) -> Listing:
+    """As `lesson list` lists them."""
+    status = None if every else "active"
+    return browsing.list_entries(opened, kinds=LESSONS, status=status, every=True, sort="created", **given)
 
 
 def lesson(

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.knowledge import origins
-from ai_lessons.knowledge.entries import KINDS, Light, Pattern
+from ai_lessons.knowledge.entries import KINDS, Light, Pattern, pattern_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -111,6 +111,12 @@ def lesson(entry: Light, *, scored: bool = False) -> Data:
     return data | keyed(entry, "title path score" if scored else "title path")
 
 
+def lesson_shown(value: answers.Shown) -> Data:
+    """A lesson in full, as the program `lesson` gives it."""
+    fields = {key: encode(value.frontmatter[key]) for key in ("reason", "promoted_to") if value.frontmatter.get(key)}
+    return lesson(value.entry) | fields | {"parsed": encode(pattern_of(value.frontmatter)), "text": value.body}
+
+
 def pattern(value: Pattern) -> dict[str, str]:
     """The parts of a pattern; `do` is the action, whether to do it or not."""
     action = "dont" if value.negative else "do"
@@ -151,11 +157,6 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
     "answers.Shown": _shown,
     "entries.Light": light,
     "entries.Pattern": pattern,
-    "lessons.LessonShown": lambda value: (
-        lesson(value.entry)
-        | {key: encode(value.fields[key]) for key in ("reason", "promoted_to") if value.fields.get(key)}
-        | keyed(value, "parsed=pattern text=body")
-    ),
     "lessons.Loaded": lambda value: {
         "active": value.total,
         "groups": [{"scope": scope, "lessons": [lesson(one) for one in entries]} for scope, entries in value.groups],

@@ -15,6 +15,8 @@ from ai_lessons.doors.cli.options import id_argument, limit_option, offer
 from ai_lessons.doors.mcp import framing
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge import patterns
+from ai_lessons.knowledge.origins import ScopePlace, place_of
+from ai_lessons.library.answers import Query
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +61,7 @@ def add(
     if firm and origin == "ai":
         raise UsageError("a firm lesson is from the user", hint="leave --firm or --from out")
     by = origin or ("user" if firm else call.caller)
-    done = library.lesson_writing.add(call.library, pattern_of(words, parts), scope=scope or "", by=by)
+    done = library.lessons.add(call.library, pattern_of(words, parts), scope=scope or "", by=by)
     call.answer(done, render_lessons.added)
 
 
@@ -83,7 +85,15 @@ def pattern_of(words: tuple[str, ...], parts: dict[str, str | None]) -> Pattern:
 @click.option("--all", "every", is_flag=True, help="Also the wrong and the promoted ones.")
 def list_lessons(call: Call, scope: str | None, origin: str | None, every: bool) -> None:
     """List lessons, oldest first."""
-    found = library.lessons.list_lessons(call.library, scope=scope, origin=origin, every=every)
+    found = library.browsing.list_entries(
+        call.library,
+        kinds=library.lessons.LESSONS,
+        scope=scope,
+        origin=origin,
+        status=None if every else "active",
+        every=True,
+        sort="created",
+    )
     call.answer(
         found,
         lambda value, view: render_lessons.rows(value.entries, view, every=every),
@@ -96,7 +106,7 @@ def list_lessons(call: Call, scope: str | None, origin: str | None, every: bool)
 @id_argument
 def show(call: Call, ref: str) -> None:
     """Show a lesson in full, as YAML."""
-    call.answer(library.lessons.show(call.library, ref), render_lessons.shown, paged=True)
+    call.answer(library.lessons.show(call.library, ref), render_lessons.shown, encode.lesson_shown, paged=True)
 
 
 @lesson.command(
@@ -115,7 +125,7 @@ def show(call: Call, ref: str) -> None:
 @click.option("--from", "origin", type=ORIGINS, help="Who says so (default: who calls).")
 def wrong(call: Call, ref: str, reason: str, origin: str | None) -> None:
     """Mark a lesson as wrong: it leaves all results, git keeps it. What the user stated, only the user takes back."""
-    done = library.lesson_writing.wrong(call.library, ref, reason, by=origin or call.caller)
+    done = library.lessons.wrong(call.library, ref, reason, by=origin or call.caller)
     call.answer(done, render_lessons.marked_wrong)
 
 
@@ -125,7 +135,7 @@ def wrong(call: Call, ref: str, reason: str, origin: str | None) -> None:
 def promote(call: Call, ref: str, to: str) -> None:
     """Append a proven lesson to a skill or tool of yours, once, and mark it promoted."""
     targets = library.lessons.Targets(call.settings.skills_dir, call.settings.tools_dir)
-    done = library.lesson_writing.promote_lesson(call.library, ref, to, targets)
+    done = library.lessons.promote_lesson(call.library, ref, to, targets)
     call.answer(done, render_lessons.promoted)
 
 
@@ -135,7 +145,9 @@ def promote(call: Call, ref: str, to: str) -> None:
 @limit_option
 def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) -> None:
     """Search lessons by meaning and by words, best first."""
-    found = call.ask("search_lessons", " ".join(words), scope=scope, limit=limit)
+    at = place_of(scope) if scope else ScopePlace("")
+    query = Query(" ".join(words), library.lessons.LESSONS, project=at.project or None, limit=limit, scopes=at.scopes)
+    found = call.ask("search", query)
     lessons = [encode.lesson(hit.entry, scored=True) for hit in found.lessons]
     call.answer(
         found,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ai_lessons.doors import encode
 from ai_lessons.doors.terminal import View, block, clean, clip, count, line, table
 from ai_lessons.knowledge import origins
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Light
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Light, pattern_of
 from ai_lessons.knowledge.patterns import title_of
 from ai_lessons.knowledge.yaml_text import entry_lines, scalar
 
@@ -67,20 +67,20 @@ def _standing(entry: Light) -> str:
     return f" [stated by {line(str(by))}]" if by else ""
 
 
-def shown(value: lessons.LessonShown, _view: View) -> str:
+def shown(value: answers.Shown, _view: View) -> str:
     """One lesson as YAML."""
-    entry, details = value.entry, value.entry.details
+    entry, details, pattern = value.entry, value.entry.details, pattern_of(value.frontmatter)
     head = {"id": entry.handle, "scope": _scope(entry), "from": details.get("from"), "status": details.get("status")}
     yaml = [f"{key}: {scalar(text)}" for key, text in head.items() if text]
     yaml += [f"created: {str(details['created'])[:10]}"] if details.get("created") else []
     for key in ("reason", "promoted_to"):
-        yaml += entry_lines(key, value.fields[key]) if value.fields.get(key) else []
-    if value.pattern:
+        yaml += entry_lines(key, value.frontmatter[key]) if value.frontmatter.get(key) else []
+    if pattern:
         quoted = partial(json.dumps, ensure_ascii=False)  # in double quotes, which YAML and JSON read alike
-        parts = encode.pattern(value.pattern).items()
-        yaml += [f"pattern: {quoted(' '.join(str(value.pattern).split()))}", "parsed:"]
+        parts = encode.pattern(pattern).items()
+        yaml += [f"pattern: {quoted(' '.join(str(pattern).split()))}", "parsed:"]
         yaml += [f"  {key}: {text if key == 'action' else quoted(text)}" for key, text in parts]
-    if not value.pattern or entry.title != title_of(value.pattern):
+    if not pattern or entry.title != title_of(pattern):
         yaml += entry_lines("title", entry.title)
     yaml += entry_lines("text", value.body) if value.body.strip() else []
     return clean("\n".join(yaml))

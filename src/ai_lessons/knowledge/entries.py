@@ -259,12 +259,17 @@ class Entry(NamedTuple):
     @property
     def pattern(self) -> Pattern | None:
         """The lesson's WHEN, DO, BECAUSE, if it states all three."""
-        raw = self.fields.get("pattern")
-        if not isinstance(raw, dict) or not raw.get("when") or not raw.get("because"):
-            return None
-        negative = "dont" in raw
-        action = raw.get("dont" if negative else "do")
-        return Pattern(str(raw["when"]), str(action), str(raw["because"]), negative) if action else None
+        return pattern_of(self.fields)
+
+
+def pattern_of(fields: Mapping[str, Any]) -> Pattern | None:
+    """The WHEN, DO, BECAUSE that frontmatter states, if it states all three."""
+    raw = fields.get("pattern")
+    if not isinstance(raw, dict) or not raw.get("when") or not raw.get("because"):
+        return None
+    negative = "dont" in raw
+    action = raw.get("dont" if negative else "do")
+    return Pattern(str(raw["when"]), str(action), str(raw["because"]), negative) if action else None
 
 
 class Light(NamedTuple):

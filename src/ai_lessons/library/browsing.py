@@ -11,6 +11,7 @@ from ai_lessons.errors import NotFound
 from ai_lessons.index.catalog_reading import Filter, Tally
 from ai_lessons.knowledge import relations
 from ai_lessons.knowledge.entries import UNVERSIONED, Entry, Kind, Light, Status
+from ai_lessons.knowledge.origins import ScopePlace, place_of
 from ai_lessons.knowledge.texts import may_have_headings, texts_of
 from ai_lessons.knowledge.versions import newest_first
 from ai_lessons.library.answers import Listing, Related, Shown
@@ -77,29 +78,35 @@ def list_entries(
     sort: str = "newest",
     limit: int | None = None,
     silent: bool = False,
+    every: bool = False,
+    scope: str | None = None,
+    origin: str | None = None,
 ) -> Listing:
-    """Entries by filters, as `Filter` sorts; `status` None: any, and the superseded.
+    """Entries by filters, as `Filter` sorts; `status` None: any, and (also with `every`) the superseded.
 
+    `scope` and `origin` are those of lessons.
     `silent`: only those that are told to nobody who does not ask, with the reasons, whatever their status.
     """
     catalog = opened.reading.current()
+    at = place_of(scope) if scope else ScopePlace(project or "")
     wanted = Filter(
         kinds=frozenset(kinds),
-        project=project,
+        project=at.project or None,
+        scopes=at.scopes,
         tags=(tag,) if tag else (),
         category=category,
         versions=tuple(versions),
         status=Status(status) if status is not None else None,
         sort=sort,
         limit=limit,
-        without=superseded(opened.reading) if status == Status.ACTIVE else frozenset(),
+        without=superseded(opened.reading) if status == Status.ACTIVE and not every else frozenset(),
     )
     if silent:
         found = catalog.select(wanted._replace(status=None, without=frozenset(), limit=None))
         why = library.usage.silent(opened.reading, found)
         quiet = tuple(light for light in found if light.id in why)
         return Listing(quiet[:limit], len(quiet), tuple(opened.reading.notes()), why)
-    entries = tuple(catalog.select(wanted))
+    entries = tuple(light for light in catalog.select(wanted) if origin in {None, light.details.get("from")})
     total = len(entries) if limit is None else catalog.count(wanted)
     asked = {"project": (project or "",), "tag": (tag or "",), "version": versions}
     unknown = [] if entries else not_here(catalog, asked)

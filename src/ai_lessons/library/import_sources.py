@@ -29,7 +29,7 @@ from ai_lessons.knowledge.texts import decode, one_line
 from ai_lessons.library import agent_sources
 from ai_lessons.library.agent_sources import LIMIT
 from ai_lessons.library.gate import project_name
-from ai_lessons.library.lesson_writing import CONFIDENCE
+from ai_lessons.library.lessons import CONFIDENCE
 from ai_lessons.repository import outside
 from ai_lessons.repository.files import READ_LIMIT, translated
 

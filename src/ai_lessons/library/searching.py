@@ -12,7 +12,6 @@ from ai_lessons.index.nearness import BAR, NAMED, chance, holders
 from ai_lessons.index.ranking import VECTOR_WEIGHT, Match, Ranked, RankingFacts, fuse, gap_prompt, rank
 from ai_lessons.index.rows import Candidates, IndexRefresh, names
 from ai_lessons.knowledge.entries import KINDS, Kind, Light
-from ai_lessons.knowledge.origins import ScopePlace, place_of
 from ai_lessons.knowledge.queries import Asked, gist, one_project, parse
 from ai_lessons.knowledge.versions import newest_first
 from ai_lessons.library.answers import Answer, Hit, Query
@@ -65,14 +64,6 @@ def search(library: Library, query: Query) -> Answer:
         prompt=gap_prompt({kind.folder: kind in known for kind in KINDS}),
         approvals=approvals_of(repo, (hit.entry for hit in answer.rules)) if query.approvals else {},
     )
-
-
-def search_lessons(library: Library, text: str, *, scope: str | None = None, limit: int = 10) -> Answer:
-    """Active lessons that fit the words, by meaning and by words, best first."""
-    library.reading.current()
-    at = place_of(scope) if scope else ScopePlace("")
-    lessons = frozenset({Kind.LESSON})
-    return find(library.reading, Query(text, lessons, project=at.project or None, limit=limit, scopes=at.scopes))
 
 
 def find(repo: Reading, query: Query) -> Answer:

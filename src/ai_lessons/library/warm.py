@@ -46,7 +46,6 @@ _NOT_OURS = struct.error, pickle.PickleError, AttributeError, EOFError, ImportEr
 
 JOBS: Mapping[str, Callable[[], Callable[..., Any]]] = {
     "search": lambda: library.searching.search,
-    "search_lessons": lambda: library.searching.search_lessons,
     "context": lambda: library.contexts.known,
     "at_the_start": lambda: library.telling.at_the_start,
     "at_a_prompt": lambda: library.telling.at_a_prompt,

@@ -282,7 +282,7 @@ def _settled(call: Call, one: Outdated, whole: str, chosen: str) -> asking.Decis
         act = partial(library.editing.keep, call.library, entry.id)
     elif chosen == "wrong":
         reason = click.prompt("Why is it wrong", default="", show_default=False, err=True)
-        act = partial(library.lesson_writing.wrong, call.library, entry.id, reason, by=call.caller)
+        act = partial(library.lessons.wrong, call.library, entry.id, reason, by=call.caller)
     else:
         newer = click.prompt("ID of what takes its place", err=True)
         newer = library.browsing.show(call.library, newer).entry.id  # what is unknown is told of now
