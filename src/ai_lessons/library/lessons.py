@@ -77,19 +77,18 @@ def load(opened: Library, scope: str | None = None, *, limit: int | None = None)
     """
     reading = opened.reading
     catalog = reading.current()
-    harm = [entry for one in reading.every for entry, had in one.usages.tallies().items() if harmful(had)]
-    known = catalog.many(harm) if harm else {}
-    left_out = frozenset(entry for entry, light in known.items() if not is_firm(light))
-    without = superseded(reading) | left_out
+    harm = [entry for repo in reading.every for entry, tally in repo.usages.tallies().items() if harmful(tally)]
+    lights = catalog.many(harm) if harm else {}
+    without = superseded(reading) | {entry for entry, light in lights.items() if not is_firm(light)}
     places = dict.fromkeys((place_of(None), place_of(scope)))
     order = "created" if limit is None else "firm"
-    asked = [Filter(LESSONS, at.project, sort=order, limit=limit, without=without, scopes=at.scopes) for at in places]
-    found = [(one, at.name) for at, wanted in zip(places, asked, strict=True) for one in catalog.select(wanted)]
-    total = len(found) if limit is None else sum(map(catalog.count, asked))
-    taken = sorted(found, key=lambda pair: (is_firm(pair[0]), created(pair[0])), reverse=True)[:limit]
+    filters = [Filter(LESSONS, at.project, sort=order, limit=limit, without=without, scopes=at.scopes) for at in places]
+    pairs = [(light, at.name) for at, kept in zip(places, filters, strict=True) for light in catalog.select(kept)]
+    total = len(pairs) if limit is None else sum(map(catalog.count, filters))
+    taken = sorted(pairs, key=lambda pair: (is_firm(pair[0]), created(pair[0])), reverse=True)[:limit]
     groups: dict[str, list[Light]] = {at.name: [] for at in places}
-    for one, name in sorted(taken, key=lambda pair: (not is_firm(pair[0]), created(pair[0]))):
-        groups[name].append(one)
+    for light, name in sorted(taken, key=lambda pair: (not is_firm(pair[0]), created(pair[0]))):
+        groups[name].append(light)
     filled = tuple((name, tuple(group)) for name, group in groups.items() if group)
     return Loaded(filled, total, tuple(reading.notes()))
 
@@ -107,9 +106,9 @@ def add(opened: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") -
     repo = opened.primary
     by = "ai" if repo.options.agent else by
     at = place_of(scope)
-    wanted = Filter(LESSONS, library.gate.project_name(at.project), status=None, scopes=frozenset((at.stated,)))
-    same = [one for one in repo.current().select(wanted) if one.details.get("pattern") == str(pattern)]
-    active = [one for one in same if one.details.get("status") == Status.ACTIVE]
+    there = Filter(LESSONS, library.gate.project_name(at.project), status=None, scopes=frozenset((at.stated,)))
+    same = [light for light in repo.current().select(there) if light.details.get("pattern") == str(pattern)]
+    active = [light for light in same if light.details.get("status") == Status.ACTIVE]
     if active and (by != "user" or any(map(is_firm, active))):
         return _unchanged(active[0], by)
     if active:  # a person states what is written already, whoever wrote it: it is firm here from now on
@@ -120,7 +119,7 @@ def add(opened: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") -
         return done._replace(change="confirmed")
     draft = LessonDraft(title_of(pattern), project=at.project, scope=at.stated, confidence=CONFIDENCE[by], origin=by)
     written = library.editing.add_lesson(opened, draft._replace(**pattern.parts))
-    notes = (*written.notes, *(_history(repo, one) for one in same))
+    notes = (*written.notes, *(_history(repo, light) for light in same))
     return written._replace(notes=notes, change="added", origin=by)
 
 
@@ -155,7 +154,7 @@ def wrong(opened: Library, ref: str, reason: str = "", *, by: str = "ai") -> Wri
 def promoted_to(fields: Mapping[str, Any]) -> list[str]:
     """The targets that a lesson was promoted to, as its frontmatter names them."""
     stated = fields.get("promoted_to")
-    return [str(one) for one in (stated if isinstance(stated, list) else [stated]) if one]
+    return [str(name) for name in (stated if isinstance(stated, list) else [stated]) if name]
 
 
 def change(repo: RepositorySession, light: Light, changes: Mapping[str, Any], what: str, subject: str) -> Written:
@@ -167,8 +166,9 @@ def change(repo: RepositorySession, light: Light, changes: Mapping[str, Any], wh
     return done._replace(change=what, origin=origin)
 
 
-def _unchanged(one: Light, by: str) -> Written:
-    return Written(one.id, one.handle, one.kind, one.title, one.path, None, (), one.tier, "unchanged", by)
+def _unchanged(light: Light, by: str) -> Written:
+    names = light.id, light.handle, light.kind, light.title, light.path
+    return Written(*names, None, (), light.tier, "unchanged", by)
 
 
 HEADING = "## Lessons"
@@ -236,8 +236,8 @@ def addition(text: str, light: Light) -> str:
     newline = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"
     headings = [row.rstrip() for row in text.split("\n") if row.startswith("#")]
     rows = [] if headings[-1:] == [HEADING] else ["", HEADING, ""]
-    said = str(light.details.get("pattern") or light.title)
-    words = " ".join("".join(c if c.isprintable() else " " for c in said).split())
+    lesson_text = str(light.details.get("pattern") or light.title)
+    words = " ".join("".join(c if c.isprintable() else " " for c in lesson_text).split())
     rows.append(f"- {words} <!-- lesson {light.id} -->")
     end = "" if not text or text.endswith("\n") else newline
     return end + "".join(row + newline for row in rows)

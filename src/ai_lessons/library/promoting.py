@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import Refused, UsageError
@@ -26,7 +25,7 @@ from ai_lessons.library.comparing import copies, evaluate, promoted_from, says_t
 from ai_lessons.library.gate import checked
 from ai_lessons.library.governing import LEFT_BEHIND, Move, PolicyDecision, code_in, decide, digest, lets_go, releases
 from ai_lessons.library.lessons import refuse_wrong
-from ai_lessons.library.proposal_context import desk
+from ai_lessons.library.proposal_context import ProposalContext, desk
 from ai_lessons.library.proposing import make
 from ai_lessons.library.reports import ASKED, COPIED, PRESENT, PROPOSED, Promoted, PromotionRequest, Suggested
 from ai_lessons.library.running import content, interpreter_of
@@ -57,7 +56,7 @@ class SourceEntry(NamedTuple):
         return self.text if self.code is None else f"{self.text}\n{self.code.decode('utf-8', 'replace')}"
 
     @property
-    def said(self) -> Entry:
+    def whole_entry(self) -> Entry:
         """The entry with its code, also where that lies outside of the repository."""
         return self.entry if self.code is None else self.entry._replace(code=self.code.decode("utf-8", "replace"))
 
@@ -145,14 +144,13 @@ def place_of(repo: RepositorySession) -> str:
 TRAILER = "Promoted-from"
 
 
-def promote(library: Library, ref: str, to: str, wanted: PromotionRequest | None = None) -> Promoted:
+def promote(library: Library, ref: str, to: str, request: PromotionRequest | None = None) -> Promoted:
     """Bring an entry to another tier. What is there already in the same words is not brought again.
 
     Raises UsageError: it is there, or that is no tier. NotFound: no such entry or tier, or nothing to propose on.
     Conflict: it is marked wrong. Refused: a policy forbids it; an agent would copy; git has no name for the user.
     InvalidEntry: it breaks the format, or holds a secret.
     """
-    wanted = wanted or PromotionRequest()
     source, light = library.holding(ref)
     target = library.open(to)
     if target.store.root == source.store.root:
@@ -160,30 +158,30 @@ def promote(library: Library, ref: str, to: str, wanted: PromotionRequest | None
     target.refuse_other_formats()
     target.current()
     refuse_wrong(light)
-    return _Way(library, source, target, light, wanted).go()
+    return _Promotion(library, source, target, light, request or PromotionRequest()).carry_out()
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _Promotion:
     """One promotion."""
 
-    tiers: Library
+    library: Library
     source: RepositorySession
     target: RepositorySession
     light: Light
-    wanted: PromotionRequest
+    request: PromotionRequest
 
-    def go(self) -> Promoted:
-        wanted, to = self.wanted, self.target.options.tier
+    def carry_out(self) -> Promoted:
+        to = self.target.options.tier
         original = source_entry(self.source, self.light)
         copy = self._copy(original, self.target)
         code = original.code is not None or any(map(code_in, copy.files, copy.files.values()))
-        move = Move(original.said, self.source.options.tier, to, code, self._ties(original))
-        decision = decide(self.tiers, move)
+        move = Move(original.whole_entry, self.source.options.tier, to, code, self._ties(original))
+        decision = decide(self.library, move)
         plan = self._plan(copy, decision)
         if plan.outcome == PRESENT:
             return plan
-        if not wanted.person and (plan.outcome == COPIED or self.source.options.tier.startswith(ENTERPRISE)):
+        if not self.request.person and (plan.outcome == COPIED or self.source.options.tier.startswith(ENTERPRISE)):
             raise Refused(
                 f"an agent only proposes: a person takes {self.light.handle} to {to}",
                 hint=f"ask the user to run: ai-lessons contribute promote {self.light.handle} --to {to}",
@@ -192,60 +190,75 @@ class _Way:
         checked(path, data, copy.files.get(copy.entry.side_path or ""))
         if plan.outcome == ASKED:
             return plan._replace(suggested=self._ask(original, decision))
-        return self._brought(copy, plan)
+        return self._write(copy, plan)
 
-    def _copy(self, one: SourceEntry, target: RepositorySession) -> TargetCopy:
+    def _copy(self, original: SourceEntry, target: RepositorySession) -> TargetCopy:
         """The copy under an id of its own, which says where it comes from. The target's catalog is up to date.
 
         Links lead to what is there; others are named.
         """
-        source, said = self.source, one.entry.fields
+        source, entry, fields = self.source, original.entry, original.entry.fields
         now = source.options.now()
         entry_id, created = frontmatter.new_id(now), frontmatter.stamp(now)
-        changes: dict[str, Any] = {key: REMOVE for key in LEFT_BEHIND if key in said}
-        changes |= {"id": entry_id, "kind": one.entry.kind.value, "title": one.entry.title, "created": created}
+        changes: dict[str, Any] = {key: REMOVE for key in LEFT_BEHIND if key in fields}
+        changes |= {"id": entry_id, "kind": entry.kind.value, "title": entry.title, "created": created}
         changes["source"] = promoted(
-            said.get("source"), one.entry.id, scope_of(source, one.entry), source.options.tier, self._start()
+            fields.get("source"), entry.id, scope_of(source, entry), source.options.tier, self._start()
         )
-        changes["links"] = frontmatter.link_items(_links(one.entry, target))
-        changes |= {"status": "active"} if one.entry.kind is Kind.LESSON else {}
-        changes |= secret_scan.fields(self.wanted.allow_secrets, there=said, text=one.whole)
-        path = _path(one.entry, target, entry_id, created)
-        files = _files(path, markdown.edit(one.text, changes), one.code)
-        return TargetCopy(read_entry(path, *files.values()), files, (path,) if one.executable else ())
+        changes["links"] = frontmatter.link_items(_links(entry, target))
+        changes |= {"status": "active"} if entry.kind is Kind.LESSON else {}
+        changes |= secret_scan.fields(self.request.allow_secrets, there=fields, text=original.whole)
+        path = _path(entry, target, entry_id, created)
+        files = _files(path, markdown.edit(original.text, changes), original.code)
+        return TargetCopy(read_entry(path, *files.values()), files, (path,) if original.executable else ())
 
     def _ask(self, original: SourceEntry, decision: PolicyDecision) -> Suggested:
         """Propose to the enterprise's people that they let exactly this text go; once.
 
         Raises as `make`. NotFound: the enterprise's repository is not on this machine.
         """
-        there, to = self.tiers.open(decision.enterprise), self.target.options.tier
+        there, to = self.library.open(decision.enterprise), self.target.options.tier
         there.current()
         copy = self._to_release(original, there)
-        by = identity(self.tiers.primary.store.worktree, "AUTHOR") or "A person"
+        by = identity(self.library.primary.store.worktree, "AUTHOR") or "A person"
         report = (
             f"{by} asks to let {self.light.kind} {self.light.id} go from {self.source.options.tier} to {to},\n"
             f"exactly as it stands here. {decision.stated}.\n\n"
             "Who takes this lets all people here do so with this text."
         )
         with desk(there) as at:
-            for one in at.waiting:
-                proposed = at.entry(one)
-                if proposed and lets_go(proposed, original.said, to):
-                    again = (f"asked for already: {one.branch} waits for a person",)
-                    return Suggested(one.entry, at.called(one), proposed.title, one.path, one.branch, one.commit, again)
-            trailers = [(TRAILER, f"{self.source.options.tier} {self.light.id}")]
-            subject = f"Release to {to}: {copy.entry.title}"
-            return make(
-                at, copy.entry, copy.files, subject, report=report, trailers=trailers, executable=copy.executable
-            )
+            for waiting in at.waiting:
+                entry, branch = at.entry(waiting), waiting.branch
+                if entry and lets_go(entry, original.whole_entry, to):
+                    again = (f"asked for already: {branch} waits for a person",)
+                    handle = at.called(waiting)
+                    return Suggested(waiting.entry, handle, entry.title, waiting.path, branch, waiting.commit, again)
+            return self._propose(at, copy, f"Release to {to}: {copy.entry.title}", report)
+
+    def _propose(
+        self, at: ProposalContext, copy: TargetCopy, subject: str, report: str, *, decided: bool = False
+    ) -> Suggested:
+        return make(
+            at,
+            copy.entry,
+            copy.files,
+            subject,
+            report=report,
+            trailers=[self._trailer],
+            executable=copy.executable,
+            decided=decided,
+        )
+
+    @property
+    def _trailer(self) -> tuple[str, str]:
+        return TRAILER, f"{self.source.options.tier} {self.light.id}"
 
     def _to_release(self, original: SourceEntry, there: RepositorySession) -> TargetCopy:
         """The entry over there that is the same, else a copy of it, with the tier named to which it may go."""
-        text = digest(original.said)
+        text = digest(original.whole_entry)
         lights = there.catalog.many(copies(there, original.entry)).values()
         near = (source_entry(there, x) for x in lights if x.kind is not Kind.SCRIPT or there.store.exists(x.path))
-        same = next((entry for entry in near if digest(entry.said) == text), None)
+        same = next((entry for entry in near if digest(entry.whole_entry) == text), None)
         if same is None:
             copy = self._copy(original, there)
         else:
@@ -264,23 +277,23 @@ class _Way:
             Filter(project=project, status=None, limit=1)
         ):
             projects.append(project)
-        found = ties(f"{original.entry.project}\n{original.whole}", projects)
-        return tuple(dict.fromkeys(f"{one.sort} ({one_line(one.value, 80)})" for one in found))
+        text = f"{original.entry.project}\n{original.whole}"
+        return tuple(dict.fromkeys(f"{tie.sort} ({one_line(tie.value, 80)})" for tie in ties(text, projects)))
 
     def _plan(self, copy: TargetCopy, decision: PolicyDecision) -> Promoted:
         """What is to be done, decided without doing any of it."""
-        known, asks = self._known(copy), decision.verdict is PolicyVerdict.NEEDS_RELEASE
-        outcome = PRESENT if known else ASKED if asks else PROPOSED if self._proposes else COPIED
+        same, asks = self._same_there(copy), decision.verdict is PolicyVerdict.NEEDS_RELEASE
+        outcome = PRESENT if same else ASKED if asks else PROPOSED if self._proposes else COPIED
         whose = {PROPOSED: self.target.options.tier, ASKED: decision.enterprise}
         return Promoted(
             entry=self.light,
             source=self.source.options.tier,
             target=self.target.options.tier,
             outcome=outcome,
-            report=evaluate(self.target, copy.entry, copy.texts, [place_of(self.source)], known),
+            report=evaluate(self.target, copy.entry, copy.texts, [place_of(self.source)], same),
             policy=decision.sentence,
             decided_in=whose.get(outcome, ""),
-            notes=(*decision.notes, *known),
+            notes=(*decision.notes, *same),
         )
 
     def _start(self) -> tuple[float, float] | None:
@@ -298,28 +311,29 @@ class _Way:
     def _proposes(self) -> bool:
         return self.target.options.tier.startswith(ENTERPRISE) or self.light.kind is Kind.RULE
 
-    def _known(self, copy: TargetCopy) -> list[str]:
+    def _same_there(self, copy: TargetCopy) -> list[str]:
         """Where the same is over there already, if it is: then nothing has to be done."""
         target, entry = self.target, copy.entry
-        titled = target.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))
-        candidates = {one.id: one for one in titled if one.title == entry.title}
-        for one in (candidates | target.catalog.many(copies(target, entry))).values():
-            if says_the_same(target.load(one.id)[0], entry):
-                return [f"{one.handle} {one.title} ({self.target.options.tier}) says the same already"]
+        lights = target.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))
+        near = {light.id: light for light in lights if light.title == entry.title}
+        for light in (near | target.catalog.many(copies(target, entry))).values():
+            if says_the_same(target.load(light.id)[0], entry):
+                return [f"{light.handle} {light.title} ({target.options.tier}) says the same already"]
         if not self._proposes or target.rules.ref() is None:
             return []
         with desk(target) as at:
-            waiting = ((one.branch, at.entry(one)) for one in at.waiting)
-            mine = ((branch, it) for branch, it in waiting if it and says_the_same(it, entry))
-            same = (branch for branch, it in mine if original_of(it.fields.get("source")) == self.light.id)
-            return [f"{branch} ({self.target.options.tier}) proposes the same already" for branch in islice(same, 1)]
+            for waiting in at.waiting:
+                proposed = at.entry(waiting)
+                ours = proposed and original_of(proposed.fields.get("source")) == self.light.id
+                if proposed and ours and says_the_same(proposed, entry):
+                    return [f"{waiting.branch} ({target.options.tier}) proposes the same already"]
+        return []
 
-    def _brought(self, copy: TargetCopy, plan: Promoted) -> Promoted:
-        reason = one_line(self.wanted.reason, LONGEST)
-        trailers = [(TRAILER, f"{self.source.options.tier} {self.light.id}")]
+    def _write(self, copy: TargetCopy, plan: Promoted) -> Promoted:
+        reason = one_line(self.request.reason, LONGEST)
         subject = f"Promote {copy.entry.kind}: {copy.entry.title}"
         if not self._proposes:
-            trailers = [("Entry", copy.entry.id), *trailers, *([("Reason", reason)] if reason else [])]
+            trailers = [("Entry", copy.entry.id), self._trailer, *([("Reason", reason)] if reason else [])]
             changes = [
                 Change(path, data, executable=path in copy.executable or None, expect=None)
                 for path, data in copy.files.items()
@@ -328,14 +342,4 @@ class _Way:
             return plan._replace(written=self.target.written_one(copy.entry, applied))
         report = (f"Reason: {reason}\n\n" if reason else "") + render(plan.report)
         with desk(self.target) as at:
-            made = make(
-                at,
-                copy.entry,
-                copy.files,
-                subject,
-                report=report,
-                trailers=trailers,
-                executable=copy.executable,
-                decided=True,
-            )
-        return plan._replace(suggested=made)
+            return plan._replace(suggested=self._propose(at, copy, subject, report, decided=True))
