@@ -139,13 +139,13 @@ def released(repo: RepositorySession, original: Entry, target: str) -> bool:
     branches = counting(repo)
     repo.current()
 
-    def there(commit: str, path: str) -> bool:
+    def says_so(commit: str, path: str) -> bool:
         files = {name: file_at(repo.store.worktree, commit, name) for name in (path, layout.side_of(path))}
         entry = entry_of(path, {name: data for name, data in files.items() if data is not None})
         return entry is not None and lets_go(entry, original, target)
 
     paths = [light.path for light in repo.catalog.many(copies(repo, original)).values()]
-    return bool(branches) and any(all(there(commit, path) for _, commit in branches) for path in paths)
+    return bool(branches) and any(all(says_so(commit, path) for _, commit in branches) for path in paths)
 
 
 class PolicyDecision(NamedTuple):

@@ -106,8 +106,8 @@ def add(opened: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") -
     repo = opened.primary
     by = "ai" if repo.options.agent else by
     at = place_of(scope)
-    there = Filter(LESSONS, library.gate.project_name(at.project), status=None, scopes=frozenset((at.stated,)))
-    same = [light for light in repo.current().select(there) if light.details.get("pattern") == str(pattern)]
+    in_scope = Filter(LESSONS, library.gate.project_name(at.project), status=None, scopes=frozenset((at.stated,)))
+    same = [light for light in repo.current().select(in_scope) if light.details.get("pattern") == str(pattern)]
     active = [light for light in same if light.details.get("status") == Status.ACTIVE]
     if active and (by != "user" or any(map(is_firm, active))):
         return _unchanged(active[0], by)

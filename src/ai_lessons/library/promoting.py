@@ -117,8 +117,8 @@ def _links(entry: Entry, target: RepositorySession) -> list[Link]:
     """The links of the copy that lead to something in the target, the one to its original last."""
     kept = []
     for link in entry.links:
-        there = target.catalog.many([link.target, *promoted_from(target, link.target)])
-        kept += [link._replace(target=link.target if link.target in there else one) for one in list(there)[:1]]
+        lights = target.catalog.many([link.target, *promoted_from(target, link.target)])
+        kept += [link._replace(target=link.target if link.target in lights else copy) for copy in list(lights)[:1]]
     return list(dict.fromkeys([*kept, Link(Relation.DERIVED_FROM.value, entry.id)]))
 
 
@@ -217,16 +217,16 @@ class _Promotion:
 
         Raises as `make`. NotFound: the enterprise's repository is not on this machine.
         """
-        there, to = self.library.open(decision.enterprise), self.target.options.tier
-        there.current()
-        copy = self._to_release(original, there)
+        enterprise, to = self.library.open(decision.enterprise), self.target.options.tier
+        enterprise.current()
+        copy = self._to_release(original, enterprise)
         by = identity(self.library.primary.store.worktree, "AUTHOR") or "A person"
         report = (
             f"{by} asks to let {self.light.kind} {self.light.id} go from {self.source.options.tier} to {to},\n"
             f"exactly as it stands here. {decision.stated}.\n\n"
             "Who takes this lets all people here do so with this text."
         )
-        with desk(there) as at:
+        with desk(enterprise) as at:
             for waiting in at.waiting:
                 entry, branch = at.entry(waiting), waiting.branch
                 if entry and lets_go(entry, original.whole_entry, to):
@@ -253,14 +253,16 @@ class _Promotion:
     def _trailer(self) -> tuple[str, str]:
         return TRAILER, f"{self.source.options.tier} {self.light.id}"
 
-    def _to_release(self, original: SourceEntry, there: RepositorySession) -> TargetCopy:
+    def _to_release(self, original: SourceEntry, enterprise: RepositorySession) -> TargetCopy:
         """The entry over there that is the same, else a copy of it, with the tier named to which it may go."""
         text = digest(original.whole_entry)
-        lights = there.catalog.many(copies(there, original.entry)).values()
-        near = (source_entry(there, x) for x in lights if x.kind is not Kind.SCRIPT or there.store.exists(x.path))
+        lights = enterprise.catalog.many(copies(enterprise, original.entry)).values()
+        near = (
+            source_entry(enterprise, x) for x in lights if x.kind is not Kind.SCRIPT or enterprise.store.exists(x.path)
+        )
         same = next((entry for entry in near if digest(entry.whole_entry) == text), None)
         if same is None:
-            copy = self._copy(original, there)
+            copy = self._copy(original, enterprise)
         else:
             path = same.entry.path
             copy = TargetCopy(same.entry, _files(path, same.text, same.code), (path,) if same.executable else ())
