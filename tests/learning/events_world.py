@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ai_lessons.learning.events import (
     CONTRADICTED,
     FOLLOWED,
+    HELD,
     HELPFUL,
     IGNORED,
     INJECTED,
@@ -76,7 +77,7 @@ def fold_uses(rows: Iterable[Row]) -> dict[str, Tallies]:
         undone = event in {IGNORED, CONTRADICTED, RECURRED} and event_id < newest(entry, RESTORED)
         counts[entry, event] += not undone
         last[entry] = max(last.get(entry, ""), "" if event == LEFT_OUT else at)
-        came = event == INJECTED and session and event_id > newest(entry, HELPFUL, FOLLOWED, RESTORED)
+        came = event == INJECTED and session and event_id > newest(entry, HELPFUL, FOLLOWED, HELD, RESTORED)
         unused.setdefault(entry, set()).update([session] if came else [])
     return {
         entry: Tallies._make((*(counts[entry, word] for word in USES), last[entry], len(unused[entry]), None))
