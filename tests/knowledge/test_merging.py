@@ -169,6 +169,13 @@ def test_every_conflict_is_named_at_once() -> None:
     assert merge_entry(BASE, ours, theirs)[1] == ("title", "owner", "the text")
 
 
+def test_an_entry_that_took_the_place_of_another_is_never_mixed_with_an_edit_of_that() -> None:
+    other = "---\nid: 01B\ntags: [a]\n---\nx\n"
+    base, edited = other.replace("01B", "01A"), "---\nid: 01A\ntags: [a, b]\n---\nx\n"
+    for sides in ((other, edited), (edited, other)):
+        assert merge_entry(base, *sides)[1] == ("id",)
+
+
 def test_frontmatter_that_only_one_side_wrote_down_comes_with_the_others_text() -> None:
     plain = "# Notes\n\nOne.\n\nTwo.\n"
     adopted = f"---\nid: 01A\n---\n{plain}"

@@ -334,7 +334,8 @@ def test_an_edit_follows_an_entry_that_was_moved_meanwhile(team: Team, mover: st
     moving.apply(Change(LESSON, None), Change(new, text.encode()))
     editing.edit(LESSON, "Five.", "5.")
     team.ann.sync()
-    assert team.bob.sync().conflicts == ()
+    done = team.bob.sync()
+    assert (done.conflicts, done.merged) == ((), (new,))
     assert not (team.bob.root / LESSON).exists()
     assert team.bob.read(new) == text.replace("Five.", "5.")
 
@@ -349,6 +350,122 @@ def test_an_entry_that_both_moved_ends_where_the_hub_has_it(team: Team) -> None:
     merged = team.bob.read("a/lessons/x.md")
     assert "  - aa\n" in merged
     assert "  - bb\n" in merged
+
+
+@pytest.mark.parametrize("runs", [False, True])
+@pytest.mark.parametrize("mover", ["ann", "bob"])
+def test_moved_here_and_removed_there_is_a_conflict_about_the_new_place(team: Team, mover: str, runs: bool) -> None:
+    moving, removing = (team.ann, team.bob) if mover == "ann" else (team.bob, team.ann)
+    new = "q/lessons/2026-11/renamed.md"
+    moving.apply(Change(LESSON, None), Change(new, TEXT.encode(), executable=runs))
+    removing.write(LESSON, None)
+    team.ann.sync()
+    done = team.bob.sync()
+    assert [(one.path, one.reasons) for one in done.conflicts] == [
+        (new, ("one side removed it, the other changed it",))
+    ]
+    decide(team.bob.store, done.place, new, "theirs" if mover == "ann" else "ours")
+    assert team.bob.read(new) == TEXT
+    assert not (team.bob.root / LESSON).exists()
+
+
+def test_an_entry_moved_to_a_name_that_the_other_gave_to_another_loses_neither(team: Team) -> None:
+    new, other = "q/lessons/2026-11/renamed.md", TEXT.replace("8F3K2A", "7F3K2A").replace("One.", "Another.")
+    team.ann.edit(LESSON, "Five.", "5.")
+    team.ann.write(new, other)
+    team.ann.sync()
+    team.bob.apply(Change(LESSON, None), Change(new, TEXT.encode()))
+    done = team.bob.sync()
+    assert [(one.path, one.reasons[0]) for one in done.conflicts] == [
+        (LESSON, "one side removed it, the other changed it"),
+        (new, "id"),
+    ]
+    decide(team.bob.store, done.place, LESSON, "theirs")
+    decide(team.bob.store, done.place, new, "theirs")
+    assert team.bob.read(LESSON) == TEXT.replace("Five.", "5.")
+    assert team.bob.read(new) == other
+
+
+def test_two_entries_that_look_alike_are_never_taken_for_one_that_was_moved(team: Team) -> None:
+    new, other = "p/lessons/2026-11/y-7f3k2a.md", TEXT.replace("8F3K2A", "7F3K2A").replace("One.", "Another.")
+    team.ann.apply(Change(LESSON, None), Change(new, other.encode()))
+    team.ann.sync()
+    team.bob.edit(LESSON, "  - z\n", "  - z\n  - zz\n")
+    assert [one.path for one in team.bob.sync().conflicts] == [LESSON]
+    team.bob.write(LESSON, None)
+    assert team.bob.sync().conflicts == ()
+    assert team.bob.read(new) == other
+    assert not (team.bob.root / LESSON).exists()
+
+
+@pytest.mark.parametrize("take", ["ours", "theirs"])
+def test_a_file_edited_here_and_made_a_folder_of_there_is_decided_one_after_the_other(team: Team, take: str) -> None:
+    team.ann.write("p/notes", "a file\n")
+    team.ann.sync()
+    team.bob.sync()
+    team.ann.write("p/notes", None)
+    team.ann.write("p/notes/one.md", "below a folder\n")
+    team.ann.sync()
+    team.bob.write("p/notes", "edited\n")
+    done = team.bob.sync()
+    assert [one.path for one in done.conflicts] == ["p/notes"]
+    left = decide(team.bob.store, done.place, "p/notes", take).torn
+    if take == "theirs":
+        assert left == ()
+        assert team.bob.read("p/notes/one.md") == "below a folder\n"
+    else:
+        assert [one.path for one in left] == ["p/notes/one.md"]
+        assert decide(team.bob.store, done.place, "p/notes/one.md", "ours").torn == ()
+        assert team.bob.read("p/notes") == "edited\n"
+
+
+def test_no_attribute_and_no_merge_driver_of_the_repository_has_a_say_in_a_sync(team: Team) -> None:
+    team.ann.write(".gitattributes", "*.md merge=theirs\n* merge=union\n")
+    team.ann.sync()
+    team.bob.sync()
+    (team.bob.root / ".git/info/attributes").write_text("p/rules/* merge=theirs\n*.bin merge=union\n")
+    team.bob.run("config", "merge.theirs.driver", "touch ran; cp %B %A")
+    team.bob.run("config", "merge.default", "theirs")
+    for clone, number in ((team.ann, "1"), (team.bob, "2")):
+        clone.edit(LESSON, "  - a\n", f"  - a\n  - a{number}\n")
+        clone.edit(RULE, number, "edited")
+        clone.apply(Change("p/x.bin", b"\0" + number.encode()))
+    team.ann.sync()
+    done = team.bob.sync()
+    assert [one.path for one in done.conflicts] == [RULE, "p/x.bin"]
+    for one in done.conflicts:
+        decide(team.bob.store, done.place, one.path, "ours")
+    assert "  - a\n  - a1\n  - a2\n" in team.bob.read(LESSON)
+    assert not list(team.bob.root.rglob("ran"))
+
+
+def test_forty_merged_files_start_no_more_programs_than_one(
+    team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, log = team.ann.run("--exec-path"), tmp_path / "started"
+    (tmp_path / "path").mkdir()
+    put_program(tmp_path / "path/git", f'#!/bin/sh\necho "$*" >> "{log}"\nexec "{real}/git" "$@"\n')
+    names = [f"p/lessons/2026-11/{number}.md" for number in range(40)]
+    for clone in (team.ann, team.bob):
+        clone.sync()
+        if clone is team.ann:
+            clone.apply(*(Change(name, TEXT.encode()) for name in names))
+            clone.sync()
+    team.bob.sync()
+    started = []
+    for some in (names[:1], names):
+        for clone, old, new in ((team.ann, "One.", "1."), (team.bob, "Five.", "5.")):
+            texts = [clone.read(name) for name in some]
+            flipped = [text.replace(old, new) if old in text else text.replace(new, old) for text in texts]
+            clone.apply(*(Change(name, text.encode()) for name, text in zip(some, flipped, strict=True)))
+        team.ann.sync()
+        with monkeypatch.context() as patch:
+            patch.setenv("PATH", f"{tmp_path / 'path'}:/usr/bin:/bin")
+            log.write_text("")
+            assert team.bob.sync().merged == tuple(sorted(some))
+        started.append(len(log.read_text().splitlines()))
+        team.ann.sync()
+    assert started[0] == started[1]
 
 
 def test_a_file_where_the_other_has_a_folder_is_a_conflict(team: Team) -> None:
@@ -391,6 +508,14 @@ def test_executable_stays_executable(team: Team) -> None:
     team.bob.sync()
     assert (team.bob.root / script).stat().st_mode & stat.S_IXUSR
     assert team.bob.run("ls-files", "-s", script).startswith("100755")
+
+
+@pytest.mark.parametrize("runs", ["ann", "bob"])
+def test_a_script_that_both_added_and_one_can_run_can_be_run(team: Team, runs: str) -> None:
+    for clone in (team.ann, team.bob):
+        clone.apply(Change("p/scripts/1/x.sh", b"#!/bin/sh\n", executable=runs == clone.root.name))
+        clone.sync()
+    assert team.bob.run("ls-files", "-s", "p/scripts/1/x.sh").startswith("100755")
 
 
 def test_histories_that_cross_are_merged_over_their_common_ground(team: Team) -> None:

@@ -196,6 +196,8 @@ def _scalars(node: Node) -> list[Node]:
 
 def _merge_values(key: str, base: Any, ours: Any, theirs: Any) -> Any:
     """One value of both sides; `_MISSING` for no such key. Raises _Clash: both changed it, and not in the same way."""
+    if key == "id" and _MISSING not in (ours, theirs) and not same(ours, theirs):
+        raise _Clash(key)  # two entries: one took the place of the other, or git's guess of a rename went wrong
     if same(ours, theirs) or same(theirs, base):
         return ours
     if same(ours, base):

@@ -206,7 +206,7 @@ def _plan(
         # histories that cross: what the two have in common is itself a merge (as git's own strategy has it)
         older = _bases(store, bases[0].decode(), other.decode())
         sides = (draft.tree_of(older[0]), base, draft.tree_of(other)) if older else None
-        common = plan(repo, draft, sides, worktree=store.worktree) if sides else None
+        common = plan(store.worktree, repo, draft, sides) if sides else None
         if common is None or common.tree is None:
             raise Conflict(
                 f"the histories of {place.name} and this branch cross, and their common ground is in conflict itself",
@@ -214,7 +214,7 @@ def _plan(
             )
         base = common.tree
     ours, theirs = (draft.tree_of(ObjectID(commit.encode())) for commit in (head, tip))
-    return plan(repo, draft, (base, ours, theirs), decisions.choose, store.worktree)
+    return plan(store.worktree, repo, draft, (base, ours, theirs), decisions.choose)
 
 
 def _bases(store: Store, one: str, other: str) -> list[ObjectID]:

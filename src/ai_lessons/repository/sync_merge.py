@@ -1,26 +1,25 @@
-"""Two commits as one tree, made of objects alone: files that both sides changed are merged by what they are."""
+"""Two sides of a tree as one tree: git merges the trees, `knowledge.merging` the files that both sides changed."""
 
 from __future__ import annotations
 
 import json
 import os
 import stat
-from dataclasses import dataclass, field
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from dulwich.diff_tree import tree_changes
-from dulwich.object_store import iter_tree_contents
 from dulwich.objects import Blob, ObjectID
 
+from ai_lessons.errors import StorageFailed
 from ai_lessons.knowledge.layout import is_markdown
 from ai_lessons.knowledge.merging import WHOLE, merge_file
-from ai_lessons.repository import files, filters
+from ai_lessons.repository import files, filters, git
 from ai_lessons.repository.approval.rule_files import stated_id
-from ai_lessons.repository.files import READ_LIMIT
-from ai_lessons.repository.objects import EXECUTABLE, Draft, TreeEntry, text_of
+from ai_lessons.repository.files import READ_LIMIT, translated
+from ai_lessons.repository.objects import EXECUTABLE, Draft, TreeEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from dulwich.repo import Repo
@@ -30,7 +29,11 @@ if TYPE_CHECKING:
 
 REMOVED: Final = "one side removed it, the other changed it"
 IN_THE_WAY: Final = "a file on one side has the name of a folder on the other"
-TAKEN: Final = "one side moved it to where the other put another file"
+_RAW: Final = ("--raw", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
+
+Version = TreeEntry | None  # None: no such file
+Trees = tuple[ObjectID, ...]  # of what both began with, of ours, of theirs
+Versions = tuple[Version, ...]  # of these three
 
 
 class Torn(NamedTuple):
@@ -51,201 +54,171 @@ class MergePlan(NamedTuple):
     torn: tuple[Torn, ...]
 
 
-class _Case(NamedTuple):
-    """A file that both sides did something to: where it goes (`taken`: by another), names it leaves, and versions."""
-
-    path: bytes
-    leaves: tuple[bytes, ...]
-    base: TreeEntry | None
-    ours: TreeEntry | None
-    theirs: TreeEntry | None
-    taken: bool = False
-
-
 def plan(
-    repo: Repo,
-    draft: Draft,
-    trees: tuple[ObjectID, ObjectID, ObjectID],
-    choose: Callable[[Torn], str | None] = lambda _: None,
-    worktree: Worktree | None = None,
+    worktree: Worktree, repo: Repo, draft: Draft, trees: Trees, choose: Callable[[Torn], str | None] = lambda _: None
 ) -> MergePlan:
-    """Merge the trees (base, ours, theirs). `choose` is asked about every torn file what a person decided.
+    """Merge trees. `choose` is asked about every torn file what a person decided. Raises StorageFailed."""
+    trees, moved = _with_moves(worktree, repo, draft, trees)
+    edits, unmerged = _merge_trees(worktree, trees)
+    unmerged |= {path: versions for path, versions in moved.items() if None in versions}
+    # where a file has the name of a folder, git's index has each of the two with no version of another side
+    alone = {path: theirs for path, (base, ours, theirs) in unmerged.items() if not base and not (ours and theirs)}
+    both = {path: versions for path, versions in unmerged.items() if path not in alone}
+    merged, reasons = _merge_files(worktree, repo, draft, both)
+    edits |= merged
+    torn = []
+    for path, why in reasons.items():
+        one = Torn(os.fsdecode(path), why, *map(_blob, both[path]))
+        take = choose(one)
+        edits[path] = both[path][1 if take == "ours" else 2]
+        torn += [one] if take is None else []
+    tree = draft.edit(trees[1], edits)
+    for path, theirs in alone.items():
+        if theirs and not _is_taken(draft, tree, path):
+            edits[path] = theirs
+        elif theirs and choose(one := Torn(os.fsdecode(path), (IN_THE_WAY,), None, None, _blob(theirs))) != "ours":
+            torn.append(one)
+    whole = None if torn else draft.edit(trees[1], edits)
+    names = {*merged, *moved} - reasons.keys()
+    return MergePlan(whole, tuple(sorted(map(os.fsdecode, names))), tuple(sorted(torn)))
 
-    Texts come out of the filters of `worktree`, and what was merged goes through them. Raises StorageFailed.
+
+def changed(worktree: Worktree, before: bytes, after: bytes) -> dict[bytes, tuple[Version, Version]]:
+    """What files were and are, by path from the top, where two trees that are on the disk differ."""
+    return _differences(_git(worktree, "diff-tree", "-r", *_RAW, before, after))
+
+
+def _differences(rows: bytes) -> dict[bytes, tuple[Version, Version]]:
+    fields = iter(rows.split(b"\0")[:-1])
+    pairs = ((path, row[1:].split(b" ")) for row, path in zip(fields, fields, strict=True))
+    return {path: (_version(row[0], row[2]), _version(row[1], row[3])) for path, row in pairs}
+
+
+def _git(worktree: Worktree, command: str, *arguments: str | bytes, extra: Mapping[str, str] | None = None) -> bytes:
+    flags = ("--no-replace-objects", "-c", "core.splitIndex=false")
+    done = git.run(worktree, *flags, command, *map(os.fsdecode, arguments), extra=extra)
+    if done.code:
+        raise StorageFailed(f"git {command} failed: {done.err}")
+    return done.out
+
+
+def _version(mode: bytes, blob: bytes) -> Version:
+    return (int(mode, 8), ObjectID(blob)) if int(mode, 8) else None
+
+
+def _blob(version: Version) -> str | None:
+    return version[1].decode() if version else None
+
+
+def _merge_trees(worktree: Worktree, trees: Trees) -> tuple[dict[bytes, Version], dict[bytes, Versions]]:
+    """How the merge differs from ours, and what git leaves open: the versions of base, ours and theirs by path.
+
+    By `read-tree` and not by `merge-tree`: docs/decisions.md, 9.
     """
-    draft.save()  # a base or side that was just made is read from the disk
-    work = _Merging(repo, draft, trees, worktree)
-    for case in work.cases():
-        work.settle(case, choose)
-    work.take_theirs(choose)
-    tree = None if work.torn else draft.edit(trees[1], work.edits)
-    return MergePlan(tree, tuple(sorted(map(os.fsdecode, work.merged))), tuple(sorted(work.torn)))
+    unmerged: dict[bytes, list[Version]] = {}
+    with translated("the index of a merge", writing=True), TemporaryDirectory(prefix="ai-lessons-merge-") as folder:
+        index = {"GIT_INDEX_FILE": os.path.join(folder, "index")}
+        _git(worktree, "read-tree", "-i", "-m", "--aggressive", "--no-sparse-checkout", *trees, extra=index)
+        for row in _git(worktree, "ls-files", "--unmerged", "-z", extra=index).split(b"\0")[:-1]:
+            version, _, path = row.partition(b"\t")
+            mode, blob, stage = version.split(b" ")
+            unmerged.setdefault(path, [None, None, None])[int(stage) - 1] = _version(mode, blob)
+        differing = _differences(_git(worktree, "diff-index", "--cached", *_RAW, trees[1], extra=index))
+    edits = {path: after for path, (_, after) in differing.items() if path not in unmerged}
+    return edits, {path: tuple(versions) for path, versions in unmerged.items()}
 
 
-@dataclass(slots=True)
-class _Side:
-    """What one side did since the base: paths with what they were and are; and where files went that it moved."""
+def _with_moves(worktree: Worktree, repo: Repo, draft: Draft, trees: Trees) -> tuple[Trees, dict[bytes, Versions]]:
+    """The trees with each file that one side moved and the other touched at its new place, and the versions of these.
 
-    old: dict[bytes, TreeEntry | None] = field(default_factory=dict)
-    new: dict[bytes, TreeEntry | None] = field(default_factory=dict)
-    moves: dict[bytes, bytes] = field(default_factory=dict)
+    A file that both moved is where theirs is.
+    """
+    draft.save()  # git reads from the disk
+    ours, theirs = (changed(worktree, trees[0], side) for side in trees[1:])
+    mine, other = _moves(worktree, repo, ours, theirs), _moves(worktree, repo, theirs, ours)
+    edits: tuple[dict[bytes, Version], ...] = ({}, {}, {})
+    moved = {}
+    for path in sorted({*mine, *other}):
+        place = other.get(path) or mine[path]
+        names = (path, mine.get(path, path), other.get(path, path))
+        if any(name != place and _is_taken(draft, tree, place) for tree, name in zip(trees, names, strict=True)):
+            continue  # then it is removed on one side and changed on the other
+        moved[place] = tuple(draft.lookup(tree, name) for tree, name in zip(trees, names, strict=True))
+        for edit, name, version in zip(edits, names, moved[place], strict=True):
+            if name != place and None not in moved[place]:
+                edit.update({name: None, place: version})
+    trees = tuple(draft.edit(tree, edit) if edit else tree for tree, edit in zip(trees, edits, strict=True))
+    draft.save()
+    return trees, moved
 
 
-def changed(repo: Repo, before: ObjectID, after: ObjectID | None) -> _Side:
-    """What differs between two trees that are on the disk."""
-    side = _Side()
-    for change in tree_changes(repo.object_store, before, after, change_type_same=True):
-        for one, into in ((change.old, side.old), (change.new, side.new)):
-            if one is not None and one.path is not None and one.mode is not None and one.sha is not None:
-                into[one.path] = (one.mode, ObjectID(one.sha))
-    for path in {*side.old, *side.new}:
-        side.old.setdefault(path, None)
-        side.new.setdefault(path, None)
-    return side
+def _moves(
+    worktree: Worktree,
+    repo: Repo,
+    side: Mapping[bytes, tuple[Version, Version]],
+    other: Mapping[bytes, tuple[Version, Version]],
+) -> dict[bytes, bytes]:
+    """Where plain files went that this side moved and the other touched: to what has their id, or else their bytes."""
+    inside = os.fsencode(worktree.prefix)
+    gone = {path: old for path, (old, new) in side.items() if not new and path in other and path.startswith(inside)}
+    added = {path: new for path, (old, new) in side.items() if not old and path.startswith(inside)} if gone else {}
+    plain = {path: entry for path, entry in {**gone, **added}.items() if entry and stat.S_ISREG(entry[0])}
+    texts = _texts(worktree, repo, ((path, one) for path, one in plain.items() if is_markdown(os.fsdecode(path))))
+    ids = {path: stated_id(texts[one[1]]) for path, one in plain.items() if one[1] in texts}
+    by_id = {ids[path]: path for path in added if ids.get(path)}
+    by_blob = {plain[path][1]: path for path in added if path in plain}
+    found = {by_id.get(ids.get(path)) or by_blob.get(plain[path][1]): path for path in gone if path in plain}
+    return {path: place for place, path in found.items() if place}
 
 
-class _Merging:
-    def __init__(
-        self, repo: Repo, draft: Draft, trees: tuple[ObjectID, ObjectID, ObjectID], worktree: Worktree | None
-    ) -> None:
-        self._repo, self._draft, self._trees, self._worktree = repo, draft, trees, worktree
-        self._ours, self._theirs = changed(repo, trees[0], trees[1]), changed(repo, trees[0], trees[2])
-        self._follow(self._ours, self._theirs)
-        self._follow(self._theirs, self._ours)
-        self._done: set[bytes] = set()
-        self.edits: dict[bytes, TreeEntry | None] = {}
-        self.merged: list[bytes] = []
-        self.torn: list[Torn] = []
+def _texts(worktree: Worktree, repo: Repo, versions: Iterable[tuple[bytes, TreeEntry]]) -> dict[ObjectID, bytes]:
+    """The texts of files by blob, out of their filters; without links, submodules and what is huge."""
+    raw, paths = dict[str, bytes](), dict[str, str]()
+    for path, (mode, blob) in versions:
+        found = repo.object_store[blob] if stat.S_ISREG(mode) else None
+        if isinstance(found, Blob) and len(found.data) <= READ_LIMIT:
+            raw[blob.decode()], paths[blob.decode()] = found.data, _inside(worktree, path)
+    return {ObjectID(blob.encode()): text for blob, text in filters.texts(worktree, paths, raw).items()}
 
-    def _follow(self, side: _Side, other: _Side) -> None:
-        """Find where those files went that this side moved and the other one touched."""
-        gone = [path for path, entry in side.new.items() if entry is None and path in other.new]
-        added = {path: entry for path, entry in side.new.items() if entry and side.old[path] is None} if gone else {}
-        by_blob = {entry[1]: path for path, entry in added.items()}
-        by_id = {name: path for path, entry in added.items() if (name := self._id(path, entry))} if added else {}
-        for path in gone:
-            before = side.old[path]
-            if before is not None:
-                target = by_id.get(self._id(path, before) or "") or by_blob.get(before[1])
-                if target is not None:
-                    side.moves[path] = target
 
-    def _id(self, path: bytes, entry: TreeEntry) -> str | None:
-        data = self._data(path, entry) if is_markdown(os.fsdecode(path)) else None
-        return stated_id(data) if data is not None else None
+def _inside(worktree: Worktree, path: bytes) -> str:
+    return os.fsdecode(path).removeprefix(worktree.prefix)
 
-    def cases(self) -> list[_Case]:
-        """Every file that both sides did something to, and not the same."""
-        found = []
-        for path in sorted(self._ours.new.keys() & self._theirs.new.keys()):
-            ours, theirs = self._ours.new[path], self._theirs.new[path]
-            mine, other = self._ours.moves.get(path), self._theirs.moves.get(path)
-            base = self._ours.old[path]
-            if mine or other:
-                found.append(self._moved(path, base, mine, other))
-            elif ours != theirs:
-                found.append(_Case(path, (), base, ours, theirs))
-        targets = {case.path for case in found if case.leaves}
-        # what was moved to one name by both is one case, with the version at the old name as its base
-        return [case for case in found if case.leaves or case.path not in targets]
 
-    def _moved(self, path: bytes, base: TreeEntry | None, mine: bytes | None, other: bytes | None) -> _Case:
-        ours = self._ours.new[mine or path]
-        theirs = self._theirs.new[other or path]
-        place = other or mine or path
-        taken = mine != other and (place in self._ours.new if place == other else place in self._theirs.new)
-        return _Case(place, tuple(name for name in {path, mine or path} if name != place), base, ours, theirs, taken)
-
-    def settle(self, case: _Case, choose: Callable[[Torn], str | None]) -> None:
-        """Merge one file, or note that it is torn."""
-        self._done |= {case.path, *case.leaves}
-        merged, reasons = self._merge(case)
-        if reasons:
-            torn = Torn(os.fsdecode(case.path), reasons, *(_name(e) for e in (case.base, case.ours, case.theirs)))
-            take = choose(torn)
-            if take is None:
-                self.torn.append(torn)
-                return
-            merged = case.ours if take == "ours" else case.theirs
-        else:
-            self.merged.append(case.path)
-        self.edits |= dict.fromkeys(case.leaves)
-        self.edits[case.path] = merged
-
-    def _merge(self, case: _Case) -> tuple[TreeEntry | None, tuple[str, ...]]:
-        base, ours, theirs = case.base, case.ours, case.theirs
-        if case.taken:
-            return None, (TAKEN,)
+def _merge_files(
+    worktree: Worktree, repo: Repo, draft: Draft, both: Mapping[bytes, Versions]
+) -> tuple[dict[bytes, TreeEntry], dict[bytes, tuple[str, ...]]]:
+    """Files that both sides changed, merged, and the reasons of those that have no merge."""
+    texts = _texts(worktree, repo, ((path, one) for path, versions in both.items() for one in versions if one))
+    made, reasons = dict[str, bytes](), dict[bytes, tuple[str, ...]]()
+    for path, versions in both.items():
+        base, ours, theirs = versions
         if ours is None or theirs is None:
-            return None, (REMOVED,)
-        texts = self._data(case.path, ours), self._data(case.path, theirs)
-        before = self._data(case.path, base) if base else None
-        if None in texts or (base is not None and before is None):
-            return None, (WHOLE,)
-        data, reasons = merge_file(os.fsdecode(case.path), before, texts[0] or b"", texts[1] or b"")
-        if data is None:
-            return None, reasons
-        inside = self._inside(case.path)
-        if inside is None:
-            return (_mode(base, ours, theirs), self._draft.blob(data)), ()
-        (blob,) = filters.blobs(inside[0], self._draft, {inside[1]: data}).values()
-        return (_mode(base, ours, theirs), blob), ()
-
-    def _inside(self, path: bytes) -> tuple[Worktree, str] | None:
-        """The worktree and the path from its root, of a file below it."""
-        tree, name = self._worktree, os.fsdecode(path)
-        return (tree, name.removeprefix(tree.prefix)) if tree and name.startswith(tree.prefix) else None
-
-    def _data(self, path: bytes, entry: TreeEntry) -> bytes | None:
-        """The text of a plain file; None for a link, a submodule, or something huge."""
-        found = self._repo.object_store[entry[1]] if stat.S_ISREG(entry[0]) else None
-        if not isinstance(found, Blob) or len(found.data) > READ_LIMIT:
-            return None
-        inside = self._inside(path)
-        return text_of(inside[0], self._repo, inside[1], entry[1].decode()) if inside else found.data
-
-    def take_theirs(self, choose: Callable[[Torn], str | None]) -> None:
-        """Everything that only the other side changed."""
-        for path, entry in sorted(self._theirs.new.items()):
-            if path in self._done or path in self._ours.new:
-                continue
-            if entry is not None and self._theirs.old[path] is None and self._in_the_way(path):
-                torn = Torn(os.fsdecode(path), (IN_THE_WAY,), None, None, _name(entry))
-                if choose(torn) != "ours":
-                    self.torn.append(torn)
-                continue
-            self.edits[path] = entry
-
-    def _in_the_way(self, path: bytes) -> bool:
-        """True if a name on the way to it is a file of ours, or it is a folder of ours."""
-        there = self._draft.lookup(self._trees[1], path)
-        if there is not None:
-            below = iter_tree_contents(self._repo.object_store, there[1]) if stat.S_ISDIR(there[0]) else ()
-            names = [path + b"/" + one.path for one in below if one.path is not None]
-            # a folder that they took away whole has made room
-            return not names or any(self._theirs.new.get(name, there) is not None for name in names)
-        parts = path.split(b"/")
-        for depth in range(1, len(parts)):
-            folder = b"/".join(parts[:depth])
-            found = self._draft.lookup(self._trees[1], folder)
-            if found is None:
-                return False
-            if not stat.S_ISDIR(found[0]):
-                return self._theirs.new.get(folder, found) is not None
-        return False
+            reasons[path] = (REMOVED,)
+        elif any(one and (not stat.S_ISREG(one[0]) or one[1] not in texts) for one in versions):
+            reasons[path] = (WHOLE,)
+        else:
+            name = _inside(worktree, path)
+            data, conflicts = merge_file(name, texts[base[1]] if base else None, texts[ours[1]], texts[theirs[1]])
+            if data is None:
+                reasons[path] = conflicts
+            else:
+                made[name] = data
+    blobs = filters.blobs(worktree, draft, made)
+    return {p: (_mode(*both[p]), blobs[_inside(worktree, p)]) for p in both if p not in reasons}, reasons
 
 
-def _name(entry: TreeEntry | None) -> str | None:
-    return entry[1].decode() if entry else None
-
-
-def _mode(base: TreeEntry | None, ours: TreeEntry, theirs: TreeEntry) -> int:
+def _mode(base: Version, ours: Version, theirs: Version) -> int:
     """The mode that one side changed; where neither is the base's, it can be run."""
-    if ours[0] == theirs[0]:
-        return ours[0]
-    if base is None:
-        return EXECUTABLE
-    return theirs[0] if ours[0] == base[0] else ours[0]
+    modes = {one[0] for one in (ours, theirs) if one and not (base and one[0] == base[0])}
+    return modes.pop() if len(modes) == 1 else base[0] if base and not modes else EXECUTABLE
+
+
+def _is_taken(draft: Draft, tree: ObjectID, path: bytes) -> bool:
+    """Whether a file or folder has this name, or a file that of a folder on the way to it."""
+    parts = path.split(b"/")
+    ways = [draft.lookup(tree, b"/".join(parts[:depth])) for depth in range(1, len(parts))]
+    return draft.lookup(tree, path) is not None or any(one and not stat.S_ISDIR(one[0]) for one in ways)
 
 
 class Decisions:

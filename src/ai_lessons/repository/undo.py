@@ -59,16 +59,17 @@ def _steps(store: Store, repo: Repo) -> Iterator[Step]:
     for commit in _jobs(store, tip):
         subject, done = commit.said.message.partition("\n")[0], ObjectID(commit.tree.encode())
         before = draft.tree_of(ObjectID(commit.parents[0].encode())) if commit.parents else None
-        every = changed(repo, done, before).new
-        back = {path: entry for path, entry in every.items() if path.startswith(prefix) and not path.startswith(events)}
+        every = changed(store.worktree, done, before or draft.edit(None, {}))
+        back = {p: was for p, (_, was) in every.items() if p.startswith(prefix) and not p.startswith(events)}
         _refuse_rules(subject, [os.fsdecode(path.removeprefix(prefix)) for path in back])
-        merged = plan(repo, draft, (done, now, draft.edit(done, back)), worktree=store.worktree)
+        merged = plan(store.worktree, repo, draft, (done, now, draft.edit(done, back)))
         if merged.tree is None:
             path = merged.torn[0].path.removeprefix(store.prefix)
             hint = f"look at it: ai-lessons recall log {path}"
             raise Conflict(f"{path} was changed again after “{subject}”; nothing was undone", hint=hint)
         draft.save()
-        made = {os.fsdecode(p.removeprefix(prefix)): one for p, one in changed(repo, now, merged.tree).new.items()}
+        differing = changed(store.worktree, now, merged.tree)
+        made = {os.fsdecode(path.removeprefix(prefix)): new for path, (_, new) in differing.items()}
         now = merged.tree
         if made:
             _look(store, repo, {path: draft.lookup(head, prefix + os.fsencode(path)) for path in made}, disk)
