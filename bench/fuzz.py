@@ -25,7 +25,7 @@ from ai_lessons.knowledge.config import Chunking, parse_config
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.learning import events
-from ai_lessons.repository.approval import record_chain, rule_history, signers, ssh_signatures
+from ai_lessons.repository.approval import rule_history, signatures
 from ai_lessons.repository.files import inside
 from ai_lessons.repository.journal import Journal
 from bench import growth
@@ -118,28 +118,8 @@ def commit(data: bytes) -> None:
     assert found.said.odd or (found.said.author.email and found.said.committer.email)
 
 
-def approval(data: bytes) -> None:
-    with contextlib.suppress(signers.NotVerified):
-        record_chain.parse_record(data)
-
-
-def signature(data: bytes) -> None:
-    with contextlib.suppress(signers.NotVerified):
-        ssh_signatures.verify(b"message", data.decode("utf-8", "replace"), "namespace")
-    with contextlib.suppress(signers.NotVerified):
-        ssh_signatures.parse(sshsig_armour(data))
-
-
-def sshsig_armour(data: bytes) -> str:
-    """Bytes of our own inside the outer shape, so that the fuzzer need not guess base64."""
-    from base64 import b64encode
-
-    return f"-----BEGIN SSH SIGNATURE-----\n{b64encode(b'SSHSIG' + data).decode()}\n-----END SSH SIGNATURE-----\n"
-
-
 def keys(data: bytes) -> None:
-    with contextlib.suppress(AiLessonsError):
-        signers.parse_signers(data.decode("utf-8", "replace"))
+    signatures.parse_signers(data)
 
 
 def event_log(data: bytes) -> None:
@@ -170,8 +150,6 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "config": config,
     "journal": journal,
     "commit": commit,
-    "approval": approval,
-    "signature": signature,
     "keys": keys,
     "event_log": event_log,
     "words": words,

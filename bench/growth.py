@@ -47,7 +47,7 @@ from ai_lessons.knowledge.transcripts import Transcript
 from ai_lessons.learning import events
 from ai_lessons.library import comparing, secret_detectors, secret_scan
 from ai_lessons.repository import documents, history, web
-from ai_lessons.repository.approval import record_chain, rule_history, signers, ssh_signatures
+from ai_lessons.repository.approval import rule_history, signatures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -342,9 +342,7 @@ TARGETS: dict[str, Callable[[str], object]] = {
     "table": lambda text: terminal.columns([[text, text]], terminal.View()),
     "rendered diff": lambda text: render.diff(text, terminal.View()),
     "commit": lambda text: rule_history.RawCommit(b"a" * 40 + b" " + b"b" * 40 + b"\n" + text.encode()),
-    "signed record": lambda text: record_chain.parse_record(text.encode()),
-    "signature": lambda text: ssh_signatures.verify(b"message", text, "namespace"),
-    "signers": signers.parse_signers,
+    "signers": lambda text: signatures.parse_signers(text.encode()),
 }
 
 
@@ -362,7 +360,7 @@ def seconds(work: Callable[[str], object], text: str, most: float) -> float:
     began = time.process_time()
     signal.setitimer(signal.ITIMER_PROF, most)
     try:
-        with contextlib.suppress(AiLessonsError, signers.NotVerified, ValueError):
+        with contextlib.suppress(AiLessonsError, ValueError):
             work(text)
     except Slow:
         pass

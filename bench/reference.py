@@ -115,7 +115,6 @@ SETTINGS = {
     "approval.branch": "a rule is in force as it stands on this branch",
     "approval.require": "how a rule must have come there: merge, forge or signed",
     "approval.distinct": "ask for an approver who made no commit of the proposal",
-    "approval.threshold": "how many people have to sign, where `approval.require` is signed",
     "governance.outbound_policy": "entries that leave an enterprise: block_all, require_approval, allow_generic, allow_all",  # noqa: E501
     "governance.promotion_from_enterprise_context": "entries of its projects that go elsewhere: block_all, require_approval, allow",  # noqa: E501
     "governance.personal_learning_during_enterprise": "the user's repository, while its projects are worked in: block, allow_non_code, allow",  # noqa: E501
@@ -156,11 +155,11 @@ ANSWERS: Mapping[str, Any] = {
     "`recall sessions`": (SessionTold,),
     "`recall why-told`": (Earlier,),
     "`admin pending-rules`": (reports.Pending,),
-    "`admin approve-rule`; of `reject-rule`, `revoke-rule` one": (reports.Decided,),
+    "`admin approve-rule`; of `reject-rule` one": (reports.Decided,),
     "`admin audit`": reports.Audit,
     "each of `rows`": reports.AuditRow,
     "`approval` of a rule": answers.Approval,
-    "`admin trust-keys`": reports.TrustedKeys,
+    "`admin signers`": reports.PinnedList,
     "`admin sync`": syncing.Synced,
     "`admin conflicts`": (TornEntry,),
     "`admin conflicts ID --take …`": syncing.Resolved,

@@ -22,10 +22,6 @@ from ai_lessons.repository.approval import approval_memory, rule_history
 from ai_lessons.repository.approval import approval_memory as memory
 from ai_lessons.repository.approval.approval_history import derive
 from ai_lessons.repository.approval.approval_types import ApprovalPolicy, BranchView
-from ai_lessons.repository.approval.record_chain import NAMESPACE, Record, text_digest
-from ai_lessons.repository.approval.signed import record_paths, with_signatures
-from ai_lessons.repository.approval.signers import Signer, parse_signers
-from ai_lessons.repository.approval.ssh_signatures import sign
 from ai_lessons.repository.worktree import locate
 from repository.approval_world import BRANCH, HUMAN, OTHER, OTHER_BRANCH, OTHER_PATH, PATH, RULE, Clone, text, world
 
@@ -46,11 +42,9 @@ POLICIES = {
 
 @dataclass
 class Victim:
-    """A clone with one approved rule, "Good", and the attacker's hand in it."""
+    """A clone with one approved rule, "Good", and the attacker's hand in it. Human signs what he commits."""
 
     clone: Clone
-    key: Path
-    signers: tuple[Signer, ...]
     ref: str = MAIN
 
     def write(self, evil: str = "Evil", rule: str = OTHER, path: str = OTHER_PATH) -> dict[str, str | None]:
@@ -85,10 +79,7 @@ class Victim:
         ref = REMOTE if policy.require == "forge" else self.ref
         memory.save(worktree.state_dir, memory.load(worktree.state_dir)._replace(policies={ref: policy}))
         approval_memory.note_file(worktree, ref).unlink(missing_ok=True)
-        view = derive(worktree, ref)
-        if policy.require != "signed":
-            return view
-        return with_signatures(worktree, view, self.signers, repository="here", now=float(self.clone.clock[0]))
+        return derive(worktree, ref, self.clone.pinned())
 
     def served(self, policy: ApprovalPolicy) -> set[str]:
         """The last lines of the rules in force."""
@@ -99,17 +90,12 @@ class Victim:
 @pytest.fixture
 def victim(tmp_path: Path) -> Victim:
     _, mine = world(tmp_path)
-    key = tmp_path / "alice"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
-    record = Record("here", RULE, PATH, text_digest(text("Good").encode()), "approve", None, "2025-10-09T08:55:00Z")
-    names = record_paths(RULE, "01JD3Z8QK5W7M2X9V4T68F3K01", "alice")
-    signature = sign(record.canonical(), str(key), NAMESPACE)
+    mine.pinned(mine.has_key())
     mine.propose({PATH: text("Good")})
     mine.merge(BRANCH, options=("--no-ff",))
-    mine.commit("sign", dict(zip(names, (record.canonical().decode(), signature), strict=True)))
     mine.run("branch", "-D", BRANCH)
     mine.run("push", "-q")
-    found = Victim(mine, key, parse_signers(f"alice@x {key.with_suffix('.pub').read_text()}"))
+    found = Victim(mine)
     for policy in POLICIES.values():
         assert found.served(policy) == {"Good"}
     return found
@@ -275,11 +261,6 @@ def a_removal_by_a_commit(v: Victim) -> None:
     v.clone.commit("tidy", {PATH: None}, MALLORY)
 
 
-def the_signed_record_deleted_and_the_text_changed(v: Victim) -> None:
-    v.clone.run("rm", "-rq", ".ai-lessons/approvals")
-    v.clone.commit("tidy", v.write(rule=RULE, path=PATH), MALLORY)
-
-
 def a_clone_that_is_cut_off_at_the_merge(v: Victim) -> None:
     a_text_changed_inside_the_merge(v)
     v.clone.run("push", "-q")
@@ -293,6 +274,7 @@ def a_clone_that_is_cut_off_at_the_merge(v: Victim) -> None:
 
 def a_forged_name_on_the_merge(v: Victim) -> None:
     v.propose()
+    v.clone.keys.clear()
     v.clone.merge(OTHER_BRANCH, by=HUMAN, options=("--no-ff",))
 
 
@@ -300,32 +282,33 @@ def a_forged_address_of_a_forge(v: Victim) -> None:
     v.clone.commit("Use X (#7)", v.write(), MALLORY, FORGE)
 
 
-def _signed(v: Victim, rule: str, path: str, words: str, at: str) -> dict[str, str | None]:
-    """A record that the victim's signer made."""
-    record = Record("here", rule, path, text_digest(text(words, rule).encode()), "approve", None, at)
-    names = record_paths(rule, "01JD3Z8QK5W7M2X9V4T68F3K09", "alice")
-    return dict(zip(names, (record.canonical().decode(), sign(record.canonical(), str(v.key), NAMESPACE)), strict=True))
+def a_merge_with_the_signature_of_another(v: Victim) -> None:
+    v.propose()
+    v.clone.run("merge", "-q", "--no-ff", "--no-commit", OTHER_BRANCH)
+    good = v.clone.run("cat-file", "commit", "main").encode() + b"\n"
+    signature = re.search(rb"\ngpgsig [^\n]*\n(?: [^\n]*\n)*", good)
+    assert signature
+    who = b"Human <human@x> 1770000000 +0000\n"
+    tip, proposal = v.clone.head(), v.clone.head(OTHER_BRANCH)
+    head = b"author " + who + b"committer " + who + signature[0].lstrip(b"\n")
+    v.raw_commit(head, f"Merge branch '{OTHER_BRANCH}'", tip, proposal)
 
 
-def a_backdated_history_of_a_signer_whose_key_expired(v: Victim) -> None:
-    now = v.clone.clock[0]
-    v.signers = tuple(one._replace(valid_before=float(now)) for one in v.signers)
-    v.branch("before", "main~2")
-    v.clone.clock[0] = now - 600
-    v.clone.commit("work", {"x/lessons/y.md": "y\n"}, MALLORY)
-    at = datetime.fromtimestamp(now - 60, UTC)
-    v.clone.commit("rule", {**v.write(), **_signed(v, OTHER, OTHER_PATH, "Evil", f"{at:%Y-%m-%dT%H:%M:%SZ}")}, MALLORY)
-    v.clone.run("merge", "-q", "--no-edit", "main", by=MALLORY)
-    v.main()
-    v.clone.run("merge", "-q", "--ff-only", "before")
+def a_merge_signed_by_a_key_that_the_commit_brings(v: Victim) -> None:
+    v.propose()
+    line = v.clone.has_key(MALLORY)
+    v.clone.merge(OTHER_BRANCH, by=MALLORY, options=("--no-ff",))
+    v.clone.commit("let me in", {".ai-lessons/allowed_signers": line}, MALLORY)
+
+
+def a_backdated_merge_of_a_signer_whose_key_expired(v: Victim) -> None:
+    now, line = v.clone.clock[0], v.clone.has_key(FRIEND)
+    (human,) = v.clone.pinned().read() or ()
+    until = f"{datetime.fromtimestamp(now + 3600, UTC):%Y%m%d%H%M%SZ}"
+    v.clone.pinned(human.line + "\n", f'{FRIEND[1]} valid-before="{until}" {line.partition(" ")[2]}')
+    v.propose()
+    v.clone.merge(OTHER_BRANCH, by=FRIEND, options=("--no-ff",))
     v.clone.clock[0] = now + 7200
-
-
-def junk_beside_the_signatures_of_a_rule(v: Victim) -> None:
-    folder = v.clone.root / ".ai-lessons" / "approvals" / RULE
-    (record,) = folder.glob("*.json")
-    junk = {f".ai-lessons/approvals/{RULE}/{record.stem}.a{number:03d}.sig": "junk" for number in range(70)}
-    v.clone.commit("junk", {**v.write(), **junk}, MALLORY)
 
 
 def a_merge_of_a_side_that_never_touched_the_rule(v: Victim) -> None:
@@ -392,10 +375,10 @@ ATTACKS: list[tuple[Callable[[Victim], None], str, str, str, str]] = [
     (a_policy_that_asks_for_less, YES, NO, YES, NO),
     (settings_that_cannot_be_read, NO, NO, YES, NO),
     (a_removal_by_a_commit, NO, NO, GONE, NO),
-    (the_signed_record_deleted_and_the_text_changed, NO, NO, YES, NO),
-    (a_clone_that_is_cut_off_at_the_merge, GONE, GONE, YES, NO),
-    (a_backdated_history_of_a_signer_whose_key_expired, NO, NO, YES, NO),
-    (junk_beside_the_signatures_of_a_rule, NO, NO, YES, NO),
+    (a_clone_that_is_cut_off_at_the_merge, GONE, GONE, YES, GONE),
+    (a_merge_with_the_signature_of_another, YES, YES, YES, NO),
+    (a_merge_signed_by_a_key_that_the_commit_brings, YES, NO, YES, NO),
+    (a_backdated_merge_of_a_signer_whose_key_expired, YES, YES, YES, NO),
     (a_merge_of_a_side_that_never_touched_the_rule, NO, NO, YES, NO),
     (a_revert_of_the_removal_of_a_rule, NO, NO, YES, NO),
     (a_proposal_taken_and_removed_picked_again, NO, NO, YES, NO),
@@ -516,7 +499,7 @@ def test_whatever_stands_in_a_commit_it_is_read_with_the_parents_that_git_sees(
 # --- missing evidence proves nothing ---
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+@pytest.mark.parametrize("depth", [1, 2, 3])
 def test_a_shallow_clone_keeps_only_what_it_can_prove_and_says_how_to_deepen(
     victim: Victim, tmp_path: Path, depth: int
 ) -> None:

@@ -74,11 +74,12 @@ def proposal(knowledge: Path, git: Git) -> str:
 
 @pytest.fixture
 def signed(knowledge: Path, git: Git, tmp_path: Path) -> Path:
-    """The policy asks for signatures, and ours is the only key on the list; the list's own path."""
+    """The policy asks for signatures; a list with our key alone, which is not pinned yet."""
     key = tmp_path / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    git(knowledge, "config", "gpg.format", "ssh")
     git(knowledge, "config", "user.signingkey", str(key))
-    settings, signers = knowledge / ".ai-lessons/config.yaml", knowledge / ".ai-lessons/allowed_signers"
+    settings, signers = knowledge / ".ai-lessons/config.yaml", tmp_path / "team.signers"
     put_file(settings, "format: 1\napproval:\n  require: signed\n")
     signers.write_text(f"person@example.com {key.with_suffix('.pub').read_text()}")
     git(knowledge, "add", ".ai-lessons")

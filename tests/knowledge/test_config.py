@@ -47,7 +47,7 @@ def test_an_empty_file_is_all_defaults() -> None:
 def test_every_setting_is_read_listed_and_named() -> None:
     config = parse_config(
         "git: {autocommit: false}\nevents: false\n"
-        "approval: {branch: trunk, require: signed, distinct: true, threshold: 2}\n"
+        "approval: {branch: trunk, require: signed, distinct: true}\n"
         "governance: {outbound_policy: allow_all, promotion_from_enterprise_context: allow,\n"
         "  personal_learning_during_enterprise: block}\n"
         "search:\n  model: other/model\n  chunking: {target: 100, limit: 200, minimum: 50, code_whole: false}\n"
@@ -58,7 +58,6 @@ def test_every_setting_is_read_listed_and_named() -> None:
         approval_branch="trunk",
         approval_require="signed",
         approval_distinct=True,
-        approval_threshold=2,
         governance=Policies("allow_all", "allow", "block"),
         events=False,
         model="other/model",

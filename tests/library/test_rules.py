@@ -400,34 +400,6 @@ def test_the_audit_tells_who_approved_and_what_violates_the_policy(world: World)
     assert [row.in_force for row in bad.rows] == [True, False]
 
 
-def test_signing_puts_a_record_that_verifies_into_the_merge(
-    world: World, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    from ai_lessons.repository.approval.approval_history import derive
-    from ai_lessons.repository.approval.signed import with_signatures
-    from ai_lessons.repository.approval.signers import parse_signers
-    from ai_lessons.repository.worktree import locate
-
-    key = tmp_path_factory.mktemp("keys") / "key"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
-    world.committed(".ai-lessons/config.yaml", "format: 1\napproval:\n  require: signed\n")
-    with pytest.raises(Refused, match="which key"):
-        review.approve_rule(world.fresh(), suggest(world).handle, sign=True)
-    world.git(world.root, "config", "user.signingkey", str(key))
-    made = suggest(world, "Second matter")
-    done = review.approve_rule(world.fresh(), made.handle, sign=True)
-    assert "no keys are trusted yet" in done.notes[0]
-    signers = parse_signers("person@example.com " + key.with_suffix(".pub").read_text())
-    first = world.git(world.root, "rev-list", "--max-parents=0", "main")
-    worktree = locate(world.root)
-    view = with_signatures(worktree, derive(worktree, "refs/heads/main"), signers, repository=first, now=0.0)
-    verdict = view.verdicts[made.id]
-    assert (verdict.in_force, verdict.evidence.level, verdict.path) == (True, 3, made.path)
-    assert world.status() == ""
-    unsigned = review.approve_rule(world.fresh(), suggest(world, "Third affair").handle)
-    assert "--sign" in unsigned.notes[0]
-
-
 def test_nothing_of_this_works_without_an_approval_branch(world: World) -> None:
     world.git(world.root, "branch", "-m", "main", "other")
     with pytest.raises(NotFound, match="approval branch"):

@@ -8,18 +8,21 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 
 from ai_lessons.repository.approval.approval_history import derive
 from ai_lessons.repository.approval.approval_types import BranchView, Verdict
+from ai_lessons.repository.approval.signatures import PinnedSigners
 from ai_lessons.repository.worktree import locate
 
 RULE = "01JD3Z8QK5W7M2X9V4T68F3K2A"
 OTHER = "01JD3Z8QK5W7M2X9V4T6ZZZZZZ"
 PATH = "jira/rules/use-x-8f3k2a.md"
 OTHER_PATH = "jira/rules/other-zzzzzz.md"
+MAIN = "refs/heads/main"
 BRANCH = "rules/R-8F3K2A-use-x"
 OTHER_BRANCH = "rules/R-ZZZZZZ-other"
 
@@ -36,10 +39,14 @@ def text(words: str, rule: str = RULE) -> str:
 
 @dataclass
 class Clone:
-    """One clone; `run` is git there as some person, with a clock that ticks a minute for every command."""
+    """One clone; `run` is git there as some person, with a clock that ticks a minute for every command.
+
+    `keys` by address: people whose git signs their commits.
+    """
 
     root: Path
     clock: list[int] = field(default_factory=lambda: [1_760_000_000])
+    keys: dict[str, Path] = field(default_factory=dict)
 
     def run(self, *arguments: str, by: Who = HUMAN, committer: Who | None = None, ok: bool = True) -> str:
         self.clock[0] += 60
@@ -47,6 +54,9 @@ class Clone:
         for role, (name, email) in (("AUTHOR", by), ("COMMITTER", committer or by)):
             environment |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": email}
             environment[f"GIT_{role}_DATE"] = f"{self.clock[0]} +0000"
+        if key := self.keys.get((committer or by)[1]):
+            settings = ("gpg.format=ssh", f"user.signingkey={key}", "commit.gpgsign=true")
+            arguments = (*(part for one in settings for part in ("-c", one)), *arguments)
         done = subprocess.run(
             ["git", *arguments], cwd=self.root, env=environment, capture_output=True, text=True, check=False
         )
@@ -74,6 +84,21 @@ class Clone:
         self.run("add", "-A")
         self.run("commit", "-q", "--allow-empty", "-m", message, by=by, committer=committer)
         return self.head()
+
+    def has_key(self, by: Who = HUMAN) -> str:
+        """From now on this person signs; the line for the list of signers."""
+        key = self.root.with_name(f"key-{by[0]}")
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+        self.keys[by[1]] = key
+        return f"{by[1]} {key.with_suffix('.pub').read_text()}"
+
+    def pinned(self, *lines: str) -> PinnedSigners:
+        """The signers of main, with this list pinned in a folder beside the clone; without lines as it is."""
+        worktree, folder = locate(self.root), self.root.with_name("user")
+        signers = PinnedSigners(worktree, MAIN, folder, lambda: datetime.fromtimestamp(self.clock[0], UTC))
+        if lines:
+            signers.pin("".join(lines).encode())
+        return signers
 
     def head(self, name: str = "HEAD") -> str:
         return self.run("rev-parse", name)

@@ -57,13 +57,6 @@ def test_a_weaker_policy_is_an_alarm_and_does_not_hold_until_a_person_has_looked
     assert (mine.view().policy, kinds(mine), mine.served()) == (ApprovalPolicy("merge"), [], "Use X")
 
 
-def test_fewer_people_who_have_to_sign_is_a_weaker_policy(mine: Clone) -> None:
-    mine.commit("policy", config(require="signed", threshold="2"))
-    assert mine.view().policy == ApprovalPolicy("signed", threshold=2)
-    mine.commit("tidy", config(require="signed", threshold="1"), AGENT)
-    assert (mine.view().policy.threshold, kinds(mine)) == (2, ["weakened"])
-
-
 @pytest.mark.parametrize("broken", ["approval: [", "approval:\n  require: nothing\n", "\0"])
 def test_settings_that_cannot_be_read_fail_closed(mine: Clone, broken: str) -> None:
     mine.commit("tidy", {".ai-lessons/config.yaml": broken}, AGENT)

@@ -1,220 +1,271 @@
-"""The policy `signed` on real histories: records on the branch decide, and history only says how texts got there."""
+"""The policy `signed` on real histories: a merge approves if git says that a pinned signer signed it."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ai_lessons.repository.approval import record_chain
-from ai_lessons.repository.approval.approval_types import BranchView, Verdict
-from ai_lessons.repository.approval.record_chain import NAMESPACE, Record, text_digest
-from ai_lessons.repository.approval.signed import record_paths, with_signatures
-from ai_lessons.repository.approval.signers import Signer, parse_signers
-from ai_lessons.repository.approval.ssh_signatures import sign
+from ai_lessons.repository.approval import signatures
+from ai_lessons.repository.approval.approval_history import derive
+from ai_lessons.repository.approval.approval_types import Verdict
+from ai_lessons.repository.approval.signatures import parse_signers
 from ai_lessons.repository.worktree import locate
-from repository.approval_world import AGENT, BRANCH, PATH, RULE, Clone, text, world
+from real_world import put_program
+from repository.approval_world import AGENT, BRANCH, HUMAN, MAIN, PATH, RULE, SECOND, Clone, text, world
 
-CONFIG = {".ai-lessons/config.yaml": "format: 1\napproval:\n  require: signed\n"}
-REPOSITORY = "the one"
-MOVED = "jira/rules/moved.md"
-
-
-@dataclass
-class Signing:
-    """A clone whose rules are approved with alice's key."""
-
-    clone: Clone
-    key: Path
-    signers: tuple[Signer, ...]
-    last: Record | None = None
-    count: int = 0
-
-    def decide(
-        self, words: str, decision: str = "approve", path: str = PATH, at: float | None = None
-    ) -> dict[str, str]:
-        """A record's files about a text."""
-        self.count += 1
-        previous = self.last.digest if self.last else None
-        moment = datetime.fromtimestamp(at or self.clone.clock[0], UTC)
-        said = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
-        record = Record(REPOSITORY, RULE, path, text_digest(text(words).encode()), decision, previous, said)  # type: ignore[arg-type]
-        self.last = record
-        paths = record_paths(RULE, f"01JD3Z8QK5W7M2X9V4T68F3K{self.count:02d}", "alice")
-        signature = sign(record.canonical(), str(self.key), NAMESPACE)
-        return dict(zip(paths, (record.canonical().decode(), signature), strict=True))
-
-    def view(self, threshold: int = 1) -> BranchView:
-        worktree = locate(self.clone.root)
-        now, view = float(self.clone.clock[0]), self.clone.view()
-        return with_signatures(worktree, view, self.signers, repository=REPOSITORY, now=now, threshold=threshold)
-
-    def verdict(self) -> Verdict:
-        return self.view().verdicts[RULE]
-
-    def served(self) -> str | None:
-        verdict = self.verdict()
-        return self.clone.run("cat-file", "blob", verdict.blob).splitlines()[-1] if verdict.blob else None
+CONFIG = ".ai-lessons/config.yaml"
+YEAR = 365 * 24 * 3600
 
 
 @pytest.fixture
-def signing(tmp_path: Path) -> Signing:
-    _, mine = world(tmp_path)
-    mine.commit("settings", dict(CONFIG))
-    key = tmp_path / "alice"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
-    return Signing(mine, key, parse_signers(f"alice@x {key.with_suffix('.pub').read_text()}"))
+def mine(tmp_path: Path) -> Clone:
+    """A clone whose rules need signatures; Human has a key, and it is pinned."""
+    _, made = world(tmp_path)
+    made.commit("settings", {CONFIG: "format: 1\napproval:\n  require: signed\n"})
+    made.pinned(made.has_key())
+    return made
 
 
-def test_a_merge_alone_puts_nothing_in_force(signing: Signing) -> None:
-    signing.clone.approved()
-    assert signing.clone.served() is None
-    verdict = signing.verdict()
-    assert (verdict.in_force, verdict.evidence.reason) == (False, "there is no signed record")
-    assert [arrival.path for arrival in verdict.unapproved] == [PATH]
+def verdict(clone: Clone) -> Verdict:
+    return derive(locate(clone.root), MAIN, clone.pinned()).verdicts[RULE]
 
 
-def test_a_signed_record_does_and_says_who_and_when(signing: Signing) -> None:
-    signing.clone.approved()
-    signing.clone.commit("Approve rule: Use X", signing.decide("Use X"))
-    verdict = signing.verdict()
-    assert signing.served() == "Use X"
-    evidence = verdict.evidence
-    assert (evidence.level, evidence.how, evidence.by and evidence.by.email) == (3, "signed", "alice@x")
-    assert (evidence.at, verdict.unapproved) == (signing.last and signing.last.seconds, ())
+def served(clone: Clone) -> str | None:
+    blob = verdict(clone).blob
+    return clone.run("cat-file", "blob", blob).splitlines()[-1] if blob else None
 
 
-def test_it_survives_squash_and_a_rewritten_history(signing: Signing) -> None:
-    mine = signing.clone
-    mine.propose({PATH: text("Use X"), **signing.decide("Use X")})
-    mine.run("merge", "-q", "--squash", BRANCH)
-    mine.commit("squashed", {})
-    mine.run("branch", "-D", BRANCH)
-    assert signing.served() == "Use X"
+def forget(clone: Clone) -> None:
+    """As a fresh clone on the same machine."""
+    shutil.rmtree(locate(clone.root).state_dir)
+
+
+def approve(clone: Clone, words: str = "Use X") -> None:
+    """Another text of the rule, proposed by the agent and merged by Human."""
+    branch = f"{BRANCH}-{clone.clock[0]}"
+    clone.propose({PATH: text(words)}, branch=branch, base="main")
+    clone.merge(branch, options=("--no-ff",))
+
+
+def test_a_merge_that_is_not_signed_puts_nothing_in_force_and_says_why(mine: Clone) -> None:
+    mine.keys.clear()
+    approve(mine)
+    found = verdict(mine)
+    assert (found.in_force, [one.path for one in found.unapproved]) == (False, [PATH])
+    assert found.unapproved[0].evidence.reason.endswith(": it is not signed")
+
+
+def test_a_signed_merge_does_and_says_who_and_when(mine: Clone) -> None:
+    approve(mine)
+    found = verdict(mine)
+    evidence = found.evidence
+    assert (found.in_force, found.unapproved) == (True, ())
+    assert (evidence.level, evidence.how, evidence.by and evidence.by.email) == (3, "signed", HUMAN[1])
+    assert (evidence.commit, evidence.suggested_by[0].email) == (mine.head(), AGENT[1])
+
+
+def test_a_signed_squash_of_a_proposal_counts_and_a_signed_commit_without_one_does_not(mine: Clone) -> None:
+    mine.propose(base="main")
+    mine.view()  # a squash is known by the proposal that was seen
+    mine.squash()
+    assert served(mine) == "Use X"
+    mine.commit("tidy", {PATH: text("Use Y")})
+    assert served(mine) == "Use X"
+
+
+def test_a_signed_removal_takes_a_rule_out_and_an_unsigned_one_does_not(mine: Clone) -> None:
+    approve(mine)
+    gone = f"{BRANCH}-gone"
+    mine.propose({PATH: None}, branch=gone, base="main")
+    mine.merge(gone, by=SECOND, options=("--no-ff",))
+    assert served(mine) == "Use X"
+    mine.run("reset", "-q", "--hard", "main~1")
+    mine.merge(gone, options=("--no-ff",))
+    assert not verdict(mine).in_force
+
+
+def test_an_unsigned_merge_leaves_the_signed_text_in_force(mine: Clone) -> None:
+    approve(mine)
+    mine.propose({PATH: text("Use Y")}, branch=f"{BRANCH}-y", base="main")
+    mine.merge(f"{BRANCH}-y", by=SECOND, options=("--no-ff",))
+    found = verdict(mine)
+    assert (served(mine), [one.evidence.how for one in found.unapproved]) == ("Use X", ["unsigned"])
+
+
+def test_a_key_that_is_not_pinned_approves_nothing(mine: Clone) -> None:
+    mine.pinned(mine.has_key(SECOND))
+    approve(mine)
+    assert verdict(mine).unapproved[0].evidence.reason.endswith(": no signer who is pinned here signed it")
+
+
+def test_a_key_that_left_the_list_approves_nothing_new_and_what_it_approved_here_stays(mine: Clone) -> None:
+    approve(mine)
+    assert served(mine) == "Use X"
+    mine.pinned(mine.has_key(SECOND))
+    approve(mine, "Use Y")
+    assert served(mine) == "Use X"
+    forget(mine)
+    assert served(mine) is None, "a fresh clone cannot know what was approved in time"
+
+
+def test_an_expired_key_approves_nothing_by_dating_a_commit_back(mine: Clone) -> None:
+    line = (mine.keys[HUMAN[1]].with_suffix(".pub")).read_text()
+    mine.pinned(f'{HUMAN[1]} valid-before="20260101Z" {line}')
+    approve(mine)
+    assert served(mine) == "Use X"
+    then = mine.clock[0]
+    approve(mine, "Use Y")  # dated to when the key was good
+    mine.clock[0] += YEAR
+    assert (then < mine.clock[0], served(mine)) == (True, "Use X")
+    forget(mine)
+    assert served(mine) is None
+
+
+def test_who_has_to_be_another_person_cannot_sign_his_own_proposal_under_another_name(mine: Clone) -> None:
+    mine.commit("settings", {CONFIG: "format: 1\napproval:\n  require: signed\n  distinct: true\n"})
+    mine.propose(base="main", by=HUMAN)
+    mine.keys[SECOND[1]] = mine.keys[HUMAN[1]]
+    mine.merge(BRANCH, by=SECOND, options=("--no-ff",))
+    assert not verdict(mine).in_force
+
+
+LIAR = """#!/bin/sh
+case "$*" in *verify*|*find-principals*) ;; *) cat > /dev/null
+    echo "[GNUPG:] SIG_CREATED x" >&2
+    printf -- "-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n"; exit 0;;
+esac
+case "$*" in *-Y*) echo 'Good "git" signature for {who} with ED25519 key {key}'; exit 0;; esac
+printf '\\n[GNUPG:] GOODSIG {gpg} {who}\\n[GNUPG:] TRUST_ULTIMATE 0 pgp\\n'
+printf '[GNUPG:] VALIDSIG {gpg} 2026-01-01 1 0 4 0 22 10 00 {gpg}\\n'
+"""
+"""A program for signing and verifying that calls everything a good signature of who is pinned."""
+SETTINGS = ("gpg.program", "gpg.openpgp.program", "gpg.ssh.program", "gpg.ssh.allowedSignersFile")
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_no_program_and_no_list_that_the_repository_names_is_asked(mine: Clone, setting: str) -> None:
+    (pinned,), gpg = mine.pinned().read() or (), "0123456789ABCDEF" * 2 + "01234567"
+    mine.pinned(pinned.line + "\n", f"{HUMAN[1]} openpgp {gpg}\n")
+    liar = put_program(mine.root.with_name("liar"), LIAR.format(who=HUMAN[1], key=pinned.key, gpg=gpg))
+    strangers = mine.root.with_name("strangers")
+    strangers.write_text(mine.has_key(SECOND))
+    if setting in SETTINGS[:2]:
+        mine.keys.clear()
+        mine.run("config", "commit.gpgsign", "true")
+        mine.run("config", setting, str(liar))
+    mine.propose(base="main")
+    mine.merge(BRANCH, by=SECOND, options=("--no-ff",))
+    mine.run("config", SETTINGS[3], str(strangers))
+    if setting == SETTINGS[2]:
+        mine.run("config", setting, str(liar))
+    assert mine.run("log", "-1", "--format=%G?").endswith("G"), "git itself would take it here"
+    assert served(mine) is None
 
 
 @pytest.mark.parametrize(
-    ("change", "path"),
-    [({PATH: text("Use Z")}, PATH), ({PATH: None, MOVED: text("Use X")}, MOVED), ({PATH: None}, PATH)],
-    ids=["edited", "moved", "removed"],
+    "setting",
+    ["gpg.format=openpgp", "gpg.minTrustLevel=ultimate", "log.showSignature=true", "i18n.logOutputEncoding=UTF-16"],
 )
-def test_the_text_that_was_signed_stays_in_force(signing: Signing, change: dict[str, str | None], path: str) -> None:
-    mine = signing.clone
-    mine.commit("rule", {PATH: text("Use X"), **signing.decide("Use X")})
-    mine.commit("tidy", change, AGENT)
-    verdict = signing.verdict()
-    assert (signing.served(), verdict.path) == ("Use X", PATH)
-    assert [(one.path, one.evidence.level) for one in verdict.unapproved] == [(path, 1)]
+def test_no_setting_of_the_repository_hides_a_good_signature(mine: Clone, setting: str) -> None:
+    approve(mine)
+    mine.run("config", *setting.split("="))
+    assert served(mine) == "Use X"
 
 
-def test_a_second_signed_text_replaces_the_first_and_the_first_put_back_does_not_count(signing: Signing) -> None:
-    mine = signing.clone
-    mine.commit("rule", {PATH: text("Use X"), **signing.decide("Use X")})
-    mine.commit("rule", {PATH: text("Use Y"), **signing.decide("Use Y")})
-    assert signing.served() == "Use Y"
-    mine.commit("downgrade", {PATH: text("Use X")}, AGENT)
-    assert signing.served() == "Use Y"
+def test_an_openpgp_signature_counts_by_the_fingerprint_on_the_list(
+    mine: Clone, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    home = tmp_path / "gnupg"
+    home.mkdir(mode=0o700)
+    monkeypatch.setenv("GNUPGHOME", str(home))
+    try:
+        make = ["gpg", "--batch", "-q", "--passphrase", "", "--quick-gen-key", "Human <human@x>", "ed25519", "sign"]
+        subprocess.run(make, check=True, capture_output=True)
+        listed = subprocess.run(["gpg", "--list-keys", "--with-colons"], check=True, capture_output=True, text=True)
+        key = next(row.split(":")[9] for row in listed.stdout.splitlines() if row.startswith("fpr:"))
+        mine.keys.clear()
+        mine.propose(base="main")
+        signing = ("-c", "commit.gpgsign=true", "-c", f"user.signingkey={key}")
+        mine.run(*signing, "merge", "-q", "--no-ff", "--no-edit", BRANCH)
+        assert served(mine) is None
+        offered = signatures.signers_of(locate(mine.root), [mine.head()])
+        assert offered.decode() == f"human@x openpgp {key}\n"
+        mine.pinned(offered.decode())
+        assert served(mine) == "Use X"
+        assert str(verdict(mine).evidence.by) == "human@x"
+    finally:
+        subprocess.run(["gpgconf", "--kill", "all"], check=False, env=os.environ)
 
 
-def test_revoked_is_out_of_force(signing: Signing) -> None:
-    mine = signing.clone
-    mine.commit("rule", {PATH: text("Use X"), **signing.decide("Use X")})
-    mine.commit("revoke", dict(signing.decide("Use X", "revoke")))
-    assert signing.served() is None
-    assert "revoked by alice@x" in signing.verdict().evidence.reason
+def test_verified_once_is_not_verified_again(mine: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    approve(mine)
+    asked: list[int] = []
+    real = signatures.verify
+    monkeypatch.setattr(
+        signatures, "verify", lambda tree, commits, lines: asked.append(len(commits)) or real(tree, commits, lines)
+    )
+    assert served(mine) == "Use X"
+    mine.commit("work", {"jira/lessons/x.md": "x\n"}, SECOND)
+    assert served(mine) == "Use X"
+    approve(mine, "Use Y")
+    assert served(mine) == "Use Y"
+    assert asked == [1, 1]
 
 
-@pytest.mark.parametrize("decision", ["approve", "revoke"])
-def test_a_record_that_was_deleted_keeps_its_effect_in_a_fresh_clone_too(signing: Signing, decision: str) -> None:
-    mine = signing.clone
-    mine.commit("rule", {PATH: text("Use X"), **signing.decide("Use X")})
-    second = signing.decide("Use Y", decision)
-    mine.commit("rule", {PATH: text("Use Y"), **second})
-    mine.commit("downgrade", {PATH: text("Use X"), **dict.fromkeys(second)}, AGENT)
-    for _ in range(2):
-        assert signing.served() == ("Use Y" if decision == "approve" else None)
-        shutil.rmtree(locate(mine.root).state_dir)
+def test_signatures_are_verified_by_one_git_process_for_many(mine: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    for words in ("Use X", "Use Y", "Use Z"):
+        approve(mine, words)
+    forget(mine)
+    started: list[str] = []
+    real = signatures.git.run
+    monkeypatch.setattr(signatures.git, "run", lambda *args, **more: started.append(str(args)) or real(*args, **more))
+    assert served(mine) == "Use Z"
+    assert len([one for one in started if "%G?" in one]) == 1
 
 
-def test_a_record_left_out_by_a_merge_keeps_its_effect(signing: Signing) -> None:
-    mine = signing.clone
-    mine.commit("rule", {PATH: text("Use X"), **signing.decide("Use X")})
-    mine.run("switch", "-q", "-c", "old")
-    mine.commit("other", {"jira/lessons/x.md": "x\n"}, AGENT)
-    mine.run("switch", "-q", "main")
-    mine.commit("revoke", dict(signing.decide("Use X", "revoke")))
-    mine.run("switch", "-q", "old")
-    mine.run("merge", "-q", "-s", "ours", "--no-edit", "main", by=AGENT)
-    mine.run("branch", "-f", "main", "old")
-    mine.run("switch", "-q", "main")
-    assert not list((mine.root / ".ai-lessons/approvals" / RULE).glob("*02.json"))
-    assert signing.served() is None
+LINES = [
+    # line (KEY stands for the public key), who signed
+    ("human@x KEY", "human@x"),
+    ("human@x KEY a comment with words", "human@x"),
+    ("  human@x\t KEY", "human@x"),
+    ("human@x,bob@x KEY", "human@x"),
+    ("*@x,human@x KEY", "human@x"),
+    ('"human@x" KEY', "human@x"),
+    ('human@x namespaces="git" KEY', "human@x"),
+    ('human@x namespaces="file,g*" KEY', "human@x"),
+    ('human@x namespaces="ai-lessons-approval@v1" KEY', None),
+    ('human@x namespaces="!git,*" KEY', None),
+    ('human@x valid-after="20200101" KEY', "human@x"),
+    ('human@x valid-after="20300101" KEY', None),
+    ('human@x valid-before="20300101Z" KEY', "human@x"),
+    ('human@x valid-before="202001011200" KEY', None),
+    ('human@x valid-after="20200101",valid-before="20300101120000Z",namespaces="g*" KEY', "human@x"),
+    ('human@x valid-before="soon" KEY', None),
+    ("human@x cert-authority KEY", None),
+    ("human@x no-such-option KEY", None),
+    ("# human@x KEY", None),
+    ("human@x", None),
+    ("human@x ssh-ed25519 %%%%", None),
+    ("human@x ssh-rsa AAAAC3NzaC1lZDI1NTE5AAAAIBEN", None),
+]
 
 
-def test_an_expired_key_approves_nothing_by_dating_it_back(signing: Signing) -> None:
-    mine = signing.clone
-    expiry = mine.clock[0] + 600
-    first = signing.decide("Use X", at=mine.clock[0])
-    mine.commit("rule", {PATH: text("Use X"), **first})
-    signing.signers = tuple(one._replace(valid_before=float(expiry)) for one in signing.signers)
-    assert signing.served() == "Use X"
-    mine.clock[0] += 7 * 24 * 3600
-    mine.commit("work", {"jira/lessons/x.md": "x\n"})
-    mine.commit("rule", {PATH: text("Use Y"), **signing.decide("Use Y", at=expiry - 60)})
-    assert signing.served() == "Use X"
+@pytest.mark.parametrize(("line", "expected"), LINES)
+def test_a_line_of_the_list_counts_as_it_does_for_git(mine: Clone, line: str, expected: str | None) -> None:
+    public = mine.keys[HUMAN[1]].with_suffix(".pub").read_text().strip()
+    made = mine.commit("something", {"a.md": "a\n"})
+    signers = mine.pinned("nonsense\n", line.replace("KEY", public) + "\n")
+    found = signers.verified([made]).get(made)
+    assert (found and found.who) == expected
 
 
-def test_an_expired_key_approves_nothing_by_a_history_in_an_order_of_its_own(signing: Signing) -> None:
-    mine = signing.clone
-    expiry = mine.clock[0] + 600
-    mine.commit("rule", {PATH: text("Use X"), **signing.decide("Use X", at=mine.clock[0])})
-    signing.signers = tuple(one._replace(valid_before=float(expiry)) for one in signing.signers)
-    assert signing.served() == "Use X"
-    old, now = mine.head("main~1"), expiry + 7 * 24 * 3600
-    mine.clock[0] = now
-    mine.commit("work", {"jira/lessons/x.md": "x\n"})
-    mine.run("switch", "-q", "-c", "before", old)
-    mine.clock[0] = expiry - 300
-    mine.commit("work", {"jira/lessons/y.md": "y\n"}, AGENT)
-    mine.commit("rule", {PATH: text("Use Y"), **signing.decide("Use Y", at=expiry - 60)}, AGENT)
-    mine.run("merge", "-q", "-s", "ours", "--no-edit", "main", by=AGENT)
-    mine.run("branch", "-f", "main", "before")
-    mine.run("switch", "-q", "main")
-    mine.clock[0] = now
-    assert signing.served() == "Use X"
-    shutil.rmtree(locate(mine.root).state_dir)
-    assert signing.served() is None, "a fresh clone cannot know what was approved in time"
-
-
-def test_junk_beside_a_record_changes_nothing(signing: Signing) -> None:
-    mine = signing.clone
-    mine.commit("rule", {PATH: text("Use X"), **signing.decide("Use X")})
-    folder = f".ai-lessons/approvals/{RULE}"
-    (record,) = (mine.root / folder).glob("*.json")
-    junk = {f"{folder}/{record.stem}.a{number:03d}.sig": "junk" for number in range(70)}
-    copies = {f"{folder}/0{number:02d}.json": record.read_text() for number in range(70)}
-    mine.commit("junk", {**junk, **copies}, AGENT)
-    assert signing.served() == "Use X"
-
-
-def test_a_key_that_is_taken_away_takes_its_approvals_along(signing: Signing) -> None:
-    signing.clone.commit("rule", {PATH: text("Use X"), **signing.decide("Use X")})
-    assert signing.served() == "Use X"
-    signing.signers = ()
-    assert signing.served() is None
-
-
-def test_more_people_asked_for_than_signed(signing: Signing) -> None:
-    signing.clone.commit("rule", {PATH: text("Use X"), **signing.decide("Use X")})
-    assert not signing.view(threshold=2).verdicts[RULE].in_force
-
-
-def test_asking_again_gives_the_same_without_checking_again(signing: Signing, monkeypatch: pytest.MonkeyPatch) -> None:
-    signing.clone.commit("rule", {PATH: text("Use X"), **signing.decide("Use X")})
-    first = signing.view()
-    monkeypatch.setattr(record_chain, "chains", None)
-    assert signing.view() == first
+@given(st.text(alphabet=st.characters(codec="utf-8"), max_size=300))
+def test_no_text_crashes_the_reader_of_the_list(text: str) -> None:
+    parse_signers(text.encode())
+    parse_signers(f"alice@x {text}".encode())

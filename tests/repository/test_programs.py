@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.errors import GitMissing, NotFound, Refused, StorageFailed
+from ai_lessons.errors import GitMissing, NotFound, StorageFailed
 from ai_lessons.repository import git as git_
 from ai_lessons.repository import programs
-from ai_lessons.repository.approval.ssh_signatures import sign
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Change, Job, Store
 from ai_lessons.repository.worktree import locate
@@ -82,15 +81,6 @@ def test_a_signing_program_that_waits_for_somebody_is_gone_before_the_commit_is_
     assert any("unsigned" in note for note in done.notes)
     assert is_gone(tmp_path / "note")
     assert git(git_repo, "status", "--porcelain") == ""
-
-
-def test_ssh_keygen_that_waits_for_somebody_is_gone_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program(tmp_path / "bin" / "ssh-keygen", tmp_path / "note", "wait")
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    (tmp_path / "key").write_text("no key")
-    with pytest.raises(Refused, match="nobody answered"):
-        sign(b"text", str(tmp_path / "key"), "namespace", timeout=2)
-    assert is_gone(tmp_path / "note")
 
 
 def test_git_that_hangs_ends_with_its_filter(git_repo: Path, git: Git, tmp_path: Path) -> None:

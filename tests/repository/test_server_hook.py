@@ -35,7 +35,6 @@ from repository.approval_world import (
 Prepare = Callable[[World, Clone], tuple[str, ...] | None]
 
 CONFIG = ".ai-lessons/config.yaml"
-RECORD = f".ai-lessons/approvals/{RULE}/01K0000000000000000000000A.json"
 REJECTED = ".ai-lessons/rejected/2026/01K0000000000000000000000A-use-x.md"
 
 
@@ -268,15 +267,21 @@ def a_merge_where_the_branch_is_protected(w: World, mine: Clone) -> None:
     at.plainly_merged_because_proposals_start_one_behind(w, mine)
 
 
-def a_merge_without_a_record_where_records_are_asked_for(w: World, mine: Clone) -> None:
+def an_unsigned_merge_where_signatures_are_asked_for(w: World, mine: Clone) -> None:
     settings(w, mine, require="signed")
     at.plainly_merged_because_proposals_start_one_behind(w, mine)
 
 
-def a_merge_with_a_record_where_records_are_asked_for(w: World, mine: Clone) -> None:
+def a_signed_merge_where_signatures_are_asked_for(w: World, mine: Clone) -> None:
     settings(w, mine, require="signed")
-    mine.propose({PATH: text("Use X"), RECORD: "{}"})
-    mine.merge(BRANCH)
+    mine.has_key()
+    at.plainly_merged_because_proposals_start_one_behind(w, mine)
+
+
+def signatures_asked_for_where_rules_are_in_force(w: World, mine: Clone) -> None:
+    at.plainly_merged_because_proposals_start_one_behind(w, mine)
+    assert push(mine) == ""
+    settings(w, mine, require="signed")
 
 
 def a_rejection(w: World, mine: Clone) -> None:
@@ -287,12 +292,6 @@ def a_rejection_removed(w: World, mine: Clone) -> None:
     a_rejection(w, mine)
     assert push(mine) == ""
     mine.commit("tidy", {REJECTED: None})
-
-
-def a_record_changed(w: World, mine: Clone) -> None:
-    mine.commit("Approve", {RECORD: "{}"})
-    assert push(mine) == ""
-    mine.commit("Approve", {RECORD: '{"v":1}'})
 
 
 # --- files that no clone should be given
@@ -361,7 +360,8 @@ TAKEN: dict[str, Prepare] = {
     "a self-merge where one is enough": at.working_alone,
     "distinct: a merge by another": a_merge_by_another_where_two_are_asked_for,
     "forge: a merge": a_merge_where_the_branch_is_protected,
-    "signed: a merge with a record": a_merge_with_a_record_where_records_are_asked_for,
+    "signed: a signed merge": a_signed_merge_where_signatures_are_asked_for,
+    "signed: asked for where rules are in force": signatures_asked_for_where_rules_are_in_force,
     "a rejection": a_rejection,
     "an executable script": executable("jira/scripts/unversioned/run.sh"),
     "a name with spaces and umlauts": files("jira/docs/\u00dcber uns (2).md"),
@@ -387,7 +387,7 @@ REFUSED: dict[str, tuple[Prepare, str]] = {
     "a removal that is reverted": (at.removal_reverted_by_somebody_else, "committed without a proposal"),
     "distinct: a self-merge": (a_self_merge_where_two_are_asked_for, "somebody else has to approve it"),
     "forge: a direct commit": (a_direct_commit_where_the_branch_is_protected, "committed without a proposal"),
-    "signed: a merge without a record": (a_merge_without_a_record_where_records_are_asked_for, "approve-rule --sign"),
+    "signed: an unsigned merge": (an_unsigned_merge_where_signatures_are_asked_for, "sign the merge"),
     "a rewrite": (a_rewrite, "cannot be rewritten"),
     "a deletion": (lambda *_: (":main",), "cannot be deleted"),
     "a branch that is main on a Mac": (lambda *_: ("main:refs/heads/Main",), "'Main' is 'main'"),
@@ -397,7 +397,6 @@ REFUSED: dict[str, tuple[Prepare, str]] = {
     "the settings removed": (the_settings_removed, "merge by another person became merge"),
     "settings that cannot be read": (files(CONFIG, content="approval: [\n"), "cannot be read"),
     "a rejection removed": (a_rejection_removed, "never removed"),
-    "a record changed": (a_record_changed, "never changed"),
     "settings that are a folder": (settings_that_are_a_folder, "a file, not a folder"),
     "settings of a later format": (files(CONFIG, content="format: 99\n"), "cannot be read"),
     "settings that are too long": (files(CONFIG, content="#" * 1_100_000), "longer than 1,048,576 bytes"),
@@ -436,7 +435,7 @@ def test_the_hub_refuses(plain: tuple[World, Clone], prepare: Prepare, because: 
 
 BY_GIT = (
     "a squash pushed together with its proposal",
-    "signed: a merge with a record",
+    "signed: a signed merge",
     "a name with spaces and umlauts",
     "a direct commit hidden in a pull merge",
     "a rewrite",

@@ -14,13 +14,13 @@ from ai_lessons.library.answers import Answer, Context, Hit, Why
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ai_lessons.library.reports import Audit, Decided, Pending, Promoted, Suggested, TrustedKeys
+    from ai_lessons.library.reports import Audit, Decided, Pending, PinnedList, Promoted, Suggested
 
 OF_A_BATCH = 10  # Proposals of one import that are listed; the others are counted
 NOTHING_PENDING = "No proposal waits for review."
 REVIEW = "ai-lessons admin review-rules"
 WHAT = {"new": "a new {}", "edit": "an edit of a {}", "removal": "the removal of a {}"}
-LACKING = "a text on the approval branch that lacks signatures"
+LACKING = "a text on the approval branch that lacks a good signature"
 
 
 def _headline(one: Suggested | Pending | Decided | Light, view: View) -> str:
@@ -140,16 +140,17 @@ def approved(values: Sequence[Decided], view: View) -> str:
 
 
 def decided(word: str, one: Decided, view: View) -> str:
-    """What was approved, revoked or rejected, and where that is kept."""
+    """What was approved or rejected, and where that is kept."""
     where = f"record: {view.place(one.path)}" if word == "Rejected" else f"commit: {line(one.commit[:10])}"
     return f"{word} {_headline(one, view)}\n  {where}"
 
 
-def trusted_keys(value: TrustedKeys, view: View) -> str:
-    """Whose keys count now."""
+def signers(value: PinnedList, view: View) -> str:
+    """Whose signatures count now."""
     rows = [f"{'+' if key in value.added else ' '} {line(key)}" for key in value.keys]
     rows += [f"- {line(key)}" for key in value.removed]
-    return "\n".join(["Trusted to approve rules here:", *rows, f"  pinned in {view.place(value.file)}"])
+    head = "Trusted to approve rules here:" if rows else "No signers are pinned here."
+    return "\n".join([head, *rows, *([f"  pinned in {view.place(value.file)}"] if rows else [])])
 
 
 def audit(value: Audit, view: View) -> str:

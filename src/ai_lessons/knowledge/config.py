@@ -45,7 +45,6 @@ class RepositoryConfig:
     approval_branch: str = "main"
     approval_require: str = "merge"
     approval_distinct: bool = False
-    approval_threshold: int = 1
     governance: Policies = field(default_factory=Policies)
     events: bool = True
     events_shared: bool | None = None
@@ -123,7 +122,6 @@ KEYS: Mapping[str, Key] = {
     "approval.branch": _text("approval_branch", _BRANCH, "the name of a branch"),
     "approval.require": _words("approval_require", {word: word for word in ("merge", "forge", "signed")}),
     "approval.distinct": _words("approval_distinct", _FLAG),
-    "approval.threshold": _number("approval_threshold", 20, "of people from 1"),
     **{f"{GROUP}.{policy}": _words(f"{GROUP}.{policy}", {v: v for v in values}) for policy, values in VALUES.items()},
     "events": _words("events", _FLAG),
     "search.model": _text("model", _MODEL, "the name of a model"),

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import NotFound, Refused
+from ai_lessons.errors import Refused
 from ai_lessons.knowledge.entries import Kind, handle
-from ai_lessons.library.reports import Audit, AuditRow, TrustedKeys
-from ai_lessons.library.signing import told_of
+from ai_lessons.library import signing
+from ai_lessons.library.reports import Audit, AuditRow
 from ai_lessons.repository import proposal_records
 from ai_lessons.repository.approval import approval_memory
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
 from ai_lessons.repository.approval.approval_history import odd_commits
 from ai_lessons.repository.approval.approval_types import BranchView, Verdict, moment
-from ai_lessons.repository.approval.rule_files import SIGNERS
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
@@ -36,8 +35,10 @@ def audit(library: Library) -> Audit:
     alarms = tuple(f"{alarm.message} ({alarm.hint})" if alarm.hint else alarm.message for alarm in view.alarms)
     odd = odd_commits(repo.store.worktree, view.ref)
     alarms += tuple(f"commit {commit[:10]} proves nothing: {what} (look: git fsck)" for commit, what in odd)
+    alarms += tuple(what for _, what in _left(repo, view))
     ok = not alarms and not any(row.problem for row in rows)
-    return Audit(tuple(rows), (*alarms, *view.damaged), ok, tuple(taken(repo)))
+    told = signing.notes(view, repo.rules.signers(view.ref)) if view.policy.require == "signed" else ()
+    return Audit(tuple(rows), (*alarms, *view.damaged, *told), ok, tuple(taken(repo)))
 
 
 def taken(repo: RepositorySession, entry: str = "") -> list[TakenProposal]:
@@ -74,28 +75,15 @@ def _row(repo: RepositorySession, view: BranchView, verdict: Verdict) -> AuditRo
     )
 
 
-def trust_keys(library: Library, ask: Callable[[str, list[str]], bool] | None) -> TrustedKeys:
-    """Trust exactly the keys of the list on the branch, if `ask` agrees. Raises NotFound, Refused, StorageFailed."""
-    repo = library.primary
-    repo.options.refuse_agents("say whom to trust", "ai-lessons admin trust-keys")
-    view = next(iter(repo.rules.looks()[::-1]), None)
-    if view is None or view.tip is None:
-        raise NotFound("approval branch in", str(repo.store.root), hint="commit something on a branch called main")
-    text, keys = repo.rules.signatures.proposed(view)
-    if not keys:
-        raise NotFound("list of signers on the approval branch", SIGNERS, hint="write one, commit it, and try again")
-    known = repo.rules.signatures.trusted(view)
-    listed, before = told_of(keys), told_of(known.signers or ())
-    gone = [one for one in before if one not in listed]
-    if ask is None:
-        raise Refused("whom to trust is a person's decision, and there is no terminal to ask on", hint="--yes")
-    less = f" (and these no longer: {', '.join(gone)})" if gone else ""
-    if not ask(f"{repo.store.root.name}: trust these keys to approve rules{less}?", listed):
-        raise Refused("no key is trusted that was not before; nothing was changed")
-    file = repo.rules.signatures.pin(known.repository, text)
-    repo.current()
-    added = tuple(one for one in listed if one not in before)
-    return TrustedKeys(known.repository, file, tuple(listed), added, tuple(gone), tuple(repo.rules.notes))
+def _left(repo: RepositorySession, view: BranchView) -> Iterator[tuple[str, str]]:
+    """The commits that approved with keys which are on the list no more, nobody having looked since, and what of it."""
+    known = approval_memory.load(repo.store.worktree.state_dir).signed if view.policy.require == "signed" else {}
+    listed = {one.key for one in repo.rules.signers(view.ref).read() or ()} if known else set()
+    for verdict in view.verdicts.values():
+        by = known.get(verdict.evidence.commit) if verdict.in_force else None
+        if by and by.key and by.key not in listed:
+            left = f"{verdict.path} was approved by {by.who} with a key that left the list of signers, {by.key}"
+            yield verdict.evidence.commit, f"{left} (if it still holds: ai-lessons admin audit --acknowledge)"
 
 
 def acknowledge(library: Library, ask: Callable[[str], bool] | None) -> Audit:
@@ -112,8 +100,8 @@ def acknowledge(library: Library, ask: Callable[[str], bool] | None) -> Audit:
         raise Refused("the alarms stay; nothing was changed")
     worktree = repo.store.worktree
     memory = approval_memory.load(worktree.state_dir)
-    # what is gone is forgotten; the next look remembers what is there
-    approval_memory.save(worktree.state_dir, memory._replace(records={}))
+    seen = {commit: memory.signed[commit]._replace(key="") for view in looks for commit, _ in _left(repo, view)}
+    approval_memory.save(worktree.state_dir, memory._replace(signed={**memory.signed, **seen}))
     for view in looks:
         approval_memory.acknowledge(worktree, view, view.said)
     return audit(library)

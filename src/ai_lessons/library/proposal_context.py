@@ -230,7 +230,7 @@ def desk(repo: RepositorySession) -> Iterator[ProposalContext]:
     if ref is None:
         raise NotFound("approval branch in", str(repo.store.root), hint="commit something on a branch called main")
     with opened(repo.store.worktree) as git:
-        yield ProposalContext(repo, git, trunks.look(repo.store.worktree, ref))
+        yield ProposalContext(repo, git, trunks.look(repo.store.worktree, ref, repo.rules.signers(ref)))
 
 
 @contextmanager

@@ -26,7 +26,8 @@ _WAYS = {
     "direct": "by a commit on the branch itself",
     "evil-merge": "by a text changed inside a merge",
     "self-merge": "by a merge of the proposer's own",
-    "signed": "by a signed record",
+    "signed": "by a signed merge of the proposal",
+    "unsigned": "by a merge that no pinned signer signed",
 }
 _STATED = ("confidence", "source", "from", "category", "scope", "rationale", "source_path", "source_ref", "path")
 

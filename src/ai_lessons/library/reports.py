@@ -270,7 +270,7 @@ class Pending(NamedTuple):
     """A proposal that waits for a person.
 
     `kind`: of the entry, or `release`. `change`: new, edit, removal, or unsigned (a text on the approval branch that
-    lacks signatures; `commit` is its blob id). `added` and `removed` count lines of `diff`, against the text in force.
+    lacks a good signature; `commit` is its blob id). `added`, `removed`: lines of `diff`, against the text in force.
     `conflicts`: why it cannot be taken, or what it contradicts. `rejected_before`: when and why the same text was
     turned down. `evidence`: what it links. `report`: what the proposer says. `left_out` (on the last): not listed.
     `batch`: names the import that proposed it together with others. `applies_to`: globs of files. `files`: all that is
@@ -317,14 +317,13 @@ class Decided(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-class TrustedKeys(NamedTuple):
-    """Whose keys approve rules of `repository`, pinned in `file`: a line for each (fingerprint, principals, type)."""
+class PinnedList(NamedTuple):
+    """Whose signatures approve rules, pinned in `file`: a line for each key (fingerprint, principals, type)."""
 
-    repository: str
     file: str
     keys: tuple[str, ...]
-    added: tuple[str, ...]
-    removed: tuple[str, ...]
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 

@@ -17,7 +17,6 @@ from ai_lessons.library import gate, secret_scan
 from ai_lessons.library.gate import checked
 from ai_lessons.library.proposal_context import (
     SHORTEST_END,
-    SHOWN,
     ProposalContext,
     deciding,
     described,
@@ -50,7 +49,7 @@ WRITERS_NAMED = 5  # Of so many people it is told how many of their proposals ar
 def pending_rules(opened: Library, batch: Batch | None = None, *, unsigned: bool = False) -> tuple[Pending, ...]:
     """Every proposal that waits for a person, of branches here and on remotes, oldest first; or those of a batch.
 
-    `unsigned`: also what is on the approval branch and lacks signatures, of rules that nobody proposes anything for.
+    `unsigned`: also what is on the approval branch without a good signature, of rules that have no open proposal.
     """
     with desk(opened.primary) as at:
         if batch is not None:
@@ -175,8 +174,9 @@ def _of_one(batch: Batch, every: Sequence[Waiting]) -> list[Waiting]:
 def approve_rule(opened: Library, ref: str, *, sign: bool = False, expect: str | None = None) -> Decided:
     """Merge a proposal (named by branch, handle, id or path) into the approval branch: its rule is in force.
 
-    Where that branch is checked out, files and git's index come along. `sign` adds a record signed with the user's SSH
-    key; a rule on the branch that only lacks signatures can be named, too. `expect` is the `Pending.commit` shown.
+    Where that branch is checked out, files and git's index come along. `sign`: the merge has to be signed, as it always
+    has where the policy asks for it; a rule on the branch that only lacks a good signature can be named there, too.
+    `expect` is the `Pending.commit` shown.
     Raises NotFound, AmbiguousName, Refused, Conflict, InvalidEntry.
     """
     repo = opened.primary
@@ -184,7 +184,7 @@ def approve_rule(opened: Library, ref: str, *, sign: bool = False, expect: str |
         try:
             one = at.find(ref)
         except NotFound as error:
-            if isinstance(error, AmbiguousName) or not sign or at.trunk.view.policy.require != "signed":
+            if isinstance(error, AmbiguousName) or at.trunk.view.policy.require != "signed":
                 raise
             return library.signing.approve_standing(repo, ref, expect)
         refuse_changed(one.commit, expect)
@@ -217,21 +217,15 @@ def _approve(at: ProposalContext, several: Sequence[Waiting], title: str, *, sig
     named = [(at.title(one), at.called(one)) for one in several]
     for one in several:
         _refuse_unfit(at, one)
-    signed = [library.signing.signed(at, one) for one in several if sign and one.is_rule]
-    records = {path: data for files in signed for path, data in files.items()}
-    done = proposal_commits.approve(repo.store, at.git, at.trunk, several, title, records, what=at.what(first))
+    sign = sign or (first.is_rule and require == "signed")
+    done = proposal_commits.approve(repo.store, at.git, at.trunk, several, title, what=at.what(first), sign=sign)
     repo.current()
     notes = list(done.notes)
-    if not first.is_rule and sign:
-        notes.append("only approvals of rules are signed; this one is the merge")
     if not first.is_rule and repo.store.head().ref != at.trunk.ref:
         notes.append(f"it is on {at.trunk.name}; here it is found once that is checked out")
-    if first.is_rule and require == "signed" and not sign:
-        command = f"ai-lessons admin approve-rule {' '.join(handle for _, handle in named[:SHOWN])} --sign"
-        notes.append(f"approvals are signed here, so it is not in force yet: {command}")
     if first.is_rule and require == "forge":
         notes.append(f"it is in force once it is on the forge: git push origin {at.trunk.name}")
-    for one in several if sign and require == "signed" else ():
+    for one in several if require == "signed" else ():
         if one.is_rule and one.sort != "removal":
             notes += library.signing.what_is_missing(repo, one.entry)
     *others, last = (

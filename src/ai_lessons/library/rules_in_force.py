@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from functools import cached_property
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons import library
@@ -14,7 +12,6 @@ from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.repository.approval import approval_branch
 from ai_lessons.repository.approval.approval_branch import PROPOSALS, branch_of, proposal_refs, signature
-from ai_lessons.repository.approval.signers import PinnedKeys
 from ai_lessons.repository.store import Store, blob_id
 from ai_lessons.repository.worktree import read_ref
 
@@ -24,8 +21,8 @@ if TYPE_CHECKING:
     from ai_lessons.index.catalog import Catalog
     from ai_lessons.library.options import Options
     from ai_lessons.library.session import RepositorySession
-    from ai_lessons.library.signing import Signatures
     from ai_lessons.repository.approval.approval_types import BranchView
+    from ai_lessons.repository.approval.signatures import PinnedSigners
 
 _FORMAT = "2"  # Raise it when the same history would be read into other rules
 _ORIGIN = "refs/remotes/origin/"
@@ -41,11 +38,13 @@ class RulesInForce:
         self.notes: tuple[str, ...] = ()
         self.count = 0
         self._texts: dict[str, bytes] = {}
+        self._asked = False
 
-    @cached_property
-    def signatures(self) -> Signatures:
-        """What the policy `signed` asks for. Loads `cryptography`."""
-        return library.signing.Signatures(self._worktree, self._options)
+    def signers(self, ref: str) -> PinnedSigners:
+        """Whose signatures count under the policy `signed`."""
+        from ai_lessons.repository.approval.signatures import PinnedSigners
+
+        return PinnedSigners(self._worktree, ref, self._options.config_dir, self._options.now)
 
     def ref(self) -> str | None:
         """The approval branch of this clone as a full ref; None if there is none. Raises UnsupportedRepository."""
@@ -59,10 +58,13 @@ class RulesInForce:
     def view(self) -> BranchView | None:
         """The approval branch as judged now (under `forge` that of `origin`), or None. Raises UnsupportedRepository."""
         looks = self.looks()
-        if not looks:
-            return None
-        signed = looks[-1].policy.require == "signed"
-        return self.signatures.judge(looks[-1]) if signed else looks[-1]
+        ask = None if self._options.agent or self._asked else self._options.ask_keys
+        # a history that was rewritten down to its first commit would pass for a new repository: alarms come first
+        if looks and ask and looks[-1].policy.require == "signed" and not looks[-1].alarms:
+            self._asked = True
+            if library.signing.pinned_first(self._worktree, looks[-1], self.signers(looks[-1].ref), ask):
+                looks = self.looks()
+        return looks[-1] if looks else None
 
     def known(self) -> BranchView | None:
         """The same for readers: None also where the branch cannot be judged, as a note of `bring` says."""
@@ -72,17 +74,18 @@ class RulesInForce:
             return None
 
     def looks(self) -> tuple[BranchView, ...]:
-        """The branches looked at, the one that counts last; signatures are not. Raises UnsupportedRepository."""
+        """The branches looked at, the one that counts last. Raises UnsupportedRepository."""
         from ai_lessons.repository.approval import approval_memory
 
         ref = self.ref()
         found: list[BranchView] = []
         while ref is not None:
-            view = approval_memory.look(self._worktree, ref)
+            signers = self.signers(ref)
+            view = approval_memory.look(self._worktree, ref, signers)
             if view is None:
                 from ai_lessons.repository.approval.approval_history import derive
 
-                view = derive(self._worktree, ref)
+                view = derive(self._worktree, ref, signers)
             found.append(view)
             forge = view.policy.require == "forge" and len(found) == 1
             ref = f"{_ORIGIN}{approval_branch.short_name(ref)}" if forge else None
@@ -120,13 +123,12 @@ class RulesInForce:
         forge = read_ref(self._worktree, f"{_ORIGIN}{approval_branch.short_name(ref)}")
         memory = approval_branch.memory(self._worktree.state_dir)
         key = approval_branch.key_of(self._worktree, tip)
-        # the keys that count, as far as they are outside the repository; and the day, where they hold for some time
-        name = approval_branch.noted_names(self._worktree).get(ref, ("", ""))[1]
-        data = PinnedKeys(self._options.config_dir, name).read() if name else None
+        # who signs is only asked for where that was needed before, which wrote down what the repository is called
+        known = ref in approval_branch.noted_names(self._worktree)
+        keys = self.signers(ref).digest if known else "-"
         # a person who can be asked has perhaps not been asked yet, if the last read was by a program
-        keys = "?" if name and self._options.ask_keys is not None and not self._options.agent else "-"
-        if data is not None:
-            keys = sha256(data).hexdigest() + (f"@{self._options.now():%Y-%m-%d}" if b"valid-" in data else "")
+        if known and keys == "-" and self._options.ask_keys is not None and not self._options.agent:
+            keys = "?"
         return f"{memory} {_FORMAT} {ref} {forge} {keys} {key}"
 
     def _settled(self) -> tuple[str, BranchView | None]:
@@ -194,7 +196,7 @@ class RulesInForce:
         if view.tip is None:
             yield f"there is no {approval_branch.branch_name(view.ref)} here, so no rule is in force"
         if view.policy.require == "signed":
-            yield from self.signatures.notes
+            yield from library.signing.notes(view, self.signers(view.ref))
         # a commit alone may not move what people follow
         blob, here = view.files.get(CONFIG_PATH, ""), approval_branch.short_name(view.ref)
         named = _named(self._read({blob: CONFIG_PATH}).get(blob, b"")) if blob else ""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from dulwich.objects import ObjectID
 
-from ai_lessons.errors import AiLessonsError, Conflict, StorageFailed
+from ai_lessons.errors import AiLessonsError, Conflict, Refused, StorageFailed
 from ai_lessons.repository import branch_update, checkout, git, recover, worktree_status
 from ai_lessons.repository.journal import BatchRecord, Intent
 from ai_lessons.repository.objects import Draft, TreeEntry, opened
@@ -33,6 +33,11 @@ TRIES, SAVE_TRIES = 0.1, 5.0  # Seconds to try again while index or branch are l
 NO_IDENTITY = (
     "git does not know who you are; tell it once: git config --global user.name NAME"
     " and git config --global user.email ADDRESS"
+)
+
+NO_KEY = (
+    "git has to know your key (git config --global gpg.format ssh; git config --global user.signingkey"
+    " ~/.ssh/id_ed25519.pub), and one with a passphrase needs a terminal, or ssh-add first"
 )
 
 
@@ -60,24 +65,34 @@ class People:
         return self._known
 
     def commit(
-        self, draft: Draft, job: Intent, tree: ObjectID, parents: Sequence[ObjectID], who: tuple[str, str, int]
+        self,
+        draft: Draft,
+        job: Intent,
+        tree: ObjectID,
+        parents: Sequence[ObjectID],
+        who: tuple[str, str, int],
+        *,
+        sign: bool | None = None,
     ) -> ObjectID:
         """A commit by `who` (author, committer, seconds of the committer), signed if the user's settings ask for it.
 
-        Where it cannot be signed, `unsigned` says why.
+        Where it cannot be signed, `unsigned` says why. `sign`: whether it has to be; then it raises Refused instead.
         """
         author, committer, when = who
-        if self._asked()[2] and not self.unsigned:
+        if sign or (sign is None and self._asked()[2] and not self.unsigned):
             draft.save()
             people = _environment("AUTHOR", author, job.when, job.zone) | _environment("COMMITTER", committer, when)
             before = [parent.decode() for parent in parents]
             try:
-                done = git.signed_commit(self._worktree, tree.decode(), before, job.message.encode(), people)
+                ask = bool(sign) and os.isatty(0)
+                done = git.signed_commit(self._worktree, tree.decode(), before, job.message.encode(), people, ask=ask)
                 if not done.code:
                     return ObjectID(done.out.strip())
                 fault = done.err or "git said no"
             except StorageFailed as error:
                 fault = error.message
+            if sign:
+                raise Refused(f"git could not sign the approval: {' '.join(fault.split())}", hint=NO_KEY)
             self.unsigned = f"unsigned: {fault.splitlines()[0]}"
         return draft.commit(
             tree,

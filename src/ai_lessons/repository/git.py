@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from contextlib import suppress
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import GitMissing, StorageFailed, UnsupportedRepository
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from ai_lessons.repository.worktree import Worktree
 
 TIMEOUT = 60.0
-SIGN_TIMEOUT = 15.0
+SIGN_TIMEOUT, SIGN_TERMINAL_TIMEOUT = 15.0, 120.0  # Seconds; at a terminal a person types a passphrase
 
 # what `git rev-parse --local-env-vars` lists, less GIT_CONFIG_PARAMETERS and GIT_CONFIG_COUNT: those two carry
 # settings that the user gave on purpose (`git -c`), and git itself passes them on
@@ -67,7 +68,7 @@ def run(
     worktree: Worktree,
     *arguments: str,
     cwd: Path | None = None,
-    stdin: bytes = b"",
+    stdin: bytes | None = b"",
     extra: Mapping[str, str] | None = None,
     timeout: float = TIMEOUT,
     terminal: Callable[[bytes], object] | None = None,
@@ -89,7 +90,7 @@ def run_outside(*arguments: str, timeout: float = TIMEOUT) -> Done:
 def _run(
     arguments: Sequence[str],
     cwd: Path,
-    stdin: bytes,
+    stdin: bytes | None,
     env: Mapping[str, str],
     timeout: float,
     terminal: Callable[[bytes], object] | None = None,
@@ -270,8 +271,23 @@ def checked_out(worktree: Worktree, path: str, blob: str) -> bytes | None:
 
 
 def signed_commit(
-    worktree: Worktree, tree: str, parents: Iterable[str], message: bytes, people: Mapping[str, str]
+    worktree: Worktree,
+    tree: str,
+    parents: Iterable[str],
+    message: bytes,
+    people: Mapping[str, str],
+    *,
+    ask: bool = False,
 ) -> Done:
-    """Make a commit object signed by whatever the user configured; `people` is GIT_AUTHOR_NAME and its like."""
-    flags = [flag for parent in parents for flag in ("-p", parent)]
-    return run(worktree, "commit-tree", "-S", tree, *flags, stdin=message, extra=people, timeout=SIGN_TIMEOUT)
+    """Make a commit object signed by whatever the user configured; `people` is GIT_AUTHOR_NAME and its like.
+
+    `ask`: a person at the terminal may be asked for a passphrase or a touch.
+    """
+    command = ["commit-tree", "-S", tree, *(flag for parent in parents for flag in ("-p", parent))]
+    if not ask:
+        return run(worktree, *command, stdin=message, extra=people, timeout=SIGN_TIMEOUT)
+    with NamedTemporaryFile(prefix="ai-lessons-message-") as file:  # the terminal itself is what ssh-keygen asks on
+        file.write(message)
+        file.flush()
+        command += ["-F", file.name]
+        return run(worktree, *command, stdin=None, extra=people, timeout=SIGN_TERMINAL_TIMEOUT, terminal=len)

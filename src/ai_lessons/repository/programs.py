@@ -42,17 +42,24 @@ def run(
     env: Mapping[str, str],
     timeout: float,
     cwd: Path | None = None,
-    stdin: bytes = b"",
+    stdin: bytes | None = b"",
     terminal: Callable[[bytes], object] | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
     """Exit code and output of a program; `timeout` in seconds. `terminal`: it stays in our session, and may ask there.
 
+    `stdin` None: ours.
     That is told each piece of its standard error at once, from another thread.
     Raises subprocess.TimeoutExpired: no end of it or of its output in time, so all of it was ended. OSError: no start.
     """
     pipe = subprocess.PIPE
     with subprocess.Popen(
-        argv, cwd=cwd, env=env, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=terminal is None
+        argv,
+        cwd=cwd,
+        env=env,
+        stdin=None if stdin is None else pipe,
+        stdout=pipe,
+        stderr=pipe,
+        start_new_session=terminal is None,
     ) as process:
         said: list[bytes] = []
         reader = None

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from dulwich.objects import ObjectID
 
 from ai_lessons.errors import Conflict, Refused
-from ai_lessons.knowledge.layout import check_path
+from ai_lessons.knowledge.entries import HANDLE_LENGTH
+from ai_lessons.knowledge.layout import check_path, slug
 from ai_lessons.repository import branch_update, filters, git, proposal_records, proposals
 from ai_lessons.repository.approval import approval_history as trunks
 from ai_lessons.repository.approval import approval_memory, rule_files
@@ -81,11 +82,24 @@ class Author:
         """How git's reflog tells who and when."""
         return f"{self.committer} {self.when} {zone(self.when)}"
 
-    def commit(self, draft: Draft, tree: ObjectID, parents: Sequence[str], message: str, author: str = "") -> str:
-        """A commit, on the disk with all that is new in the draft; `author` (`Name <email>`) if it is another."""
+    def commit(
+        self,
+        draft: Draft,
+        tree: ObjectID,
+        parents: Sequence[str],
+        message: str,
+        author: str = "",
+        *,
+        sign: bool | None = None,
+    ) -> str:
+        """A commit, on the disk with all that is new in the draft; `author` (`Name <email>`) if it is another.
+
+        `sign`: whether it has to be signed; None: as the user's settings say. Raises Refused: it cannot be.
+        """
         job = Intent(new_name(), message, self.when, time.localtime(self.when).tm_gmtoff, ())
         who = author or self.author, self.committer, self.when
-        made = self._people.commit(draft, job, tree, [ObjectID(parent.encode()) for parent in parents], who)
+        before = [ObjectID(parent.encode()) for parent in parents]
+        made = self._people.commit(draft, job, tree, before, who, sign=sign)
         draft.save()
         return made.decode()
 
@@ -165,11 +179,11 @@ def approve(
     trunk: Trunk,
     several: Sequence[Waiting],
     title: str,
-    records: Mapping[str, bytes] | None = None,
     *,
     what: str = RULE,
+    sign: bool = False,
 ) -> Made:
-    """Merge proposals (of `what`) and their `records` (by path) in one commit, and delete their branches.
+    """Merge proposals (of `what`) in one commit, and delete their branches; `sign`: it has to be signed.
 
     Each proposal is a parent of its own, named in this order. Raises Refused, Conflict: one of them cannot be taken.
     """
@@ -185,14 +199,12 @@ def approve(
             for piece in pieces:
                 mode = EXECUTABLE if piece.mode == EXECUTABLE and not one.is_rule else PLAIN
                 taken[piece.path] = piece.here, (mode, ObjectID(piece.new.encode())) if piece.new else None
-        added = filters.blobs(store.worktree, draft, records or {})
-        files = taken | {path: (None, (PLAIN, blob)) for path, blob in added.items()}
         gone = " (removal)" if len(several) == 1 and several[0].sort == "removal" else ""
         subject = f"{rule_files.APPROVE} {what}{'s' if len(several) > 1 else ''}: {title}{gone}"
         message = message_of(subject, [pair for one in several for pair in _about(one)], Actor())
-        tree = _edited(store, draft, tip, {path: new for path, (_, new) in files.items()})
-        commit = by.commit(draft, tree, (tip, *(one.commit for one in several)), message)
-        return Landing(commit, files, by.stamp, f"merge {several[0].branch}: {subject}")
+        tree = _edited(store, draft, tip, {path: new for path, (_, new) in taken.items()})
+        commit = by.commit(draft, tree, (tip, *(one.commit for one in several)), message, sign=sign or None)
+        return Landing(commit, taken, by.stamp, f"merge {several[0].branch}: {subject}")
 
     landing, notes = land(store, repo, trunk.ref, build)
     return Made(trunk.name, landing.commit, (*by.notes, *notes, *_drop_branches(store, several)))
@@ -212,18 +224,31 @@ def reject(store: Store, repo: Repo, trunk: Trunk, proposal: Waiting, record: Re
     return made._replace(notes=(*made.notes, *_drop_branches(store, [proposal])))
 
 
-def put(store: Store, repo: Repo, trunk: Trunk, rule: str, subject: str, records: Mapping[str, bytes]) -> Made:
-    """Put signed records about a rule (by path) on the approval branch. Raises Refused, Conflict."""
+def approve_standing(store: Store, repo: Repo, trunk: Trunk, rule: str, text: tuple[str, str], title: str) -> Made:
+    """Approve a text (path, blob) that stands on the branch without a good signature, by a signed merge that brings it.
 
-    def about(one: Trunk) -> dict[str, str]:
-        places, records = one.places(rule), f"{rule_files.APPROVALS}{rule}/"
-        return {path: blob for path, blob in one.view.files.items() if path in places or path.startswith(records)}
+    A commit takes it out, another proposes it, and the merge takes that; no file changes. Raises Refused, Conflict.
+    """
+    by, (path, blob) = Author(store.worktree), text
+    branch, about = f"{PROPOSALS}R-{rule[-HANDLE_LENGTH:]}-{slug(title)}", [(rule_files.RULE_TRAILER, rule)]
 
-    def check(tip: str) -> None:
-        if tip != trunk.tip and about(trunks.look(store.worktree, trunk.ref)) != about(trunk):
-            raise Conflict(f"rule {rule} was changed on {trunk.name} meanwhile; look at it again")
+    def build(draft: Draft, tip: str) -> Landing:
+        tree = draft.tree_of(ObjectID(tip.encode()))
+        there = draft.lookup(tree, os.fsencode(store.prefix + path))
+        if there is None or there[1].decode() != blob:
+            raise Conflict(f"{path} was changed on {trunk.name} meanwhile; look at it again")
 
-    return _add(store, repo, trunk, records, (subject, [(rule_files.RULE_TRAILER, rule)]), check)
+        def commit(tree: ObjectID, parents: Sequence[str], words: str, *, sign: bool = False) -> str:
+            trailers = [(rule_files.PROPOSAL_TRAILER, branch), *about] if sign else about
+            return by.commit(draft, tree, parents, message_of(f"{words}: {title}", trailers, Actor()), sign=sign)
+
+        out = commit(_edited(store, draft, tip, {path: None}), [tip], "Take out unapproved rule")
+        merge = [out, commit(tree, [out], "Propose rule")]
+        subject = f"{rule_files.APPROVE} {RULE}"
+        return Landing(commit(tree, merge, subject, sign=True), {}, by.stamp, f"merge {branch}: {subject}: {title}")
+
+    landing, notes = land(store, repo, trunk.ref, build)
+    return Made(trunk.name, landing.commit, notes)
 
 
 def _add(
@@ -262,7 +287,7 @@ def _still_open(repo: Repo, store: Store, trunk: Trunk, proposal: Waiting, tip: 
     """The proposal as it stands against the tip that is merged into. Raises Conflict."""
     if read_ref(store.worktree, proposal.ref) != proposal.commit:
         raise Conflict(f"{proposal.branch} was moved since it was read; look at it again")
-    now = trunk if tip == trunk.tip else trunks.look(store.worktree, trunk.ref)
+    now = trunk if tip == trunk.tip else trunks.look(store.worktree, trunk.ref, trunk.signers)
     found = proposals.look(repo, now, proposal.ref, proposal.commit)
     if found is None or proposal.commit in now.contains([proposal.commit]):
         raise Conflict(f"{proposal.branch} was taken meanwhile; nothing was changed")

@@ -20,7 +20,8 @@ from ai_lessons.repository import git
 from ai_lessons.repository.approval import approval_branch, approval_memory
 from ai_lessons.repository.approval.approval_branch import branch_name
 from ai_lessons.repository.approval.approval_history import derive
-from ai_lessons.repository.approval.rule_files import APPROVALS, REJECTED, TEXT_LIMIT, is_rule
+from ai_lessons.repository.approval.approval_types import Signature
+from ai_lessons.repository.approval.rule_files import REJECTED, TEXT_LIMIT, is_rule
 from ai_lessons.repository.worktree import Worktree, as_hub, read_ref
 
 if TYPE_CHECKING:
@@ -39,7 +40,18 @@ _INSTEAD: Final = {
     "direct": "propose it instead: ai-lessons contribute propose",
     "evil-merge": "merge the proposal as it is, and propose what has to change",
     "self-merge": "somebody else has to approve it: ai-lessons admin review-rules",
+    "unsigned": "sign the merge: ai-lessons admin approve-rule",
 }
+
+
+class Unverified:
+    """Signers who count unseen: whose key it is, each clone verifies by the list that is pinned there."""
+
+    digest = "unverified"
+
+    def verified(self, commits: Sequence[str]) -> dict[str, Signature]:
+        """All of them."""
+        return dict.fromkeys(commits, Signature("", ""))
 
 
 class Update(NamedTuple):
@@ -118,9 +130,10 @@ def refused_rules(before: BranchView, after: BranchView) -> Iterator[str]:
     """Rules that the push would leave on the approval branch without evidence; its first push is taken as it is."""
     if before.tip is None or after.tip is None:
         return
-    old = _lacking(before)
+    old, same = _lacking(before), before.policy == after.policy
     for (rule, path, blob), evidence in sorted(_lacking(after).items(), key=lambda item: item[0][:2]):
-        if (rule, path, blob) not in old:
+        # a stricter policy may find fault with what was there before, which its push did not bring
+        if (rule, path, blob) not in old and (same or before.files.get(path) != blob):
             what = f"{path} (rule {rule})" if blob else f"the removal of {path} (rule {rule})"
             where = f" in commit {evidence.commit[:10]}" if evidence.commit else ""
             yield f"{what}: {evidence.reason}{where}; {_INSTEAD.get(evidence.how, _INSTEAD['direct'])}"
@@ -128,8 +141,6 @@ def refused_rules(before: BranchView, after: BranchView) -> Iterator[str]:
 
 def _lacking(view: BranchView) -> dict[tuple[str, str, str | None], Evidence]:
     """Texts (None: removals) without enough evidence, and how they got there."""
-    if view.policy.require == "signed":
-        return {}  # whether a text has its record is asked in `refused_unsigned`
     found: dict[tuple[str, str, str | None], Evidence] = {}
     for rule, verdict in view.verdicts.items():
         for one in verdict.unapproved:
@@ -145,28 +156,12 @@ def _lacking(view: BranchView) -> dict[tuple[str, str, str | None], Evidence]:
     return found
 
 
-def refused_unsigned(before: BranchView, after: BranchView) -> Iterator[str]:
-    """Under `signed`: rule files that changed while no record about their rule came. Each clone verifies them."""
-    if before.tip is None or after.policy.require != "signed":
-        return
-    here = (text for view in (before, after) for text in view.here.items())
-    rule_of = {blob: rule for rule, several in here for _, blob in several}
-    records = {path for path in after.files if path.startswith(APPROVALS) and path not in before.files}
-    for path in sorted({*before.files, *after.files}):
-        old, new = before.files.get(path), after.files.get(path)
-        if old == new or not is_rule(path):
-            continue
-        rules = {rule_of[blob] for blob in (old, new) if blob is not None and blob in rule_of}
-        if not rules or not any(one.startswith(f"{APPROVALS}{rule}/") for rule in rules for one in records):
-            yield f"{path}: no signed record came with it; sign it: ai-lessons admin approve-rule --sign"
-
-
 def refused_records(before: BranchView, after: BranchView) -> Iterator[str]:
     """Records that were changed or taken away; a weaker or unreadable policy, a branch that lost what it had."""
     for path, blob in sorted(before.files.items()):
-        if path.startswith((APPROVALS, REJECTED)) and after.files.get(path) != blob:
+        if path.startswith(REJECTED) and after.files.get(path) != blob:
             done = "changed" if path in after.files else "removed"
-            yield f"{path}: a record of what was decided is never {done}; to take an approval back, revoke it"
+            yield f"{path}: a record of what was decided is never {done}"
     known = {alarm.kind for alarm in before.alarms}
     for alarm in after.alarms:
         if alarm.kind in _LOUD and alarm.kind not in known:
@@ -216,7 +211,7 @@ def check(hub: Path, updates: Sequence[Update]) -> tuple[str, ...]:
 
 
 def _refused_approvals(now: Worktree, then: Worktree, ref: str) -> list[str]:
-    before, allowed = derive(now, ref), git.setting(now, ALLOW, kind="bool") == "true"
+    before, allowed = derive(now, ref, Unverified()), git.setting(now, ALLOW, kind="bool") == "true"
     source, target = (approval_branch.folder(one.state_dir) for one in (now, then))
     target.mkdir(parents=True, exist_ok=True)
     with suppress(FileNotFoundError):
@@ -224,9 +219,9 @@ def _refused_approvals(now: Worktree, then: Worktree, ref: str) -> list[str]:
     memory = approval_memory.load(now.state_dir)
     # without policies the judge does not miss a stricter one than it finds
     approval_memory.save(then.state_dir, memory._replace(policies={}) if allowed else memory)
-    after = derive(then, ref)
+    after = derive(then, ref, Unverified())
     sides = before, after
-    refused = [*refused_rules(*sides), *refused_unsigned(*sides), *refused_records(*sides)]
+    refused = [*refused_rules(*sides), *refused_records(*sides)]
     if allowed and not refused and before.tip and after.policy != before.policy:
         approval_memory.acknowledge(now, before, said=after.policy)
     return refused

@@ -30,7 +30,7 @@ SECTIONS = {
     "Care": "doctor validate stats review list-stale undo recover save adopt reindex reindex-resources "
     "reindex-resource index trust-script warm",
     "Share": "sync conflicts hooks",
-    "Approve": "pending-rules review-rules approve-rule reject-rule revoke-rule trust-keys audit",
+    "Approve": "pending-rules review-rules approve-rule reject-rule signers audit",
     "Move": "import export migrate",
     "Agents": "hosts mcp params",
 }

@@ -101,7 +101,7 @@ def _decide(call: Call, known: InReview, one: Pending, *, sign: bool) -> asking.
             return None
         if chosen != "approve" and one.change == UNSIGNED:
             raise UsageError(
-                f"{one.handle} is on the approval branch already; without signatures it is not in force",
+                f"{one.handle} is on the approval branch already; without a good signature it is not in force",
                 hint=f"skip it, or propose a change: ai-lessons contribute edit {one.handle}",
             )
         if chosen == "edit":
@@ -161,8 +161,7 @@ def _whole(call: Call, waiting: Sequence[Pending], one: Pending) -> str:
 
 def _carry_out(call: Call, one: Pending, choice: str, reason: str, *, sign: bool) -> None:
     if choice == "approve":
-        standing = one.change == UNSIGNED
-        ref, sign = one.id if standing else one.branch, sign or standing
+        ref = one.id if one.change == UNSIGNED else one.branch
         done = library.review.approve_rule(call.library, ref, sign=sign, expect=one.commit)
     else:
         done = library.review.reject_rule(call.library, one.branch, reason=reason, expect=one.commit)
@@ -171,14 +170,14 @@ def _carry_out(call: Call, one: Pending, choice: str, reason: str, *, sign: bool
     call.note(done.notes)
 
 
-def shown_and_confirmed(call: Call, refs: Sequence[str], *, yes: bool, sign: bool) -> Iterator[tuple[str, str]]:
-    """Show these proposals (`sign`: unsigned rules, too), ask once unless `yes`; names and the commits that were shown.
+def shown_and_confirmed(call: Call, refs: Sequence[str], *, yes: bool) -> Iterator[tuple[str, str]]:
+    """Show these proposals and unsigned rules, ask once unless `yes`; names and the commits that were shown.
 
     Raises Refused, NotFound.
     """
     if not yes and not (call.can_ask and is_terminal(sys.stdout)):
         raise Refused("a proposal is approved by a person, who is asked on a terminal", hint=NO_TERMINAL)
-    chosen = (library.review.pending_rule(call.library, ref, unsigned=sign) for ref in refs)
+    chosen = (library.review.pending_rule(call.library, ref, unsigned=True) for ref in refs)
     if not yes:
         every = list(chosen)
         _agree(call, [], every, f"Approve {', '.join(one.handle for one in every)}?")

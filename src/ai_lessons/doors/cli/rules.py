@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +13,6 @@ from ai_lessons.doors import render_rules
 from ai_lessons.doors.cli import asking, options, review
 from ai_lessons.doors.cli.commands import Command, Group, Tool
 from ai_lessons.doors.mcp import framing
-from ai_lessons.doors.terminal import line
 from ai_lessons.errors import Refused, UsageError
 from ai_lessons.library.reports import PromotionRequest, RuleDraft
 
@@ -90,7 +90,7 @@ def pending_rules(call: Call, only_count: bool) -> None:
 
 
 @to_admin.command("review-rules")
-@click.option("--sign", is_flag=True, help="Add a record to every approval, signed with your SSH key.")
+@click.option("--sign", is_flag=True, help="Sign the merges, also where the policy does not ask for it.")
 def review_rules(call: Call, sign: bool) -> None:
     """Go through the proposals on a terminal: approve, edit, reject, skip."""
     review.run(call, sign=sign)
@@ -101,7 +101,7 @@ def review_rules(call: Call, sign: bool) -> None:
 @click.option("--batch", default="", metavar="ID", help="All rules that one import proposed; pending-rules names it.")
 @options.project_option
 @click.option("--yes", is_flag=True, help="Show it, and do not ask; needed where there is no terminal.")
-@click.option("--sign", is_flag=True, help="Add a record, signed with your SSH key; also for rules that lack one.")
+@click.option("--sign", is_flag=True, help="Sign the merge, also where the policy does not ask for it.")
 def approve_rule(call: Call, refs: tuple[str, ...], batch: str, project: str | None, yes: bool, sign: bool) -> None:
     """Approve proposals, which merges them; a rule is in force then. For people; agents are refused.
 
@@ -120,7 +120,7 @@ def approve_rule(call: Call, refs: tuple[str, ...], batch: str, project: str | N
         raise UsageError("nothing to approve is named", hint="an ID, a GLOB, --project or --batch; see pending-rules")
     done: list[library.reports.Decided] = []
     try:
-        for ref, shown in review.shown_and_confirmed(call, refs, yes=yes, sign=sign):
+        for ref, shown in review.shown_and_confirmed(call, refs, yes=yes):
             done.append(library.review.approve_rule(call.library, ref, sign=sign, expect=shown))
     finally:  # what is done is told
         if done:
@@ -135,24 +135,16 @@ def reject_rule(call: Call, ref: str, reason: str) -> None:
     call.answer(library.review.reject_rule(call.library, ref, reason=reason), partial(render_rules.decided, "Rejected"))
 
 
-@to_admin.command("revoke-rule", examples=["R-5N1QTC --yes"])
-@options.id_argument
-@click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
-def revoke_rule(call: Call, ref: str, yes: bool) -> None:
-    """Take a rule out of force by a signed record, where approvals are signed. For people; agents are refused."""
-    if not (yes or call.can_ask):
-        raise Refused("a rule is revoked by a person, who is asked on a terminal", hint="or say --yes")
-    if not yes and not asking.confirm(f"Revoke {line(ref)}?"):
-        raise Refused("not revoked; nothing was changed")
-    call.answer(library.signing.revoke_rule(call.library, ref), partial(render_rules.decided, "Revoked"))
-
-
-@to_admin.command("trust-keys", examples=["--yes"])
+@to_admin.command("signers", examples=["", "team.signers --yes"])
+@click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--yes", is_flag=True, help="Do not show and ask; needed where there is no terminal.")
-def trust_keys(call: Call, yes: bool) -> None:
-    """Trust the keys on the repository's list of signers to approve rules, as it stands now. Agents are refused."""
+def signers(call: Call, file: Path | None, yes: bool) -> None:
+    """List whose signatures approve rules here; with a FILE, pin exactly the keys on it. Agents are refused that.
+
+    A line each: ADDRESS and the public key, as in OpenSSH's allowed_signers, or ADDRESS openpgp FINGERPRINT.
+    """
     ask = (lambda _question, _keys: True) if yes else asking.ask_keys if call.can_ask else None
-    call.answer(library.audit.trust_keys(call.library, ask), render_rules.trusted_keys)
+    call.answer(library.signing.signers(call.library, file, ask), render_rules.signers)
 
 
 @to_admin.command("audit", examples=["", "--acknowledge"])

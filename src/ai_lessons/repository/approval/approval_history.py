@@ -19,16 +19,18 @@ from ai_lessons.repository.approval.approval_branch import (
 )
 from ai_lessons.repository.approval.approval_memory import CachedView
 from ai_lessons.repository.approval.approval_types import (
+    NOBODY,
     ApprovalPolicy,
     BranchView,
     CommitStep,
     PathChange,
     Proposal,
-    RecordFile,
+    Signature,
+    Signers,
 )
-from ai_lessons.repository.approval.rule_files import APPROVALS, is_rule, merged_branches, rule_end, stated_id
+from ai_lessons.repository.approval.rule_files import is_rule, merged_branches, rule_end, stated_id
 from ai_lessons.repository.approval.rule_history import Ancestry, RawCommit, behind
-from ai_lessons.repository.approval.rule_status import Past, decide, on_protected_branch, unsigned
+from ai_lessons.repository.approval.rule_status import Past, decide, on_protected_branch
 from ai_lessons.repository.filters import read_texts
 from ai_lessons.repository.worktree import Worktree, read_ref
 
@@ -38,15 +40,16 @@ if TYPE_CHECKING:
     from ai_lessons.repository.approval.approval_types import Known, Verdict
 
 
-def derive(worktree: Worktree, ref: str) -> BranchView:
+def derive(worktree: Worktree, ref: str, signers: Signers = NOBODY) -> BranchView:
     """The approval branch `ref` (full name) as it stands now, with a verdict on every rule that it ever had.
 
-    Under `signed` none is in force yet; under `forge` `ref` is the remote-tracking one. Raises UnsupportedRepository.
+    `signers`: whose signatures count under `signed`; under `forge` `ref` is the remote-tracking one.
+    Raises UnsupportedRepository.
     """
     tip = read_ref(worktree, ref)
     if tip is None:
         return BranchView(ref, None, ApprovalPolicy(), {}, {})
-    found = _advanced(worktree, ref, tip) or _Derivation(worktree, ref, tip).run()
+    found = _advanced(worktree, ref, tip, signers) or _Derivation(worktree, ref, tip, signers).run()
     with suppress(AiLessonsError):  # a repository that cannot be written can still be read, only never faster
         approval_memory.note(worktree, ref, found)
     view = approval_memory.with_alarms(worktree, found)
@@ -66,11 +69,11 @@ def odd_commits(worktree: Worktree, ref: str) -> list[tuple[str, str]]:
     return [(name, one.said.odd) for name, one in found.items() if one.said.odd]
 
 
-def _advanced(worktree: Worktree, ref: str, tip: str) -> CachedView | None:
+def _advanced(worktree: Worktree, ref: str, tip: str, signers: Signers) -> CachedView | None:
     """What was noted with its tip moved, if nothing that came since concerns approval; None to judge anew."""
     noted = approval_memory.noted(worktree, ref)
     before = noted and noted.view.tip
-    if not noted or not before or noted.missing or not approval_memory.fits(worktree, noted):
+    if not noted or not before or noted.missing or not approval_memory.fits(worktree, noted, signers):
         return None
     try:
         fresh = rule_history.read(worktree, [tip], [before])
@@ -85,8 +88,8 @@ def _advanced(worktree: Worktree, ref: str, tip: str) -> CachedView | None:
 class _Derivation:
     """One look at the whole history."""
 
-    def __init__(self, worktree: Worktree, ref: str, tip: str) -> None:
-        self._worktree, self._ref, self._tip = worktree, ref, tip
+    def __init__(self, worktree: Worktree, ref: str, tip: str, signers: Signers) -> None:
+        self._worktree, self._ref, self._tip, self._signers = worktree, ref, tip, signers
         self._remembered = approval_memory.load(worktree.state_dir)
         self._rules: dict[str, str | None] = {}
         self._damaged: tuple[str, ...] = ()
@@ -116,7 +119,8 @@ class _Derivation:
         why = f"on {branch_name(self._ref)} is no rule here: its text is too long, missing, damaged or encrypted"
         unread = [f"{path} {why}" for path, blob in sorted(files.items()) if blob in self._unread]
         steps = self._steps(commits, parents, known)
-        past = Past(ancestry, commits, known, distinct=policy.distinct)
+        signed = self._signatures(steps) if policy.require == "signed" else None
+        past = Past(ancestry, commits, known, policy.distinct, signed)
         verdicts = self._verdicts(policy, steps, here, past)
         view = BranchView(
             self._ref,
@@ -125,17 +129,25 @@ class _Derivation:
             verdicts,
             files,
             said=said,
-            here=here,
-            texts={
-                rule: tuple(sorted({b for one in several for side in one.changes for c in side for b in c[1:] if b}))
-                for rule, several in steps.items()
-            },
-            records=_records(commits),
             damaged=(*self._damaged, *unread),
         )
         checked = self._remembered.tips.get(self._ref, "")
         key = approval_branch.key_of(self._worktree, self._tip, refs)
-        return CachedView(view, key, checked, missing=bool(checked) and checked not in place)
+        signers = self._signers.digest if signed is not None else ""
+        return CachedView(view, key, checked, bool(checked) and checked not in place, signers)
+
+    def _signatures(self, steps: Mapping[str, Sequence[CommitStep]]) -> dict[str, Signature]:
+        """The good signatures by commit. One that was good here once stays so, whoever leaves the list afterwards."""
+        signed = {one.id for several in steps.values() for one in several if one.said.signed}
+        known = {commit: one for commit, one in self._remembered.signed.items() if commit in signed}
+        fresh = self._signers.verified(sorted(signed - known.keys()))
+        kept = {commit: one for commit, one in fresh.items() if one.key}
+        if kept:
+            every = {**self._remembered.signed, **kept}
+            self._remembered = self._remembered._replace(signed=every)
+            with suppress(AiLessonsError):  # then they are verified every time
+                approval_memory.save(self._worktree.state_dir, self._remembered)
+        return {**known, **fresh}
 
     def _verdicts(
         self,
@@ -150,8 +162,6 @@ class _Derivation:
             verdict = decide(rule, steps.get(rule, ()), now, past)
             if verdict and policy.require == "forge":
                 verdict = on_protected_branch(verdict, now, branch_name(self._ref))
-            elif verdict and policy.require == "signed":
-                verdict = unsigned(verdict, now)
             if verdict:
                 found[rule] = verdict
         return found
@@ -203,8 +213,7 @@ class _Derivation:
             config = parse_config(read_texts(self._worktree, {blob: CONFIG_PATH})[blob].decode("utf-8", "replace"))
         except (AiLessonsError, KeyError):
             return None
-        said = config.approval_require, config.approval_distinct, config.approval_threshold
-        return ApprovalPolicy(*said)  # type: ignore[arg-type]  # checked there
+        return ApprovalPolicy(config.approval_require, config.approval_distinct)  # type: ignore[arg-type]  # checked there
 
     def _steps(
         self, commits: Sequence[RawCommit], parents: Sequence[tuple[int, ...]], known: Known
@@ -259,13 +268,6 @@ def _files(commits: Sequence[RawCommit], place: Mapping[str, int]) -> dict[str, 
     return {path: blob for path, blob in files.items() if blob is not None}
 
 
-def _records(commits: Iterable[RawCommit]) -> tuple[RecordFile, ...]:
-    """Every file of a decision or signature that the history ever had."""
-    changes = (change for commit in commits for side in commit.changes for change in side)
-    found = (RecordFile(one.path, one.new) for one in changes if one.new and one.path.startswith(APPROVALS))
-    return tuple(dict.fromkeys(found))
-
-
 def proposed(
     branches: Iterable[tuple[str, str]], commits: Iterable[RawCommit], rule_of: Callable[[str, str], str]
 ) -> Iterator[Proposal]:
@@ -302,12 +304,13 @@ def _of_branch(
 
 
 class Trunk:
-    """One moment of the approval branch. `view` is what the engine says about it, signatures not looked at."""
+    """One moment of the approval branch. `view` is what the engine says about it, `signers` whose signatures count."""
 
-    def __init__(self, worktree: Worktree, view: BranchView) -> None:
+    def __init__(self, worktree: Worktree, view: BranchView, signers: Signers) -> None:
         if view.tip is None:
             raise NotFound("commit on the approval branch", branch_name(view.ref), hint="commit something first")
         self.worktree, self.view, self.ref, self.tip = worktree, view, view.ref, view.tip
+        self.signers = signers
         self.name = branch_name(view.ref)  # as people write it
         self._has: dict[str, bool] = {}
 
@@ -336,6 +339,6 @@ class Trunk:
         return {path for path in paths if path in self.view.files}
 
 
-def look(worktree: Worktree, ref: str) -> Trunk:
+def look(worktree: Worktree, ref: str, signers: Signers = NOBODY) -> Trunk:
     """The approval branch as it stands now. Raises NotFound, UnsupportedRepository."""
-    return Trunk(worktree, approval_memory.look(worktree, ref) or derive(worktree, ref))
+    return Trunk(worktree, approval_memory.look(worktree, ref, signers) or derive(worktree, ref, signers), signers)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.repository.approval.approval_branch import REMEMBERED, SEEN, branch_name, cut_off, folder, key_of
 from ai_lessons.repository.approval.approval_types import (
+    NOBODY,
     Alarm,
     ApprovalPolicy,
     BranchView,
@@ -18,7 +19,8 @@ from ai_lessons.repository.approval.approval_types import (
     Known,
     Person,
     Proposal,
-    RecordFile,
+    Signature,
+    Signers,
     UnapprovedChange,
     Verdict,
 )
@@ -34,19 +36,21 @@ PROPOSALS_KEPT: Final = 10_000
 
 
 class Remembered(NamedTuple):
-    """By ref the last tip and policy that raised no alarm; by rule the end of its chain of signed records."""
+    """By ref the last tip and policy that raised no alarm; by commit the signature that was good here once."""
 
     tips: Mapping[str, str] = {}
     policies: Mapping[str, ApprovalPolicy] = {}
-    records: Mapping[str, str] = {}
+    signed: Mapping[str, Signature] = {}
 
 
 def load(state_dir: Path) -> Remembered:
     """What is remembered; nothing if there is no file, or one that cannot be read."""
     try:
         raw = json.loads((folder(state_dir) / REMEMBERED).read_bytes())
-        policies = {ref: ApprovalPolicy(**policy) for ref, policy in raw["policies"].items()}
-        return Remembered(dict(raw["tips"]), policies, dict(raw["records"]))
+        # an earlier version also wrote down a number of signers
+        policies = {ref: ApprovalPolicy(one["require"], one["distinct"]) for ref, one in raw["policies"].items()}
+        signed = {commit: Signature(*one) for commit, one in raw.get("signed", {}).items()}
+        return Remembered(dict(raw["tips"]), policies, signed)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return Remembered()
 
@@ -124,34 +128,39 @@ def _append(state_dir: Path, rows: list[dict[str, Any]]) -> None:
         append_lines(place, "".join(json.dumps(row) + "\n" for row in rows).encode())
 
 
-_FORMAT: Final = "8"  # Raise it when the same history would be judged differently
+_FORMAT: Final = "9"  # Raise it when the same history would be judged differently
 
 
 class CachedView(NamedTuple):
-    """A look without alarms; `key` is `key_of` its tip, `missing` says that the tip seen before (`checked`) is gone."""
+    """A look without alarms; `key` is `key_of` its tip, `missing` says that the tip seen before (`checked`) is gone.
+
+    `signers` is the digest of those whose signatures counted, where any were asked for.
+    """
 
     view: BranchView
     key: str
     checked: str
     missing: bool
+    signers: str = ""
 
 
-def look(worktree: Worktree, ref: str) -> BranchView | None:
+def look(worktree: Worktree, ref: str, signers: Signers = NOBODY) -> BranchView | None:
     """The approval branch as it was judged, or None if it, a proposal branch or the memory changed since."""
     tip = read_ref(worktree, ref)
     if tip is None:
         return BranchView(ref, None, ApprovalPolicy(), {}, {})
     found = noted(worktree, ref)
-    fresh = found is not None and found.view.tip == tip and fits(worktree, found)
+    fresh = found is not None and found.view.tip == tip and fits(worktree, found, signers)
     return with_alarms(worktree, found) if found is not None and fresh else None
 
 
-def fits(worktree: Worktree, found: CachedView) -> bool:
+def fits(worktree: Worktree, found: CachedView, signers: Signers) -> bool:
     """Whether nothing but the tip, perhaps, has changed since this was found."""
     ref, tip, remembered = found.view.ref, found.view.tip or "", load(worktree.state_dir)
     policy, _ = policy_in_force(ref, found.view.said, remembered)
     seen = remembered.tips.get(ref, "") in {"", tip, found.checked}
-    return seen and found.view.policy == policy and found.key == key_of(worktree, tip)
+    same = seen and found.view.policy == policy and found.key == key_of(worktree, tip)
+    return same and (policy.require != "signed" or found.signers == signers.digest)
 
 
 def with_alarms(worktree: Worktree, found: CachedView) -> BranchView:
@@ -179,13 +188,11 @@ def policy_in_force(
     if known is None:
         return said, ()
     require = "signed" if "signed" in {said.require, known.require} else known.require
-    policy = ApprovalPolicy(require, said.distinct or known.distinct, max(said.threshold, known.threshold))
+    policy = ApprovalPolicy(require, said.distinct or known.distinct)
     if policy == said:
         return said, ()
     was, is_now, stays = (
-        f"{one.require}{f' by {one.threshold} people' if one.threshold > 1 else ''}"
-        f"{' by another person' if one.distinct else ''}"
-        for one in (known, said, policy)
+        f"{one.require}{' by another person' if one.distinct else ''}" for one in (known, said, policy)
     )
     message = f"the policy on the approval branch was changed: {was} became {is_now}; here it stays {stays}"
     return policy, (Alarm("weakened", message, "if it was meant: ai-lessons admin audit --acknowledge"),)
@@ -221,12 +228,9 @@ def noted(worktree: Worktree, ref: str) -> CachedView | None:
             "policy": ApprovalPolicy(*raw["view"]["policy"]),
             "said": ApprovalPolicy(*raw["view"]["said"]) if raw["view"]["said"] else None,
             "verdicts": {rule: unpack(one) for rule, one in raw["view"]["verdicts"].items()},
-            "here": {rule: tuple(map(tuple, several)) for rule, several in raw["view"]["here"].items()},
-            "texts": {rule: tuple(blobs) for rule, blobs in raw["view"]["texts"].items()},
-            "records": tuple(RecordFile(*one) for one in raw["view"]["records"]),
             "damaged": tuple(raw["view"]["damaged"]),
         }
-        return CachedView(BranchView(**view), raw["key"], raw["checked"], raw["missing"])
+        return CachedView(BranchView(**view), raw["key"], raw["checked"], raw["missing"], raw["signers"])
     except (OSError, ValueError, TypeError, KeyError, AttributeError, IndexError):
         return None  # never looked, or a file that cannot be read: it is only a memory
 

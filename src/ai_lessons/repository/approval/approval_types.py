@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-How = Literal["merge", "squash", "rebase", "direct", "evil-merge", "self-merge", "signed"]
+How = Literal["merge", "squash", "rebase", "direct", "evil-merge", "self-merge", "signed", "unsigned"]
 # Levels of evidence. 0 is a text that is on no approval branch at all, which is nothing to judge
 ON_BRANCH, MERGED, SIGNED = 1, 2, 3
 
@@ -36,7 +36,10 @@ class PathChange(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What a commit says of itself. `cut`: it has other parents here (shallow); `odd`: why it proves nothing, if so."""
+    """What a commit says of itself. `cut`: it has other parents here (shallow); `odd`: why it proves nothing, if so.
+
+    `signed`: it has a signature, good or not.
+    """
 
     author: Person
     committer: Person
@@ -44,6 +47,7 @@ class Said(NamedTuple):
     message: str
     cut: bool
     odd: str
+    signed: bool = False
 
 
 class CommitStep(NamedTuple):
@@ -116,37 +120,56 @@ Require = Literal["merge", "forge", "signed"]
 
 
 class ApprovalPolicy(NamedTuple):
-    """What the approval branch asks for. `distinct`: another person than the proposer; `threshold`: so many sign."""
+    """What the approval branch asks for. `distinct`: another person than the proposer."""
 
     require: Require = "merge"
     distinct: bool = False
-    threshold: int = 1
+
+
+class Signature(NamedTuple):
+    """A good signature: whom the list of signers names, and the fingerprint of the key."""
+
+    who: str
+    key: str
+
+
+class Signers(Protocol):
+    """Whose signatures count. `digest` changes whenever they do."""
+
+    @property
+    def digest(self) -> str:  # noqa: D102
+        ...
+
+    def verified(self, commits: Sequence[str]) -> Mapping[str, Signature]:
+        """The commits that one of them signed."""
+
+
+class _Nobody:
+    digest = "-"
+
+    def verified(self, _commits: Sequence[str]) -> Mapping[str, Signature]:
+        return {}
+
+
+NOBODY: Final[Signers] = _Nobody()
 
 
 class Alarm(NamedTuple):
     """Something about the approval branch as a whole that a person has to look at; it stays until acknowledged.
 
     `rewritten`: a commit seen before is gone. `weakened`: the policy asks for less or other evidence. `shallow`: older
-    approvals cannot be found. `settings`: they cannot be read. `rolled-back`: signed records are gone.
+    approvals cannot be found. `settings`: they cannot be read.
     """
 
-    kind: Literal["rewritten", "weakened", "shallow", "settings", "rolled-back"]
+    kind: Literal["rewritten", "weakened", "shallow", "settings"]
     message: str
     hint: str = ""
-
-
-class RecordFile(NamedTuple):
-    """A signed decision or signature that the branch has or once had."""
-
-    path: str
-    blob: str
 
 
 class BranchView(NamedTuple):
     """The approval branch as judged: its tip (None: no such branch), the policy there, and the verdict on every rule.
 
-    `files` are rule files and those of approval on it, with their blobs; `here` the texts of each rule (path, blob),
-    `texts` every blob that it ever had; `records` those of all history.
+    `files` are rule files and those of approval on it, with their blobs.
     `damaged`: a line about every branch of a proposal that could not be read.
     """
 
@@ -157,9 +180,6 @@ class BranchView(NamedTuple):
     files: Mapping[str, str]
     alarms: tuple[Alarm, ...] = ()
     said: ApprovalPolicy | None = None
-    here: Mapping[str, tuple[tuple[str, str], ...]] = {}
-    texts: Mapping[str, tuple[str, ...]] = {}
-    records: tuple[RecordFile, ...] = ()
     damaged: tuple[str, ...] = ()
 
 

@@ -30,7 +30,7 @@ _MANY: Final = 1000  # from so many pairs of trees on, a second program is start
 _EMPTY: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 # Of the year 9999, which is as far as dates can be shown
 _LAST_SECOND: Final = 253_402_300_799
-_LITERAL: Final = dict.fromkeys(("GIT_LITERAL_PATHSPECS", "GIT_NO_LAZY_FETCH"), "1") | {
+LITERAL: Final = dict.fromkeys(("GIT_LITERAL_PATHSPECS", "GIT_NO_LAZY_FETCH"), "1") | {
     "GIT_GRAFT_FILE": "/dev/null",
     "GIT_FLUSH": "0",
 }
@@ -73,7 +73,7 @@ class RawCommit:
             author, committer, message = _words(found, body)
         except ValueError as error:
             return Said(UNKNOWN, UNKNOWN, 0, "", cut, str(error))
-        return Said(author, committer, int(found[8]), message, cut, "")
+        return Said(author, committer, int(found[8]), message, cut, "", b"\ngpgsig " in (found[9] or b""))
 
 
 def read(worktree: Worktree, tips: Sequence[str], without: Sequence[str] = ()) -> list[RawCommit]:
@@ -159,7 +159,7 @@ def read_blobs(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
 
 def _git(worktree: Worktree, *arguments: str, stdin: bytes) -> bytes:
     flags = ("--no-replace-objects", "-c", "advice.graftFileDeprecated=false")
-    done = git.run(worktree, *flags, *arguments, stdin=stdin, extra=_LITERAL, timeout=PATIENCE)
+    done = git.run(worktree, *flags, *arguments, stdin=stdin, extra=LITERAL, timeout=PATIENCE)
     if done.code:
         what = done.err.rpartition("\n")[2] or f"git {arguments[0]} failed"
         raise UnsupportedRepository(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons.repository.approval.approval_types import (
     MERGED,
     ON_BRANCH,
+    SIGNED,
     Evidence,
     Person,
     UnapprovedChange,
@@ -16,19 +17,23 @@ from ai_lessons.repository.approval.approval_types import (
 from ai_lessons.repository.approval.rule_files import FORGES, copied_from, made_by_agent, names_pull_request, rule_end
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from ai_lessons.repository.approval.approval_types import CommitStep, How, Known, PathChange
+    from ai_lessons.repository.approval.approval_types import CommitStep, How, Known, PathChange, Signature
     from ai_lessons.repository.approval.rule_history import Ancestry, RawCommit
 
 
 class Past(NamedTuple):
-    """The whole history by node, the proposals known, the policy (`distinct`: who made a proposal may not merge it)."""
+    """The whole history by node, the proposals known, the policy (`distinct`: who made a proposal may not merge it).
+
+    `signed` are the good signatures by commit, where the policy asks for one (else None).
+    """
 
     ancestry: Ancestry
     commits: Sequence[RawCommit]
     known: Known
     distinct: bool = False
+    signed: Mapping[str, Signature] | None = None
 
 
 class Witness:
@@ -49,10 +54,24 @@ class Witness:
         if commit.said.cut:
             return _seen(commit, "direct", "the history is cut off here (a shallow clone)")
         if len(commit.parents) > 1:
-            return self._merge_evidence(commit, path, blob)
+            return self._signed(commit, self._merge_evidence(commit, path, blob))
         if blob and any(c.old == blob and project_of(c.path) == project_of(path) for c in commit.changes[0]):
             return None  # moved inside its project: nothing new came
-        return self._plain_evidence(commit, path, blob, decided)
+        return self._signed(commit, self._plain_evidence(commit, path, blob, decided))
+
+    def _signed(self, commit: CommitStep, evidence: Evidence | None) -> Evidence | None:
+        """What approves counts where the policy asks for a signature only if the commit has one."""
+        if self._past.signed is None or evidence is None or evidence.level < MERGED:
+            return evidence
+        good = self._past.signed.get(commit.id)
+        if good is None:
+            lacks = "no signer who is pinned here signed it" if commit.said.signed else "it is not signed"
+            return evidence._replace(level=ON_BRANCH, how="unsigned", reason=f"{evidence.reason}: {lacks}")
+        by_forge = commit.said.committer.email in FORGES or not good.who  # then its word for the person has to do
+        by = evidence.by if by_forge else Person(good.who, good.who)
+        if self._distinct and by and any(by.same(writer) for writer in evidence.suggested_by):
+            return self._own(commit, by, evidence.suggested_by)
+        return evidence._replace(level=SIGNED, how="signed", by=by)
 
     def _merge_evidence(self, commit: CommitStep, path: str, blob: str | None) -> Evidence | None:
         sources = [n for n in range(1, len(commit.parents)) if _held_at(commit.changes[n], path, blob) is not None]
@@ -213,12 +232,6 @@ def on_protected_branch(verdict: Verdict, now: Sequence[tuple[str, str]], where:
     arrived = next((a.evidence for a in verdict.unapproved if a.blob == blob), verdict.evidence)
     evidence = arrived._replace(level=MERGED, reason=f"on the protected branch {where}: {arrived.reason}")
     return Verdict(verdict.rule, in_force=True, path=path, blob=blob, evidence=evidence)
-
-
-def unsigned(verdict: Verdict, now: Sequence[tuple[str, str]]) -> Verdict:
-    """The verdict under the policy `signed` before any signature was looked at: nothing is in force."""
-    waiting = tuple(UnapprovedChange(path, blob, verdict.evidence) for path, blob in sorted(now))
-    return verdict._replace(in_force=False, path=None, blob=None, unapproved=waiting)
 
 
 class _Judge:
