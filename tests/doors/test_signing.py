@@ -89,9 +89,10 @@ def test_a_passphrase_is_asked_for_at_the_terminal(
     assert run("admin", "signers", str(signed), "--yes").code == 0
     assert "could not sign" in run("admin", "approve-rule", proposal, "--yes").err
     child = spawn("admin", "approve-rule", proposal, "--yes")
-    child.expect("assphrase")
+    child.expect("Enter passphrase")
     child.sendline("open sesame")
-    assert finish(child)[0] == 0
+    code, text = finish(child)
+    assert code == 0, text
     assert TITLE in run("recall", "list", "--type", "rule").out
 
 

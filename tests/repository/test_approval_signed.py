@@ -6,16 +6,18 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ai_lessons.repository import git
 from ai_lessons.repository.approval import signatures
 from ai_lessons.repository.approval.approval_history import derive
 from ai_lessons.repository.approval.approval_types import Verdict
 from ai_lessons.repository.approval.signatures import parse_signers
-from ai_lessons.repository.worktree import locate
+from ai_lessons.repository.worktree import Worktree, locate
 from real_world import put_program
 from repository.approval_world import AGENT, BRANCH, HUMAN, MAIN, PATH, RULE, SECOND, Clone, text, world
 
@@ -203,30 +205,36 @@ def test_an_openpgp_signature_counts_by_the_fingerprint_on_the_list(
         subprocess.run(["gpgconf", "--kill", "all"], check=False, env=os.environ)
 
 
+def programs_of(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What git is asked for about signatures, from now on."""
+    asked: list[str] = []
+    real = git.run
+
+    def run(worktree: Worktree, *arguments: str, **more: Any) -> git.Done:
+        asked.extend(one for one in arguments if "%G?" in one)
+        return real(worktree, *arguments, **more)
+
+    monkeypatch.setattr(git, "run", run)
+    return asked
+
+
 def test_verified_once_is_not_verified_again(mine: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
     approve(mine)
-    asked: list[int] = []
-    real = signatures.verify
-    monkeypatch.setattr(
-        signatures, "verify", lambda tree, commits, lines: asked.append(len(commits)) or real(tree, commits, lines)
-    )
+    asked = programs_of(monkeypatch)
     assert served(mine) == "Use X"
     mine.commit("work", {"jira/lessons/x.md": "x\n"}, SECOND)
-    assert served(mine) == "Use X"
+    assert (served(mine), len(asked)) == ("Use X", 1)
     approve(mine, "Use Y")
-    assert served(mine) == "Use Y"
-    assert asked == [1, 1]
+    assert (served(mine), len(asked)) == ("Use Y", 2)
+    mine.run("commit", "-q", "--allow-empty", "-m", "more", by=SECOND)
+    assert (served(mine), len(asked)) == ("Use Y", 2)
 
 
 def test_signatures_are_verified_by_one_git_process_for_many(mine: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
     for words in ("Use X", "Use Y", "Use Z"):
         approve(mine, words)
-    forget(mine)
-    started: list[str] = []
-    real = signatures.git.run
-    monkeypatch.setattr(signatures.git, "run", lambda *args, **more: started.append(str(args)) or real(*args, **more))
-    assert served(mine) == "Use Z"
-    assert len([one for one in started if "%G?" in one]) == 1
+    asked = programs_of(monkeypatch)
+    assert (served(mine), len(asked)) == ("Use Z", 1)
 
 
 LINES = [

@@ -283,11 +283,12 @@ def signed_commit(
 
     `ask`: a person at the terminal may be asked for a passphrase or a touch.
     """
-    command = ["commit-tree", "-S", tree, *(flag for parent in parents for flag in ("-p", parent))]
+    flags = ["-S", tree, *(flag for parent in parents for flag in ("-p", parent))]
     if not ask:
-        return run(worktree, *command, stdin=message, extra=people, timeout=SIGN_TIMEOUT)
+        return run(worktree, "commit-tree", *flags, stdin=message, extra=people, timeout=SIGN_TIMEOUT)
     with NamedTemporaryFile(prefix="ai-lessons-message-") as file:  # the terminal itself is what ssh-keygen asks on
         file.write(message)
         file.flush()
-        command += ["-F", file.name]
-        return run(worktree, *command, stdin=None, extra=people, timeout=SIGN_TERMINAL_TIMEOUT, terminal=len)
+        flags += ["-F", file.name]
+        most = SIGN_TERMINAL_TIMEOUT
+        return run(worktree, "commit-tree", *flags, stdin=None, extra=people, timeout=most, terminal=len)

@@ -176,10 +176,10 @@ def verify(worktree: Worktree, commits: Sequence[str], lines: Iterable[str]) -> 
         (place / "HEAD").write_text("ref: refs/heads/main\n")
         (place / "signers").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         settings = ("-c", f"gpg.ssh.allowedSignersFile={place / 'signers'}")
-        asked = ("log", "--no-walk=unsorted", "--stdin", "-s", "--encoding=UTF-8", "--format=%H %G? %GF %GP")
         done = git.run(
             worktree,
-            *("--no-replace-objects", *settings, *asked),
+            *("--no-replace-objects", *settings),
+            *("log", "--no-walk=unsorted", "--stdin", "-s", "--encoding=UTF-8", "--format=%H %G? %GF %GP"),
             stdin="".join(f"{commit}\n" for commit in commits).encode(),
             extra={**LITERAL, "GIT_DIR": name, "GIT_OBJECT_DIRECTORY": str(worktree.common_dir / "objects")},
             timeout=PATIENCE,
