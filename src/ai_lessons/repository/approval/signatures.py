@@ -175,7 +175,7 @@ def verify(worktree: Worktree, commits: Sequence[str], lines: Iterable[str]) -> 
             (place / part).mkdir()
         (place / "HEAD").write_text("ref: refs/heads/main\n")
         (place / "signers").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        settings = ("-c", f"gpg.ssh.allowedSignersFile={place / 'signers'}")
+        settings = ["-c", f"gpg.ssh.allowedSignersFile={place / 'signers'}"]
         done = git.run(
             worktree,
             *("--no-replace-objects", *settings),
