@@ -150,7 +150,7 @@ def test_agents_decide_nothing(
         ("admin", "config", "set", "approval.distinct", "false"),
         ("admin", "config", "set", "git.autocommit", "true"),
         ("admin", "trust-script", "S-9XW2RB"),
-        ("admin", "trust-keys", "--yes"),
+        ("admin", "signers", "team.signers", "--yes"),
         ("contribute", "add-lesson", "--title", "T", "--content", "C", "--allow-secret", "0123456789ab=mine"),
     ],
     ids=" ".join,
