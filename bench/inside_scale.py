@@ -21,8 +21,8 @@ import boto3  # type: ignore[import-untyped]  # comes with moto, has no types
 import lancedb
 import numpy as np
 
+from ai_lessons.index.embedding import load_pinned
 from ai_lessons.index.passage_index import Index
-from ai_lessons.index.pinned import load_pinned
 from ai_lessons.index.ranking import fuse
 from ai_lessons.index.rows import EntryRows, rows_of
 from ai_lessons.index.table import VECTOR_INDEX
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ai_lessons.index.pinned import Embedder, Vector
+    from ai_lessons.index.embedding import Embedder, Vector
     from ai_lessons.index.table import Passages
 
 PER_ENTRY = 5

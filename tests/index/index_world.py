@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from ai_lessons.index.embedding import Embedder
 from ai_lessons.index.passage_index import Index
-from ai_lessons.index.pinned import Embedder
 from ai_lessons.index.rows import EntryRows, IndexRefresh, PassageFilter
 from ai_lessons.index.vectors import VectorCache
 from ai_lessons.knowledge.passages import Passage

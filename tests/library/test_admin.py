@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -280,18 +279,6 @@ def test_a_model_that_nobody_has_is_refused_and_named_by_validation(world: World
     world.write(".ai-lessons/config.yaml", "format: 1\nsearch:\n  model: nobody/nothing\n")
     (problem,) = validating.validate(world.library).problems
     assert str(problem).startswith(".ai-lessons/config.yaml:3: no embedding model 'nobody/nothing'")
-
-
-def test_without_the_extra_another_model_is_no_fault_and_the_way_to_it_is_told(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "fastembed", None)
-    monkeypatch.delitem(sys.modules, "ai_lessons.index.embedding", raising=False)
-    with pytest.raises(UsageError, match="only the pinned") as caught:
-        setup.config_set(world.library, "search.model", "BAAI/bge-small-en-v1.5")
-    assert "ai-lessons[models]" in caught.value.hint
-    world.write(".ai-lessons/config.yaml", "format: 1\nsearch:\n  model: BAAI/bge-small-en-v1.5\n")
-    assert validating.validate(world.library).problems == ()
 
 
 def test_a_pulled_autocommit_commits_nothing_in_a_code_project_and_git_config_does(

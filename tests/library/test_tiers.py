@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ai_lessons.errors import AmbiguousName, NotFound, Refused, StorageFailed
-from ai_lessons.index.pinned import Vector
+from ai_lessons.index.embedding import Vector
 from ai_lessons.knowledge.tiers import Places, TierPlace
 from ai_lessons.library import browsing, contexts, editing, proposing, provenance, review, searching
 from ai_lessons.library.answers import ContextQuery, Query

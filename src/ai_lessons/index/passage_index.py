@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ai_lessons.index.pinned import Embedder
+    from ai_lessons.index.embedding import Embedder
 
     Load = Callable[[Sequence[str]], Iterable[EntryRows]]
 

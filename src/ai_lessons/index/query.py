@@ -18,7 +18,7 @@ from ai_lessons.index.vectors import MissingVectors, cosines
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from ai_lessons.index.pinned import Embedder
+    from ai_lessons.index.embedding import Embedder
     from ai_lessons.index.refresh_state import RefreshState
 
     Hits = tuple[Match, ...]

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from ai_lessons.index.embedding import Embedder, Vector
     from ai_lessons.index.model_sources import Progress
-    from ai_lessons.index.pinned import Embedder, Vector
     from ai_lessons.index.rows import IndexRefresh
     from ai_lessons.index.table import Passages
 

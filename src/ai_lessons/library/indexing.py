@@ -83,7 +83,7 @@ class Indexing:
             from ai_lessons.index.embedding import dimensions_of
 
             return named, dimensions_of(named)
-        except (NotFound, UsageError) as error:
+        except NotFound as error:
             self._notes.append(f"{error.message}: {DEFAULT_MODEL} is used instead (search.model in the configuration)")
             return PINNED.name, PINNED.dimensions
 

@@ -13,7 +13,7 @@ from ai_lessons.library.reports import ModelState
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from ai_lessons.index.pinned import Embedder, Vector
+    from ai_lessons.index.embedding import Embedder, Vector
     from ai_lessons.library.opened import Library
     from ai_lessons.library.options import Options
 
@@ -42,7 +42,7 @@ def _state(name: str, found: ModelFolder | None) -> ModelState:
 
 
 class Embedders:
-    """Embedders by name, each loaded once; `threads`: of the pinned one (None: all cores); `before` every passage."""
+    """Embedders by name, each loaded once; `threads` of each (None: all cores); `before` every passage."""
 
     def __init__(
         self, options: Options, *, threads: int | None = None, before: Callable[[], None] | None = None
@@ -57,17 +57,16 @@ class Embedders:
         return self._loaded[name]
 
     def _load(self, name: str) -> Embedder:
-        options = self._options
-        if name != PINNED.name:
-            from ai_lessons.index.embedding import load_named
+        options, found = self._options, None
+        if name == PINNED.name:
+            found = model_files.pull(
+                options.cache_dir, options.model_dir, offline=options.offline, progress=options.progress
+            )
+        from ai_lessons.index.embedding import load_named, load_pinned
 
-            return load_named(name, options.cache_dir, offline=options.offline)
-        found = model_files.pull(
-            options.cache_dir, options.model_dir, offline=options.offline, progress=options.progress
-        )
-        from ai_lessons.index.pinned import load_pinned
-
-        return load_pinned(found.path, threads=self._threads)
+        if found:
+            return load_pinned(found.path, threads=self._threads)
+        return load_named(name, options.cache_dir, threads=self._threads, offline=options.offline)
 
 
 class _Remembering:

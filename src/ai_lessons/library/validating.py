@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import UTC, date, timedelta
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, UnsupportedRepository, UsageError
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, UnsupportedRepository
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.catalog_survey import join, units
 from ai_lessons.knowledge import checks, frontmatter, layout, markdown
@@ -102,14 +102,13 @@ def _look(repo: RepositorySession, wanted: Sequence[str]) -> Report:
 
 
 def _of_model(name: str, text: str) -> list[Problem]:
-    """Whether there is no model that is called so; where only the pinned one is installed, nobody knows."""
+    """Whether there is no model of this name."""
     if name == DEFAULT_MODEL:
         return []
     try:
-        with suppress(UsageError):
-            from ai_lessons.index.embedding import dimensions_of
+        from ai_lessons.index.embedding import dimensions_of
 
-            dimensions_of(name)
+        dimensions_of(name)
     except NotFound as error:
         line = next((n for n, row in enumerate(text.split("\n"), 1) if row.strip().startswith("model:")), 0)
         return [Problem(layout.CONFIG_PATH, f"{error.message}: {error.hint}", line)]
