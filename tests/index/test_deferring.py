@@ -21,7 +21,7 @@ def package(tmp_path: Path) -> Path:
 
 def run(package: Path, program: str) -> list[str]:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(package), *sys.path])}
-    program = f"from ai_lessons.index.deferring import defer, unchecked\n{program}"
+    program = f"from ai_lessons.index.deferring import defer, imported_later, unchecked\n{program}"
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.split("\n")[:-1]
@@ -46,6 +46,23 @@ def test_a_package_that_is_loaded_or_not_there_is_left_alone(package: Path) -> N
         "import heavy\ndefer('heavy')\ndefer('nowhere_at_all')\nimport sys\nprint('nowhere_at_all' in sys.modules)"
     )
     assert run(package, program) == ["started", "False"]
+
+
+def test_what_is_imported_later_starts_with_its_first_name_and_others_import_it_as_ever(package: Path) -> None:
+    (package / "user.py").write_text("import heavy\ndef use(): return heavy.answer\n")
+    program = (
+        "import sys\nwith imported_later('heavy'):\n    import user\n"
+        "print('heavy' in sys.modules)\nprint(user.use())\nfrom heavy.part import light\nprint(light, user.use())"
+    )
+    assert run(package, program) == ["False", "started", "42", "1 42"]
+
+
+def test_what_is_loaded_already_is_not_imported_later(package: Path) -> None:
+    program = (
+        "import heavy, sys\nwith imported_later('heavy'):\n    import heavy as same\n"
+        "print(same is sys.modules['heavy'])"
+    )
+    assert run(package, program) == ["started", "True"]
 
 
 def test_lancedb_is_imported_without_its_rest_client_and_that_is_still_to_be_had(package: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -37,6 +38,20 @@ def defer(package: str) -> None:
 
     module.__dict__["__getattr__"] = wake
     sys.modules[package] = module
+
+
+@contextmanager
+def imported_later(package: str) -> Iterator[None]:
+    """`import package` in the block imports it when a name of it is first used. Other code imports it as ever."""
+    if package in sys.modules:
+        yield
+        return
+    module = sys.modules[package] = ModuleType(package)
+    module.__dict__["__getattr__"] = lambda name: getattr(import_module(package), name)
+    try:
+        yield
+    finally:
+        del sys.modules[package]
 
 
 @contextmanager

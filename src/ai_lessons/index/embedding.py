@@ -10,21 +10,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from ai_lessons.errors import NotFound, StorageFailed
-from ai_lessons.index.deferring import defer
-from ai_lessons.index.model_files import PINNED, ModelUnavailable, recent_failure, remember_failure
-from ai_lessons.index.model_sources import SourceFailed, first_line, reach_hub
-from ai_lessons.knowledge.config import DEFAULT_MODEL
-
 # from 1.29 on onnxruntime reports to Microsoft and writes an id to ~/.cache, unless this is set before it is imported
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-defer("requests")  # 40 ms; fastembed asks it for a model that is on no hub
 
 import numpy as np
 import onnxruntime  # type: ignore[import-untyped]  # it ships no types
-from fastembed import TextEmbedding
-from fastembed.common.model_description import ModelSource, PoolingType
-from fastembed.text.custom_text_embedding import CustomTextEmbedding
 from loguru import logger
 from numpy.typing import NDArray
 from onnxruntime.capi.onnxruntime_pybind11_state import (  # type: ignore[import-untyped]  # no stubs
@@ -34,6 +24,18 @@ from onnxruntime.capi.onnxruntime_pybind11_state import (  # type: ignore[import
     NoSuchFile,
     RuntimeException,
 )
+
+from ai_lessons.errors import NotFound, StorageFailed
+from ai_lessons.index.deferring import imported_later
+from ai_lessons.index.model_files import PINNED, ModelUnavailable, recent_failure, remember_failure
+from ai_lessons.index.model_sources import SourceFailed, first_line, reach_hub
+from ai_lessons.knowledge.config import DEFAULT_MODEL
+
+# fastembed asks it for models that are on no hub; its import takes 40 ms and opens a socket to look for IPv6
+with imported_later("requests"):
+    from fastembed import TextEmbedding
+    from fastembed.common.model_description import ModelSource, PoolingType
+    from fastembed.text.custom_text_embedding import CustomTextEmbedding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -130,8 +132,8 @@ class FastEmbedder:
         vectors: dict[int, Vector] = {}
         for group in batches([len(text) for text in cut]):
             computed = self._model.embed([cut[n] for n in group], batch_size=len(group))
-            vectors.update(zip(group, computed, strict=True))
-        yield from (vectors[n].astype(np.float32, copy=False) for n in range(len(cut)))
+            vectors.update(zip(group, (vector.astype(np.float32, copy=False) for vector in computed), strict=True))
+        yield from (vectors[n] for n in range(len(cut)))
 
     def embed_query(self, text: str) -> Vector:
         """The vector of a question."""
