@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from bench.harness import Sample
 
 ENTRIES, QUESTIONS, ROUNDS = 2_000, 200, 15
-CLICK_BAR, COLD_BAR, MEMORY_BAR, HOOK_BAR = 4.0, 0.75, 400.0, 150.0
+CLICK_BAR, COLD_BAR, MEMORY_BAR, HOOK_BAR = 4.0, 1.1, 400.0, 150.0
 CLICK = 'python -c "import click"'
 
 
