@@ -214,6 +214,9 @@ def values_of(config: RepositoryConfig) -> dict[str, object]:
     return {name: key.show(attrgetter(key.attribute)(config)) for name, key in KEYS.items()}
 
 
+RETIRED = frozenset({"approval.threshold"})  # Settings of earlier versions, which do nothing and do no harm
+
+
 def unknown_keys(text: str) -> list[Problem]:
     """Keys of a config file that this program does not know: typing errors, or settings of a newer one."""
     groups = {name.rpartition(".")[0] for name in KEYS} | {"search"}
@@ -223,7 +226,7 @@ def unknown_keys(text: str) -> list[Problem]:
             name = f"{above}{key}"
             if name in groups and isinstance(value, dict):
                 yield from unknown(value, f"{name}.")
-            elif name not in KEYS and name not in groups:
+            elif name not in KEYS and name not in groups and name not in RETIRED:
                 yield name
 
     names = unknown(fields_of(text), "")
