@@ -33,20 +33,20 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def markdown() -> None:
-    texts = [f"## {pump * 200_000}\n\ntext\n" for pump in ("[", "![", "<", "\\[")]
+    texts = [f"## {pump * 100_000}\n\ntext\n" for pump in ("[", "![", "<", "\\[")]
     short = "| a " * 180 + "|\n" + "|-" * 180 + "|\n" + "|\n" * 364 + "\n"
-    texts += ["".join(f"## h{n}\n\ntext\n\n" for n in range(65_000)), short * 4, "\n" * 1_000_000 + "- a\n" * 125_000]
+    texts += ["".join(f"## h{n}\n\ntext\n\n" for n in range(33_000)), short * 2, "\n" * 1_000_000 + "- a\n" * 125_000]
     for text in texts:
         entry = read_entry("p/docs/1.0/a.md", text.encode())
         assert passages.split(entry, Chunking(256, 400, 128))
-    assert len(passages.sections(texts[4])) > 20_000
+    assert len(passages.sections(texts[4])) > 10_000
 
 
 def page() -> None:
     from ai_lessons.doors.look import pages
 
     short = "| a " * 180 + "|\n" + "|-" * 180 + "|\n" + "|\n" * 364 + "\n"
-    for text in ("[" * 10_000, "<![CDATA[" * 10_000, "*a_ " * 25_000, "> " * 50_000, short * 60):
+    for text in ("[" * 10_000, "<![CDATA[" * 10_000, "*a_ " * 25_000, "> " * 50_000, short * 20):
         pages.markdown(text)
 
 

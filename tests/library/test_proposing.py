@@ -298,8 +298,8 @@ def test_where_somebody_else_has_to_approve_the_proposer_of_a_lesson_cannot(worl
 def test_under_signed_approvals_a_lesson_needs_no_record(world: World) -> None:
     world.committed(".ai-lessons/config.yaml", "format: 1\napproval:\n  require: signed\n")
     propose(world)
-    done = review.approve_rule(world.fresh(), "L-8F3K2A", sign=True)
-    assert done.notes == ("only approvals of rules are signed; this one is the merge",)
+    done = review.approve_rule(world.fresh(), "L-8F3K2A")
+    assert done.notes == ()
     assert world.titles(kinds=["lesson"]) == ["PUT replaces the workflow"]
 
 

@@ -16,7 +16,6 @@ from ai_lessons.repository import git
 from ai_lessons.repository.approval import approval_memory
 from ai_lessons.repository.approval.approval_branch import NAMES, cut_off, folder, noted_names
 from ai_lessons.repository.approval.approval_types import Signature
-from ai_lessons.repository.approval.rule_history import LITERAL, PATIENCE
 from ai_lessons.repository.files import replace_file, translated
 from ai_lessons.repository.worktree import read_ref
 
@@ -168,6 +167,8 @@ def verify(worktree: Worktree, commits: Sequence[str], lines: Iterable[str]) -> 
     """
     if not commits:
         return []
+    from ai_lessons.repository.approval.rule_history import LITERAL, PATIENCE  # noqa: PLC0415  # loads YAML
+
     with TemporaryDirectory(prefix="ai-lessons-signers-") as name:
         # a repository without settings of its own: its config may name programs and lists, and only the user's count
         place = Path(name)
@@ -194,6 +195,8 @@ def signers_of(worktree: Worktree, commits: Sequence[str]) -> bytes:
 
     Raises UnsupportedRepository.
     """
+    from ai_lessons.repository.approval.rule_history import LITERAL  # noqa: PLC0415  # loads YAML
+
     lines: dict[str, str] = {}
     for commit, status, *keys in verify(worktree, commits, ()):
         if status not in "GU" or not keys or keys[-1] in lines:
