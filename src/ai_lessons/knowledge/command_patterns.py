@@ -239,7 +239,7 @@ def called(line: str, cwd: str) -> list[Called]:
 
 def blamed_call(error: str, cwd: str) -> list[Called]:
     """The command of a failure (`$ command`, then its output) that is to blame; nothing where no command is named."""
-    command, _, output = error.removeprefix("$ ").partition("\n") if error.startswith("$ ") else ("", "", error)
+    command, output = failures.parted(error)
     calls = called(command, cwd)
     return [calls[blamed([words for words, _ in calls], output)]] if calls else []
 

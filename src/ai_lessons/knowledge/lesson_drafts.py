@@ -110,8 +110,7 @@ class Candidate(NamedTuple):
 class Effect(NamedTuple):
     """What transcripts hold and what lessons change in them.
 
-    `met` of the `failures` are of a kind that an earlier session met; of `warned` and `helped` each failure counts
-    once, as `either`; `told` counts tellings, and `right` those before a command that then failed.
+    `met` of the `failures` are of a kind that an earlier session met; `told` counts tellings.
     """
 
     sessions: int = 0
@@ -119,9 +118,7 @@ class Effect(NamedTuple):
     met: int = 0
     warned: int = 0
     helped: int = 0
-    either: int = 0
     told: int = 0
-    right: int = 0
 
 
 def said(of: Transcript, project: str) -> Iterator[Said]:
@@ -250,8 +247,7 @@ def measured(sessions: Sequence[Sequence[Happened]], candidates: Iterable[Candid
     changed = Counter[str]()
     for draft in candidates:
         changed.update(warned=draft.warned, helped=draft.helped, told=draft.told)
-    either = changed["warned"] + changed["helped"]
-    return Effect(len(sessions), failed, met, changed["warned"], changed["helped"], either, changed["told"])
+    return Effect(len(sessions), failed, met, changed["warned"], changed["helped"], changed["told"])
 
 
 def _short(text: str) -> str:

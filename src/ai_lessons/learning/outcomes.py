@@ -107,11 +107,7 @@ def _again(words: Sequence[str], other: Sequence[str]) -> bool:
 
 def _commands(line: str) -> list[list[str]]:
     """The words of the simple commands of a line, each program without its folder."""
-    return [[_base(words[0]), *words[1:]] for words in failures.simple_commands(line)]
-
-
-def _base(program: str) -> str:
-    return program.rstrip("/").rpartition("/")[2] or program
+    return [[failures.base_name(words[0]), *words[1:]] for words in failures.simple_commands(line)]
 
 
 def _has(ran: Sequence[list[str]], wanted: Sequence[list[str]]) -> bool:
@@ -119,7 +115,7 @@ def _has(ran: Sequence[list[str]], wanted: Sequence[list[str]]) -> bool:
     every = list(ran)
     for words in ran:
         run = next((at for at, word in enumerate(words) if word in _RUN.get(words[0], {"run", "exec"})), len(words))
-        every += [[_base(words[at]), *words[at + 1 :]] for at in range(run + 1, len(words))]
+        every += [[failures.base_name(words[at]), *words[at + 1 :]] for at in range(run + 1, len(words))]
     return bool(wanted) and all(any(_begins(one, words) for words in every) for one in wanted)
 
 

@@ -166,7 +166,7 @@ def decide(opened: Library, one: Candidate, how: str) -> None:
 
 def ran_next(state_dir: Path, error: str, cwd: str = "") -> str:
     """What ran next, and worked, after a failure like this one (`$ command`, then its output) in transcripts."""
-    command, _, output = error.removeprefix("$ ").partition("\n")
+    command, output = failures.parted(error)
     shape = failures.shape(output)
     rows = [
         row
