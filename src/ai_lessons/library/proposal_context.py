@@ -19,8 +19,9 @@ from ai_lessons.repository import proposal_records, proposals
 from ai_lessons.repository.approval import approval_history as trunks
 from ai_lessons.repository.approval.approval_branch import PROPOSALS, branch_name, branch_of
 from ai_lessons.repository.approval.rule_files import entry_end, rule_end
+from ai_lessons.repository.filters import text_of
 from ai_lessons.repository.history import unified
-from ai_lessons.repository.objects import opened, text_of
+from ai_lessons.repository.objects import opened
 from ai_lessons.repository.proposal_files import blob_at
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from ai_lessons.library.reports import RuleDraft, Suggested, Written
 from ai_lessons.repository import proposal_commits
 from ai_lessons.repository.approval import rule_edits
 from ai_lessons.repository.approval.approval_branch import OTHERS, PROPOSALS
-from ai_lessons.repository.objects import text_of
+from ai_lessons.repository.filters import text_of
 from ai_lessons.repository.proposal_commits import ProposalRequest
 from ai_lessons.repository.store import Change
 

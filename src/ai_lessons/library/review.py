@@ -30,7 +30,7 @@ from ai_lessons.library.reports import Decided, Pending, ProposedFile, Suggested
 from ai_lessons.repository import proposal_commits, proposal_records
 from ai_lessons.repository.approval.approval_types import moment
 from ai_lessons.repository.approval.rule_files import AGENT_TRAILER, REJECTED
-from ai_lessons.repository.objects import text_of
+from ai_lessons.repository.filters import text_of
 from ai_lessons.repository.proposal_commits import ProposalRequest
 from ai_lessons.repository.proposal_records import Rejection
 from ai_lessons.repository.store import Change

@@ -13,11 +13,13 @@ from ai_lessons.errors import StorageFailed
 from ai_lessons.knowledge.layout import is_markdown
 from ai_lessons.repository import git
 from ai_lessons.repository.approval.rule_history import read_blobs, readable
+from ai_lessons.repository.objects import data_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dulwich.objects import ObjectID
+    from dulwich.repo import Repo
 
     from ai_lessons.repository.objects import Draft
     from ai_lessons.repository.worktree import Worktree
@@ -77,6 +79,11 @@ def texts(worktree: Worktree, paths: Mapping[str, str], raw: Mapping[str, bytes]
         return list(git.smudged(worktree, {blob: asked[blob] for blob in some}).items())
 
     return {**raw, **dict(readable(list(asked), look)[0])} if asked else dict(raw)
+
+
+def text_of(worktree: Worktree, repo: Repo, path: str, blob: str) -> bytes:
+    """The text of one blob at a path (from the root); see `texts`."""
+    return texts(worktree, {blob: path}, {blob: data_of(repo, blob)})[blob]
 
 
 def read_texts(worktree: Worktree, paths: Mapping[str, str]) -> dict[str, bytes]:

@@ -13,24 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import GitMissing, StorageFailed, UnsupportedRepository
 from ai_lessons.repository import programs
+from ai_lessons.repository.worktree import GIT_VARIABLES, Worktree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from ai_lessons.repository.worktree import Worktree
-
 TIMEOUT = 60.0
 SIGN_TIMEOUT, SIGN_TERMINAL_TIMEOUT = 15.0, 120.0  # Seconds; at a terminal a person types a passphrase
-
-# what `git rev-parse --local-env-vars` lists, less GIT_CONFIG_PARAMETERS and GIT_CONFIG_COUNT: those two carry
-# settings that the user gave on purpose (`git -c`), and git itself passes them on
-_LOCAL = frozenset((
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_CONFIG", "GIT_DIR", "GIT_GRAFT_FILE",
-    "GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_INTERNAL_SUPER_PREFIX", "GIT_NAMESPACE", "GIT_NO_REPLACE_OBJECTS",
-    "GIT_OBJECT_DIRECTORY", "GIT_PREFIX", "GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE", "GIT_SHALLOW_FILE",
-    "GIT_WORK_TREE",
-))  # fmt: skip
-
 
 _NO_PROGRAMS = (
     "--no-pager",
@@ -57,11 +46,6 @@ class Done(NamedTuple):
     def text(self) -> str:
         """Standard output as text, without the last newline."""
         return self.out.decode(errors="replace").rstrip("\n")
-
-
-def program() -> str | None:
-    """Where the git program is."""
-    return shutil.which("git")
 
 
 def run(
@@ -95,7 +79,7 @@ def _run(
     timeout: float,
     terminal: Callable[[bytes], object] | None = None,
 ) -> Done:
-    found = program()
+    found = shutil.which("git")
     if found is None:
         raise GitMissing
     try:
@@ -109,7 +93,7 @@ def _run(
 
 def leave_running(worktree: Worktree, *arguments: str) -> None:
     """Start git for something that nobody waits for or depends on; nothing where there is no git."""
-    found = program()
+    found = shutil.which("git")
     if found is not None:
         argv = [found, *fixed(worktree, arguments), *arguments]
         with suppress(OSError):  # no more processes: the next call asks again
@@ -145,7 +129,7 @@ def _hooks_are_pulled(worktree: Worktree) -> bool:
 
 def environment(worktree: Worktree | None, extra: Mapping[str, str]) -> dict[str, str]:
     """What git is started with: the caller's environment with this repository, no other one in it, and `extra`."""
-    kept = {name: value for name, value in os.environ.items() if name not in _LOCAL}
+    kept = {name: value for name, value in os.environ.items() if name not in GIT_VARIABLES}
     # messages are compared, so they must be English; a question that no person sees would hang us
     kept |= {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
     kept |= {"GIT_PAGER": "cat", "GIT_EDITOR": ":", "GIT_SEQUENCE_EDITOR": ":"}
@@ -156,12 +140,6 @@ def environment(worktree: Worktree | None, extra: Mapping[str, str]) -> dict[str
         if worktree.top != worktree.git_dir:  # else a hub, which has no files
             kept["GIT_WORK_TREE"] = os.fspath(worktree.top)
     return {**kept, **extra}
-
-
-def trusts(top: Path) -> bool:
-    """True if git agrees to work on the repository there: it checks the owner, and honours `safe.directory`."""
-    done = _run((*_NO_PROGRAMS, *_NO_HOOKS, "rev-parse", "--git-dir"), top, b"", environment(None, {}), TIMEOUT)
-    return done.code == 0
 
 
 def identity(worktree: Worktree, role: str = "COMMITTER") -> str | None:

@@ -19,7 +19,6 @@ from dulwich.pack import write_pack_index_v2, write_pack_objects
 from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
 
 from ai_lessons.errors import Conflict, UnsupportedRepository
-from ai_lessons.repository import filters
 from ai_lessons.repository.approval.rule_history import RawCommit
 from ai_lessons.repository.files import translated, write_all
 
@@ -84,11 +83,6 @@ def data_of(repo: Repo, blob: str) -> bytes:
     """The bytes of a blob."""
     found = repo.object_store[ObjectID(blob.encode())]
     return found.data if isinstance(found, Blob) else b""
-
-
-def text_of(worktree: Worktree, repo: Repo, path: str, blob: str) -> bytes:
-    """The text of a blob at a path (from the root), out of its filter; see `filters.texts`."""
-    return filters.texts(worktree, {blob: path}, {blob: data_of(repo, blob)})[blob]
 
 
 class Draft:

@@ -15,7 +15,8 @@ from ai_lessons.knowledge.entries import HANDLE_LENGTH, Kind
 from ai_lessons.knowledge.layout import check_path, derived_id, is_markdown, place, side_of
 from ai_lessons.repository.approval.approval_branch import OTHERS, PROPOSALS
 from ai_lessons.repository.approval.rule_files import entry_end, is_rule, rule_end, stated_id
-from ai_lessons.repository.objects import Draft, text_of
+from ai_lessons.repository.filters import text_of
+from ai_lessons.repository.objects import Draft
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

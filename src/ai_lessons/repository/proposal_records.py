@@ -14,9 +14,9 @@ from ai_lessons.repository.approval import rule_files
 from ai_lessons.repository.approval.approval_branch import OTHERS
 from ai_lessons.repository.approval.approval_types import Person, moment
 from ai_lessons.repository.approval.rule_history import RawCommit, behind, commits
-from ai_lessons.repository.filters import read_texts
+from ai_lessons.repository.filters import read_texts, text_of
 from ai_lessons.repository.history import FIXED, LITERAL
-from ai_lessons.repository.objects import opened, text_of
+from ai_lessons.repository.objects import opened
 from ai_lessons.repository.proposal_files import blob_at
 
 if TYPE_CHECKING:

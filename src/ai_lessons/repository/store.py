@@ -8,7 +8,7 @@ from collections import Counter
 from contextlib import contextmanager
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from ai_lessons.errors import Conflict, NotFound, Refused, StorageFailed, UsageError
 from ai_lessons.knowledge.layout import blob_id as blob_id  # noqa: PLC0414 - callers know it from here
@@ -21,8 +21,6 @@ from ai_lessons.repository.worktree import TRUE, Head, locate, read_head, read_s
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
-
-    from ai_lessons.repository.commit import Committer
 
 WRITE_PATIENCE = 60.0  # Seconds to wait for another process of ours that is putting files in place
 AUTOCOMMIT: Final = "ai-lessons.autocommit"
@@ -90,10 +88,17 @@ class Applied(NamedTuple):
         return (*self.notes, *([f"waiting: {self.waiting}"] if self.waiting else ()))
 
 
+class JobCommitter(Protocol):
+    """Makes commits of the jobs that a store noted."""
+
+    def commit(self, name: str | None) -> Applied:
+        """Commit every job; how the named one ended, or all."""
+
+
 class Store:
     """The files of one knowledge repository, for several threads and processes at once. Knows nothing of entries."""
 
-    def __init__(self, path: Path, *, committing: Callable[[Store], Committer] | None = None) -> None:
+    def __init__(self, path: Path, *, committing: Callable[[Store], JobCommitter] | None = None) -> None:
         """The repository at exactly `path`; without `committing` its jobs wait. Raises as `worktree.locate`."""
         self.worktree = worktree = locate(path)
         self.root, self.prefix, self.git_dir = worktree.root, worktree.prefix, worktree.git_dir
@@ -142,7 +147,7 @@ class Store:
         return self._committer.commit(name) if self._committer else Applied(waiting="nothing here makes commits")
 
     @cached_property
-    def _committer(self) -> Committer | None:
+    def _committer(self) -> JobCommitter | None:
         """Made when it is first needed: who only reads does without."""
         return self._connect(self) if self._connect else None
 

@@ -21,8 +21,9 @@ from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.repository import git, worktree_status
 from ai_lessons.repository.branch_update import refuse_locked
 from ai_lessons.repository.checkout import committing
+from ai_lessons.repository.filters import text_of
 from ai_lessons.repository.history import unified
-from ai_lessons.repository.objects import Draft, opened, text_of
+from ai_lessons.repository.objects import Draft, opened
 from ai_lessons.repository.proposal_commits import HEADS, Author
 from ai_lessons.repository.sync_merge import Decisions, MergePlan, Torn, plan
 from ai_lessons.repository.worktree import read_ref

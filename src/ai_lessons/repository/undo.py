@@ -14,7 +14,8 @@ from ai_lessons.repository.approval.rule_files import PROPOSAL_TRAILER, is_rule,
 from ai_lessons.repository.approval.rule_history import RawCommit, commits
 from ai_lessons.repository.commit import People
 from ai_lessons.repository.events import FOLDER
-from ai_lessons.repository.objects import EXECUTABLE, Draft, TreeEntry, opened, text_of
+from ai_lessons.repository.filters import text_of
+from ai_lessons.repository.objects import EXECUTABLE, Draft, TreeEntry, opened
 from ai_lessons.repository.store import Change, Store, blob_id
 from ai_lessons.repository.sync_merge import changed, plan
 from ai_lessons.repository.worktree_status import here

@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.errors import NoRepository, Refused, StorageFailed, UnsupportedRepository
+from ai_lessons.errors import GitMissing, NoRepository, Refused, StorageFailed, UnsupportedRepository
 from ai_lessons.repository.files import reason, translated
 
 if TYPE_CHECKING:
@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 STATE_FOLDER = "ai-lessons"
 TRUE = frozenset(("true", "yes", "on", "1"))  # What git takes for true; numbers but 0 are, too, and nobody writes them
 _EXTENSIONS = frozenset(("noop", "preciousobjects", "partialclone", "worktreeconfig", "relativeworktrees"))
+# What `git rev-parse --local-env-vars` lists, less GIT_CONFIG_PARAMETERS and GIT_CONFIG_COUNT: those two carry
+# settings that the user gave on purpose (`git -c`), and git itself passes them on
+GIT_VARIABLES = frozenset((
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_CONFIG", "GIT_DIR", "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_INTERNAL_SUPER_PREFIX", "GIT_NAMESPACE", "GIT_NO_REPLACE_OBJECTS",
+    "GIT_OBJECT_DIRECTORY", "GIT_PREFIX", "GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE", "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+))  # fmt: skip
 _COMMIT = re.compile("[0-9a-f]{40}")
 _UNDECODED = re.compile("[\ud800-\udfff]")  # What Python makes of bytes of a name that are no UTF-8
 _SECTION = re.compile(r'\[\s*([\w.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
@@ -179,9 +187,14 @@ def _refuse_strangers(found: Worktree) -> None:
     strangers = [place for place in sorted(places) if place.lstat().st_uid not in mine]
     if not strangers:
         return
-    from ai_lessons.repository import git  # noqa: PLC0415  # it loads subprocess and shutil, which no reader needs
+    from ai_lessons.repository import programs  # noqa: PLC0415  # it loads subprocess, which no reader needs
 
-    if not git.trusts(found.top):
+    env = {name: value for name, value in os.environ.items() if name not in GIT_VARIABLES}
+    try:  # git checks the owner, and honours `safe.directory`
+        trusted = programs.run(("git", "rev-parse", "--git-dir"), cwd=found.top, env=env, timeout=60.0).returncode == 0
+    except FileNotFoundError:
+        raise GitMissing from None
+    if not trusted:
         raise Refused(
             f"{strangers[0]} belongs to another user, so the repository is not opened",
             hint=f"if you trust it: git config --global --add safe.directory {found.top}",

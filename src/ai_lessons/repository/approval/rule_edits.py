@@ -17,7 +17,8 @@ from ai_lessons.repository.approval.approval_branch import PROPOSALS
 from ai_lessons.repository.approval.rule_files import TEXT_LIMIT, is_rule, stated_id
 from ai_lessons.repository.branch_update import refuse_locked, until_done
 from ai_lessons.repository.checkout import committing
-from ai_lessons.repository.objects import PLAIN, Draft, opened, text_of
+from ai_lessons.repository.filters import text_of
+from ai_lessons.repository.objects import PLAIN, Draft, opened
 from ai_lessons.repository.proposal_commits import Author
 from ai_lessons.repository.proposal_files import rule_of
 from ai_lessons.repository.worktree_status import here
