@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.repository.agent_hosts import KINDS, Host, Where, look
+from ai_lessons.repository.agent_hosts import KINDS, Host, Where, find_hosts
 
 CALL = {"hooks": [{"type": "command", "command": "ai-lessons admin agent-hook"}]}
 
@@ -23,7 +23,7 @@ def write(file: Path, text: object = "") -> None:
 
 
 def one(where: Where) -> Host:
-    (host,) = look(where)
+    (host,) = find_hosts(where)
     return host
 
 
@@ -37,7 +37,7 @@ def ways(host: Host) -> dict[str, list[str]]:
 
 
 def test_an_empty_machine_has_none(where: Where) -> None:
-    assert look(where) == ()
+    assert find_hosts(where) == ()
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)
@@ -49,7 +49,7 @@ def test_a_host_is_found_by_its_program_its_folder_or_its_files(kind: object, wh
     from pathlib import Path
 
     write(Path(program))
-    assert look(where) == ()
+    assert find_hosts(where) == ()
     Path(program).chmod(0o755)
     assert one(where).found == (program,)
     (where.home / kind.folder).mkdir(parents=True)

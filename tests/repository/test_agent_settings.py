@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ai_lessons.errors import Conflict
 from ai_lessons.knowledge.json_text import with_added, without
 from ai_lessons.repository import programs
-from ai_lessons.repository.agent_hosts import KINDS, MARK, Where, look
+from ai_lessons.repository.agent_hosts import KINDS, MARK, Where, find_hosts
 from ai_lessons.repository.host_settings import HOOKS, carry_out, for_user
 from ai_lessons.repository.host_settings import _is_ours as is_ours
 
@@ -135,7 +135,7 @@ def test_settings_that_are_no_plain_file_are_left_alone_without_waiting(top: Pat
     else:
         os.mkfifo(file) if what == "pipe" else file.mkdir()
     assert do(top, "install")[1] == "left alone, not a regular file"
-    assert look(Where(top, "", {}, top / "code"))[0].unreadable == ("~/.claude.json",)
+    assert find_hosts(Where(top, "", {}, top / "code"))[0].unreadable == ("~/.claude.json",)
 
 
 JSON = st.recursive(
@@ -218,7 +218,7 @@ def test_every_host_gets_our_server_and_each_file_its_bytes_back(where: Where) -
         *THERE, ".claude/settings.json", ".codex/hooks.json", ".cursor/hooks.json", ".config/opencode/opencode.json",
         ".codeium/windsurf/mcp_config.json", ".copilot/mcp-config.json",
     }  # fmt: skip
-    hosts = {host.id: {target.way for target in host.targets if target.ours} for host in look(where)}
+    hosts = {host.id: {target.way for target in host.targets if target.ours} for host in find_hosts(where)}
     assert all("mcp" in ways for ways in hosts.values())
     hooked = ("claude-code", "codex", "gemini", "cursor")
     assert [hosts[name] for name in hooked] == [{"session-start", "edit", "mcp"}] * 4

@@ -176,7 +176,7 @@ def _after_tool(asking: Asking, event: AgentEvent, fitting: Fitting) -> Told:
     """Note how it went, and what that says of what was told before; tell what helps with a failure."""
     state, failed = asking.options.state_dir, event.moment is Moment.TOOL_FAILED
     attempts = failures.attempts(event.command) if event.tool in _SHELLS else (event.tool,)
-    if not failed and event.trial is None and not agent_sessions.known(state, event.session):
+    if not failed and event.trial is None and not agent_sessions.is_remembered(state, event.session):
         return NOTHING
     wrote = event.tool.endswith("__add_lesson") or failures.adds_a_lesson(event.command)
     said = failures.said(failures.shape(event.text)) if failed and not wrote else None
@@ -296,7 +296,7 @@ def _whole(offered: Context, fitting: Fitting) -> Context:
 
 def _stop(state_dir: Path, event: AgentEvent) -> Told:
     """Once a session, where something failed and was solved, and nothing that is stored says how."""
-    if event.again or event.unfinished or not (event.trial or agent_sessions.known(state_dir, event.session)):
+    if event.again or event.unfinished or not (event.trial or agent_sessions.is_remembered(state_dir, event.session)):
         return NOTHING
     with _memory(state_dir, event) as session:
         solved = next((one for one in session.failed if one[1]), None)

@@ -79,7 +79,7 @@ def _failure_of(options: Options, draft: LessonDraft) -> str:
     if not options.agent or failures.keeps_one(draft.content):
         return ""
     state, name = options.state_dir, options.session or ""
-    if known := agent_sessions.known(state, name):
+    if known := agent_sessions.is_remembered(state, name):
         with agent_sessions.opened(state, name) as session:
             kept = session.failures_kept
     else:

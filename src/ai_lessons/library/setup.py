@@ -152,7 +152,7 @@ def where(environment: Mapping[str, str], cwd: Path) -> Where:
 
 def hosts(at: Where, event: bytes = b"") -> tuple[Host, ...]:
     """The agent hosts of this machine as they are now; with an `event` what our programs there answer to it."""
-    found = agent_hosts.look(at)
+    found = agent_hosts.find_hosts(at)
     return host_settings.tried(found, at, event) if event else found
 
 

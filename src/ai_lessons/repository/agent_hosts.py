@@ -1,4 +1,4 @@
-"""Agent hosts as one table: where a text reaches their agents, and our entries in their settings."""
+"""A table of agent hosts: where a text reaches their agents, and our entries in their settings."""
 
 from __future__ import annotations
 
@@ -105,10 +105,10 @@ KINDS = (
 
 
 class Target(NamedTuple):
-    """One `way` (session-start, edit, instructions, mcp) to an agent; `ours`: the file or plugin holds our part.
+    """A `way` (session-start, edit, instructions, mcp) to an agent; `there`: the file exists, `ours`: it has our part.
 
-    `runs`: what the host starts there, if the settings are the user's own: those of a project may come with a clone.
-    `answered`: what came back when that was run; empty where it was not run, or said nothing. `works`: it came back.
+    `runs`: what the host starts, if the settings are the user's own: those of a project may come with a clone.
+    `answered`: the output when that was run, `works`: whether it was an answer of ours.
     """
 
     way: str
@@ -121,7 +121,7 @@ class Target(NamedTuple):
 
 
 class Host(NamedTuple):
-    """A host that was found. `found` says by what; `hooks` maps each file of hooks to the events configured in it."""
+    """A host on this machine. `found`: its traces; `hooks`: by file of hooks the events configured in it."""
 
     id: str
     name: str
@@ -132,9 +132,9 @@ class Host(NamedTuple):
 
 
 class Where(NamedTuple):
-    """What a look depends on: the user's home, the search path of programs, overruled folders, and the project.
+    """The user's home, the search path of programs, folders by environment variable, and the project.
 
-    `environ` is what a program of a host is run with when it is tried.
+    `environ`: the environment of a program of a host when it is tried.
     """
 
     home: Path
@@ -144,60 +144,60 @@ class Where(NamedTuple):
     environ: Mapping[str, str] = MappingProxyType({})
 
 
-def look(where: Where) -> tuple[Host, ...]:
+def find_hosts(where: Where) -> tuple[Host, ...]:
     """The hosts that have a program on the path, a folder of the user's, or files in the project."""
-    return tuple(host for kind in KINDS if (host := _Look(kind, where).host()) is not None)
+    return tuple(host for kind in KINDS if (host := _HostFinder(kind, where).host()) is not None)
 
 
-class _Look:
-    """One make of host on this machine, now."""
+class _HostFinder:
+    """Finds the traces and the targets of one make of host."""
 
     def __init__(self, kind: HostKind, where: Where) -> None:
         self._kind, self._where = kind, where
-        self.folder = _folder(kind, where)
         self._unreadable: list[str] = []
+        self._plugin = ""
 
     def host(self) -> Host | None:
         """None if there is no trace of it."""
         kind = self._kind
         programs = (shutil.which(name, path=self._where.path) for name in kind.programs)
-        places = [Path(one) if one else None for one in programs]
-        places += [one for one in (self.folder,) if one.is_dir()]
-        places += [one for name in kind.projects if (one := self._where.project / name).exists()]
-        found = tuple(self._shown(one) for one in places if one)
-        if not found:
+        places = [Path(program) for program in programs if program]
+        places += [place for place in (_folder(kind, self._where),) if place.is_dir()]
+        places += [place for name in kind.projects if (place := self._where.project / name).exists()]
+        if not places:
             return None
         hooks = {
-            file: {event: on for event, on in table.items() if isinstance(on, list) and on}
+            file: {event: groups for event, groups in table.items() if isinstance(groups, list) and groups}
             for name in kind.hooks
             for file, table in self._tables(name)
         }
+        self._plugin = self._enabled_plugin()
         targets = (*self._by_hooks(hooks), *self._instructions(), *self._servers())
         events = {self._shown(file): tuple(table) for file, table in hooks.items() if table}
-        return Host(kind.id, kind.name, found, events, targets, tuple(dict.fromkeys(self._unreadable)))
+        traces = tuple(map(self._shown, places))
+        return Host(kind.id, kind.name, traces, events, targets, tuple(dict.fromkeys(self._unreadable)))
+
+    def _enabled_plugin(self) -> str:
+        """Our plugin, as the host names it; empty if it is not enabled."""
+        enabled: Json = {}
+        for name in self._kind.hooks if self._kind.id == "claude-code" else ():
+            for _, table in self._tables(name.replace("#hooks", "#enabledPlugins")):
+                enabled |= table
+        return next((f"plugin {name}" for name, on in enabled.items() if name.startswith(f"{SERVER}@") and on), "")
 
     def _by_hooks(self, hooks: Mapping[Path, Json]) -> Iterator[Target]:
         """A text at the start and around an edit: through the plugin, or else through a file of hooks."""
-        plugin = self._plugin()
         for way, event in zip(("session-start", "edit"), self._kind.events, strict=True):
             if not event:
                 continue
-            if plugin:
-                yield Target(way, plugin, there=True, ours=True)
+            if self._plugin:
+                yield Target(way, self._plugin, there=True, ours=True)
             ours = {
                 file: call for file, table in hooks.items() for call in _calls(table.get(event)) if is_our_call(call)
             }
-            for file in ours or ([] if plugin else list(hooks)[:1]):
+            for file in ours or ([] if self._plugin else list(hooks)[:1]):
                 runs = self._runs(file, _argv(ours[file])) if ours else ()
                 yield Target(way, self._shown(file), there=file.exists(), ours=bool(ours), runs=runs)
-
-    def _plugin(self) -> str:
-        """The plugin of ours that is switched on, as the host names it; empty if there is none."""
-        on: Json = {}
-        for name in self._kind.hooks if self._kind.id == "claude-code" else ():
-            for _, table in self._tables(name.replace("#hooks", "#enabledPlugins")):
-                on |= table
-        return next((f"plugin {name}" for name, state in on.items() if name.startswith(f"{SERVER}@") and state), "")
 
     def _instructions(self) -> Iterator[Target]:
         for name in self._kind.instructions:
@@ -207,12 +207,16 @@ class _Look:
                 yield Target("instructions", self._shown(file), data is not None, holds_ours(data or b""))
 
     def _servers(self) -> Iterator[Target]:
-        if plugin := self._plugin():
-            yield Target("mcp", plugin, there=True, ours=True)
+        if self._plugin:
+            yield Target("mcp", self._plugin, there=True, ours=True)
         for name in self._kind.servers:
             for file, table in self._tables(name):
-                ours = [one for key, one in table.items() if PROGRAM in json.dumps(one, default=str) or key == SERVER]
-                if file.exists() or not plugin:
+                ours = [
+                    server
+                    for key, server in table.items()
+                    if PROGRAM in json.dumps(server, default=str) or key == SERVER
+                ]
+                if file.exists() or not self._plugin:
                     runs = self._runs(file, _argv(ours[0], shell=False)) if ours else ()
                     yield Target("mcp", self._shown(file), file.exists(), bool(ours), runs)
 
@@ -221,8 +225,7 @@ class _Look:
         name, _, key = name.partition("#")
         place = place_of(self._kind, self._where, name)
         for file in sorted(place.parent.glob(place.name)) if "*" in place.name else [place]:
-            data = self._bytes(file)
-            settings = parsed(data, toml=file.suffix == ".toml")
+            settings = parsed(self._bytes(file), toml=file.suffix == ".toml")
             if settings is None:
                 self._unreadable.append(self._shown(file))
             table = (settings or {}).get(key)
@@ -266,14 +269,15 @@ def is_our_call(call: Any) -> bool:
 
 def _argv(call: Any, *, shell: bool = True) -> tuple[str, ...]:
     """What a host starts for a hook, or for a server (no `shell`); nothing for what is no command."""
-    given = call if isinstance(call, dict) else {}
-    command, more = given.get("command") or given.get("bash"), given.get("args")
-    words = [str(one) for one in more] if isinstance(more, list) else []
+    table = call if isinstance(call, dict) else {}
+    command, arguments = table.get("command") or table.get("bash"), table.get("args")
     if isinstance(command, list):
-        return tuple(str(one) for one in command)
+        return tuple(map(str, command))
     if not isinstance(command, str):
         return ()
-    return ("sh", "-c", command) if shell and not isinstance(more, list) else (command, *words)
+    if isinstance(arguments, list):
+        return (command, *map(str, arguments))
+    return ("sh", "-c", command) if shell else (command,)
 
 
 def by_path_only(argv: tuple[str, ...]) -> bool:
@@ -300,12 +304,13 @@ def place_of(kind: HostKind, where: Where, name: str) -> Path:
 
 def transcripts(where: Where) -> list[tuple[Path, str]]:
     """Globs of what the hosts keep of their sessions, each behind the folder that it begins in."""
-    kept = [(_folder(kind, where), kind.transcripts) for kind in KINDS if kind.transcripts]
-    up = [pattern.count("../") for _, pattern in kept]
-    return [
-        (Path(os.path.normpath(folder / ("../" * steps))), pattern[3 * steps :])
-        for steps, (folder, pattern) in zip(up, kept, strict=True)
-    ]
+    globs = []
+    for kind in KINDS:
+        steps = kind.transcripts.count("../")
+        if kind.transcripts:
+            folder = os.path.normpath(_folder(kind, where) / ("../" * steps))
+            globs.append((Path(folder), kind.transcripts[3 * steps :]))
+    return globs
 
 
 def parsed(data: bytes | None, *, toml: bool = False) -> Json | None:
@@ -313,7 +318,7 @@ def parsed(data: bytes | None, *, toml: bool = False) -> Json | None:
     if data is None or not data.strip():
         return {}
     try:
-        found = texts.toml(data.decode()) if toml else json.loads(data)
+        settings = texts.toml(data.decode()) if toml else json.loads(data)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return settings if isinstance(settings, dict) else None

@@ -37,7 +37,7 @@ class Session:
     succeeded since.
     """
 
-    def __init__(self, **known: Any) -> None:  # a dataclass would cost every hook the import of `inspect`
+    def __init__(self, **fields: Any) -> None:  # a dataclass would cost every hook the import of `inspect`
         self.name, self.host, self.folder = "", "", ""
         self.shown: dict[str, list[str]] = {}
         self.told: list[list[Any]] = []
@@ -46,7 +46,7 @@ class Session:
         self.failures_kept: list[list[Any]] = []
         self.turn, self.failures = 0, 0
         self.asked = False
-        vars(self).update(known)
+        vars(self).update(fields)
 
     def ids(self, agent: str) -> tuple[str, ...]:
         """What this agent was shown."""
@@ -66,8 +66,7 @@ class Session:
     def keep_failure(self, command: str, output: str, folder: Path, attempts: Iterable[str]) -> None:
         """Keep a failure, without secrets, for a lesson about it."""
         row = [command[:_KEPT_CHARACTERS], output[:_KEPT_CHARACTERS], str(folder), [*attempts], False]
-        kept = [one for one in self.failures_kept if one[:2] != row[:2]]
-        self.failures_kept = [*kept, row][-_KEPT:]
+        self.failures_kept = [*(kept for kept in self.failures_kept if kept[:2] != row[:2]), row][-_KEPT:]
 
     def note_success(self, attempts: Iterable[str]) -> None:
         """Attempts succeeded; a failure of one of them is solved now."""
@@ -103,7 +102,7 @@ def opened(state_dir: Path, name: str) -> Iterator[Session]:
         os.close(fd)
 
 
-def known(state_dir: Path, name: str) -> bool:
+def is_remembered(state_dir: Path, name: str) -> bool:
     """Whether anything is remembered of this session."""
     return _file(state_dir, name).exists()
 
@@ -119,12 +118,12 @@ def peeked(state_dir: Path, name: str) -> Session:
 
 def recent(state_dir: Path) -> list[tuple[float, Session]]:
     """What is remembered of every session, the latest heard of first, each with that time in seconds since 1970."""
-    found = []
+    sessions = []
     with suppress(OSError):
         for file in (state_dir / FOLDER).glob("*.json"):
             with suppress(AiLessonsError, OSError):
-                found.append((file.lstat().st_mtime, _parsed(read_file(file.parent, file.name, _LIMIT)[0])))
-    return sorted(found, key=lambda one: -one[0])
+                sessions.append((file.lstat().st_mtime, _parsed(read_file(file.parent, file.name, _LIMIT)[0])))
+    return sorted(sessions, key=lambda row: -row[0])
 
 
 def kept_in(state_dir: Path, folder: Path) -> list[list[Any]]:
@@ -152,9 +151,9 @@ def _file(state_dir: Path, name: str) -> Path:
 
 def _parsed(data: bytes) -> Session:
     """What a file holds; nothing where it is half written by a process that was killed, or of another version."""
-    try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
-        return Session()
     session = Session()
-    return Session(**found) if found.keys() == vars(session).keys() else session
+    try:
+        fields = json.loads(data)
+    except (ValueError, RecursionError):
+        return session
+    return Session(**fields) if fields.keys() == vars(session).keys() else session

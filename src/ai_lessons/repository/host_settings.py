@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import Conflict, InvalidEntry
@@ -22,8 +21,8 @@ from ai_lessons.repository.agent_hosts import (
     Target,
     Where,
     by_path_only,
+    find_hosts,
     is_our_call,
-    look,
     parsed,
     place_of,
 )
@@ -31,10 +30,10 @@ from ai_lessons.repository.files import translated
 from ai_lessons.repository.history import unified
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-HOOKS, SERVERS = "hooks", "mcpServers"
+HOOKS = "hooks"
 SOURCE = "hooks/hooks.json"  # of the plugin, where our part stands
 _CODEX = ("SessionStart", "SubagentStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop")
 HEARS: Mapping[str, Mapping[str, tuple[str, str]] | None] = {
@@ -86,15 +85,13 @@ def for_user(where: Where, plugin: Path, names: Sequence[str], job: str) -> tupl
 
     Raises StorageFailed: a file cannot be read.
     """
-    found = {host.id: host for host in look(where)}
-    kinds = [kind for kind in KINDS if kind.id in found and kind.id in (names or found)]
-    by_plugin = {name for name, host in found.items() if any(one.place.startswith("plugin ") for one in host.targets)}
-    return tuple(
-        change
-        for kind in kinds
-        if job == "uninstall" or kind.id not in by_plugin
-        for change in _of_kind(kind, where, plugin, job)
-    )
+    changes: list[HostChange] = []
+    kinds = {kind.id: kind for kind in KINDS}
+    for host in find_hosts(where):
+        by_plugin = any(target.place.startswith("plugin ") for target in host.targets)
+        if host.id in (names or kinds) and (job == "uninstall" or not by_plugin):
+            changes += _of_kind(kinds[host.id], where, plugin, job)
+    return tuple(changes)
 
 
 def _of_kind(kind: HostKind, where: Where, plugin: Path, job: str) -> Iterator[HostChange]:
@@ -102,44 +99,30 @@ def _of_kind(kind: HostKind, where: Where, plugin: Path, job: str) -> Iterator[H
     if kind.id in HEARS:
         with translated(str(plugin)):
             stated: Json = json.loads((plugin / SOURCE).read_bytes())[HOOKS]
-        known = HEARS[kind.id] or {event: (event, "") for event in stated}
-        hooks = {name: _groups(kind, stated[event], tools) for event, (name, tools) in known.items() if event in stated}
-        tables[place_of(kind, where, kind.hooks[0].partition("#")[0])] = {
-            HOOKS: hooks,
-            **(_CURSOR if kind.id == "cursor" else {}),
-        }
+        events = HEARS[kind.id] or {event: (event, "") for event in stated}
+        ours = {name: _groups(kind, stated[event], tools) for event, (name, tools) in events.items() if event in stated}
+        file = place_of(kind, where, kind.hooks[0].partition("#")[0])
+        tables[file] = {HOOKS: ours, **(_CURSOR if kind.id == "cursor" else {})}
     name, _, key = kind.servers[0].partition("#")
-    file = place_of(kind, where, name)
-    if file.suffix != ".toml":
-        tables.setdefault(file, {})[key] = {SERVER: _server(kind)}
+    tables.setdefault(place_of(kind, where, name), {})[key] = {SERVER: _server(kind)}
     for place, ours in tables.items():
-        yield _in_place(kind, place, partial(_change, kind.name, ours, job))
-    if file.suffix == ".toml":
-        yield _in_place(kind, file, lambda file, there: _change_toml(kind, file, there, job))
-
-
-def _in_place(kind: HostKind, file: Path, change: Callable[[Path, bytes | None], HostChange]) -> HostChange:
-    """What `change` says of a file where it is kept: the user may have put a link in its place."""
-    file = outside.kept(file)
-    try:
-        return change(file, _bytes(file))
-    except InvalidEntry as error:
-        return HostChange(kind.name, file, f"left alone, {error.problems[0].message}", None, None)
+        real = outside.kept(place)
+        try:
+            content = _bytes(real)
+        except InvalidEntry as error:
+            yield HostChange(kind.name, real, f"left alone, {error.problems[0].message}", None, None)
+            continue
+        toml = place.suffix == ".toml"
+        yield _change_toml(kind, real, content, job) if toml else _change(kind, real, content, job, ours)
 
 
 def _groups(kind: HostKind, groups: list[Json], tools: str) -> list[Json]:
     """The calls of an event in the form of the host: Cursor has no groups, Gemini CLI counts milliseconds."""
     matcher, second = {"matcher": tools} if tools else {}, 1000 if kind.id == "gemini" else 1
-    ours = [
-        {**group, **matcher, "hooks": [{**one, **_call(kind), "timeout": one["timeout"] * second}]}
-        for group in groups
-        for one in group["hooks"]
-    ]
-    if kind.id != "cursor":
-        return ours
-    return [
-        {**matcher, "command": call["command"], "timeout": call["timeout"]} for one in ours for call in one["hooks"]
-    ]
+    calls = [(group, {**call, **_call(kind)}) for group in groups for call in group["hooks"]]
+    if kind.id == "cursor":
+        return [{**matcher, "command": call["command"], "timeout": call["timeout"]} for _, call in calls]
+    return [{**group, **matcher, "hooks": [{**call, "timeout": call["timeout"] * second}]} for group, call in calls]
 
 
 def _call(kind: HostKind) -> Json:
@@ -154,8 +137,8 @@ def _server(kind: HostKind) -> Json:
     env, program = {"AI_LESSONS_AGENT": kind.id}, programs.own(PROGRAM)
     if kind.id == "opencode":
         return {"type": "local", "command": [program], "environment": env, "enabled": True}
-    more: Json = {"type": "local", "args": [], "tools": ["*"]} if kind.id == "copilot" else {}
-    return {**more, "command": program, "env": env}
+    copilot: Json = {"type": "local", "args": [], "tools": ["*"]} if kind.id == "copilot" else {}
+    return {**copilot, "command": program, "env": env}
 
 
 SECONDS = 30.0  # until a program of a host that is tried counts as hung
@@ -164,68 +147,68 @@ _INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": _GRE
 
 
 def tried(hosts: Sequence[Host], where: Where, event: bytes) -> tuple[Host, ...]:
-    """The hosts with what came back from each of our programs that their settings name: a hook is given the `event`.
+    """The hosts with the answers of our programs that their settings name: a hook is given the `event`.
 
     They run as the host would run them, each once.
     """
-    found: dict[tuple[str, ...], tuple[str, bool]] = {}
-    for target in (target for host in hosts for target in host.targets if target.runs):
-        if target.runs not in found:
-            asked = json.dumps(_INITIALIZE).encode() + b"\n" if target.way == "mcp" else event
-            found[target.runs] = _answer(target.runs, where, asked)
-    return tuple(
-        host._replace(targets=tuple(_with(one, found.get(one.runs)) for one in host.targets)) for host in hosts
-    )
+    answers: dict[tuple[str, ...], tuple[str, bool]] = {}
+
+    def answered(target: Target) -> Target:
+        if not target.runs:
+            return target
+        if target.runs not in answers:
+            request = json.dumps(_INITIALIZE).encode() + b"\n" if target.way == "mcp" else event
+            answers[target.runs] = _answer(target.runs, where, request)
+        answer, works = answers[target.runs]
+        return target._replace(answered=answer, works=works)
+
+    return tuple(host._replace(targets=tuple(map(answered, host.targets))) for host in hosts)
 
 
-def _with(target: Target, answer: tuple[str, bool] | None) -> Target:
-    return target._replace(answered=answer[0], works=answer[1]) if answer else target
-
-
-def _answer(argv: tuple[str, ...], where: Where, asked: bytes) -> tuple[str, bool]:
-    """What a program says to this, and whether it is an answer of ours."""
+def _answer(argv: tuple[str, ...], where: Where, request: bytes) -> tuple[str, bool]:
+    """The answer of a program, and whether it is one of ours."""
     try:
-        done = programs.run(argv, env=where.environ, timeout=SECONDS, cwd=where.home, stdin=asked)
+        done = programs.run(argv, env=where.environ, timeout=SECONDS, cwd=where.home, stdin=request)
     except subprocess.TimeoutExpired:
         return f"no answer within {SECONDS:.0f} seconds", False
     except OSError as error:
         return f"{argv[0]}: {error.strerror}", False
-    said, _, _ = done.stdout.decode("utf-8", "replace").strip().partition("\n")
-    if done.returncode or not said:
+    line, _, _ = done.stdout.decode("utf-8", "replace").strip().partition("\n")
+    if done.returncode or not line:
         why = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
         bare = " with the search path of a host, which its command depends on" if by_path_only(argv) else ""
-        return f"nothing came back{bare}{': ' * bool(why)}{why}", False
-    if asked.startswith(b'{"jsonrpc"'):
-        server = ((parsed(said.encode()) or {}).get("result") or {}).get("serverInfo") or {}
+        return f"nothing came back{bare}{f': {why}' if why else ''}", False
+    if request.startswith(b'{"jsonrpc"'):
+        server = ((parsed(line.encode()) or {}).get("result") or {}).get("serverInfo") or {}
         return f"{server.get('name', 'no server')} {server.get('version', '')}".strip(), bool(server)
-    return said, said.startswith("reads ")
+    return line, line.startswith("reads ")
 
 
 def carry_out(changes: Sequence[HostChange]) -> None:
     """Write what was decided. Raises Conflict: a file has changed since then. StorageFailed."""
-    for one in changes:
-        if one.before == one.after:
+    for change in changes:
+        if change.before == change.after:
             continue
-        with translated(str(one.file), writing=True):
-            if _bytes(one.file) != one.before:
-                raise Conflict(f"{one.file} has changed meanwhile", hint="run the command again")
-            if one.after is not None:
-                outside.write(one.file, one.after)
+        with translated(str(change.file), writing=True):
+            if _bytes(change.file) != change.before:
+                raise Conflict(f"{change.file} has changed meanwhile", hint="run the command again")
+            if change.after is not None:
+                outside.write(change.file, change.after)
             else:
-                one.file.unlink()
+                change.file.unlink()
 
 
 def _bytes(file: Path) -> bytes | None:
     return outside.read(file, LARGEST)[0] if file.exists() else None
 
 
-def _change(host: str, ours: Json, job: str, file: Path, there: bytes | None) -> HostChange:
+def _change(kind: HostKind, file: Path, content: bytes | None, job: str, ours: Json) -> HostChange:
     """What a job does to a JSON file with tables of hooks and servers, ours by key."""
     try:
-        settings = parsed(there)
+        settings = parsed(content)
         if settings is None:
             raise ValueError(file)
-        text = (there or b"").decode()
+        text = (content or b"").decode()
         clean = (
             without(text, lambda path, value: any(_is_ours(key, path, value) for key in ours)) if text.strip() else text
         )
@@ -233,17 +216,17 @@ def _change(host: str, ours: Json, job: str, file: Path, there: bytes | None) ->
             clean = ""  # written by us: what other files state first, ours states last
         here = parsed(clean.encode()) or {}
         full = with_added(clean, {key: value for key, value in ours.items() if key not in _CURSOR or key not in here})
-        full = text if parsed(full.encode()) == parsed(there) else full
+        full = text if parsed(full.encode()) == parsed(content) else full
     except (ValueError, RecursionError):
-        return HostChange(host, file, _LEFT, there, there)
+        return HostChange(kind.name, file, _LEFT, content, content)
     held = clean != text
     if job == "install":
-        new = "written" if there is None else "brought up to date" if held else "added"
+        new = "written" if content is None else "brought up to date" if held else "added"
         # a file of our own ends in a line feed, by which it is known when it goes
-        after = (full + "\n" * (there is None)).encode()
-        return HostChange(host, file, "already there" if full == text else new, there, after)
+        after = (f"{full}\n" if content is None else full).encode()
+        return HostChange(kind.name, file, "already there" if full == text else new, content, after)
     says = "not there" if not held else "taken out" if clean or not text.endswith("\n") else "removed"
-    return HostChange(host, file, says, there, None if says == "removed" or there is None else clean.encode())
+    return HostChange(kind.name, file, says, content, None if says == "removed" or content is None else clean.encode())
 
 
 def _is_ours(key: str, path: Sequence[str | int], value: Any) -> bool:
@@ -258,14 +241,14 @@ def _is_ours(key: str, path: Sequence[str | int], value: Any) -> bool:
     return len(path) == 5 and path[3] == "hooks" and is_our_call(value)
 
 
-def _change_toml(kind: HostKind, file: Path, there: bytes | None, job: str) -> HostChange:
+def _change_toml(kind: HostKind, file: Path, content: bytes | None, job: str) -> HostChange:
     """What a job does to a TOML file with a table of servers: a part of ours at its end."""
-    settings = parsed(there, toml=True)
+    settings = parsed(content, toml=True)
     if settings is None:
-        return HostChange(kind.name, file, "left alone, it is no TOML: mend it first", there, there)
+        return HostChange(kind.name, file, "left alone, it is no TOML: mend it first", content, content)
     program = json.dumps(programs.own(PROGRAM), ensure_ascii=False)
     server = f'[mcp_servers.{SERVER}]\ncommand = {program}\nenv = {{ AI_LESSONS_AGENT = "{kind.id}" }}'
-    plan = agent_files.plan(there, job, server, _TOML)
+    plan = agent_files.plan(content, job, server, _TOML)
     if SERVER in (settings.get("mcp_servers") or {}) and plan.says == "added":
-        return HostChange(kind.name, file, "left alone, it names a server ai-lessons of its own", there, there)
-    return HostChange(kind.name, file, plan.says, there, plan.data)
+        return HostChange(kind.name, file, "left alone, it names a server ai-lessons of its own", content, content)
+    return HostChange(kind.name, file, plan.says, content, plan.data)
