@@ -163,7 +163,7 @@ def test_a_read_only_object_store_leaves_the_job_noted(store: Store, monkeypatch
     def denied(*_: object) -> str:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(objects, "_fan_out", denied)
+    monkeypatch.setattr(objects, "write_all", denied)
     assert "permission denied" in store.apply(add("a.md")).waiting
 
 

@@ -49,7 +49,7 @@ def ask_git(worktree: Worktree) -> None:
     """Those questions by which git reads its settings, refreshes its index and cleans files."""
     git_.run(worktree, "status", "--porcelain", cwd=worktree.root)
     git_.filtered(worktree, [ENTRY], ["filter"])
-    git_.blobs_of(worktree, [ENTRY])
+    git_.run(worktree, "hash-object", "-w", "--stdin", f"--path={ENTRY}", cwd=worktree.root, stdin=b"text\n")
     History(worktree).dirty(ENTRY)
 
 

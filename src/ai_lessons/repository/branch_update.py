@@ -28,7 +28,6 @@ _Done = TypeVar("_Done")
 
 
 def _lock_of(target: Path) -> Path:
-    """The lock file of a file of git's."""
     return target.with_name(target.name + ".lock")
 
 
@@ -43,13 +42,13 @@ def refuse_locked(worktree: Worktree, done: git.Done) -> None:
 
 
 def _proof(worktree: Worktree, tip: str = "") -> Path:
-    """A name for a file that becomes a lock and proves it ours. Who gets our commit lock may empty the folder."""
+    """A name for a file that becomes a lock and proves it ours. The holder of our commit lock may empty the folder."""
     return worktree.state_dir / "locks" / f"{tip}-{secrets.token_hex(8)}"
 
 
 @contextmanager
 def _locked(target: Path, proof: Path, content: bytes | None = None) -> Iterator[Path]:
-    """Hold git's lock on `target`; what becomes of it is in `proof`, or will be (`content`). Yields the lock file."""
+    """Hold git's lock on `target`; its new content is in `proof`, or will be (`content`). Yields the lock file."""
     lock = _lock_of(target)
     with held_back():
         try:
@@ -58,11 +57,11 @@ def _locked(target: Path, proof: Path, content: bytes | None = None) -> Iterator
                 if content is not None:
                     write_new(proof, content, durable=True)
                 _link(proof, lock)
-            mine = _identity(lock)
+            locked = _identity(lock)
             try:
                 yield lock
             finally:
-                if _identity(lock) == mine:  # else it was renamed, and the next one may be another process's
+                if _identity(lock) == locked:  # else it was renamed, and the next one may be another process's
                     lock.unlink(missing_ok=True)
         finally:
             proof.unlink(missing_ok=True)
@@ -75,12 +74,12 @@ def _link(proof: Path, lock: Path) -> None:
     except OSError:
         if lock.exists():
             raise _locked_by_git(lock) from None
-        # a file system without hard links: as good a lock, but after a crash nothing proves that it is ours
+        # no hard links here: as good a lock, but after a crash nothing proves that it is ours
         write_new(lock, proof.read_bytes(), durable=False)
 
 
 def _put(lock: Path, target: Path) -> None:
-    """Rename a lock over what it locks, which frees it."""
+    """Rename a lock over its target, which frees it."""
     os.rename(lock, target)
 
 
@@ -92,9 +91,9 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def point(worktree: Worktree, ref: str, old: str | None, new: str, said: str) -> None:
-    """Make a branch that is not checked out point to `new`, and its reflog say so. Raises Taken: it is not at `old`."""
-    if git.run(worktree, "update-ref", "--no-deref", "-m", said, ref, new, old or _NONE).code:
+def point(worktree: Worktree, ref: str, old: str | None, new: str, log: str) -> None:
+    """Move a branch that is not checked out to `new`, with `log` in its reflog. Raises Taken: it is not at `old`."""
+    if git.run(worktree, "update-ref", "--no-deref", "-m", log, ref, new, old or _NONE).code:
         name = ref.removeprefix("refs/heads/")
         raise Taken(f"{name} was moved meanwhile, or git holds its lock; nothing was changed", hint="try again")
 
@@ -112,7 +111,7 @@ def install(worktree: Worktree, head: Head, tip: str | None, index: tuple[Path, 
             if worktree_status.busy(worktree) or read_head(worktree) != head or now != mark:
                 raise Taken("git is busy in this repository, nothing was changed", hint="try again")
             if ref:
-                _put(branch_lock, worktree.common_dir / ref)
+                _put(branch_lock, place)
             # once the branch has moved, an index that has not would delete the files
             _put(lock, target)
         if ref:
@@ -142,10 +141,10 @@ def clear_locks(worktree: Worktree) -> None:
     # with the branch moved and not the index, the next `git commit` would delete the files
     if tip and tip == read_head(worktree).commit:
         _put(lock, worktree.git_dir / "index")  # the index cannot have changed since: the lock was there
-    # the proofs go in any case, so whatever they prove has to be found now
-    for found in (lock, *worktree.common_dir.glob("refs/heads/**/*.lock")):
-        if found.exists() and _identity(found) in ours:
-            found.unlink(missing_ok=True)
+    # the proofs are removed below, so every lock that they prove has to be cleared first
+    for place in (lock, *worktree.common_dir.glob("refs/heads/**/*.lock")):
+        if _identity(place) in ours:
+            place.unlink(missing_ok=True)
     for proof in ours.values():
         proof.unlink(missing_ok=True)
 
@@ -157,8 +156,8 @@ def changed(worktree: Worktree, tip: str | None, entries: Mapping[bytes, TreeEnt
     Raises StorageFailed.
     """
     made, original = _proof(worktree, tip or ""), worktree.git_dir / "index"
-    what = sorted(entries.items(), key=lambda one: one[1] is not None)  # a file that goes makes room for a folder
-    rows = b"".join(b"%o %s\t%s\0" % (*(entry or (0, _NONE.encode())), path) for path, entry in what)
+    rows = sorted(entries.items(), key=lambda row: row[1] is not None)  # a file that goes makes room for a folder
+    lines = b"".join(b"%o %s\t%s\0" % (*(entry or (0, _NONE.encode())), path) for path, entry in rows)
     try:
         with translated(str(made), writing=True):
             made.parent.mkdir(parents=True, exist_ok=True)
@@ -166,7 +165,7 @@ def changed(worktree: Worktree, tip: str | None, entries: Mapping[bytes, TreeEnt
                 shutil.copyfile(original, made)
                 shutil.copystat(original, made)  # git judges by its time which entries it must look at again
         flags = ("--add", "--replace", "-z", "--index-info")
-        done = git.run(worktree, "update-index", *flags, stdin=rows, extra={"GIT_INDEX_FILE": str(made)})
+        done = git.run(worktree, "update-index", *flags, stdin=lines, extra={"GIT_INDEX_FILE": str(made)})
         if done.code:
             raise StorageFailed(f"git could not update its index: {done.err}")
         yield made

@@ -29,13 +29,13 @@ _NOTE: Final = "checkout"
 class Landing(NamedTuple):
     """A commit that is on the disk; `files`: by path the blob before, and mode and blob after, None for none.
 
-    `by` and `said`: who and when, and what, as git's reflog has it.
+    `by` (person and time) and `message` are for git's reflog.
     """
 
     commit: str
     files: Mapping[str, tuple[str | None, TreeEntry | None]]
     by: str
-    said: str
+    message: str
 
 
 @contextmanager
@@ -46,9 +46,9 @@ def committing(store: Store, patience: float = PATIENCE, give_up: Callable[[], b
     """
     with (
         translated(str(store.git_dir), writing=True),
-        held(store.state_dir / "commit.lock", patience=patience, give_up=give_up) as mine,
+        held(store.state_dir / "commit.lock", patience=patience, give_up=give_up) as locked,
     ):
-        if not mine:
+        if not locked:
             raise StorageFailed(f"another process is committing to {store.root}; wait for it, then: admin save")
         recover(store.worktree)
         yield
@@ -58,29 +58,29 @@ def recover(worktree: Worktree) -> None:
     """Finish or undo what a dead process of ours left. Under our commit lock."""
     branch_update.clear_locks(worktree)
     if (worktree.state_dir / _NOTE).exists():
-        with held(worktree.state_dir / "write.lock", patience=0) as mine, opened(worktree) as repo:
-            if mine:
+        with held(worktree.state_dir / "write.lock", patience=0) as locked, opened(worktree) as repo:
+            if locked:
                 _follow(worktree, repo)
 
 
 def _follow(worktree: Worktree, repo: Repo) -> list[str]:
-    """Where the branch has moved, bring the noted files along that the user did not edit; why one could not be.
+    """Where the branch has moved, update the noted files that the user did not edit; why that failed.
 
-    Under our locks. The note goes: what is left then shows as an edit, which the user can take back.
+    Under our locks. The note is removed: a file that failed shows as an edit, which the user can undo.
     """
     place, rows, fault = worktree.state_dir / _NOTE, dict[str, tuple[str | None, str | None]](), ""
     with suppress(ValueError, KeyError, TypeError):  # lost with the power: then the branch never moved
-        told, head = json.loads(place.read_bytes()), read_head(worktree).commit
-        if head is not None and (told["tip"] == head or git.is_ancestor(worktree, told["tip"], head)):
-            rows = {str(path): (old, new) for path, (old, new) in told["files"].items()}
-    found = here(worktree, repo, {path: (old, old) for path, (old, _) in rows.items()})
-    behind = [path for path, one in found.items() if one.has(rows[path][0]) or one.has(None)]
+        note, head = json.loads(place.read_bytes()), read_head(worktree).commit
+        if head is not None and (note["tip"] == head or git.is_ancestor(worktree, note["tip"], head)):
+            rows = {str(path): (old, new) for path, (old, new) in note["files"].items()}
+    states = here(worktree, repo, {path: (old, old) for path, (old, _) in rows.items()})
+    behind = [path for path, state in states.items() if state.has(rows[path][0]) or state.has(None)]
     with files.held_back():
         try:
             for path in behind:
                 files.remove_file(worktree.root, path)
-            if made := git.listed(path for path in behind if rows[path][1]):
-                done = git.run(worktree, "checkout-index", "-q", "-z", "--stdin", cwd=worktree.root, stdin=made)
+            if names := git.listed(path for path in behind if rows[path][1]):
+                done = git.run(worktree, "checkout-index", "-q", "-z", "--stdin", cwd=worktree.root, stdin=names)
                 fault = done.err if done.code else ""
         except AiLessonsError as error:
             fault = error.message
@@ -101,7 +101,7 @@ def land(store: Store, repo: Repo, ref: str, build: Callable[[Draft, str], Landi
         landing, mark = build(Draft(repo), tip), worktree_status.index_mark(store.worktree)
         if read_head(store.worktree).ref == ref:
             return landing, _check_out(store, repo, landing, Head(ref, tip), mark)
-        branch_update.point(store.worktree, ref, tip, landing.commit, landing.said)
+        branch_update.point(store.worktree, ref, tip, landing.commit, landing.message)
         return landing, ()
 
     with committing(store):
@@ -115,18 +115,18 @@ def _check_out(store: Store, repo: Repo, landing: Landing, head: Head, mark: str
     before = here(worktree, repo, {path: (old, after[path]) for path, (old, _) in landing.files.items()})
     rows: dict[str, tuple[str | None, str | None]] = {}
     entries: dict[bytes, TreeEntry | None] = {}
-    for path, one in before.items():
-        if not one.staged:
+    for path, state in before.items():
+        if not state.staged:
             entries[os.fsencode(worktree.prefix + path)] = landing.files[path][1]
-        if one.untouched and not one.has(after[path]):
-            rows[path] = one.old, after[path]
-        elif one.staged or not one.has(after[path]):
+        if state.untouched and not state.has(after[path]):
+            rows[path] = state.old, after[path]
+        elif state.staged or not state.has(after[path]):
             notes.append(f"your own edit of {path} stays as it is; it is not approved")
     with store.writing():
         files.write_file(store.state_dir, _NOTE, json.dumps({"tip": landing.commit, "files": rows}).encode())
         try:
             with branch_update.changed(worktree, landing.commit, entries) as index:
-                branch_update.install(worktree, head, landing.commit, (index, mark), f"{landing.by}\t{landing.said}")
+                branch_update.install(worktree, head, landing.commit, (index, mark), f"{landing.by}\t{landing.message}")
         finally:
             notes += _follow(worktree, repo)  # Ctrl-C may come right after the move
     return tuple(notes)

@@ -1,4 +1,4 @@
-"""Who commits, and group commit: who gets our commit lock commits every job that waits, one commit a job."""
+"""Group commit: the process with our commit lock commits every job that waits, one commit a job."""
 
 from __future__ import annotations
 
@@ -42,27 +42,27 @@ NO_KEY = (
 
 
 class People:
-    """Who commits and whether commits are signed, by git's rules, asked once. Signing stops at the first failure."""
+    """Author, committer and whether commits are signed, by git's rules. Signing stops at the first failure."""
 
     def __init__(self, worktree: Worktree) -> None:
         self._worktree = worktree
-        self._known: tuple[str | None, str | None, bool] = (None, None, False)
+        self._identities: tuple[str | None, str | None, bool] = (None, None, False)
         self.unsigned = ""
 
     def author(self) -> str | None:
-        """`Name <email>` of the user who writes here, None if git does not know."""
+        """`Name <email>` of the author, None if git does not know."""
         return self._asked()[0]
 
     def committer(self) -> str | None:
-        """`Name <email>` of the user who commits here, None if git does not know."""
+        """`Name <email>` of the committer, None if git does not know."""
         return self._asked()[1]
 
     def _asked(self) -> tuple[str | None, str | None, bool]:
-        """A user whom git did not know may have told it meanwhile."""
-        if None in self._known:
-            signs = git.setting(self._worktree, "commit.gpgsign", kind="bool") == "true"
-            self._known = git.identity(self._worktree, "AUTHOR"), git.identity(self._worktree), signs
-        return self._known
+        """Author, committer, signed; asked again while git lacks one, because the user may set it meanwhile."""
+        if None in self._identities:
+            signed = git.setting(self._worktree, "commit.gpgsign", kind="bool") == "true"
+            self._identities = git.identity(self._worktree, "AUTHOR"), git.identity(self._worktree), signed
+        return self._identities
 
     def commit(
         self,
@@ -149,23 +149,23 @@ class Committer:
         self._people = People(store.worktree)
 
     def commit(self, name: str | None) -> Applied:
-        """Commit every noted job: in passing, and say how the named one ended; without a name with more patience.
+        """Commit every noted job; how the named one ended, or, without a name and with more patience, all.
 
-        The files are in place, so whatever goes wrong here is a reason to wait, never an error of the caller's.
+        The files are in place, so a failure is a reason to wait, never an error of the caller's.
         """
         outcome = _Outcome(insist=name is None)
 
         def done() -> bool:
             return name is not None and not self._journal.waits(name)
 
-        mine = False
+        locked = False
         try:
             with checkout.committing(self._store, QUEUE if name else SAVE_QUEUE, done):
-                mine = True
+                locked = True
                 self._drain(outcome)
         except AiLessonsError as error:
             outcome.waiting = error.message
-            if mine:  # else the process that commits says so
+            if locked:  # else the process that commits reports them
                 outcome.notes += recover.told(self._journal.missing(self._store.root))
         if self._people.unsigned and outcome.commits:
             outcome.notes.append(self._people.unsigned)
@@ -197,7 +197,7 @@ class Committer:
                 git.leave_running(self._worktree, "gc", "--auto", "--quiet")
 
     def _at_work(self, outcome: _Outcome) -> float:
-        """For how many seconds we keep still because the user works with git here; 0.0 where he asked for a commit."""
+        """Seconds to wait while the user works with git here; 0.0 where a commit was asked for."""
         last = next(self._journal.records(), None)
         return 0.0 if outcome.insist else worktree_status.at_work(self._worktree, last.head if last else None)
 
@@ -218,9 +218,9 @@ class Committer:
         self._build(draft, batch, jobs, disk, when)
         tip = batch.tip.decode() if batch.tip else None
         if batch.entries:
-            made = [job.subject for job in jobs if batch.jobs.get(job.name)]
-            said = f"{made[-1] if made else ''}{f' (and {len(made) - 1} more)' if len(made) > 1 else ''}"
-            log = f"{batch.committer} {when} {zone(when)}\tcommit: {said}"
+            subjects = [job.subject for job in jobs if batch.jobs.get(job.name)]
+            others = f" (and {len(subjects) - 1} more)" if len(subjects) > 1 else ""
+            log = f"{batch.committer} {when} {zone(when)}\tcommit: {''.join(subjects[-1:])}{others}"
             with ThreadPoolExecutor(1) as pool:  # the objects go to the disk while git makes the index
                 saving = pool.submit(draft.save)
                 with branch_update.changed(self._worktree, tip, batch.entries) as index:
@@ -253,8 +253,11 @@ class Committer:
                 batch.blocked[job.name] = reason
 
     def _append(self, draft: Draft, batch: _Batch, job: Intent, disk: OnDisk, author: str, when: int) -> None:
-        wanted = [(noted.path, disk.wanted(noted)) for noted in job.paths]
-        entries = {os.fsencode(self._worktree.prefix + path): entry for path, (ours, entry) in wanted if ours}
+        entries = {}
+        for noted in job.paths:
+            ours, entry = disk.wanted(noted)
+            if ours:
+                entries[os.fsencode(self._worktree.prefix + noted.path)] = entry
         edits = {name: entry for name, entry in entries.items() if draft.lookup(batch.tree, name) != entry}
         batch.jobs[job.name] = ""
         if edits:

@@ -309,9 +309,9 @@ def append_lines(file: Path, lines: bytes, *, private: bool = False) -> None:
         os.close(fd)
 
 
-def write_new(place: Path, data: bytes, *, durable: bool) -> None:
+def write_new(place: Path, data: bytes, *, durable: bool, mode: int = 0o666) -> None:
     """Write a file that is not there yet, by a path of our own; whole or not at all. Raises OSError."""
-    fd = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    fd = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
         write_all(fd, data)
         if durable:

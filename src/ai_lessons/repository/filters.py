@@ -1,8 +1,4 @@
-"""Git's filters (git-crypt, LFS), on the way into git and out of it. All blobs of files are made here.
-
-Which filter a path has, `.gitattributes` says; what it does, the user's own git settings. One that those do not know
-does nothing, as with git itself.
-"""
+"""Git's filters (git-crypt, LFS) on the way into git and out of it. All blobs of files are made here."""
 
 from __future__ import annotations
 
@@ -29,36 +25,35 @@ _IN: Final = ("filter", "ident", "working-tree-encoding")
 
 
 def stored(
-    worktree: Worktree, draft: Draft, contents: Mapping[str, bytes], *, on_disk: bool = False
+    worktree: Worktree, draft: Draft, contents: Mapping[str, bytes]
 ) -> tuple[dict[str, ObjectID], dict[str, StorageFailed]]:
     """Blobs of files by path (from the root), as `git add` would make them, and why there is none.
 
-    What no filter and no line-ending rule of the user's would change costs no program. `on_disk`: the files are there.
+    What no filter and no line-ending rule of the user's would change costs no program.
     """
-    asked = git.filtered(worktree, contents, _IN) if contents else frozenset()
-    asked |= {path for path, data in contents.items() if b"\r\n" in data}
-    found = {path: draft.blob(data) for path, data in contents.items() if path not in asked}
-    found |= {
-        path: cast("ObjectID", blob) for path, blob in git.blobs_of(worktree, sorted(asked) if on_disk else ()).items()
-    }
+    filtered = git.filtered(worktree, contents, _IN) if contents else frozenset()
+    made: dict[str, ObjectID] = {}
     failed = {}
-    for path in sorted(asked - found.keys()):
-        done = git.blob_of(worktree, path, contents[path])
+    for path, data in contents.items():
+        if path not in filtered and b"\r\n" not in data:
+            made[path] = draft.blob(data)
+            continue
+        done = git.run(worktree, "hash-object", "-w", "--stdin", f"--path={path}", cwd=worktree.root, stdin=data)
         if done.code:
             why = done.err.rpartition("\n")[2] or "git said no"
             hint = "what its filter would hide stays out of git: mend the filter (git config --get-regexp filter)"
             failed[path] = StorageFailed(f"{path} was not stored, because its git filter failed ({why})", hint=hint)
         else:
-            found[path] = cast("ObjectID", done.out.strip())
-    return found, failed
+            made[path] = cast("ObjectID", done.out.strip())
+    return made, failed
 
 
 def blobs(worktree: Worktree, draft: Draft, contents: Mapping[str, bytes]) -> dict[str, ObjectID]:
     """Blobs of files by path (from the root), as `git add` would make them. Raises StorageFailed: a filter failed."""
-    found, failed = stored(worktree, draft, contents)
+    made, failed = stored(worktree, draft, contents)
     for fault in failed.values():
         raise fault
-    return found
+    return made
 
 
 def texts(worktree: Worktree, paths: Mapping[str, str], raw: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -67,18 +62,18 @@ def texts(worktree: Worktree, paths: Mapping[str, str], raw: Mapping[str, bytes]
     Where a filter fails it is what git keeps. Programs are started only where there may be a filter.
     """
     folders: dict[str, bool] = {}
-    doubt = {
+    candidates = {
         blob: path
         for blob, path in paths.items()
         if blob in raw and (_mentioned(worktree, path, folders) or (is_markdown(path) and raw[blob][:3] != b"---"))
     }
-    through = git.filtered(worktree, doubt.values(), ("filter",)) if doubt else frozenset()
-    asked = {blob: path for blob, path in doubt.items() if path in through}
+    filtered = git.filtered(worktree, candidates.values(), ("filter",)) if candidates else frozenset()
+    names = [blob for blob, path in candidates.items() if path in filtered]
 
-    def look(some: Sequence[str]) -> list[tuple[str, bytes]]:
-        return list(git.smudged(worktree, {blob: asked[blob] for blob in some}).items())
+    def smudged(blobs: Sequence[str]) -> list[tuple[str, bytes]]:
+        return list(git.smudged(worktree, {blob: paths[blob] for blob in blobs}).items())
 
-    return {**raw, **dict(readable(list(asked), look)[0])} if asked else dict(raw)
+    return {**raw, **dict(readable(names, smudged)[0])} if names else dict(raw)
 
 
 def text_of(worktree: Worktree, repo: Repo, path: str, blob: str) -> bytes:
@@ -92,20 +87,16 @@ def read_texts(worktree: Worktree, paths: Mapping[str, str]) -> dict[str, bytes]
 
 
 def _mentioned(worktree: Worktree, path: str, folders: dict[str, bool]) -> bool:
-    """Whether attributes that may hold for a path speak of a filter; `folders` are those looked into before."""
+    """Whether attributes that may hold for a path name a filter; `folders` caches what was read before."""
     folder = (worktree.prefix + path).rpartition("/")[0]
     places = [os.path.expanduser("~/.config/git/attributes"), str(worktree.common_dir / "info" / "attributes")]
     names = ["", *(folder[: n + 1] for n, sign in enumerate(folder + "/") if sign == "/")] if folder else [""]
     places += [os.path.join(worktree.top, name.rstrip("/"), ".gitattributes") for name in names]
     for place in places:
         if place not in folders:
-            folders[place] = os.path.isfile(place) and _speaks(place)
+            try:
+                with open(place, "rb") as file:
+                    folders[place] = b"filter" in file.read(_MOST)
+            except OSError:
+                folders[place] = False
     return any(folders[place] for place in places)
-
-
-def _speaks(place: str) -> bool:
-    try:
-        with open(place, "rb") as file:
-            return b"filter" in file.read(_MOST)
-    except OSError:
-        return False

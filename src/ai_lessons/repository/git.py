@@ -30,9 +30,7 @@ _NO_PROGRAMS = (
     *("-c", "diff.ignoreSubmodules=all"),  # git would start itself in a submodule, with the settings of that one
 )
 _NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
-_WITH_HOOKS = frozenset(
-    ("commit", "merge", "push")
-)  # What people see as theirs, so their hooks run; `config` tells which those are
+_WITH_HOOKS = frozenset(("commit", "merge", "push"))  # Users see these as theirs, so their hooks run
 
 
 class Done(NamedTuple):
@@ -79,11 +77,10 @@ def _run(
     timeout: float,
     terminal: Callable[[bytes], object] | None = None,
 ) -> Done:
-    found = shutil.which("git")
-    if found is None:
+    if (program := shutil.which("git")) is None:
         raise GitMissing
     try:
-        done = programs.run([found, *arguments], cwd=cwd, stdin=stdin, env=env, timeout=timeout, terminal=terminal)
+        done = programs.run([program, *arguments], cwd=cwd, stdin=stdin, env=env, timeout=timeout, terminal=terminal)
     except subprocess.TimeoutExpired as error:
         raise StorageFailed(f"git {_command(arguments)} did not end within {timeout:.0f} seconds") from error
     except OSError as error:
@@ -92,12 +89,10 @@ def _run(
 
 
 def leave_running(worktree: Worktree, *arguments: str) -> None:
-    """Start git for something that nobody waits for or depends on; nothing where there is no git."""
-    found = shutil.which("git")
-    if found is not None:
-        argv = [found, *fixed(worktree, arguments), *arguments]
-        with suppress(OSError):  # no more processes: the next call asks again
-            programs.leave_running(argv, env=environment(worktree, {}), cwd=worktree.top)
+    """Start git in the background for an optional task. Raises nothing: the next call tries again."""
+    with suppress(OSError):
+        argv = ["git", *fixed(worktree, arguments), *arguments]
+        programs.leave_running(argv, env=environment(worktree, {}), cwd=worktree.top)
 
 
 def fixed(worktree: Worktree, arguments: Sequence[str]) -> tuple[str, ...]:
@@ -110,20 +105,20 @@ def fixed(worktree: Worktree, arguments: Sequence[str]) -> tuple[str, ...]:
 
 def _command(arguments: Sequence[str]) -> str:
     """The name of the git command, which may stand behind flags."""
-    rest = iter(arguments)
-    for one in rest:
-        if one == "-c":
-            next(rest, None)
-        elif not one.startswith("-"):
-            return one
+    words = iter(arguments)
+    for word in words:
+        if word == "-c":
+            next(words, None)
+        elif not word.startswith("-"):
+            return word
     return arguments[0]
 
 
 def _hooks_are_pulled(worktree: Worktree) -> bool:
     """Whether the hooks lie among the files of the repository, where the next pull may write them."""
-    own = worktree.common_dir / "hooks"
-    folder = (worktree.top / (setting(worktree, "core.hooksPath", kind="path") or own)).resolve()
-    inside_git = any(folder.is_relative_to(one) for one in (worktree.common_dir, worktree.git_dir))
+    setting_of_user = setting(worktree, "core.hooksPath", kind="path")
+    folder = (worktree.top / (setting_of_user or worktree.common_dir / "hooks")).resolve()
+    inside_git = any(folder.is_relative_to(git_dir) for git_dir in (worktree.common_dir, worktree.git_dir))
     return folder.is_relative_to(worktree.top.resolve()) and not inside_git
 
 
@@ -150,10 +145,10 @@ def identity(worktree: Worktree, role: str = "COMMITTER") -> str | None:
     return done.text[: done.text.rindex(">") + 1]
 
 
-def is_ancestor(worktree: Worktree, one: str, other: str) -> bool:
-    """True if `other` is or has the commit `one`; False also where one of them is not there."""
+def is_ancestor(worktree: Worktree, ancestor: str, commit: str) -> bool:
+    """True if `commit` is or has that ancestor; False also where either is missing."""
     # not by dulwich, which trusts the times of commits: a slow clock may hide an ancestor from it
-    return not run(worktree, "merge-base", "--is-ancestor", one, other).code
+    return not run(worktree, "merge-base", "--is-ancestor", ancestor, commit).code
 
 
 def setting(worktree: Worktree, key: str, *, kind: str | None = None) -> str | None:
@@ -169,8 +164,8 @@ def listed(paths: Iterable[str]) -> bytes:
 
 def files_of(worktree: Worktree, commit: str) -> dict[str, str]:
     """The blobs of all plain files of a commit, by path from the top; empty if it cannot be read. Fetches nothing."""
-    asked = ("--no-replace-objects", "ls-tree", "-r", "-z", "--full-tree", commit)
-    rows = run(worktree, *asked, extra={"GIT_NO_LAZY_FETCH": "1"}).out.split(b"\0")
+    arguments = ("--no-replace-objects", "ls-tree", "-r", "-z", "--full-tree", commit)
+    rows = run(worktree, *arguments, extra={"GIT_NO_LAZY_FETCH": "1"}).out.split(b"\0")
     plain = (row.partition(b"\t") for row in rows if row.startswith(b"100"))
     return {os.fsdecode(name): what.split()[2].decode() for what, _, name in plain}
 
@@ -185,28 +180,6 @@ def filtered(worktree: Worktree, paths: Iterable[str], attributes: Iterable[str]
     return frozenset(os.fsdecode(path) for path, value in triples if value not in {b"unspecified", b"unset"})
 
 
-def blobs_of(worktree: Worktree, paths: Iterable[str]) -> dict[str, bytes]:
-    """Store files as git would on `git add` (line endings, filters); object ids by path, empty where git said no."""
-    names = tuple(paths)
-    if not names:
-        return {}
-    done = run(
-        worktree,
-        "hash-object",
-        "-w",
-        "--stdin-paths",
-        cwd=worktree.root,
-        stdin=b"".join(_quoted(name) + b"\n" for name in names),
-    )
-    ids = done.out.split() if not done.code else []
-    return dict(zip(names, ids, strict=True)) if len(ids) == len(names) else {}
-
-
-def blob_of(worktree: Worktree, path: str, data: bytes) -> Done:
-    """Store one content as `git add` would if the file at `path` (from the root) held it; its object id is put out."""
-    return run(worktree, "hash-object", "-w", "--stdin", f"--path={path}", cwd=worktree.root, stdin=data)
-
-
 def smudged(worktree: Worktree, paths: Mapping[str, str]) -> dict[str, bytes]:
     """What a checkout would write for blobs (each with its path from the root), lines ended by LF. Downloads nothing.
 
@@ -216,24 +189,14 @@ def smudged(worktree: Worktree, paths: Mapping[str, str]) -> dict[str, bytes]:
         return {}
     # git states the size before the filter, so a name that no object has marks the end
     mark = f"end-{secrets.token_hex(16)}"
-    asked = "".join(f"{blob} {worktree.prefix}{path}\n{mark}\n" for blob, path in paths.items())
+    names = "".join(f"{blob} {worktree.prefix}{path}\n{mark}\n" for blob, path in paths.items())
     flags = ("-c", "core.autocrlf=false", "-c", "core.eol=lf", "--no-replace-objects", "cat-file")
     extra = {"GIT_LFS_SKIP_SMUDGE": "1", "GIT_NO_LAZY_FETCH": "1"}
-    done = run(worktree, *flags, "--batch", "--filters", "--buffer", stdin=os.fsencode(asked), extra=extra)
+    done = run(worktree, *flags, "--batch", "--filters", "--buffer", stdin=os.fsencode(names), extra=extra)
     if done.code:
         raise UnsupportedRepository(f"a git filter failed: {done.err}")
-    found = {}
-    for part in done.out.split(f"\n{mark} missing\n".encode()):
-        head, newline, data = part.partition(b"\n")
-        if newline:
-            found[head[:40].decode()] = data
-    return found
-
-
-def _quoted(path: str) -> bytes:
-    """A path for a line of its own: git unquotes what begins with a quotation mark."""
-    raw = os.fsencode(path)
-    return b'"' + raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"' if raw.startswith(b'"') else raw
+    parts = (part.partition(b"\n") for part in done.out.split(f"\n{mark} missing\n".encode()))
+    return {head[:40].decode(): data for head, newline, data in parts if newline}
 
 
 def unmerged(worktree: Worktree) -> frozenset[str]:
@@ -261,12 +224,11 @@ def signed_commit(
 
     `ask`: a person at the terminal may be asked for a passphrase or a touch.
     """
-    flags = ["-S", tree, *(flag for parent in parents for flag in ("-p", parent))]
+    command = ["commit-tree", "-S", tree, *(flag for parent in parents for flag in ("-p", parent))]
     if not ask:
-        return run(worktree, "commit-tree", *flags, stdin=message, extra=people, timeout=SIGN_TIMEOUT)
-    with NamedTemporaryFile(prefix="ai-lessons-message-") as file:  # the terminal itself is what ssh-keygen asks on
+        return run(worktree, *command, stdin=message, extra=people, timeout=SIGN_TIMEOUT)
+    with NamedTemporaryFile(prefix="ai-lessons-message-") as file:  # ssh-keygen asks on the terminal itself
         file.write(message)
         file.flush()
-        flags += ["-F", file.name]
-        most = SIGN_TERMINAL_TIMEOUT
-        return run(worktree, "commit-tree", *flags, stdin=None, extra=people, timeout=most, terminal=len)
+        command += ["-F", file.name]
+        return run(worktree, *command, stdin=None, extra=people, timeout=SIGN_TERMINAL_TIMEOUT, terminal=len)

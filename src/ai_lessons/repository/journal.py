@@ -6,7 +6,7 @@ import fcntl
 import json
 import os
 import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.repository.files import replace_file, status_of, translated, write_new
@@ -114,7 +114,7 @@ class Journal:
         return tuple(
             job
             for job in self.pending()
-            if any(one.size is not None and status_of(root, one.path) is None for one in job.paths)
+            if any(noted.size is not None and status_of(root, noted.path) is None for noted in job.paths)
         )
 
     def waits(self, name: str) -> bool:
@@ -148,8 +148,8 @@ class Journal:
 
     def sweep(self, intent: Intent, contents: Mapping[str, bytes]) -> Intent:
         """Keep these contents of a job, by path, for `KEPT` seconds. Under the commit lock."""
-        known = {noted.path: noted for noted in intent.paths}
-        paths = [known.get(path, Noted(path))._replace(size=len(data)) for path, data in contents.items()]
+        before = {noted.path: noted for noted in intent.paths}
+        paths = [before.get(path, Noted(path))._replace(size=len(data)) for path, data in contents.items()]
         swept = intent._replace(name=new_name(), paths=tuple(paths))
         self._write(swept, b"".join(contents.values()), _SWEPT)
         return swept
@@ -167,7 +167,8 @@ class Journal:
         for name in _listed(self._folder, suffix):
             try:
                 with (self._folder / (name + suffix)).open("rb") as file:
-                    intents.append(_intent(file.readline()))
+                    raw = json.loads(file.readline())
+                intents.append(Intent(**{**raw, "paths": tuple(Noted(**noted) for noted in raw["paths"])}))
             except FileNotFoundError:
                 continue
             except _NONSENSE:
@@ -192,16 +193,6 @@ def new_name() -> str:
     return f"{time.time_ns():020d}-{os.urandom(4).hex()}"
 
 
-def _intent(data: bytes) -> Intent:
-    raw = json.loads(data)
-    intent = Intent(**{**raw, "paths": tuple(Noted(**noted) for noted in raw["paths"])})
-    texts = (intent.name, intent.message, intent.author or "", intent.head or "", *(one.path for one in intent.paths))
-    sizes = [noted.size or 0 for noted in intent.paths]
-    if not all(isinstance(text, str) for text in texts) or not isinstance(intent.when + intent.zone + sum(sizes), int):
-        raise TypeError
-    return intent
-
-
 def _listed(folder: Path, suffix: str) -> list[str]:
     with translated(str(folder), writing=True):
         try:
@@ -214,17 +205,19 @@ def _listed(folder: Path, suffix: str) -> list[str]:
 @contextmanager
 def held(path: Path, *, patience: float, give_up: Callable[[], bool] | None = None) -> Iterator[bool]:
     """Hold the lock, which ends with its holder; yields False after `patience` seconds, or if `give_up` says so."""
-    with ExitStack() as closing:
+    with translated(str(path), writing=True):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
         with translated(str(path), writing=True):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            closing.callback(os.close, fd)
-            mine = _locked(fd, patience, give_up)
-        yield mine
+            locked = _locked(fd, patience, give_up)
+        yield locked
+    finally:
+        os.close(fd)
 
 
 def _locked(fd: int, patience: float, give_up: Callable[[], bool] | None) -> bool:
-    step, last = _STEPS
+    step, longest = _STEPS
     end = time.monotonic() + patience
     while True:
         with suppress(BlockingIOError):
@@ -233,4 +226,4 @@ def _locked(fd: int, patience: float, give_up: Callable[[], bool] | None) -> boo
         if time.monotonic() >= end or (give_up and give_up()):
             return False
         time.sleep(step)
-        step = min(last, step * 1.3)
+        step = min(longest, step * 1.3)

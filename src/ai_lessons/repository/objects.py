@@ -20,7 +20,7 @@ from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
 
 from ai_lessons.errors import Conflict, UnsupportedRepository
 from ai_lessons.repository.approval.rule_history import RawCommit
-from ai_lessons.repository.files import translated, write_all
+from ai_lessons.repository.files import translated, write_all, write_new
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -56,8 +56,8 @@ DAMAGED: Final = (KeyError, EOFError, ChecksumMismatch, FileFormatException, Wro
 PLAIN, EXECUTABLE, FOLDER = 0o100644, 0o100755, 0o040000
 TreeEntry = tuple[int, ObjectID]  # Mode and id of what lies in a tree
 PACK_FROM, FEW_PACKS, MANY = 24, 50, 120
-"""So many objects become one pack, which is on the disk in a tenth of the time of as many files, where there are fewer
-packs than `git gc --auto` leaves alone: an object is looked for in one after the other. Many become one anywhere."""
+"""So many objects become a pack, which a disk syncs in a tenth of the time of as many files, unless there are as many
+packs as `git gc --auto` leaves alone, because reads try one pack after the other. `MANY` objects always become one."""
 
 _TEMPORARY = "tmp_obj_"  # git gc removes what is left over under this name
 _SYNC_THREADS = 32  # the file system brings files to the disk together: 30 at once take 15 ms, one by one 100
@@ -81,8 +81,8 @@ def opened(worktree: Worktree) -> Iterator[Repo]:
 
 def data_of(repo: Repo, blob: str) -> bytes:
     """The bytes of a blob."""
-    found = repo.object_store[ObjectID(blob.encode())]
-    return found.data if isinstance(found, Blob) else b""
+    stored = repo.object_store[ObjectID(blob.encode())]
+    return stored.data if isinstance(stored, Blob) else b""
 
 
 class Draft:
@@ -125,9 +125,9 @@ class Draft:
             edited.add(name, mode, sha)
         below: dict[bytes, dict[bytes, TreeEntry | None]] = {}
         for path, value in changes.items():
-            name, _, rest = path.partition(b"/")
-            if rest:
-                below.setdefault(name, {})[rest] = value
+            name, _, inner_path = path.partition(b"/")
+            if inner_path:
+                below.setdefault(name, {})[inner_path] = value
             elif value is not None:
                 edited[name] = value
             elif name in edited:
@@ -183,10 +183,10 @@ class Draft:
 
     def _tree(self, name: ObjectID) -> Tree:
         if name not in self._trees:
-            found = self._new.get(name) or self._store[name]
-            if not isinstance(found, Tree):
+            tree = self._new.get(name) or self._store[name]
+            if not isinstance(tree, Tree):
                 raise KeyError(name)
-            self._trees[name] = found
+            self._trees[name] = tree
         return self._trees[name]
 
     def _is_loose(self, name: ObjectID) -> bool:
@@ -206,7 +206,12 @@ def _write_some(folder: str, objects: Sequence[ShaFile]) -> None:
     try:
         for made in objects:
             hexed = made.id.decode()
-            place = _fan_out(folder, hexed[:2])
+            place = f"{folder}/{hexed[:2]}"
+            if not os.path.isdir(place):
+                with suppress(FileExistsError):
+                    os.mkdir(place)
+                    # a repository that a group shares says so by the mode of its folders
+                    os.chmod(place, stat.S_IMODE(os.stat(folder).st_mode))
             temporary = f"{place}/{_TEMPORARY}{secrets.token_hex(8)}"
             fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444)
             waiting.append((fd, temporary, f"{place}/{hexed[2:]}"))
@@ -226,16 +231,6 @@ def _write_some(folder: str, objects: Sequence[ShaFile]) -> None:
                 os.unlink(temporary)
 
 
-def _fan_out(folder: str, name: str) -> str:
-    place = f"{folder}/{name}"
-    if not os.path.isdir(place):
-        with suppress(FileExistsError):
-            os.mkdir(place)
-            # a repository that a group shares says so by the mode of its folders
-            os.chmod(place, stat.S_IMODE(os.stat(folder).st_mode))
-    return place
-
-
 def _write_pack(folder: str, objects: Sequence[ShaFile]) -> None:
     """One pack and its index, the index last: git sees the pack only once it is complete. Then their folder."""
     data, index = io.BytesIO(), io.BytesIO()
@@ -245,20 +240,12 @@ def _write_pack(folder: str, objects: Sequence[ShaFile]) -> None:
     rows = sorted((name, offset, crc) for name, (offset, crc) in entries.items())
     write_pack_index_v2(index, rows, checksum)
     os.makedirs(f"{folder}/pack", exist_ok=True)
-    stem = f"{folder}/pack/pack-{checksum.hex()}"
     for content, suffix in ((data, ".pack"), (index, ".idx")):
-        temporary = f"{folder}/pack/tmp_pack_{secrets.token_hex(8)}"
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444)
-        try:
-            write_all(fd, content.getvalue())
-            os.fsync(fd)
-            os.rename(temporary, stem + suffix)
-        finally:
-            os.close(fd)
-            with suppress(FileNotFoundError):
-                os.unlink(temporary)
+        temporary = Path(f"{folder}/pack/tmp_pack_{secrets.token_hex(8)}")
+        write_new(temporary, content.getvalue(), durable=True, mode=0o444)
+        os.rename(temporary, f"{folder}/pack/pack-{checksum.hex()}{suffix}")
     place = os.open(f"{folder}/pack", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(place)  # one name stands for all these objects, so it has to be there before a branch needs them
+        os.fsync(place)  # its names have to be on the disk before a branch needs the objects
     finally:
         os.close(place)

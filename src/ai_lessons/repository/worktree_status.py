@@ -99,7 +99,7 @@ def look(worktree: Worktree, draft: Draft, paths: Iterable[Noted]) -> OnDisk:
             if len(data[path]) < (noted.size or 0) and time.time() - status.st_mtime < HALF_WRITTEN:
                 raise Taken(f"git is writing {path}")
             modes[path] = EXECUTABLE if (status.st_mode & 0o100 if file_modes else noted.executable) else PLAIN
-    found, failed = filters.stored(worktree, draft, data, on_disk=True)
+    found, failed = filters.stored(worktree, draft, data)
     made = {path: (modes[path], blob) for path, blob in found.items()}
     return OnDisk(data, made, frozenset(gone), {**unreadable, **failed})
 
