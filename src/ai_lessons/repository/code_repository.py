@@ -42,8 +42,8 @@ def around(cwd: Path, worktree: Path, knowledge: Path) -> Code | None:
     if done.code:
         return None
     paths = dict.fromkeys(done.out.decode("utf-8", "surrogateescape").split("\0"))
-    own = f"{knowledge.relative_to(top).as_posix()}/" if inside else None
-    files = tuple(path for path in paths if path and not (own and path.startswith(own)))
+    ours = f"{knowledge.relative_to(top).as_posix()}/" if inside else ""
+    files = tuple(path for path in paths if path and not (ours and path.startswith(ours)))
     return Code(outside.name_of(top), files, inside)
 
 
@@ -53,31 +53,28 @@ MOST_FILES = 50
 def manifests(cwd: Path) -> tuple[list[Manifest], list[str]]:
     """The files, nearest first, from `cwd` up to the top of git; and why others are left out."""
     inside = outside.top_of(cwd)
-    chain = [one for one in (cwd, *cwd.parents) if one.is_relative_to(inside)] if inside else [cwd]
-    top = chain[-1]
-    found: list[Manifest] = []
+    folders = [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(inside)] if inside else [cwd]
+    top = folders[-1]
+    texts: list[Manifest] = []
     left_out: list[str] = []
-    for distance, folder in enumerate(chain):
-        for file in sorted(one for one in folder.glob("*") if is_manifest(one.name)):
+    for distance, folder in enumerate(folders):
+        for file in sorted(path for path in folder.glob("*") if is_manifest(path.name)):
             path = file.relative_to(top).as_posix()
             if file.is_symlink() or not file.is_file():
                 continue
-            if len(found) == MOST_FILES:
-                return found, [*left_out, f"{path} and others: {MOST_FILES} files were read"]
+            if len(texts) == MOST_FILES:
+                return texts, [*left_out, f"{path} and others: {MOST_FILES} files were read"]
             try:
                 text = read_file(top, path, LARGEST)[0].decode("utf-8", "replace")
             except AiLessonsError as error:
                 left_out.append(error.message)
             else:
-                found.append(Manifest(path, text, distance))
-    return found, left_out
-
-
-DIRTY = "-dirty"
+                texts.append(Manifest(path, text, distance))
+    return texts, left_out
 
 
 class Sources:
-    """Answers for all files of an import, repositories asked once, at one HEAD. For one thread."""
+    """Where the files of an import come from; each repository is read once, at one HEAD. For one thread."""
 
     def __init__(self) -> None:
         self._tops: dict[Path, tuple[Path, Path | None]] = {}
@@ -90,14 +87,14 @@ class Sources:
             return None
         if top not in self._heads:
             self._heads[top] = _head(top)
-        known = self._heads[top]
-        if known is None:
+        head = self._heads[top]
+        if head is None:
             return None
-        commit, blobs = known
-        wanted = blobs.get(str(real.relative_to(top)))
-        # a checkout with CRLF is as committed too
-        same = any(blob_id(text) == wanted for text in (data, data.replace(b"\r\n", b"\n")))
-        return commit + ("" if same else DIRTY)
+        commit, blobs = head
+        blob = blobs.get(str(real.relative_to(top)))
+        # a checkout with CRLF is as committed, too
+        same = blob in {blob_id(data), blob_id(data.replace(b"\r\n", b"\n"))}
+        return commit if same else f"{commit}-dirty"
 
     def project(self, path: Path) -> str | None:
         """The name of the top folder of the file's repository, fit to be a project; None outside of any."""

@@ -219,8 +219,8 @@ class Committer:
         tip = batch.tip.decode() if batch.tip else None
         if batch.entries:
             subjects = [job.subject for job in jobs if batch.jobs.get(job.name)]
-            others = f" (and {len(subjects) - 1} more)" if len(subjects) > 1 else ""
-            log = f"{batch.committer} {when} {zone(when)}\tcommit: {''.join(subjects[-1:])}{others}"
+            earlier = f" (and {len(subjects) - 1} more)" if len(subjects) > 1 else ""
+            log = f"{batch.committer} {when} {zone(when)}\tcommit: {''.join(subjects[-1:])}{earlier}"
             with ThreadPoolExecutor(1) as pool:  # the objects go to the disk while git makes the index
                 saving = pool.submit(draft.save)
                 with branch_update.changed(self._worktree, tip, batch.entries) as index:

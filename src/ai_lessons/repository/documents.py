@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import mammoth  # type: ignore[import-untyped]  # it has no types
 import trafilatura
-from bs4 import BeautifulSoup, Tag
+from bs4 import BeautifulSoup
 from markdownify import markdownify
 from pypdf import PdfReader
 from pypdf.errors import PyPdfError
@@ -21,15 +21,17 @@ from ai_lessons.errors import InvalidEntry, Problem
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bs4 import Tag
 
-logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what it cannot read is said in our words
+
+logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # our error reports what it cannot read
 MOST_PAGES = 5_000  # Of one PDF
 MOST_SECONDS = 60  # Of the processor, for all pages of one PDF
 MOST_TAGS = 300_000  # Of a page, or inside a Word document. A tag of five bytes takes 50 microseconds and a kilobyte
 UNPACKED = 64 * 1024 * 1024  # Bytes of the texts that a Word document may have inside
 _NO_TEXT = "script, style, noscript, template, nav, aside, svg, iframe, button, .headerlink, .skip-link"
 _BROKEN = (PyPdfError, zipfile.BadZipFile, zlib.error, ValueError, LookupError, TypeError, AttributeError, OSError)
-"""What the packages raise at documents that are damaged: they say it of none."""
+"""What the packages raise at damaged documents, without documenting it."""
 
 
 def convert(name: str, suffix: str, data: bytes) -> str:
@@ -45,44 +47,35 @@ def convert(name: str, suffix: str, data: bytes) -> str:
     return ("" if titled else f"# {name[: -len(suffix)]}\n\n") + text.strip() + "\n"
 
 
-def _few_tags(data: bytes, left: int = MOST_TAGS) -> int:
-    """How many tags there may be besides those of this text. Raises ValueError: it has more."""
-    if (left := left - data.count(b"<")) < 0:
+def _refuse_tags(count: int) -> None:
+    if count > MOST_TAGS:
         raise ValueError(f"it has more than {MOST_TAGS:,} tags")
-    return left
 
 
 def _html(data: bytes) -> str:
     """What the page marks as its main part, else what an extractor takes for that."""
-    _few_tags(data)
+    _refuse_tags(data.count(b"<"))
     soup = BeautifulSoup(data, "lxml")  # html.parser takes time with the square of what is not closed
     title = soup.title.get_text(" ", strip=True) if soup.title else ""
-    # of parts inside of each other the outer one is longest
-    parts = (one for one in soup.select("main, [role=main], article") if not one.find_parent(_is_main))
-    main = max(parts, key=lambda one: len(one.get_text()), default=None)
+    parts = soup.select("main, [role=main], article")
+    main = max(parts, key=lambda part: len(part.get_text()), default=None)
     if main is None:
-        text = (
-            trafilatura.extract(
-                data, output_format="markdown", include_formatting=True, include_links=True, favor_recall=True
-            )
-            or ""
+        text = trafilatura.extract(
+            data, output_format="markdown", include_formatting=True, include_links=True, favor_recall=True
         )
+        text = text or ""
     else:
-        for one in main.select(_NO_TEXT):
-            one.decompose()
+        for tag in main.select(_NO_TEXT):
+            tag.decompose()
         text = markdownify(str(main), heading_style="ATX", code_language_callback=_language)
     headed = any(row.startswith("# ") for row in text.split("\n"))
     return text if headed or not title or not text.strip() else f"# {title}\n\n{text}"
 
 
-def _is_main(tag: Tag) -> bool:
-    return tag.name in {"main", "article"} or tag.get("role") == "main"
-
-
 def _language(code: Tag) -> str:
-    """What `<pre>`, its `<code>` or what is around it says that the code is, as highlighters write it in a class."""
-    near = [code, *code.find_all("code"), *list(code.parents)[:2]]
-    classes = (word for one in near for word in one.get("class") or ())
+    """The language of `<pre>`: highlighters write it in a class of it, of its `<code>` or of a tag around it."""
+    tags = [code, *code.find_all("code"), *list(code.parents)[:2]]
+    classes = (word for tag in tags for word in tag.get("class") or ())
     return next((word.partition("-")[2] for word in classes if word.startswith(("language-", "highlight-"))), "")
 
 
@@ -104,18 +97,19 @@ def _pdf(data: bytes) -> str:
 
 
 def _docx(data: bytes) -> str:
-    """Only the texts in it are unpacked, after a look at how large they are: no pictures, and none as a text."""
-    texts, left = BytesIO(), MOST_TAGS
-    with zipfile.ZipFile(BytesIO(data)) as inside, zipfile.ZipFile(texts, "w") as made:
-        parts = [one for one in inside.infolist() if one.filename.endswith((".xml", ".rels"))]
-        if sum(one.file_size for one in parts) > UNPACKED:  # a part that is larger than it says does not unpack
+    """The texts in it, unpacked only if they are small enough; pictures are left out."""
+    texts, tags = BytesIO(), 0
+    with zipfile.ZipFile(BytesIO(data)) as inside, zipfile.ZipFile(texts, "w") as copy:
+        parts = [part for part in inside.infolist() if part.filename.endswith((".xml", ".rels"))]
+        if sum(part.file_size for part in parts) > UNPACKED:  # a part that is larger than it says does not unpack
             raise ValueError(f"more than {UNPACKED >> 20} MB are packed in it")
-        for one in parts:
-            text = inside.read(one)
-            left = _few_tags(text, left)
-            made.writestr(one.filename, text)
-    found = mammoth.convert_to_html(texts, convert_image=mammoth.images.img_element(lambda _: {}))
-    return str(markdownify(found.value, heading_style="ATX", strip=["img"]))
+        for part in parts:
+            text = inside.read(part)
+            tags += text.count(b"<")
+            _refuse_tags(tags)
+            copy.writestr(part.filename, text)
+    html = mammoth.convert_to_html(texts, convert_image=mammoth.images.img_element(lambda _: {})).value
+    return str(markdownify(html, heading_style="ATX", strip=["img"]))
 
 
 CONVERTERS: dict[str, Callable[[bytes], str]] = {".html": _html, ".htm": _html, ".pdf": _pdf, ".docx": _docx}

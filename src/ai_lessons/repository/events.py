@@ -53,11 +53,10 @@ class EventLog:
         """The name of this clone, made once. Raises StorageFailed, Conflict: the state folder cannot be written."""
         file = self._own / "clone"
         with translated(str(file), writing=True):
-            if not (known := _names(file)):
+            if not _names(file):
                 self._own.mkdir(parents=True, exist_ok=True)
                 append_lines(file, os.urandom(6).hex().encode() + b"\n")
-                known = _names(file)  # of several processes that make one at once the first line counts
-        return known[0]
+            return _names(file)[0]  # of several processes that make one at once the first line counts
 
     def append(self, lines: Sequence[bytes], month: str) -> None:
         """Add whole lines to the log of a month (`yyyy-mm`). Raises StorageFailed, Conflict: no place for it."""
@@ -65,15 +64,15 @@ class EventLog:
             return
         with translated(str(self._own), writing=True):
             self._own.mkdir(parents=True, exist_ok=True)
-            found = (_PART.fullmatch(name) for name in os.listdir(self._own))
-            last = max((int(part[2] or 1) for part in found if part and part[1] == month), default=1)
+            parts = (_PART.fullmatch(name) for name in os.listdir(self._own))
+            last = max((int(part[2] or 1) for part in parts if part and part[1] == month), default=1)
             full = self._own / _name(month, last)
             name = _name(month, last + 1 if full.exists() and full.stat().st_size >= PART_BYTES else last)
             append_lines(self._own / name, b"".join(lines))
 
     def recent(self) -> bytes:
         """The part of this clone's own log that was written to last; empty if there is none."""
-        newest = max(self._own_files(), key=lambda file: file.stamp[0], default=None)
+        newest = max(self._own_files(), key=lambda log: log.stamp[0], default=None)
         return newest.read() if newest else b""
 
     def files(self) -> list[LogFile]:
@@ -82,41 +81,42 @@ class EventLog:
 
     def _own_files(self) -> Iterator[LogFile]:
         try:
-            with os.scandir(self._own) as found:
-                for one in found:
-                    if _PART.fullmatch(one.name) and one.is_file(follow_symlinks=False):
-                        yield LogFile(one.name, _stamp(one.stat()), self._own, one.name)
+            with os.scandir(self._own) as entries:
+                for entry in entries:
+                    if _PART.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                        yield LogFile(entry.name, _stamp(entry.stat()), self._own, entry.name)
         except OSError:
-            return  # none yet, or not to be read: then nothing is known of here
+            return  # no log yet, or an unreadable folder
 
     def _shared_files(self) -> Iterator[LogFile]:
         with translated(str(self._own)):
-            own = next(iter(_names(self._own / "clone")), "")
+            this_clone = next(iter(_names(self._own / "clone")), "")
         with OpenFolders(self._root) as folders:
             for clone in filter(_CLONE.fullmatch, _listed(folders, FOLDER)):
                 for name in filter(_PART.fullmatch, _listed(folders, f"{FOLDER}/{clone}")):
                     path = f"{FOLDER}/{clone}/{name}"
                     status = os.stat(name, dir_fd=folders.to(path.split("/")[:-1]), follow_symlinks=False)
                     if stat.S_ISREG(status.st_mode):
-                        yield LogFile(path, _stamp(status), self._root, path, "" if clone == own else clone)
+                        yield LogFile(path, _stamp(status), self._root, path, "" if clone == this_clone else clone)
 
     def unshared(self, *, at_least: int = 1) -> list[Change]:
-        """What makes the repository hold this clone's lines, too; empty if fewer than so many bytes wait."""
-        own = list(self._own_files())
-        prefix = f"{FOLDER}/{self.clone}/" if own else ""
-        shared = {log.path: log for log in self._shared_files() if log.path.startswith(prefix)} if own else {}
+        """What adds this clone's lines to the repository; empty if fewer than so many bytes wait."""
+        logs = list(self._own_files())
+        prefix = f"{FOLDER}/{self.clone}/" if logs else ""
+        shared = {log.path: log for log in self._shared_files()} if logs else {}
         sizes = {name: log.stamp[1] for name, log in shared.items()}
-        waiting = [log for log in own if log.stamp[1] > sizes.get(prefix + log.name, 0)]
-        if sum(log.stamp[1] - sizes.get(prefix + log.name, 0) for log in waiting) < at_least:
+        growth = {log: log.stamp[1] - sizes.get(prefix + log.name, 0) for log in logs}
+        waiting = [log for log, size in growth.items() if size > 0]
+        if sum(growth[log] for log in waiting) < at_least:
             return []
         changes = []
         for log in waiting:
             data, old = log.read(), shared[prefix + log.name].read() if prefix + log.name in shared else b""
             new = data[: data.rfind(b"\n") + 1]
             if not new.startswith(old):
-                known = set(old.split(b"\n"))
-                lacking = [line for line in new.split(b"\n") if line and line not in known]
-                new = old + b"\n" * (not old.endswith(b"\n")) + b"".join(line + b"\n" for line in lacking)
+                old_lines = set(old.split(b"\n"))
+                lacking = [line for line in new.split(b"\n") if line and line not in old_lines]
+                new = old.removesuffix(b"\n") + b"\n" + b"".join(line + b"\n" for line in lacking)
             if new != old:
                 changes.append(Change(prefix + log.name, new))
         return changes

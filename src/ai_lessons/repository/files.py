@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 @contextmanager
 def held_back() -> Iterator[None]:
     """Ctrl-C during the block takes effect right after it, in the main thread and where Python handles it."""
-    usual = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(usual):
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
         yield
         return
-    came: list[tuple[int, FrameType | None]] = []
+    signals: list[tuple[int, FrameType | None]] = []
     # a handler, not a blocked signal: a thread of some library would take a blocked one, and Python raise it here
-    signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    signal.signal(signal.SIGINT, lambda number, frame: signals.append((number, frame)))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, usual)
-        if came:
-            usual(*came[0])
+        signal.signal(signal.SIGINT, handler)
+        if signals:
+            handler(*signals[0])
 
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -66,7 +66,7 @@ class OpenFolders:
         self.close()
 
     def close(self) -> None:
-        """Let go of what is open; the next question opens it again."""
+        """Close all folders; the next question opens them again."""
         while self._open:
             os.close(self._open.pop())
         self._names.clear()
@@ -126,8 +126,8 @@ def read_file(root: Path, path: str, limit: int = READ_LIMIT) -> tuple[bytes, os
             if not stat.S_ISREG(status.st_mode):
                 raise InvalidEntry([Problem(path, "not a plain file")])
             size, data = min(status.st_size, limit) + 1, b""
-            while len(data) < size and (more := os.read(fd, size - len(data))):
-                data += more
+            while len(data) < size and (part := os.read(fd, size - len(data))):
+                data += part
         finally:
             os.close(fd)
     except OSError as error:
@@ -281,14 +281,14 @@ class Staging:
 def _mode(path: str, name: str, folder: int, executable: bool | None) -> int | None:
     """The permission bits for a file that replaces another; None for a new one, which takes the umask's."""
     try:
-        there = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     except FileNotFoundError:
         return None
-    if stat.S_ISLNK(there):
+    if stat.S_ISLNK(mode):
         raise Refused(f"{path} is a symbolic link, and links are not followed")
-    if not stat.S_ISREG(there):
+    if not stat.S_ISREG(mode):
         raise Conflict(f"{path} is there and is not a file")
-    bits = stat.S_IMODE(there)
+    bits = stat.S_IMODE(mode)
     if executable is None:
         return bits
     return bits | (bits & 0o444) >> 2 if executable else bits & ~0o111
@@ -364,5 +364,5 @@ def _translate(error: OSError, path: str, *, writing: bool) -> AiLessonsError:
 
 
 def reason(error: OSError) -> str:
-    """What the system says about it."""
+    """The system's message in lower case."""
     return (error.strerror or str(error)).lower()

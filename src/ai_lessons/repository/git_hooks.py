@@ -50,17 +50,14 @@ def _note_program(worktree: Worktree, job: str) -> None:
         ours = programs.own("ai-lessons")
     except NotFound:
         return  # run from its sources: the search path is all there is
-    there = git.setting(worktree, _PROGRAM, kind="path")
-    if job == "install" and not (there and os.access(there, os.X_OK)):
-        change = (_PROGRAM, ours)
-    elif job == "uninstall" and there == ours:
-        change = ("--unset", _PROGRAM)
-    else:
-        return
-    _set(worktree, change)
+    current = git.setting(worktree, _PROGRAM, kind="path")
+    if job == "install" and not (current and os.access(current, os.X_OK)):
+        _configure(worktree, _PROGRAM, ours)
+    elif job == "uninstall" and current == ours:
+        _configure(worktree, "--unset", _PROGRAM)
 
 
-def _set(worktree: Worktree, change: tuple[str, str]) -> None:
+def _configure(worktree: Worktree, *change: str) -> None:
     done = git.run(worktree, "config", *change)
     if done.code:
         raise StorageFailed(f"git could not change its settings: {done.err}")
@@ -68,40 +65,44 @@ def _set(worktree: Worktree, change: tuple[str, str]) -> None:
 
 def _merging(worktree: Worktree, job: str) -> str:
     """The setting by which git merges files of ours as we do; `.gitattributes` says which files."""
-    there = git.setting(worktree, _DRIVER)
-    if there not in {None, _MERGES, _OLDER_MERGES}:
+    current = git.setting(worktree, _DRIVER)
+    if current not in {None, _MERGES, _OLDER_MERGES}:
         return "left alone, it is another command"
-    if job == "status" or (job == "install" and there == _MERGES) or (job == "uninstall" and not there):
-        return ("already " if job == "install" else "") + ("installed" if there else "not installed")
-    change = (_DRIVER, _MERGES) if job == "install" else ("--unset", _DRIVER)
-    _set(worktree, change)
-    return "installed" if job == "install" else "removed"
+    if job == "install" and current == _MERGES:
+        return "already installed"
+    if job == "install":
+        _configure(worktree, _DRIVER, _MERGES)
+        return "installed"
+    if job == "uninstall" and current:
+        _configure(worktree, "--unset", _DRIVER)
+        return "removed"
+    return "installed" if current else "not installed"
 
 
 def _each(repository: Worktree, names: tuple[str, ...], advice: str, scripts: Path, job: str) -> tuple[str, ...]:
     """The hooks inside git's own folder, if git runs those; relative settings begin at the top."""
-    where, own = git.setting(repository, "core.hooksPath", kind="path"), repository.common_dir / "hooks"
-    if where is not None and Path(os.path.abspath(repository.top / where)).resolve() != own.resolve():
-        return (f"left alone, core.hooksPath is {where}: {advice}",)
-    return tuple(f"{name}: {_one(own / name, (scripts / name).read_text(), advice, job)}" for name in names)
+    path, folder = git.setting(repository, "core.hooksPath", kind="path"), repository.common_dir / "hooks"
+    if path is not None and Path(os.path.abspath(repository.top / path)).resolve() != folder.resolve():
+        return (f"left alone, core.hooksPath is {path}: {advice}",)
+    return tuple(f"{name}: {_hook(folder / name, (scripts / name).read_text(), advice, job)}" for name in names)
 
 
-def _one(file: Path, script: str, advice: str, job: str) -> str:
-    """Our part goes before what is there, which may leave, or read what git tells a server's hook."""
+def _hook(file: Path, script: str, advice: str, job: str) -> str:
+    """Our part goes before other lines, which may exit, or read the standard input of a server's hook."""
     text = script.partition(f"{_MARKS.begin}\n")[2].partition(_MARKS.end)[0]
     with translated(str(file), writing=True):
         exists = file.exists()
-        there, mode = (file.read_bytes(), file.stat().st_mode & 0o777) if exists else (_NEW, 0o755)
-        shell = _SHELL.match(there)
-        plan = agent_files.plan(there, job, text, _MARKS, at=shell.end() if shell else 0)
+        content, mode = (file.read_bytes(), file.stat().st_mode & 0o777) if exists else (_NEW, 0o755)
+        shell = _SHELL.match(content)
+        plan = agent_files.plan(content, job, text, _MARKS, at=shell.end() if shell else 0)
         fault = "it is a link" if file.is_symlink() else ""
         if plan.says == "added" and not fault:
             fault = "" if shell and mode & 0o111 else "it is not a shell script that git runs"
         if fault:
             return f"left alone, {fault}: {advice}"
-        if plan.data == _NEW != there:
+        if plan.data == _NEW != content:
             file.unlink()
             return "removed"
-        if plan.data and plan.data != there:
+        if plan.data and plan.data != content:
             replace_file(file, plan.data, mode)
     return "installed" if plan.says == "added" else plan.says.replace("there", "installed")

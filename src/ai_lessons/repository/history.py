@@ -1,4 +1,4 @@
-"""The past of files: who changed them when, what they said then, what differs. Asks git, writes nothing."""
+"""History of files: commits, contents then, differences. Reads by git, writes nothing."""
 
 from __future__ import annotations
 
@@ -104,44 +104,43 @@ class History:
 
     def introduced(self, paths: Collection[str]) -> Iterator[Introduced]:
         """Every commit of any branch here that changed one of these files (none named: any), children first."""
-        asked = [f":(top,literal){self._worktree.prefix}{path}" for path in paths] or [f":(top){self._worktree.prefix}"]
+        prefix = self._worktree.prefix
+        pathspecs = [f":(top,literal){prefix}{path}" for path in paths] or [f":(top){prefix}"]
         # no setting of the user's decides what counts, nor a branch of the repository that is called like an option
         flags = ["--topo-order", "--full-history", "--full-diff", "--raw", "-z", "--no-abbrev", "--no-renames"]
         flags += ["--diff-merges=off", "--no-mailmap", "--no-show-signature", "--no-color", "--no-ext-diff", _WHO]
-        done = git.run(self._worktree, "log", *flags, "--all", *self._heads(), "--", *asked, extra=_AS_IT_IS)
+        done = git.run(self._worktree, "log", *flags, "--all", *self._heads(), "--", *pathspecs, extra=_AS_IT_IS)
         if done.code:
             return
         edge = self._worktree.common_dir / "shallow"
         unknown = frozenset(edge.read_text().split()) if edge.exists() else frozenset()
-        _, *parts = _RECORD.split(done.out.decode(errors="surrogateescape"))
-        for commit, rest in zip(parts[::2], parts[1::2], strict=True):
-            author, email, name, committer, message, *change = rest.split("\0")
+        for commit, (author, email, name, committer, message, *rows) in _records(done.out, 5):
             if commit not in unknown:
                 agents = re.findall(r"(?mi)^agent:[ \t]*(.*)$", message)
-                files_of = tuple(self._changes([one.lstrip("\n") for one in change if one.strip("\n")]))
                 by = f", committed by {name} <{committer}>" if committer != email else ""
-                yield Introduced(f"{author} <{email}>{by}", email, committer, ", ".join(agents), files_of)
+                changes = tuple(self._changes(rows))
+                yield Introduced(f"{author} <{email}>{by}", email, committer, ", ".join(agents), changes)
 
     def _heads(self) -> list[str]:
-        """HEAD, and what a merge or a fetch is about to bring, as far as they are there."""
-        found = []
+        """HEAD, and what a merge or a fetch is about to bring, as far as they exist."""
+        commits = []
         for name in ("HEAD", "MERGE_HEAD", "FETCH_HEAD", "CHERRY_PICK_HEAD"):
             if (self._worktree.git_dir / name).exists():
                 with suppress(NotFound):
-                    found.append(self.resolve(name))
-        return found
+                    commits.append(self.resolve(name))
+        return commits
 
     def _changes(self, rows: Sequence[str]) -> Iterator[tuple[str, str | None, str | None]]:
-        for said, path in zip(rows[::2], rows[1::2], strict=False):
-            _, _, before, after, _ = said.split(" ")
+        for modes_and_blobs, path in zip(rows[::2], rows[1::2], strict=False):
+            _, _, before, after, _ = modes_and_blobs.split(" ")
             if path.startswith(self._worktree.prefix):
-                ids = (None if set(one) == {"0"} else one for one in (before, after))
-                yield (path.removeprefix(self._worktree.prefix), *ids)  # type: ignore[misc]  # two of them
+                inside = path.removeprefix(self._worktree.prefix)
+                yield inside, before if before.strip("0") else None, after if after.strip("0") else None
 
     def in_head(self, paths: Iterable[str]) -> dict[str, str]:
         """The blobs that HEAD has at these paths, by path; where it has none the path is left out."""
-        there, prefix = git.files_of(self._worktree, "HEAD"), self._worktree.prefix
-        return {path: there[prefix + path] for path in paths if prefix + path in there}
+        blobs, prefix = git.files_of(self._worktree, "HEAD"), self._worktree.prefix
+        return {path: blobs[prefix + path] for path in paths if prefix + path in blobs}
 
     def blob(self, name: str) -> bytes:
         """What a blob holds; nothing where it is missing here."""
@@ -149,28 +148,33 @@ class History:
             return data_of(repo, name)
         return b""
 
-    def unshared(self, remote: str, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
-        """(path, content) of versions of wanted files that no remote is known to have; too large ones are left out."""
-        found = git.run(self._worktree, "rev-list", "--objects", "HEAD", "--not", f"--remotes={remote}")
+    def unshared(self, remote: str, accepts: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
+        """(path, content) of versions of accepted files that no remote has, as far as known; no too large ones."""
+        done = git.run(self._worktree, "rev-list", "--objects", "HEAD", "--not", f"--remotes={remote}")
         prefix = self._worktree.prefix
-        for line in found.out.splitlines() if not found.code else ():
+        for line in done.out.splitlines() if not done.code else ():
             blob, _, name = line.partition(b" ")
             path = os.fsdecode(name).removeprefix(prefix)
-            if name.startswith(os.fsencode(prefix)) and wanted(path):
+            if name.startswith(os.fsencode(prefix)) and accepts(path):
                 data = self.blob(blob.decode())
                 if len(data) <= files.READ_LIMIT:
                     yield path, data
 
     def _revisions(self, out: bytes) -> Iterator[FileRevision]:
-        _, *parts = _RECORD.split(out.decode(errors="surrogateescape"))
-        for commit, rest in zip(parts[::2], parts[1::2], strict=True):
-            author, email, when, message, *change = rest.split("\0")
-            status, *names = [one.lstrip("\n") for one in change if one.strip("\n")] or [""]
-            name = names[-1] if names else ""  # --follow shows the one name that it follows
+        for commit, (author, email, when, message, *change) in _records(out, 4):
+            name = change[-1] if change[1:] else ""  # --follow shows the one name that it follows
             subject, path = message.strip().partition("\n")[0], name.removeprefix(self._worktree.prefix)
             yield FileRevision(commit, author, email, when, subject, path, dict(trailers(message)))
-            if status.startswith("C"):  # --follow goes on with whatever was like it when it came: that is not its past
+            if change and change[0].startswith("C"):  # --follow goes on with the file it was copied from
                 break
+
+
+def _records(out: bytes, fields: int) -> Iterator[tuple[str, list[str]]]:
+    """Each commit of a log with so many fields, then what `--raw` or `--name-status` say of its files."""
+    _, *parts = _RECORD.split(out.decode(errors="surrogateescape"))
+    for commit, record in zip(parts[::2], parts[1::2], strict=True):
+        values = record.split("\0")
+        yield commit, values[:fields] + [value.lstrip("\n") for value in values[fields:] if value.strip("\n")]
 
 
 def unified(path: str, before: bytes | None, after: bytes | None, names: tuple[str, str] | None = None) -> str:

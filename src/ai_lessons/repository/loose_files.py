@@ -10,8 +10,6 @@ from ai_lessons.repository import git
 from ai_lessons.repository.approval.rule_files import is_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ai_lessons.repository.store import Store
 
 NAMED = 5
@@ -32,55 +30,64 @@ class Uncommitted(NamedTuple):
 
 def uncommitted(store: Store) -> Uncommitted:
     """What the user edited, made, moved or removed and did not commit; writes of ours that wait are none of it."""
-    asked = ("status", "--porcelain", "-z", "--untracked-files=all", "--no-renames")
+    status = ("status", "--porcelain", "-z", "--untracked-files=all", "--no-renames")
     waiting = {noted.path for intent in store.pending() for noted in intent.paths}
-    found: dict[str, list[str]] = {"entries": [], "rules": [], "left": []}
-    for row in filter(None, git.run(store.worktree, *asked, cwd=store.root).out.split(b"\0")):
+    entries: list[str] = []
+    rules: list[str] = []
+    left: list[str] = []
+    for row in filter(None, git.run(store.worktree, *status, cwd=store.root).out.split(b"\0")):
         path = os.fsdecode(row[3:])
         inside = path.removeprefix(store.prefix)
         if inside in waiting:
             continue
-        known = path.startswith(store.prefix) and layout.place(inside) is not None
-        whole = row[:2] in _WHOLE and not (store.root / inside).is_symlink()
-        found["left" if not (known and whole) else "rules" if is_rule(inside) else "entries"].append(inside)
-    return Uncommitted(*(tuple(sorted(paths)) for paths in found.values()))
+        is_entry = path.startswith(store.prefix) and layout.place(inside) is not None
+        if not is_entry or row[:2] not in _WHOLE or (store.root / inside).is_symlink():
+            left.append(inside)
+        else:
+            (rules if is_rule(inside) else entries).append(inside)
+    return Uncommitted(*(tuple(sorted(paths)) for paths in (entries, rules, left)))
 
 
 def unshared(store: Store) -> list[str]:
     """A sentence for each sort of what no commit has, with the command that shares it."""
-    found = uncommitted(store)
+    edits = uncommitted(store)
     if not store.autocommit:
-        found = Uncommitted(left=(*found.entries, *found.rules, *found.left))
+        edits = Uncommitted(left=(*edits.entries, *edits.rules, *edits.left))
     sorts = (
-        (found.entries, "entry file", "edited and ", "ai-lessons admin save --edits"),
-        (found.rules, "rule", "edited and ", "ai-lessons contribute propose"),
-        (found.left, "other change" if store.autocommit else "change", "", "git status"),
+        (len(edits.entries), "entry file", "edited and in no commit", "ai-lessons admin save --edits"),
+        (len(edits.rules), "rule", "edited and in no commit", "ai-lessons contribute propose"),
+        (len(edits.left), "other change" if store.autocommit else "change", "in no commit", "git status"),
     )
-    return [_sentence(len(paths), *said) for paths, *said in sorts if paths]
-
-
-def _sentence(many: int, noun: str, how: str, command: str) -> str:
-    if many == 1:
-        return f"1 {noun} is {how}in no commit, so nobody else has it: {command}"
-    return f"{many} {noun}s are {how}in no commit, so nobody else has them: {command}"
+    return [
+        f"1 {noun} is {state}, so nobody else has it: {command}"
+        if count == 1
+        else f"{count} {noun}s are {state}, so nobody else has them: {command}"
+        for count, noun, state, command in sorts
+        if count
+    ]
 
 
 def loose(store: Store) -> list[str]:
     """A line for each sort, with the first few by name.
 
-    Hidden files are git's and ours; at the top, README.md, LICENSE and CODEOWNERS are for people. Of what waits others
-    tell, and where commits are the user's, nothing is said of them.
+    Hidden files are git's and ours; at the top, README.md, LICENSE and CODEOWNERS are for people. Writes that wait are
+    left out, and all that is in no commit where commits are the user's.
     """
     links, unclaimed = _odd(os.path.realpath(store.root))
     edits = uncommitted(store) if store.autocommit else Uncommitted()
-    mine = [path for path in edits.left if layout.place(path) is not None and not (store.root / path).is_symlink()]
-    told = {
+    staged = [path for path in edits.left if layout.place(path) is not None and not (store.root / path).is_symlink()]
+    sorts = {
         "in no commit (ai-lessons admin save --edits)": edits.entries,
         "rules in no commit (ai-lessons contribute propose)": edits.rules,
-        "staged in part or in conflict, so yours to commit": mine,
+        "staged in part or in conflict, so yours to commit": staged,
         "a link, which is not followed": links, "of no kind that is known": unclaimed,
     }  # fmt: skip
-    return [f"{what}: {_named(paths)}" for what, paths in told.items() if paths]
+    lines = []
+    for sort, paths in sorts.items():
+        hidden = f" and {len(paths) - NAMED} more" if len(paths) > NAMED else ""
+        if paths:
+            lines.append(f"{sort}: {', '.join(paths[:NAMED])}{hidden}")
+    return lines
 
 
 def _odd(root: str) -> tuple[list[str], list[str]]:
@@ -88,19 +95,16 @@ def _odd(root: str) -> tuple[list[str], list[str]]:
     links: list[str] = []
     unclaimed: list[str] = []
     for folder, below, files in os.walk(root):
-        below[:] = sorted(one for one in below if not one.startswith(".") and one != "__pycache__")
+        below[:] = sorted(name for name in below if not name.startswith(".") and name != "__pycache__")
         for name in (*below, *sorted(files)):
             full = os.path.join(folder, name)
             path = os.path.relpath(full, root)
             if os.path.islink(full):
                 real = os.path.realpath(full)
                 stays = real == root or real.startswith(root + os.sep)
-                links += [] if stays and layout.place(path) is None else [path]
+                if not stays or layout.place(path) is not None:
+                    links.append(path)
             elif name not in below and not name.startswith(".") and layout.place(path) is None:
-                unclaimed += [] if folder == root and (name.endswith(".md") or "." not in name) else [path]
+                for_people = folder == root and (name.endswith(".md") or "." not in name)
+                unclaimed += [] if for_people else [path]
     return links, unclaimed
-
-
-def _named(paths: Sequence[str]) -> str:
-    more = len(paths) - NAMED
-    return ", ".join(paths[:NAMED]) + (f" and {more} more" if more > 0 else "")

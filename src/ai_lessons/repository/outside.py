@@ -1,7 +1,6 @@
-"""Files outside the repository: found, read and written in this one way.
+"""Finds, reads and writes files outside the repository, up to a size, without waiting for devices, sockets and pipes.
 
 No link leads out of what was named: not below a folder or a glob, and not on the way to a path in a code repository.
-Devices, sockets and pipes are refused without waiting for them, and no more is read than a limit.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _NEVER_ENTERED = frozenset(("node_modules", "__pycache__"))
 
 
 class Outside(NamedTuple):
-    """A file to import. `name` is its path below the folder that was asked for, with `/`: what it will be called."""
+    """A file to import. `name` is its path below the folder that was asked for, with `/`."""
 
     path: Path
     name: str
@@ -37,48 +36,46 @@ class Outside(NamedTuple):
 
 def expand(patterns: Sequence[str], cwd: Path, *, recursive: bool) -> list[Outside]:
     """Every regular file that the patterns name, hidden and installed ones left out. Raises NotFound, UsageError."""
-    found: dict[Path, Outside] = {}
+    files: dict[Path, Outside] = {}
     for pattern in patterns:
         for path in named(pattern, cwd):
             if path.is_dir():
                 if not recursive:
                     raise UsageError(f"{pattern} is a folder", hint="add --recursive to take every file in it")
                 for file in _below(path):
-                    found.setdefault(file, Outside(file, file.relative_to(path).as_posix()))
+                    files.setdefault(file, Outside(file, file.relative_to(path).as_posix()))
             else:
-                found.setdefault(path, Outside(path, path.name))
-    return list(found.values())
+                files.setdefault(path, Outside(path, path.name))
+    return list(files.values())
 
 
 def named(pattern: str, cwd: Path) -> list[Path]:
     """What a path or a glob names, in order; no links that lead out of a glob's folder. Raises NotFound, Refused."""
-    there = cwd / expanded(pattern)
-    if there.exists():
-        return [typed(there, cwd)]
-    found = _matching(expanded(pattern), cwd) if has_magic(pattern) else []
-    if not found:
+    path = expanded(pattern)
+    if (cwd / path).exists():
+        return [typed(path, cwd)]
+    globs = [number for number, part in enumerate(path.parts) if has_magic(part)][:1]
+    paths = set[Path]()
+    for first in globs:
+        folder = typed(Path(*path.parts[:first]), cwd)
+        paths.update(Path(os.path.abspath(match)) for match in matches(folder, path.parts[first:]))
+    if not paths:
         raise NotFound("file", pattern, hint="give a file, a folder with --recursive, or a quoted glob")
-    return found
+    return sorted(paths)
 
 
-def _matching(pattern: Path, cwd: Path) -> list[Path]:
-    first = next(number for number, part in enumerate(pattern.parts) if has_magic(part))
-    folder = typed(Path(*pattern.parts[:first]), cwd)
-    return sorted({Path(os.path.abspath(one)) for one in matches(folder, pattern.parts[first:])})
-
-
-def typed(there: Path, cwd: Path) -> Path:
-    """The absolute path that a person named, without `..`.
+def typed(path: Path, cwd: Path) -> Path:
+    """The absolute form, without `..`, of a path that a user typed.
 
     Raises Refused: links lead from it out of its code repository, or out of `cwd` where it lies below that in none. A
     folder that was cloned or unpacked may hold any link, and its name does not show where it leads.
     """
-    there = Path(os.path.abspath(cwd / there))
-    top = top_of(there.parent) or (cwd if there.is_relative_to(cwd) else None)
-    if top is not None and not leads_into(there, top):
+    path = Path(os.path.abspath(cwd / path))
+    top = top_of(path.parent) or (cwd if path.is_relative_to(cwd) else None)
+    if top is not None and not leads_into(path, top):
         hint = "name the place that it leads to, if you mean that"
-        raise Refused(f"{there} leads out of {top} by a link, to {os.path.realpath(there)}", hint=hint)
-    return there
+        raise Refused(f"{path} leads out of {top} by a link, to {os.path.realpath(path)}", hint=hint)
+    return path
 
 
 def leads_into(path: Path, folder: Path) -> bool:
@@ -97,35 +94,34 @@ def matches(folder: Path, parts: Sequence[str], *, hidden: bool = False, top: Pa
     if not parts:
         yield folder
         return
-    part, *rest = parts
+    part, *later = parts
     deep = part == "**"
     if deep:
-        yield from matches(folder, rest, hidden=hidden, top=top)
-    for name in [one for one in _names(folder) if deep or fnmatchcase(one, part)] if has_magic(part) else [part]:
-        there = folder / name
-        link = there.is_symlink()
+        yield from matches(folder, later, hidden=hidden, top=top)
+    names = [part]
+    if has_magic(part):
+        try:
+            names = [name for name in sorted(os.listdir(folder)) if deep or fnmatchcase(name, part)]
+        except OSError:  # no folder, or a closed one: nothing in it matches, as in a shell
+            return
+    for name in names:
+        path = folder / name
+        link = path.is_symlink()
         is_hidden = name.startswith(".") and not (hidden or part.startswith("."))
-        if is_hidden or not os.path.lexists(there) or (link and not leads_into(there, top)):
+        if is_hidden or not os.path.lexists(path) or (link and not leads_into(path, top)):
             continue
         if not deep:
-            yield from matches(there, rest, hidden=hidden, top=top)
-        elif there.is_dir() and not link:
-            yield from matches(there, parts, hidden=hidden, top=top)
-        elif not rest:
-            yield there
-
-
-def _names(folder: Path) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))
-    except OSError:  # no folder, or a closed one: nothing in it matches, as in a shell
-        return []
+            yield from matches(path, later, hidden=hidden, top=top)
+        elif path.is_dir() and not link:
+            yield from matches(path, parts, hidden=hidden, top=top)
+        elif not later:
+            yield path
 
 
 def _below(folder: Path) -> Iterator[Path]:
     with translated(str(folder)):
         for place, folders, names in os.walk(folder, onerror=_raise):
-            folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in _NEVER_ENTERED)
+            folders[:] = sorted(name for name in folders if name[0] != "." and name not in _NEVER_ENTERED)
             for name in sorted(names):
                 path = Path(place, name)
                 if not name.startswith(".") and stat.S_ISREG(path.lstat().st_mode):
@@ -137,7 +133,7 @@ def _raise(error: OSError) -> None:
 
 
 def expanded(text: str) -> Path:
-    """The path that a text says, with its `~` as the home of that user; as it is where there is no such user."""
+    """The path of a text, with its `~` as the home of that user; as it is where there is no such user."""
     return Path(os.path.expanduser(text))
 
 
@@ -171,13 +167,12 @@ def opened(path: Path, within: Path | None = None, *, pipes: bool = False) -> It
 def read(path: Path, limit: int = READ_LIMIT, *, within: Path | None = None, pipes: bool = False) -> tuple[bytes, bool]:
     """The bytes of a file, and if its owner may execute it. Raises as `opened`; InvalidEntry: it is over the limit."""
     with opened(path, within, pipes=pipes) as file:
-        left, parts = limit + 1, list[bytes]()
-        while left and (part := file.read(min(left, 1 << 20))):  # in parts: the limit is no size to allocate
-            parts.append(part)
-            left -= len(part)
-        if not left:
+        data = bytearray()
+        while len(data) <= limit and (part := file.read(min(limit + 1 - len(data), 1 << 20))):
+            data += part
+        if len(data) > limit:
             raise InvalidEntry([Problem(str(path), f"more than {limit} bytes")])
-        return b"".join(parts), bool(os.fstat(file.fileno()).st_mode & stat.S_IXUSR)
+        return bytes(data), bool(os.fstat(file.fileno()).st_mode & stat.S_IXUSR)
 
 
 def write(file: Path, data: bytes) -> None:
@@ -197,7 +192,7 @@ _WORKTREE = re.compile(r"gitdir: (.+)/\.git/worktrees/[^/]+/?\s*\Z")
 
 def top_of(folder: Path) -> Path | None:
     """The nearest folder from here upward that holds `.git`; None where there is none."""
-    return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
+    return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), None)
 
 
 _REMOTE = re.compile(r'(?m)^\[remote "origin"\][^\[]*?^\s*url\s*=\s*\S*?([^/:\s]+?)(?:\.git)?/?\s*$')
@@ -205,25 +200,23 @@ _MODULE = re.compile(r"(?m)^module\s+(?:\S*/)?(\S+)")
 
 
 def names_of(folder: Path) -> list[str]:
-    """What the project of a folder may be called: as git's remote `origin`, its package, its folder, in this order."""
+    """Names of the project of a folder: of git's remote `origin`, its package, its folder, in this order."""
     top = top_of(folder)
     if top is None:
         return []
-    said = [
-        *_REMOTE.findall(beginning(top / ".git" / "config")),
-        *_packages(top),
-        *_MODULE.findall(beginning(top / "go.mod", top)),
-    ]
-    return list(dict.fromkeys([*said, name_of(folder)]))
+    remotes = _REMOTE.findall(beginning(top / ".git" / "config"))
+    modules = _MODULE.findall(beginning(top / "go.mod", top))
+    return list(dict.fromkeys([*remotes, *_packages(top), *modules, name_of(folder)]))
 
 
 def _packages(top: Path) -> Iterator[str]:
     for file, parse in (("pyproject.toml", toml), ("package.json", json.loads), ("Cargo.toml", toml)):
         try:
-            found = parse(beginning(top / file, top))
-        except (ValueError, RecursionError):  # not there, or not ours to judge
+            manifest = parse(beginning(top / file, top))
+        except (ValueError, RecursionError):  # no such file, or a damaged one
             continue
-        for part in (found, found.get("project"), found.get("package")) if isinstance(found, dict) else ():
+        tables = (manifest, manifest.get("project"), manifest.get("package")) if isinstance(manifest, dict) else ()
+        for part in tables:
             if isinstance(part, dict) and isinstance(name := part.get("name"), str):
                 yield name.rpartition("/")[2]
 
@@ -241,14 +234,14 @@ def name_of(folder: Path) -> str:
     top = top_of(folder)
     if top is None:
         return ""
-    found = _WORKTREE.match(beginning(top / ".git"))  # usually a folder: the repository itself
-    return Path(found[1]).name if found else top.name
+    match = _WORKTREE.match(beginning(top / ".git"))  # usually a folder: the repository itself
+    return Path(match[1]).name if match else top.name
 
 
-def same_name(one: str, other: str) -> bool:
-    """Whether two names of a project are one but for capitals and what joins their words."""
-    plain, second = (re.sub(r"[\W_]+", "-", name.lower()).strip("-") for name in (one, other))
-    return plain == second != ""
+def same_name(first: str, second: str) -> bool:
+    """Whether two names of a project differ only in capitals and in what joins their words."""
+    first, second = (re.sub(r"[\W_]+", "-", name.lower()).strip("-") for name in (first, second))
+    return first == second != ""
 
 
 # --- transcripts of agent hosts ---
@@ -260,8 +253,8 @@ ORDER BY session.id, part.time_created, part.id"""
 
 
 def transcripts(patterns: Sequence[tuple[Path, str]]) -> list[tuple[Path, os.stat_result]]:
-    """The files that globs below folders match and their status, newest first. Raises nothing: what is gone is gone."""
-    found: dict[Path, os.stat_result] = {}
+    """The files that globs below folders match and their status, newest first. Raises nothing."""
+    files: dict[Path, os.stat_result] = {}
     for folder, pattern in patterns:
         for file in matches(folder, pattern.split("/"), hidden=True):
             try:
@@ -269,8 +262,8 @@ def transcripts(patterns: Sequence[tuple[Path, str]]) -> list[tuple[Path, os.sta
             except OSError:  # gone since the glob
                 continue
             if stat.S_ISREG(status.st_mode):
-                found[file] = status
-    return sorted(found.items(), key=lambda one: -one[1].st_mtime)
+                files[file] = status
+    return sorted(files.items(), key=lambda row: -row[1].st_mtime)
 
 
 def records(file: Path) -> Iterator[tuple[int, Any]]:

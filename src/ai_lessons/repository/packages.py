@@ -68,12 +68,13 @@ def places(cwd: Path, active: Path | None, *, beside: bool = True) -> tuple[Path
     Not `beside`: only where this program is in no environment of its own, whose packages are not the code's.
     """
     top = outside.top_of(cwd)
-    chain = [one for one in (cwd, *cwd.parents) if one.is_relative_to(top)] if top else [cwd]
-    roots = [folder / name for folder in chain for name in (".venv", "venv")] + ([active] if active else [])
+    folders = [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(top)] if top else [cwd]
+    roots = [folder / name for folder in folders for name in (".venv", "venv")] + ([active] if active else [])
     sites = [site for root in roots for site in sorted(root.glob("lib/python3*/site-packages"))]
-    modules = [folder / "node_modules" for folder in chain]
-    own = [Path(sysconfig.get_path("purelib"))] if beside or sys.prefix == sys.base_prefix else []
-    return tuple(one for one in dict.fromkeys((*sites, *modules, *own)) if one.is_dir())
+    sites += [folder / "node_modules" for folder in folders]
+    if beside or sys.prefix == sys.base_prefix:
+        sites.append(Path(sysconfig.get_path("purelib")))
+    return tuple(site for site in dict.fromkeys(sites) if site.is_dir())
 
 
 def find(name: str, among: Iterable[Path], language: str = "") -> Package:
@@ -92,12 +93,12 @@ def fetch(name: str, version: str, commands: Iterable[list[str]], folder: Path) 
     Raises NotFound: no such wheel. Refused: no name or no version. Unreachable: there is no pip. StorageFailed: it is
     damaged or too large.
     """
-    wanted, reason = pinned(name, version), "there is no pip on this machine"
+    requirement, reason = pinned(name, version), "there is no pip on this machine"
     for command in commands:
-        arguments = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-deps", "--only-binary", ":all:"]
-        asked = [*command, *arguments, "--dest", str(folder), "--", wanted]
+        options = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-deps", "--only-binary", ":all:"]
+        argv = [*command, *options, "--dest", str(folder), "--", requirement]
         try:
-            done = programs.run(asked, cwd=folder, env=dict(os.environ), timeout=PATIENCE)
+            done = programs.run(argv, cwd=folder, env=dict(os.environ), timeout=PATIENCE)
         except (OSError, subprocess.TimeoutExpired) as error:
             reason = str(error)
             continue
@@ -107,7 +108,7 @@ def fetch(name: str, version: str, commands: Iterable[list[str]], folder: Path) 
             continue
         try:
             with zipfile.ZipFile(wheel) as archive:
-                if sum(one.file_size for one in archive.infolist()) > LARGEST_WHEEL:
+                if sum(member.file_size for member in archive.infolist()) > LARGEST_WHEEL:
                     raise StorageFailed(f"{wheel.name} is larger than {LARGEST_WHEEL >> 20} MB")
                 archive.extractall(folder)
         except zipfile.BadZipFile as error:
@@ -125,21 +126,23 @@ class _Bounded(PathDistribution):
 
 
 def _python(site: Path, name: str) -> Package | None:
-    found = next(iter(Distribution.discover(name=name, path=[str(site)])), None)
-    if found is None:
+    installed = next(iter(Distribution.discover(name=name, path=[str(site)])), None)
+    if installed is None:
         return None
-    found = _Bounded(found._path) if isinstance(found, PathDistribution) else found  # noqa: SLF001 - it has no other name
-    said = found.metadata.json
+    if isinstance(installed, PathDistribution):
+        installed = _Bounded(installed._path)  # noqa: SLF001 - it has no other name
+    fields = installed.metadata.json
+    project, version = str(fields.get("name", "")), str(fields.get("version", ""))
     try:
-        pinned(str(said.get("name", "")), str(said.get("version", "")))
-    except Refused:  # there is none, none to be read, or one that pip would not take
+        pinned(project, version)
+    except Refused:  # no name or version that can be read, or none that pip would take
         return None
-    classes = (one.rpartition("::")[2].strip() for one in said.get("classifier", ()) if one.startswith("License ::"))
-    licence = said.get("license_expression") or next(classes, "") or said.get("license") or ""
-    urls = [one.partition(",")[2].strip() for one in said.get("project_url", ())] + [str(said.get("home_page") or "")]
-    return Package(
-        PYPI, str(said["name"]), str(said["version"]), site, _line(licence), next(filter(None, urls), ""), found
-    )
+    classes = (row.rpartition("::")[2].strip() for row in fields.get("classifier", ()) if row.startswith("License ::"))
+    licence = fields.get("license_expression") or next(classes, "") or fields.get("license") or ""
+    urls = [row.partition(",")[2].strip() for row in fields.get("project_url", ())] + [
+        str(fields.get("home_page") or "")
+    ]
+    return Package(PYPI, project, version, site, _line(licence), next(filter(None, urls), ""), installed)
 
 
 def _of_python(package: Package, distribution: Distribution) -> Iterator[Page]:
@@ -147,8 +150,8 @@ def _of_python(package: Package, distribution: Distribution) -> Iterator[Page]:
 
     name = f"{package.name} {package.version}"
     yield Page("README.md", name, str(distribution.metadata.json.get("description") or ""))
-    files = [Path(one) for one in distribution.files or () if ".." not in one.parts]
-    files = [one for one in files if _inside(package.place / one, package.place)]
+    files = [Path(path) for path in distribution.files or () if ".." not in path.parts]
+    files = [path for path in files if outside.leads_into(package.place / path, package.place)]
     for file in files:
         if _DOCS.search(file.as_posix()):
             yield Page(_markdown(file.as_posix()), f"{file.stem} ({name})", _read(package.place / file, package.place))
@@ -159,53 +162,48 @@ def _of_python(package: Package, distribution: Distribution) -> Iterator[Page]:
 
 
 def _npm(modules: Path, name: str) -> Package | None:
-    if not _inside(modules / name, outside.top_of(modules) or modules.parent):
+    if not outside.leads_into(modules / name, outside.top_of(modules) or modules.parent):
         return None
-    said = _manifest(modules / name)
-    if not isinstance(said.get("version"), str):
+    manifest = _manifest(modules / name)
+    if not isinstance(version := manifest.get("version"), str):
         return None
-    repository = said.get("repository")
-    origin = said.get("homepage") or (repository.get("url") if isinstance(repository, dict) else repository)
-    return Package(NPM, name, str(said["version"]), modules / name, _line(said.get("license")), _line(origin))
+    repository = manifest.get("repository")
+    origin = manifest.get("homepage") or (repository.get("url") if isinstance(repository, dict) else repository)
+    return Package(NPM, name, version, modules / name, _line(manifest.get("license")), _line(origin))
 
 
 def _of_npm(package: Package) -> Iterator[Page]:
     name, top = f"{package.name} {package.version}", package.place
-    readme = next((top / one for one in _READMES if (top / one).is_file()), None)
+    readme = next((top / file for file in _READMES if (top / file).is_file()), None)
     if readme:
         yield Page("README.md", name, _read(readme, top))
     for file in sorted(set(outside.matches(top, ("doc*", "**", "*")))):
         inner = file.relative_to(top).as_posix()
         if _DOCS.search(inner) and file.is_file() and "node_modules" not in inner:
             yield Page(_markdown(inner), f"{file.stem} ({name})", _read(file, top))
-    said = _manifest(top)
-    types = _read(top / str(said.get("types") or said.get("typings") or "index.d.ts"), top)
+    manifest = _manifest(top)
+    types = _read(top / str(manifest.get("types") or manifest.get("typings") or "index.d.ts"), top)
     if types:
         yield Page("types.md", f"types of {name}", f"# Types of {package.name}\n\n```typescript\n{types}\n```\n")
 
 
 def _manifest(folder: Path) -> Mapping[str, object]:
     try:
-        said = json.loads(_read(folder / "package.json", folder) or "{}")
+        manifest = json.loads(_read(folder / "package.json", folder) or "{}")
     except (ValueError, RecursionError):
         return {}
-    return said if isinstance(said, dict) else {}
+    return manifest if isinstance(manifest, dict) else {}
 
 
 def _is_plain(top: Path) -> bool:
     """Whether a package holds nothing that its reader, which follows links, should not open."""
     below = (Path(place, name) for place, folders, names in os.walk(top) for name in (*folders, *names))
     return not any(
-        one.is_symlink()
-        or not (one.is_file() or one.is_dir())
-        or (one.suffix in {".py", ".pyi"} and one.stat().st_size > READ_LIMIT)
-        for one in (top, *below)
+        path.is_symlink()
+        or not (path.is_file() or path.is_dir())
+        or (path.suffix in {".py", ".pyi"} and path.stat().st_size > READ_LIMIT)
+        for path in (top, *below)
     )
-
-
-def _inside(file: Path, folder: Path) -> bool:
-    """Whether a file of a package lies in it: neither its path nor a link may lead out."""
-    return outside.leads_into(file, folder)
 
 
 def _read(file: Path, folder: Path) -> str:
@@ -217,5 +215,5 @@ def _markdown(path: str) -> str:
     return path if path.lower().endswith(".md") else f"{path}.md"
 
 
-def _line(said: object) -> str:
-    return " ".join(str(said or "").split())[:100]
+def _line(value: object) -> str:
+    return " ".join(str(value or "").split())[:100]

@@ -29,11 +29,11 @@ def own(name: str) -> str:
     uv or a package manager, and may take away what it leads to. Raises NotFound: neither has it.
     """
     called = sys.argv[0] if os.path.basename(sys.argv[0]) in OWN else sys.executable
-    beside = shutil.which(name, path=os.path.dirname(os.path.abspath(called)))
-    found = beside or shutil.which(name, path=os.path.dirname(sys.executable))
-    if found is None:
+    folders = [os.path.dirname(os.path.abspath(called)), os.path.dirname(sys.executable)]
+    path = shutil.which(name, path=os.pathsep.join(folders))
+    if path is None:
         raise NotFound("program", name, hint="install the package: pipx install ai-lessons")
-    return found
+    return path
 
 
 def run(
@@ -45,11 +45,10 @@ def run(
     stdin: bytes | None = b"",
     terminal: Callable[[bytes], object] | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Exit code and output of a program; `timeout` in seconds. `terminal`: it stays in our session, and may ask there.
+    """Exit code and output of a program; `timeout` in seconds, `stdin` None: ours.
 
-    `stdin` None: ours.
-    That is told each piece of its standard error at once, from another thread.
-    Raises subprocess.TimeoutExpired: no end of it or of its output in time, so all of it was ended. OSError: no start.
+    `terminal`: it stays in our session and may ask the user; called with its standard error, from another thread.
+    Raises subprocess.TimeoutExpired: it did not end in time and was killed with its children. OSError: no start.
     """
     pipe = subprocess.PIPE
     with subprocess.Popen(
@@ -61,21 +60,16 @@ def run(
         stderr=pipe,
         start_new_session=terminal is None,
     ) as process:
-        said: list[bytes] = []
+        pieces: list[bytes] = []
         reader = None
-
-        def hear(piece: bytes) -> None:
-            said.append(piece)
-            if terminal:
-                terminal(piece)
-
         try:
             if terminal and process.stderr:
-                reader, process.stderr = _listen(process.stderr, hear), None  # no longer for `communicate` to read
+                # `communicate` reads it no longer
+                reader, process.stderr = _listen(process.stderr, pieces.append, terminal), None
             out, err = process.communicate(stdin, timeout)
             if reader:
                 reader.join(timeout)
-                err = b"".join(said)
+                err = b"".join(pieces)
         except BaseException:
             # also where the program itself has ended: as long as one of its children lives, the number stays theirs
             if terminal:
@@ -87,13 +81,14 @@ def run(
     return subprocess.CompletedProcess(argv, process.returncode, out, err)
 
 
-def _listen(pipe: IO[bytes], heard: Callable[[bytes], object]) -> threading.Thread:
-    """Tell each piece that comes, in another thread, which closes the pipe where its writers have ended."""
+def _listen(pipe: IO[bytes], *receivers: Callable[[bytes], object]) -> threading.Thread:
+    """Give each piece of the output to the receivers, in another thread, which closes the pipe at its end."""
 
     def listen() -> None:
         with pipe:
             while piece := os.read(pipe.fileno(), _CHUNK):
-                heard(piece)
+                for receive in receivers:
+                    receive(piece)
 
     thread = threading.Thread(target=listen, daemon=True)
     thread.start()
@@ -144,7 +139,7 @@ class Captured(NamedTuple):
     omitted: int = 0
 
 
-class _Ends:
+class _Excerpt:
     """The beginning and the end of a stream, in bounded memory."""
 
     def __init__(self, size: int) -> None:
@@ -184,8 +179,8 @@ def run_captured(
     pipe = subprocess.PIPE
     child = start(argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
     began, timed_out = time.monotonic(), False
-    ends = {stream: _Ends(KEPT) for stream in (child.stdout, child.stderr) if stream}
-    readers = [_listen(stream, one.add) for stream, one in ends.items()]
+    excerpts = {stream: _Excerpt(KEPT) for stream in (child.stdout, child.stderr) if stream}
+    readers = [_listen(stream, excerpt.add) for stream, excerpt in excerpts.items()]
     child.stdout = child.stderr = None  # their readers close them
     with ExitStack() as unwanted:
         unwanted.callback(end, child)
@@ -200,7 +195,7 @@ def run_captured(
     for reader in readers:  # what it left behind may hold the output for longer
         reader.join(max(ended + LINGER - time.monotonic(), 0))
     code = TIMED_OUT if timed_out else child.returncode if child.returncode >= 0 else 128 - child.returncode
-    out, err = ends.values()
+    out, err = excerpts.values()
     return Captured(code, timed_out, out.text, err.text, out.omitted + err.omitted)
 
 
