@@ -164,11 +164,6 @@ def test_every_row_says_what_protects(heading: str) -> None:
     assert all(cells[-1] for cells in rows(heading))
 
 
-def test_git_is_started_in_one_module_only() -> None:
-    found = {name for name, tree in modules() if speaks_git(name, tree) and calls_any(tree, "program", "git.program")}
-    assert found == {"repository/git"}
-
-
 def test_dulwich_opens_the_accepted_repository_alone() -> None:
     found = {name for name, tree in modules() if calls_any(tree, "Repo", "Repo.discover")}
     assert found == {"repository/objects"}

@@ -109,13 +109,13 @@ def test_a_program_that_is_left_running_delays_nobody_and_leaves_no_zombie(tmp_p
 def test_without_git_a_write_is_there_and_waits_and_says_what_to_install(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PATH", "/nowhere")
-    done = store.apply(Job("Add a.md", [Change("a.md", b"text\n")]))
-    assert (done.commit, done.waiting) == (None, "there is no git program")
-    with pytest.raises(GitMissing) as caught:
-        git_.run(store.worktree, "status")
+    with monkeypatch.context() as patched:
+        patched.setenv("PATH", "/nowhere")
+        done = store.apply(Job("Add a.md", [Change("a.md", b"text\n")]))
+        assert (done.commit, done.waiting) == (None, "there is no git program")
+        with pytest.raises(GitMissing) as caught:
+            git_.run(store.worktree, "status")
     assert "install git" in caught.value.hint
-    monkeypatch.undo()
     assert len(store.save().commits) == 1
 
 

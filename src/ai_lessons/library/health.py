@@ -170,7 +170,7 @@ def _files(repo: RepositorySession) -> Finding:
 
 # The doctor's checks by the name of their line, in their order
 CHECKS: Mapping[str, Callable[[RepositorySession], Finding]] = {
-    "repository": _repository, "git": lambda _: ("ok", git.run_outside("--version").text.strip(), ""),
+    "repository": _repository, "git": lambda _: ("ok", git.run(None, "--version").text.strip(), ""),
     "identity": _identity, "pending": _pending, "files": _files, "entries": _entries, "approval": _approval,
     "hooks": _hooks, "catalog": _catalog, "index": _index, "model": _model,
     "config": lambda repo: ("ok", f"format {repo.config.format}", ""), "disk": _disk,

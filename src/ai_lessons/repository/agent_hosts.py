@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import shutil
 from pathlib import Path
 from types import MappingProxyType
@@ -278,15 +277,6 @@ def _argv(call: Any, *, shell: bool = True) -> tuple[str, ...]:
     if isinstance(arguments, list):
         return (command, *map(str, arguments))
     return ("sh", "-c", command) if shell else (command,)
-
-
-def by_path_only(argv: tuple[str, ...]) -> bool:
-    """Whether a command names its program without a folder, so that it depends on the host's search path."""
-    command = argv[2] if argv[:2] == ("sh", "-c") else argv[0]
-    try:
-        return "/" not in (shlex.split(command) or [""])[0]
-    except ValueError:
-        return False
 
 
 def _folder(kind: HostKind, where: Where) -> Path:

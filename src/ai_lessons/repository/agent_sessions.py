@@ -27,14 +27,12 @@ _KEPT, _KEPT_CHARACTERS = 5, 2_000  # Failures of a session that are kept, and o
 
 
 class Session:
-    """The memory of one session, `name`, while it is open. `shown` is by agent.
+    """The memory of a session that began in `folder`. `shown`: ids of entries by agent.
 
-    `told` has a row for each entry that was told, as `learning.outcomes.Earlier`; from `turn` on since the last prompt.
-    `failed` has of each command that failed the command, and the one that did its job later; `missed` names what failed
-    while nothing was known that helps; `folder` is where it began;
-    `asked`: whether the agent was reminded at the end. `failures_kept` are the last
-    failures, for a lesson about one of them: command, telling output, folder, attempts, and whether one of these
-    succeeded since.
+    `told`: a row for each entry shown, as `learning.outcomes.Earlier`; from `turn` on since the last prompt.
+    `failed`: each command that failed, and the one that did its job later; `missed`: failures without a helpful entry;
+    `asked`: whether the agent was reminded at the end. `failures_kept`: the last failures, for a lesson about one of
+    them: command, output, folder, attempts, and whether one of these succeeded since.
     """
 
     def __init__(self, **fields: Any) -> None:  # a dataclass would cost every hook the import of `inspect`

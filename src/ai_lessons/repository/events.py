@@ -24,7 +24,7 @@ _CLONE = re.compile(r"[0-9a-z]{4,40}")
 
 
 class LogFile(NamedTuple):
-    """One log as it was when it was looked at. `stamp`: time of change in nanoseconds, size in bytes, inode."""
+    """One log when it was listed. `stamp`: time of change in nanoseconds, size in bytes, inode."""
 
     name: str
     stamp: tuple[int, int, int]
@@ -44,7 +44,6 @@ class EventLog:
     """The logs of one knowledge repository. Safe with many processes at once."""
 
     def __init__(self, root: Path, state_dir: Path) -> None:
-        """`root` is the knowledge repository, `state_dir` the folder of this clone that is never committed."""
         self._root, self._state = root, state_dir
         self._own = state_dir / "events"
 
@@ -66,9 +65,11 @@ class EventLog:
             self._own.mkdir(parents=True, exist_ok=True)
             parts = (_PART.fullmatch(name) for name in os.listdir(self._own))
             last = max((int(part[2] or 1) for part in parts if part and part[1] == month), default=1)
-            full = self._own / _name(month, last)
-            name = _name(month, last + 1 if full.exists() and full.stat().st_size >= PART_BYTES else last)
-            append_lines(self._own / name, b"".join(lines))
+            names = [f"{month}.jsonl" if part == 1 else f"{month}.{part}.jsonl" for part in (last, last + 1)]
+            file = self._own / names[0]
+            if file.exists() and file.stat().st_size >= PART_BYTES:
+                file = self._own / names[1]
+            append_lines(file, b"".join(lines))
 
     def recent(self) -> bytes:
         """The part of this clone's own log that was written to last; empty if there is none."""
@@ -76,7 +77,7 @@ class EventLog:
         return newest.read() if newest else b""
 
     def files(self) -> list[LogFile]:
-        """Every log: this clone's own, and those in the repository. Costs one look at each."""
+        """Every log: this clone's own, and those in the repository."""
         return [*self._own_files(), *self._shared_files()]
 
     def _own_files(self) -> Iterator[LogFile]:
@@ -125,10 +126,6 @@ class EventLog:
 def _names(file: Path) -> list[str]:
     """The lines that can be names of a clone."""
     return list(filter(_CLONE.fullmatch, file.read_text(errors="replace").splitlines())) if file.exists() else []
-
-
-def _name(month: str, part: int) -> str:
-    return f"{month}.jsonl" if part == 1 else f"{month}.{part}.jsonl"
 
 
 def _stamp(status: os.stat_result) -> tuple[int, int, int]:

@@ -47,7 +47,7 @@ class Done(NamedTuple):
 
 
 def run(
-    worktree: Worktree,
+    worktree: Worktree | None,
     *arguments: str,
     cwd: Path | None = None,
     stdin: bytes | None = b"",
@@ -57,30 +57,16 @@ def run(
 ) -> Done:
     """Run git on an accepted repository, in its top folder or in `cwd`. The exit code is the caller's business.
 
-    `terminal`: see `programs.run`. Raises GitMissing; StorageFailed: not started, or no end within `timeout` seconds.
+    `worktree` None: on no repository, in `/` (`init`, `clone`, `--version`). `terminal`: see `programs.run`.
+    Raises GitMissing; StorageFailed: not started, or no end within `timeout` seconds.
     """
-    flags = fixed(worktree, arguments)
-    env = environment(worktree, extra or {})
-    return _run((*flags, *arguments), cwd or worktree.top, stdin, env, timeout, terminal)
-
-
-def run_outside(*arguments: str, timeout: float = TIMEOUT) -> Done:
-    """Run git on no repository, in `/` (`init`, `clone`, `--version`): paths must be absolute. Raises StorageFailed."""
-    return _run((*_NO_PROGRAMS, *_NO_HOOKS, *arguments), Path("/"), b"", environment(None, {}), timeout)
-
-
-def _run(
-    arguments: Sequence[str],
-    cwd: Path,
-    stdin: bytes | None,
-    env: Mapping[str, str],
-    timeout: float,
-    terminal: Callable[[bytes], object] | None = None,
-) -> Done:
     if (program := shutil.which("git")) is None:
         raise GitMissing
+    argv = (program, *fixed(worktree, arguments), *arguments)
+    folder = cwd or (worktree.top if worktree else Path("/"))
+    env = environment(worktree, extra or {})
     try:
-        done = programs.run([program, *arguments], cwd=cwd, stdin=stdin, env=env, timeout=timeout, terminal=terminal)
+        done = programs.run(argv, cwd=folder, stdin=stdin, env=env, timeout=timeout, terminal=terminal)
     except subprocess.TimeoutExpired as error:
         raise StorageFailed(f"git {_command(arguments)} did not end within {timeout:.0f} seconds") from error
     except OSError as error:
@@ -95,10 +81,10 @@ def leave_running(worktree: Worktree, *arguments: str) -> None:
         programs.leave_running(argv, env=environment(worktree, {}), cwd=worktree.top)
 
 
-def fixed(worktree: Worktree, arguments: Sequence[str]) -> tuple[str, ...]:
+def fixed(worktree: Worktree | None, arguments: Sequence[str]) -> tuple[str, ...]:
     """The flags before a git command that keep it from starting programs which are not the user's choice."""
     command = _command(arguments)
-    if command == "config" or (command in _WITH_HOOKS and not _hooks_are_pulled(worktree)):
+    if worktree and (command == "config" or (command in _WITH_HOOKS and not _hooks_are_pulled(worktree))):
         return _NO_PROGRAMS
     return (*_NO_PROGRAMS, *_NO_HOOKS)
 
@@ -205,12 +191,6 @@ def unmerged(worktree: Worktree) -> frozenset[str]:
     return frozenset(os.fsdecode(row.partition(b"\t")[2]) for row in rows)
 
 
-def checked_out(worktree: Worktree, path: str, blob: str) -> bytes | None:
-    """A blob as git would write it to `path` (line endings, filters); None where git said no."""
-    done = run(worktree, "cat-file", "--filters", f"--path={path}", blob)
-    return done.out if not done.code else None
-
-
 def signed_commit(
     worktree: Worktree,
     tree: str,
@@ -220,15 +200,16 @@ def signed_commit(
     *,
     ask: bool = False,
 ) -> Done:
-    """Make a commit object signed by whatever the user configured; `people` is GIT_AUTHOR_NAME and its like.
+    """Make a commit object, signed as git is configured; `people` is GIT_AUTHOR_NAME and its like.
 
-    `ask`: a person at the terminal may be asked for a passphrase or a touch.
+    `ask`: the user at the terminal may be asked for a passphrase or a touch.
     """
-    command = ["commit-tree", "-S", tree, *(flag for parent in parents for flag in ("-p", parent))]
+    flags = ["-S", tree, *(flag for parent in parents for flag in ("-p", parent))]
     if not ask:
-        return run(worktree, *command, stdin=message, extra=people, timeout=SIGN_TIMEOUT)
+        return run(worktree, "commit-tree", *flags, stdin=message, extra=people, timeout=SIGN_TIMEOUT)
     with NamedTemporaryFile(prefix="ai-lessons-message-") as file:  # ssh-keygen asks on the terminal itself
         file.write(message)
         file.flush()
-        command += ["-F", file.name]
-        return run(worktree, *command, stdin=None, extra=people, timeout=SIGN_TERMINAL_TIMEOUT, terminal=len)
+        flags += ["-F", file.name]
+        seconds = SIGN_TERMINAL_TIMEOUT
+        return run(worktree, "commit-tree", *flags, stdin=None, extra=people, timeout=seconds, terminal=len)

@@ -20,7 +20,6 @@ from ai_lessons.repository.agent_hosts import (
     Json,
     Target,
     Where,
-    by_path_only,
     find_hosts,
     is_our_call,
     parsed,
@@ -176,8 +175,9 @@ def _answer(argv: tuple[str, ...], where: Where, request: bytes) -> tuple[str, b
     line, _, _ = done.stdout.decode("utf-8", "replace").strip().partition("\n")
     if done.returncode or not line:
         why = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        bare = " with the search path of a host, which its command depends on" if by_path_only(argv) else ""
-        return f"nothing came back{bare}{f': {why}' if why else ''}", False
+        program, _, _ = (argv[2] if argv[:2] == ("sh", "-c") else argv[0]).partition(" ")
+        cause = "" if "/" in program else " with the search path of a host, which its command depends on"
+        return f"nothing came back{cause}{f': {why}' if why else ''}", False
     if request.startswith(b'{"jsonrpc"'):
         server = ((parsed(line.encode()) or {}).get("result") or {}).get("serverInfo") or {}
         return f"{server.get('name', 'no server')} {server.get('version', '')}".strip(), bool(server)

@@ -148,7 +148,6 @@ class _Excerpt:
         self._seen = 0
 
     def add(self, data: bytes) -> None:
-        """Take what came next."""
         self._seen += len(data)
         room = self._half - len(self._head)
         self._head += data[:room] if room > 0 else b""
@@ -157,12 +156,10 @@ class _Excerpt:
 
     @property
     def omitted(self) -> int:
-        """Bytes between the two."""
         return self._seen - len(self._head) - len(self._tail)
 
     @property
     def text(self) -> str:
-        """Both, with a line between them where something is left out."""
         between = f"\n… {self.omitted} bytes left out …\n".encode() if self.omitted else b""
         return (bytes(self._head) + between + bytes(self._tail)).decode("utf-8", "replace")
 

@@ -89,7 +89,8 @@ def _lost_of(worktree: Worktree, repo: Repo, draft: Draft, made: Commit, head: s
         if new is None or new.path is None or new.sha is None or not new.path.startswith(prefix):
             continue
         path, committed = os.fsdecode(new.path.removeprefix(prefix)), draft.lookup(tree, new.path)
-        data = git.checked_out(worktree, worktree.prefix + path, new.sha.decode())
+        done = git.run(worktree, "cat-file", "--filters", f"--path={worktree.prefix}{path}", new.sha.decode())
+        data = None if done.code else done.out
         data = data_of(repo, new.sha.decode()) if data is None else data
         if (committed is None or committed[1] != new.sha) and _read(worktree, path) != data:
             lost[path] = data

@@ -210,7 +210,7 @@ def clone(url: str, path: Path) -> Scaffolded:
     try:
         # a pulled tree is untrusted: git refuses names and objects that no honest client writes
         checked = ("-c", "transfer.fsckObjects=true", "clone", "--quiet", "--", url, str(target))
-        done = git.run_outside(*checked, timeout=CLONE_SECONDS)
+        done = git.run(None, *checked, timeout=CLONE_SECONDS)
     except StorageFailed as error:
         raise Unreachable(f"{url} was not cloned: {error.message}", hint=hint) from error
     if done.code:
@@ -253,7 +253,7 @@ def _finish(
         return Scaffolded(root, bool(added), added, notes=notes)
     made = around is None
     if made:
-        _demand(git.run_outside("init", "--quiet", "--", os.path.abspath(root)), f"made no repository at {root}")
+        _demand(git.run(None, "init", "--quiet", "--", os.path.abspath(root)), f"made no repository at {root}")
         _demand(git.run(locate(root), "symbolic-ref", "HEAD", f"{_HEADS}{BRANCH}"), f"made no branch at {root}")
     place = locate(root)
     unborn = read_head(place).commit is None
