@@ -1,4 +1,4 @@
-"""Our part between two markers in a file of the user's: instructions, hooks, settings. All else stays as it was."""
+"""Installs our part, between two markers, in a file of the user's (instructions, hooks, settings)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAMES = ("AGENTS.md", "CLAUDE.md")
 
 
 class Marks(NamedTuple):
-    """The lines around one part of ours, and how it is found: the line feed before it is ours, too."""
+    """The lines around a part of ours, and its pattern, which includes the line feed before it."""
 
     begin: str
     end: str
@@ -23,7 +23,7 @@ class Marks(NamedTuple):
 
 
 def marks(name: str, comment: str = "<!-- {} -->") -> Marks:
-    """The lines around the part of that name; parts of other names are the user's text to it."""
+    """The lines around the part of that name."""
     begin, end = comment.format(f">>> {name} >>>"), comment.format(f"<<< {name} <<<")
     # earlier versions wrote more on the first line
     start = re.escape(comment).replace(r"\{\}", rf">>> {re.escape(name)}(?:, new file)? >>>") + r"[^\r\n]*"

@@ -20,16 +20,15 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 PROGRAM, SERVER = "ai-lessons-mcp", "ai-lessons"
-MARK = "ai-lessons admin agent-hook"  # What a command of ours holds, but for quotes, in every version
+MARK = "ai-lessons admin agent-hook"  # In every command of ours, but for quotes, in any version
 LARGEST = 64 << 20  # Bytes of a file of settings: `~/.claude.json` grows to several MB
 
 
 class HostKind(NamedTuple):
-    """One make of host. Names of files are below the user's folder of it (`~`), or below the project (`./`).
+    """A make of host. Names of files are below the user's folder of it (`~`), or below the project (`./`).
 
-    `events` are those by which a text gets to the agent when a session starts, and around an edit. `hooks`, `servers`
-    and `instructions` are files; those of `hooks` and `servers` hold tables under the keys named after `#`.
-    `transcripts` is a glob of what it keeps of sessions, below the user's folder.
+    `events`: those by which a text gets to the agent when a session starts, and around an edit. `hooks`, `servers` and
+    `instructions` are files, with `#` and the key of a table. `transcripts`: a glob below the user's folder.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""What the hooks remember of an agent's session, in a small file that one process at a time has open."""
+"""State of an agent's session, kept by the hooks in a small file that one process at a time has open."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 FOLDER = "agent-sessions"
 BEFORE = Moment.BEFORE_TOOL.value
-KEPT_SECONDS = 7 * 24 * 3600  # A session that was not heard of for so long is forgotten
-_AT_WORK = 3600.0  # Seconds since it was heard of in which a session is taken to go on
+KEPT_SECONDS = 7 * 24 * 3600  # Time without an event after which a session is forgotten
+_AT_WORK = 3600.0  # Seconds after its last event in which a session counts as active
 _LIMIT = 1 << 20
 _KEPT, _KEPT_CHARACTERS = 5, 2_000  # Failures of a session that are kept, and of each as much of command and output
 
@@ -47,11 +47,11 @@ class Session:
         vars(self).update(fields)
 
     def ids(self, agent: str) -> tuple[str, ...]:
-        """What this agent was shown."""
+        """The entries that this agent was shown."""
         return tuple(self.shown.get(agent, ()))
 
     def only_before(self) -> set[str]:
-        """The entries that were told before a tool ran, and at no other moment: at the failure they are told again."""
+        """The entries shown before a tool ran, and at no other moment: they are shown again at a failure."""
         return {row[0] for row in self.told if row[3] == BEFORE} - {row[0] for row in self.told if row[3] != BEFORE}
 
     def fresh(self, agent: str, names: Iterable[str]) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ class Session:
 
 @contextmanager
 def opened(state_dir: Path, name: str) -> Iterator[Session]:
-    """The memory of this session, for this process alone; what changed is kept at the end. Raises StorageFailed."""
+    """A session, locked for this process; changes are saved at the end. Raises StorageFailed."""
     file = _file(state_dir, name)
     with translated(str(file), writing=True):
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -106,7 +106,7 @@ def is_remembered(state_dir: Path, name: str) -> bool:
 
 
 def peeked(state_dir: Path, name: str) -> Session:
-    """What is remembered of this session; what is done to it is not kept."""
+    """A session to be read; changes to it are not saved."""
     file = _file(state_dir, name)
     try:
         return _parsed(read_file(file.parent, file.name, _LIMIT)[0])
@@ -115,7 +115,7 @@ def peeked(state_dir: Path, name: str) -> Session:
 
 
 def recent(state_dir: Path) -> list[tuple[float, Session]]:
-    """What is remembered of every session, the latest heard of first, each with that time in seconds since 1970."""
+    """Every session with the time of its last event in seconds since 1970, the latest first."""
     sessions = []
     with suppress(OSError):
         for file in (state_dir / FOLDER).glob("*.json"):
@@ -133,7 +133,7 @@ def kept_in(state_dir: Path, folder: Path) -> list[list[Any]]:
 
 
 def clean_up(state_dir: Path) -> None:
-    """Remove what is remembered of old sessions; never fails, because the next session tries again."""
+    """Remove old sessions; never fails, because the next session tries again."""
     old = time.time() - KEPT_SECONDS
     with suppress(OSError), os.scandir(state_dir / FOLDER) as entries:
         for entry in entries:
@@ -148,7 +148,7 @@ def _file(state_dir: Path, name: str) -> Path:
 
 
 def _parsed(data: bytes) -> Session:
-    """What a file holds; nothing where it is half written by a process that was killed, or of another version."""
+    """The session of a file; a new one where a process was killed while it wrote it, or of another version."""
     session = Session()
     try:
         fields = json.loads(data)

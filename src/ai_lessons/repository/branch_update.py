@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from ai_lessons.repository.objects import TreeEntry
 
-SECONDS: Final = 5.0  # How long to try against a user who works with git meanwhile
-_NONE: Final = "0" * 40  # What git calls a branch that is not there
+SECONDS: Final = 5.0  # Time to retry while the user works with git
+_NONE: Final = "0" * 40  # Git's name for no commit
 
 _Done = TypeVar("_Done")
 
@@ -100,13 +100,13 @@ def point(worktree: Worktree, ref: str, old: str | None, new: str, log: str) -> 
 
 def install(worktree: Worktree, head: Head, tip: str | None, index: tuple[Path, str], log: str) -> None:
     """Move `head`'s branch and the index. Raises Taken: one was changed, a merge began, or git holds a lock."""
-    made, mark = index
+    new_index, mark = index
     target, ref = worktree.git_dir / "index", head.ref if tip not in {None, head.commit} else None
     with ExitStack() as branch:
-        if ref:  # the branch first: its lock is brought to the disk, which takes a while, and git waits for it
+        if ref:  # the branch first, because syncing its lock to the disk takes a while
             place = worktree.common_dir / ref
             branch_lock = branch.enter_context(_locked(place, _proof(worktree), f"{tip}\n".encode()))
-        with _locked(target, made) as lock:
+        with _locked(target, new_index) as lock:
             now = worktree_status.index_mark(worktree)
             if worktree_status.busy(worktree) or read_head(worktree) != head or now != mark:
                 raise Taken("git is busy in this repository, nothing was changed", hint="try again")
@@ -123,7 +123,7 @@ def _note_move(worktree: Worktree, ref: str, old: str | None, new: str, log: str
     if read_settings(worktree.common_dir / "config").get("core.logallrefupdates", "true") == "false":
         return
     for place in (worktree.common_dir / "logs" / ref, worktree.git_dir / "logs" / "HEAD"):
-        # a reflog is a convenience: the branch has moved, and a log that cannot be written changes nothing about that
+        # the branch has moved even if its reflog cannot be written
         with suppress(OSError):
             place.parent.mkdir(parents=True, exist_ok=True)
             with place.open("a", encoding="utf-8", errors="surrogateescape") as file:
@@ -174,9 +174,9 @@ def changed(worktree: Worktree, tip: str | None, entries: Mapping[bytes, TreeEnt
 
 
 def until_done(worktree: Worktree, attempt: Callable[[], _Done], seconds: float = SECONDS) -> _Done:
-    """Try, under our lock, until git's index and the branch hold still: an attempt that is `Taken` has changed nothing.
+    """Repeat an attempt, under our lock, while it raises Taken, having changed nothing.
 
-    Raises Conflict: they do not, or the user is in the middle of a merge or the like.
+    Raises Conflict: it does so for too long, or the user is in the middle of a merge or the like.
     """
     deadline = time.monotonic() + seconds
     while True:

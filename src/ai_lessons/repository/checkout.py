@@ -1,4 +1,4 @@
-"""Brings branch, index and files together to a commit (an approval, say), over nothing that the user has edited."""
+"""Moves branch, index and files to a commit (such as an approval), but for files that the user has edited."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Landing(NamedTuple):
 
 @contextmanager
 def committing(store: Store, patience: float = PATIENCE, give_up: Callable[[], bool] | None = None) -> Iterator[None]:
-    """Hold our commit lock, what a dead process left cleared away.
+    """Hold our commit lock, after recovery from a process that died.
 
-    Raises StorageFailed: another process kept it for `patience` seconds, or until `give_up` said so.
+    Raises StorageFailed: another process kept it for `patience` seconds, or until `give_up` returned True.
     """
     with (
         translated(str(store.git_dir), writing=True),
@@ -55,7 +55,7 @@ def committing(store: Store, patience: float = PATIENCE, give_up: Callable[[], b
 
 
 def recover(worktree: Worktree) -> None:
-    """Finish or undo what a dead process of ours left. Under our commit lock."""
+    """Finish or undo what a process of ours that died left. Under our commit lock."""
     branch_update.clear_locks(worktree)
     if (worktree.state_dir / _NOTE).exists():
         with held(worktree.state_dir / "write.lock", patience=0) as locked, opened(worktree) as repo:
@@ -109,7 +109,7 @@ def land(store: Store, repo: Repo, ref: str, build: Callable[[Draft, str], Landi
 
 
 def _check_out(store: Store, repo: Repo, landing: Landing, head: Head, mark: str) -> tuple[str, ...]:
-    """Bring branch, index and files to what a commit holds, over nothing of the user's. Raises Taken: one moved."""
+    """Move branch, index and unedited files to a commit. Raises Taken: branch or index moved."""
     worktree, notes = store.worktree, []
     after = {path: new[1].decode() if new else None for path, (_, new) in landing.files.items()}
     before = here(worktree, repo, {path: (old, after[path]) for path, (old, _) in landing.files.items()})

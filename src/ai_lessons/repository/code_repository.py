@@ -1,4 +1,4 @@
-"""Repositories of others: the code that one works in, its files and manifests, and where imported files come from."""
+"""Code repositories: their files and manifests, and where imported files come from."""
 
 from __future__ import annotations
 

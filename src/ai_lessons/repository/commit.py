@@ -76,7 +76,7 @@ class People:
     ) -> ObjectID:
         """A commit by `who` (author, committer, seconds of the committer), signed if the user's settings ask for it.
 
-        Where it cannot be signed, `unsigned` says why. `sign`: whether it has to be; then it raises Refused instead.
+        If signing fails, `unsigned` has the reason; with `sign` it raises Refused.
         """
         author, committer, when = who
         if sign or (sign is None and self._asked()[2] and not self.unsigned):
@@ -120,7 +120,7 @@ AT_WORK = "you work with git here, so the next command commits it, or at once: a
 
 @dataclass(slots=True)
 class _Outcome:
-    """New commits, notes, why all waits, and why single jobs wait. `insist`: a commit was asked for."""
+    """New commits, notes, why all jobs wait, and why single jobs wait. `insist`: a commit was asked for."""
 
     insist: bool
     commits: list[str] = field(default_factory=list)

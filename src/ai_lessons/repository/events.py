@@ -1,4 +1,4 @@
-"""Logs of events, as files of whole lines: what this clone records (inside git's folder), and what all clones did."""
+"""Logs of events, as files of whole lines: of this clone (inside git's folder), and of all clones."""
 
 from __future__ import annotations
 

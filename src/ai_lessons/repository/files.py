@@ -39,7 +39,7 @@ def held_back() -> Iterator[None]:
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 READ_LIMIT = 8 * 1024 * 1024
-TEMPORARY = ".ai-lessons-tmp-"  # How a file begins that is not in its place yet; hidden, so that no walk sees it
+TEMPORARY = ".ai-lessons-tmp-"  # Prefix of a file that is not in its place yet; hidden, so that no walk sees it
 
 _HINTS = {
     errno.ENOSPC: "free some space, then repeat the command",
@@ -88,7 +88,7 @@ class OpenFolders:
 
 
 def _step(fd: int, part: str, folders: list[str], depth: int, made: list[list[str]] | None) -> int:
-    """A step down to `part`, which is `folders[depth]`; made if missing, given `made`. Raises OSError (link: ELOOP)."""
+    """Open `part`, which is `folders[depth]`; made if missing, given `made`. Raises OSError (ELOOP for a link)."""
     try:
         return os.open(part, _FOLDER_FLAGS, dir_fd=fd)
     except FileNotFoundError:
@@ -193,10 +193,10 @@ def sweep(root: Path, path: str) -> None:
 
 
 class Staging:
-    """Files on their way in: `add` writes each beside its place, `publish` renames all into place.
+    """Writes several files: `add` writes each beside its place, `publish` renames all into place.
 
-    Whatever fails or is interrupted before `publish` leaves the repository as it was, so that a full disk never
-    makes half a job. A rename can hardly fail; if it does, the files before it stay. Not safe for use by two threads.
+    A failure before `publish` leaves the repository as it was, so a full disk never leaves half a job. If a rename
+    fails, the files before it stay. For one thread.
     """
 
     def __init__(self, root: Path, *, durable: bool = True) -> None:
@@ -263,7 +263,7 @@ class Staging:
                 os.close(fd)
 
     def begin_anew(self) -> None:
-        """After a `NotFound`: another program removed a folder, or a file on its way. Add all once more."""
+        """After a `NotFound`, because another program removed a folder or a temporary file: add all once more."""
         self.abandon()
         self._folders.close()
 

@@ -26,7 +26,7 @@ _SERVER_ADVICE = "have it run, with its standard input: ai-lessons admin check-p
 
 
 def carry_out(root: Path, scripts: Path, job: str) -> tuple[str, ...]:
-    """Install, uninstall or look at (`status`) our part of hooks, and our merge driver; a line each.
+    """Install, uninstall or check (`status`) our part of hooks, and our merge driver; a line each.
 
     Raises as `locate`, StorageFailed.
     """
@@ -45,7 +45,7 @@ def carry_out_on_server(git_dir: Path, scripts: Path, job: str) -> tuple[str, ..
 
 
 def _note_program(worktree: Worktree, job: str) -> None:
-    """Write down where our program is, unless the user named one that is there; take it out again."""
+    """Note the path of our program in git's settings, unless the user named one that exists; or remove it."""
     try:
         ours = programs.own("ai-lessons")
     except NotFound:

@@ -1,4 +1,4 @@
-"""Our hooks and our server in a user's settings of agent hosts: decided first, then written."""
+"""Our hooks and our server in a user's settings of agent hosts: planned first, then written."""
 
 from __future__ import annotations
 
@@ -62,10 +62,7 @@ _LEFT = "left alone, it is no JSON object: mend it first"
 
 
 class HostChange(NamedTuple):
-    """What becomes of one file of a host, and what is `done` to it, in words. `before` None: it was not there.
-
-    `after` None: it goes, or never was. Nothing is done where the two are the same.
-    """
+    """A change of one file of a host; `done`: in words. `before`, `after` None: no file. The same: no change."""
 
     host: str
     file: Path

@@ -23,7 +23,7 @@ KEEP_RECORDS = 200  # Batches whose outcome is remembered
 
 
 class Noted(NamedTuple):
-    """One path of a job, `gone` if it removed it. `size`: bytes it wrote, None: none. `executable` None: as it was."""
+    """A path of a job, `gone` if removed. `size`: bytes written, None: none. `executable` None: as it was."""
 
     path: str
     gone: bool = False

@@ -1,4 +1,4 @@
-"""Files that no job takes care of: entries in no commit, links, and what no kind claims."""
+"""Files outside of all jobs: entries in no commit, links, and files of no kind."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _WHOLE = {b"??", b" M", b" D", b"M ", b"A ", b"D "}
 
 
 class Uncommitted(NamedTuple):
-    """What no commit has, by path below the root: files of entries, files of rules, and all that is left to the user.
+    """Paths below the root with changes in no commit: entries, rules (proposed, not committed), and the user's.
 
-    Rules are proposed, not committed. `left` is staged in part or in conflict, or no entry; it may lie elsewhere.
+    `left`: staged in part or in conflict, or no entry; it may lie elsewhere.
     """
 
     entries: tuple[str, ...] = ()

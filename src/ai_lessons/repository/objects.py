@@ -1,4 +1,4 @@
-"""Git objects by way of dulwich, whose refs, index and porcelain are not used: look up, build, bring to the disk."""
+"""Git objects by dulwich, whose refs, index and porcelain are not used: look up, build, write durably."""
 
 from __future__ import annotations
 

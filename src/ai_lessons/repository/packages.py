@@ -65,7 +65,7 @@ class Package(NamedTuple):
 def places(cwd: Path, active: Path | None, *, beside: bool = True) -> tuple[Path, ...]:
     """Where packages of the code at `cwd` are installed: in it, in the `active` environment, `beside` this program.
 
-    Not `beside`: only where this program is in no environment of its own, whose packages are not the code's.
+    Not `beside`: that place counts only if this program has no environment of its own.
     """
     top = outside.top_of(cwd)
     folders = [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(top)] if top else [cwd]

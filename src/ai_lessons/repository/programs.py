@@ -1,4 +1,4 @@
-"""Programs that we start, each in a session of its own: neither it nor what it started outlives its time."""
+"""Starts programs, each in a session of its own, and ends them with their children after a time limit."""
 
 from __future__ import annotations
 
