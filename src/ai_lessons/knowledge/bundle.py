@@ -66,20 +66,20 @@ def noting(where: str, damaged: list[tuple[str, str]], *, alone: bool = False) -
         damaged.append((where, error.message))
 
 
-def made_id(*said: object, created: datetime | None = None) -> str:
+def made_id(*parts: object, created: datetime | None = None) -> str:
     """A ULID that every clone that imports the same thing agrees on; of time zero where it names no date."""
-    text = json.dumps(said, sort_keys=True, default=str)
+    text = json.dumps(parts, sort_keys=True, default=str)
     time = max(int(created.timestamp() * 1000), 0) if created else 0
     return str(ULID.from_bytes(time.to_bytes(6, "big") + sha256(text.encode("utf-8", "surrogatepass")).digest()[:10]))
 
 
-def moment(said: object) -> datetime | None:
+def moment(value: object) -> datetime | None:
     """A date or time as other tools write it, in UTC where it does not say; None for anything else."""
-    if isinstance(said, datetime):
-        said = said.isoformat()
+    if isinstance(value, datetime):
+        value = value.isoformat()
     try:
-        found = datetime.fromisoformat(str(said).strip().replace(" UTC", "Z"))
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+        time = datetime.fromisoformat(str(value).strip().replace(" UTC", "Z"))
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
 
@@ -115,10 +115,10 @@ COUNTS = ("injected", "helpful", "ignored", "contradicted")
 
 
 _CATEGORIES, _RELATIONS = (
-    {str(one): "".join(part.title() for part in one.split("_")) for one in words}  # `derived_from` is `DerivedFrom`
+    {str(word): "".join(part.title() for part in word.split("_")) for word in words}  # `derived_from` is `DerivedFrom`
     for words in (set(Category), set(Relation) - {Relation.HAS_SCRIPT, Relation.HAS_DOC, Relation.PROVES})
 )
-_OF_FORMAT = {said: word for word, name in (_CATEGORIES | _RELATIONS).items() for said in (name, word)}
+_OF_FORMAT = {spelling: word for word, name in (_CATEGORIES | _RELATIONS).items() for spelling in (name, word)}
 _NUMBER_LIMIT = 1_000_000_000
 T = TypeVar("T")
 
@@ -171,16 +171,16 @@ def created_of(entry: Entry) -> str:
 def kept(file: Item) -> dict[str, Any]:
     """A file with its text, or its bytes in base 64 where they are no text."""
     try:
-        said = {"text": file.data.decode()}
+        content = {"text": file.data.decode()}
     except UnicodeDecodeError:
-        said = {"base64": b64encode(file.data).decode()}
+        content = {"base64": b64encode(file.data).decode()}
     side = {"side": file.side.decode()} if file.side is not None else {}
-    return {"path": file.path, **said, **({"executable": True} if file.executable else {}), **side}
+    return {"path": file.path, **content, **({"executable": True} if file.executable else {}), **side}
 
 
 def relations(entries: Iterable[Entry], lessons: Iterable[str]) -> list[dict[str, Any]]:
     """The links between lessons that the format has a name for."""
-    known = frozenset(lessons)
+    lesson_ids = frozenset(lessons)
     return [
         {
             "from_id": str(ULID.from_str(entry.id).to_uuid()),
@@ -191,7 +191,7 @@ def relations(entries: Iterable[Entry], lessons: Iterable[str]) -> list[dict[str
         }
         for entry in entries
         for link in entry.links
-        if entry.id in known and link.relation in _RELATIONS and link.target in known
+        if entry.id in lesson_ids and link.relation in _RELATIONS and link.target in lesson_ids
     ]
 
 
@@ -248,7 +248,7 @@ def _each(
     read_one: Callable[[Mapping[str, Any], str], T],
 ) -> list[T]:
     """What each part of a list of the document says; what is wrong with the others goes to `damaged`."""
-    found = []
+    parts = []
     listed = document.get(key, [])
     if not isinstance(listed, list):
         damaged.append((key, "not a list"))
@@ -259,8 +259,8 @@ def _each(
         with noting(where, damaged):
             if not isinstance(raw, dict):
                 raise UsageError("not an object")
-            found.append(read_one(raw, where))
-    return found
+            parts.append(read_one(raw, where))
+    return parts
 
 
 def _relation(raw: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -293,14 +293,14 @@ def _learning(raw: Mapping[str, Any], where: str, links: Mapping[str, list[dict[
     if created is None:
         raise UsageError(f"created_at {raw.get('created_at')!r} is not a time")
     pattern: dict[str, Any] = {}
-    rest = ""
-    said: Any = content.get("pattern")
-    texts = isinstance(said, dict) and all(isinstance(part, str) and part for part in said.values())
-    if texts and set(said) in ({"when", "do", "because"}, {"when", "dont", "because"}):
-        pattern = said
-    elif said is not None:  # any other pattern is text for the body
-        rest = "```json\n" + json.dumps(said, indent=2, ensure_ascii=False) + "\n```"
-    body = [one for one in (insight if title != insight else "", description, rest) if one and one != title]
+    pattern_text = ""
+    raw_pattern: Any = content.get("pattern")
+    texts = isinstance(raw_pattern, dict) and all(isinstance(part, str) and part for part in raw_pattern.values())
+    if texts and set(raw_pattern) in ({"when", "do", "because"}, {"when", "dont", "because"}):
+        pattern = raw_pattern
+    elif raw_pattern is not None:  # any other pattern is text for the body
+        pattern_text = "```json\n" + json.dumps(raw_pattern, indent=2, ensure_ascii=False) + "\n```"
+    body = [text for text in (insight if title != insight else "", description, pattern_text) if text and text != title]
     block, scope = _block(raw.get("source")), origins.read_scope(raw.get("scope"))
     fields = frontmatter.lesson_fields(
         entry_id, frontmatter.stamp(created), title=title, confidence=word_of(raw.get("confidence")),
@@ -312,14 +312,14 @@ def _learning(raw: Mapping[str, Any], where: str, links: Mapping[str, list[dict[
     return made(where, Kind.LESSON, scope.project, "\n\n".join(body), fields)
 
 
-def _ulid(said: Any) -> str:
+def _ulid(value: Any) -> str:
     """The id that a UUID is; both are 128 bits. A ULID may stand there, too."""
-    if isinstance(said, str):
-        if re.fullmatch(r"[0-7][0-9A-HJKMNP-TV-Z]{25}", said):
-            return said
+    if isinstance(value, str):
+        if re.fullmatch(r"[0-7][0-9A-HJKMNP-TV-Z]{25}", value):
+            return value
         with suppress(ValueError):
-            return str(ULID.from_uuid(UUID(said)))
-    raise UsageError(f"{str(said)[:60]!r} is not a UUID")
+            return str(ULID.from_uuid(UUID(value)))
+    raise UsageError(f"{str(value)[:60]!r} is not a UUID")
 
 
 def _item(raw: Any, where: str) -> Item:
@@ -328,19 +328,19 @@ def _item(raw: Any, where: str) -> Item:
     side = raw.get("side")
     try:
         text = raw["text"].encode() if isinstance(raw.get("text"), str) else b64decode(raw["base64"], validate=True)
-        told = side.encode() if side is not None else None
+        side_data = side.encode() if side is not None else None
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise UsageError("it has no text") from error
     executable = raw.get("executable") is True
-    return Item(f"{where}: {raw['path']}"[:200], raw["path"], text, told, executable=executable)
+    return Item(f"{where}: {raw['path']}"[:200], raw["path"], text, side_data, executable=executable)
 
 
-def _block(said: Any) -> dict[str, Any] | None:
+def _block(source: Any) -> dict[str, Any] | None:
     """The block that a source becomes; None where it says no more than a word would."""
-    if not isinstance(said, dict) or len(said) != 1:
+    if not isinstance(source, dict) or len(source) != 1:
         return None
-    name, values = next(iter(said.items()))
-    kind = next((one for one, known in origins.TYPES.items() if known.name == name), None)
+    name, values = next(iter(source.items()))
+    kind = next((name_of_type for name_of_type, source_type in origins.TYPES.items() if source_type.name == name), None)
     if kind is None or not isinstance(values, dict):
         return None
     block: dict[str, Any] = {ours: values.get(theirs) for ours, theirs in origins.TYPES[kind].keys.items()}

@@ -46,31 +46,31 @@ def check_entry(entry: Entry, text: str = "") -> list[Problem]:
     file = entry.side_path or entry.path
     complaints = [complaint for check in _CHECKS for complaint in check(entry)]
     lines = key_lines(text) if text and complaints else {}
-    found = [Problem(file, message, lines.get(key, 0)) for key, message in complaints]
-    found += [Problem(file, fix.message, 0, fixable=entry.kind is not Kind.RULE) for fix in fixes(entry)]
-    return sorted(found, key=lambda problem: problem.line)
+    problems = [Problem(file, message, lines.get(key, 0)) for key, message in complaints]
+    problems += [Problem(file, fix.message, 0, fixable=entry.kind is not Kind.RULE) for fix in fixes(entry)]
+    return sorted(problems, key=lambda problem: problem.line)
 
 
 def _says_kind(entry: Entry) -> bool:
-    said = entry.fields.get("kind")
-    return isinstance(said, str) and said.strip().lower() in _KINDS
+    kind = entry.fields.get("kind")
+    return isinstance(kind, str) and kind.strip().lower() in _KINDS
 
 
 def _misspelt_kind(entry: Entry) -> str:
     """The kind that was meant by a word near it, in a folder of ours or beside an id of ours."""
-    said = entry.fields.get("kind")
-    if not isinstance(said, str) or _says_kind(entry):
+    kind = entry.fields.get("kind")
+    if not isinstance(kind, str) or _says_kind(entry):
         return ""
-    return next(iter(get_close_matches(said.strip().lower(), _KINDS, n=1, cutoff=0.75)), "")
+    return next(iter(get_close_matches(kind.strip().lower(), _KINDS, n=1, cutoff=0.75)), "")
 
 
 def _check_identity(entry: Entry) -> Iterator[Complaint]:
-    said, stated = entry.fields.get("kind"), entry.fields.get("id")
-    if said is not None and not _says_kind(entry):
+    kind, stated = entry.fields.get("kind"), entry.fields.get("id")
+    if kind is not None and not _says_kind(entry):
         meant = _misspelt_kind(entry)
-        yield "kind", f"unknown kind {said!r}" + (f", did you mean {meant!r}?" if meant else f" ({', '.join(_KINDS)})")
-    elif entry.kind is Kind.RULE and isinstance(said, str) and said.strip().lower() != Kind.RULE:
-        yield "kind", f"says that it is a {said}, but lies among rules and is read as one"
+        yield "kind", f"unknown kind {kind!r}" + (f", did you mean {meant!r}?" if meant else f" ({', '.join(_KINDS)})")
+    elif entry.kind is Kind.RULE and isinstance(kind, str) and kind.strip().lower() != Kind.RULE:
+        yield "kind", f"says that it is a {kind}, but lies among rules and is read as one"
     if stated is not None and stated_id(stated) is None:
         yield "id", f"id {stated!r} is not a ULID; take the line out and run `ai-lessons admin adopt`"
     try:
@@ -143,9 +143,9 @@ def _glob_fault(pattern: str) -> str:
 
 def _check_times(entry: Entry) -> Iterator[Complaint]:
     day = "day such as 2027-05-21"
-    for key, wanted in (("created", "time such as 2026-11-21T20:14:00Z"), ("review_by", day), ("reviewed", day)):
+    for key, form in (("created", "time such as 2026-11-21T20:14:00Z"), ("review_by", day), ("reviewed", day)):
         if entry.fields.get(key) is not None and day_of(entry.fields[key]) is None:
-            yield key, f"{key} {entry.fields[key]!r} is not a {wanted}"
+            yield key, f"{key} {entry.fields[key]!r} is not a {form}"
 
 
 def day_of(value: object) -> date | None:
@@ -176,14 +176,14 @@ def _check_pattern(entry: Entry) -> Iterator[Complaint]:
 
 
 def _check_seen(entry: Entry) -> Iterator[Complaint]:
-    said = entry.fields.get("seen")
-    if "seen" not in KINDS[entry.kind].fields or said is None:
+    seen = entry.fields.get("seen")
+    if "seen" not in KINDS[entry.kind].fields or seen is None:
         return
-    if not isinstance(said, dict) or said.keys() != set(Seen._fields):
+    if not isinstance(seen, dict) or seen.keys() != set(Seen._fields):
         yield "seen", f"seen is not {', '.join(f'`{name}:`' for name in Seen._fields)}, one a line"
-    elif not all(isinstance(value, int) and 0 <= value < MOST_SEEN for value in said.values()):
+    elif not all(isinstance(value, int) and 0 <= value < MOST_SEEN for value in seen.values()):
         yield "seen", "seen holds what is no count"
-    elif said["failures"] > said["calls"]:
+    elif seen["failures"] > seen["calls"]:
         yield "seen", "seen has more failures than calls"
 
 
@@ -200,7 +200,7 @@ def _check_links(entry: Entry) -> Iterator[Complaint]:
             yield "proves", f"proves {target!r}, which is not an id"
 
 
-def _link_faults(item: Any, own: str) -> Iterator[str]:
+def _link_faults(item: Any, entry_id: str) -> Iterator[str]:
     if not isinstance(item, dict):
         yield f"link {item!r} is not `relation: id`"
         return
@@ -213,7 +213,7 @@ def _link_faults(item: Any, own: str) -> Iterator[str]:
             yield f"unknown relation {relation!r}" + (f", did you mean {meant[0]!r}?" if meant else "")
         if stated_id(target) is None:
             yield f"{relation} leads to {target!r}, which is not an id"
-        elif stated_id(target) == own:
+        elif stated_id(target) == entry_id:
             yield f"{relation} leads to the entry itself"
     weight = item.get(LINK_WEIGHT, 1)
     if not isinstance(weight, int | float) or isinstance(weight, bool) or weight < 0:
@@ -257,25 +257,25 @@ def _home(entry: Entry) -> str:
 
 def check_together(entries: Iterable[Entry]) -> list[Problem]:
     """What is wrong between entries: ids used twice, links that lead nowhere or round in a circle, names that clash."""
-    known = sorted(entries, key=lambda entry: entry.path)
+    ordered = sorted(entries, key=lambda entry: entry.path)
     by_id: dict[str, list[Entry]] = defaultdict(list)
-    for entry in known:
+    for entry in ordered:
         by_id[entry.id].append(entry)
     problems = [
         Problem(_file(entry), f"has the id of {_file(group[0])}: {entry.id}")
         for group in by_id.values()
         for entry in group[1:]
     ]
-    problems += [problem for entry in known for problem in _misled(entry, by_id)]
+    problems += [problem for entry in ordered for problem in _misled(entry, by_id)]
     seen: dict[str, str] = {}
-    for path in (path for entry in known for path in (entry.path, entry.side_path) if path is not None):
+    for path in (path for entry in ordered for path in (entry.path, entry.side_path) if path is not None):
         # one file where case, or the way an accent is written, does not count (macOS, Windows)
         other = seen.setdefault(unicodedata.normalize("NFC", path).casefold(), path)
         if other != path:
             problems.append(Problem(path, f"is the same file as {other} on systems that ignore case"))
-    edges = [relations.Edge(entry.id, *link) for entry in known for link in entry.links]
+    edges = [relations.Edge(entry.id, *link) for entry in ordered for link in entry.links]
     for relation, ids in relations.circles(edges):
-        names = [_file(by_id[one][0]) for one in ids if one in by_id]
+        names = [_file(by_id[entry_id][0]) for entry_id in ids if entry_id in by_id]
         circle = " -> ".join([*names, names[0]])
         problems.append(Problem(_file(by_id[ids[0]][0]), f"{relation} leads round in a circle: {circle}"))
     return problems
@@ -291,6 +291,6 @@ def _misled(entry: Entry, by_id: Mapping[str, list[Entry]]) -> Iterator[Problem]
     for relation, target, _ in entry.links:
         if target not in by_id and stated_id(target) and not entry.derived and target != original:
             yield Problem(_file(entry), f"{relation} leads to {target}, and no entry has that id")
-        found = [relations.wrong_kinds(relation, entry.kind, one.kind) for one in by_id.get(target, ())]
-        if found and all(found):
-            yield Problem(_file(entry), f"{found[0]} (it leads to {target})")
+        faults = [relations.wrong_kinds(relation, entry.kind, other.kind) for other in by_id.get(target, ())]
+        if faults and all(faults):
+            yield Problem(_file(entry), f"{faults[0]} (it leads to {target})")

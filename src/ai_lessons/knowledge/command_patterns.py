@@ -73,7 +73,8 @@ class Form(NamedTuple):
         if self.inside:
             return folder == self.inside and self == inside(words, folder)
         return len(words) >= len(self.words) and all(
-            own in {word, "…"} for own, word in zip(self.words, (base_name(words[0]), *words[1:]), strict=False)
+            form_word in {word, "…"}
+            for form_word, word in zip(self.words, (base_name(words[0]), *words[1:]), strict=False)
         )
 
     def __str__(self) -> str:
@@ -103,17 +104,17 @@ class Seen(NamedTuple):
 
 def seen_of(fields: Mapping[str, Any]) -> Seen | None:
     """What the frontmatter of a lesson says that it rests on; None where it says nothing, or no counts."""
-    said = fields.get("seen")
-    if not isinstance(said, dict):
+    stated = fields.get("seen")
+    if not isinstance(stated, dict):
         return None
-    counts = [one for name in Seen._fields if type(one := said.get(name)) is int and 0 <= one < MOST_SEEN]
+    counts = [count for name in Seen._fields if type(count := stated.get(name)) is int and 0 <= count < MOST_SEEN]
     return Seen(*counts) if len(counts) == len(Seen._fields) else None
 
 
 def seen_in(details: Mapping[str, Any]) -> Seen | None:
     """What a lesson rests on, as `Entry.details` of a list carries it."""
-    said = details.get("seen")
-    return Seen._make(said) if said else None
+    counts = details.get("seen")
+    return Seen._make(counts) if counts else None
 
 
 class Difference(NamedTuple):
@@ -151,9 +152,9 @@ class Happened(NamedTuple):
     at: str
     host: str
 
-    def fits(self, wanted: Iterable[Form]) -> bool:
+    def fits(self, forms: Iterable[Form]) -> bool:
         """Whether it is of one of the forms."""
-        return fits(wanted, [(self.words, self.folder)])
+        return fits(forms, [(self.words, self.folder)])
 
 
 class CommandPattern(NamedTuple):
@@ -193,8 +194,8 @@ def inside(words: Words, folder: str) -> Form | None:
     >>> inside(["ls", "-l", "./app/src"], "app")
     Form(words=('ls', '-l', 'app'), inside='app')
     """
-    there = next((n for n, word in enumerate(words) if n and folder and _first(word) == folder), 0)
-    return Form((base_name(words[0]), *words[1:there], folder), folder) if there else None
+    position = next((n for n, word in enumerate(words) if n and folder and _first(word) == folder), 0)
+    return Form((base_name(words[0]), *words[1:position], folder), folder) if position else None
 
 
 def _first(path: str) -> str:
@@ -210,7 +211,7 @@ def named_forms(when: str) -> tuple[Form, ...]:
     where = _INSIDE.search(when)
     folder = where[1].rstrip("/") if where else ""
     spans = (simple_commands(span) for span in _SPAN.findall(_INSIDE.sub("", when)))
-    return tuple(Form((base_name(found[0][0]), *found[0][1:]), folder) for found in spans if found)
+    return tuple(Form((base_name(commands[0][0]), *commands[0][1:]), folder) for commands in spans if commands)
 
 
 def when_and_does(pattern: str) -> tuple[str, str]:
@@ -219,19 +220,19 @@ def when_and_does(pattern: str) -> tuple[str, str]:
     return (match[1], match[2]) if match else ("", "")
 
 
-def fits(wanted: Iterable[Form], called: Iterable[Called]) -> bool:
+def fits(forms: Iterable[Form], called: Iterable[Called]) -> bool:
     """Whether one of the simple commands is of one of the forms."""
-    return any(form.fits(*one) for one in called for form in wanted)
+    return any(form.fits(*command) for command in called for form in forms)
 
 
 def called(line: str, cwd: str) -> list[Called]:
     """The simple commands of a line, each with the name of the folder that it is called in; empty behind `cd ..`."""
-    folder, found = folder_name(cwd), list[Called]()
+    folder, commands = folder_name(cwd), list[Called]()
     for words in simple_commands(line):
-        found.append((tuple(words), folder))
+        commands.append((tuple(words), folder))
         if words[0] == "cd":
             folder = folder_name(words[1]).strip(".") if len(words) > 1 else ""
-    return found
+    return commands
 
 
 # --- what happened in a session ---
@@ -289,9 +290,9 @@ def _worked(later: Sequence[Step], words: Words, folder: str, failed: Step) -> I
         if commands > AFTER:
             return
         if step.failed is False:
-            found = _difference(words, folder, failed, step, before, edited=edited)
-            if found:
-                yield found, step.text
+            difference = _difference(words, folder, failed, step, before, edited=edited)
+            if difference:
+                yield difference, step.text
             before = step.text
 
 
@@ -302,22 +303,22 @@ def _difference(
     name = base_name(words[0])
     short = _without(words, folder)
     if name == "cd" and len(words) > 1:
-        rest = {base_name(one[0]) for one in simple_commands(failed.text)} - {"cd"}
-        stays = worked.cwd == failed.cwd and not any(one[0] == "cd" for one in good)
-        if stays and rest & {base_name(one[0]) for one in good}:
+        programs = {base_name(command[0]) for command in simple_commands(failed.text)} - {"cd"}
+        stays = worked.cwd == failed.cwd and not any(command[0] == "cd" for command in good)
+        if stays and programs & {base_name(command[0]) for command in good}:
             return Difference("inside", folder) if short else Difference("without", f"cd {words[1]}")
         return None
-    for one in good:
-        other = base_name(one[0])
-        if short and other == name and not inside(one, folder) and _alike(short, one):
+    for command in good:
+        other = base_name(command[0])
+        if short and other == name and not inside(command, folder) and _alike(short, command):
             return Difference("inside", folder)
-        if other != name and _swaps(words, one):
+        if other != name and _swaps(words, command):
             return Difference("program", name, other)
-        if name in one[1:4] and _alike(words, one[one.index(name) :]):
-            return Difference("prefix", name, " ".join(map(_general, [other, *one[1 : one.index(name)]])))
-        if other == name and name not in ANSWERS_BY_FAILING and one != list(words) and _options(words, one):
-            return Difference("words", name, " ".join([name, *map(_general, one[1:])]))
-        if one == list(words) and before and not edited and (step := _step(before)):
+        if name in command[1:4] and _alike(words, command[command.index(name) :]):
+            return Difference("prefix", name, " ".join(map(_general, [other, *command[1 : command.index(name)]])))
+        if other == name and name not in ANSWERS_BY_FAILING and command != list(words) and _options(words, command):
+            return Difference("words", name, " ".join([name, *map(_general, command[1:])]))
+        if command == list(words) and before and not edited and (step := _step(before)):
             return Difference("after", name, step)
     return None
 
@@ -332,9 +333,9 @@ def _without(words: Words, folder: str) -> list[str]:
     return [word for word in short if word]
 
 
-def _alike(some: Words, others: Words) -> bool:
-    one, other = set(some), set(others)
-    return len(one & other) >= _SHARED * max(min(len(one), len(other)), 1)
+def _alike(left: Words, right: Words) -> bool:
+    words, other_words = set(left), set(right)
+    return len(words & other_words) >= _SHARED * max(min(len(words), len(other_words)), 1)
 
 
 def _swaps(words: Words, other: Words) -> bool:
@@ -380,10 +381,10 @@ class _Counts:
     def __init__(self, calls: int = 0, failed: Sequence[Happened] = ()) -> None:
         self.calls, self.failed = calls, list(failed)
 
-    def take(self, one: Happened) -> None:
+    def take(self, call: Happened) -> None:
         self.calls += 1
-        if one.failed:
-            self.failed.append(one)
+        if call.failed:
+            self.failed.append(call)
 
     @property
     def fails_often(self) -> bool:
@@ -392,8 +393,8 @@ class _Counts:
 
 
 def _seen(counts: Sequence[_Counts]) -> Seen:
-    failed = [one for count in counts for one in count.failed]
-    return Seen(sum(count.calls for count in counts), len(failed), len({one.session for one in failed}))
+    failed = [call for count in counts for call in count.failed]
+    return Seen(sum(count.calls for count in counts), len(failed), len({call.session for call in failed}))
 
 
 def learn(every: Sequence[Happened]) -> list[CommandPattern]:
@@ -401,14 +402,14 @@ def learn(every: Sequence[Happened]) -> list[CommandPattern]:
 
     A general form comes before the specific ones, which count only what it does not explain.
     """
-    left, found = list(every), list[CommandPattern]()
+    left, patterns = list(every), list[CommandPattern]()
     for level in range(_WORDS + 1):
         counts: dict[Form, _Counts] = defaultdict(_Counts)
-        for one in left:
-            named = [inside(one.words, one.folder)] if not level else list(forms(one.words))[level - 1 : level]
+        for call in left:
+            named = [inside(call.words, call.folder)] if not level else list(forms(call.words))[level - 1 : level]
             for form in named:
                 if form and (form.words[0] == "cd" or form.words[0] not in ANSWERS_BY_FAILING):
-                    counts[form].take(one)
+                    counts[form].take(call)
         often = {form: count for form, count in counts.items() if count.fails_often}
         taken = [
             pattern
@@ -416,18 +417,18 @@ def learn(every: Sequence[Happened]) -> list[CommandPattern]:
             if (pattern := _pattern(several, [counts[form] for form in several], before=True)) and pattern.does
             if level or pattern.does.how == "inside"
         ]
-        found += taken
+        patterns += taken
         explained: dict[str, list[Form]] = defaultdict(list)
         for form in (form for pattern in taken for form in pattern.forms):
             explained[form.words[0]].append(form)
-        left = [one for one in left if not one.fits(explained.get(base_name(one.words[0]), ()))]
-    return [*found, *_at_failures(left)]
+        left = [call for call in left if not call.fits(explained.get(base_name(call.words[0]), ()))]
+    return [*patterns, *_at_failures(left)]
 
 
-def _together(found: Iterable[Form]) -> list[tuple[Form, ...]]:
+def _together(forms: Iterable[Form]) -> list[tuple[Form, ...]]:
     """Forms that are one pattern: those inside of the same folder."""
     groups: dict[object, list[Form]] = defaultdict(list)
-    for form in found:
+    for form in forms:
         groups[form.inside or form].append(form)
     return [tuple(several) for several in groups.values()]
 
@@ -436,13 +437,13 @@ def _at_failures(left: Sequence[Happened]) -> Iterator[CommandPattern]:
     """One pattern for each kind of failure of an attempt, as far as its message can be told from others."""
     groups: dict[str, list[tuple[Shape, list[Happened]]]] = defaultdict(list)
     calls: Counter[str] = Counter()
-    for one in left:
-        attempt = next(iter(failures.attempts(" ".join(one.words))), "")
+    for call in left:
+        attempt = next(iter(failures.attempts(" ".join(call.words))), "")
         calls[attempt] += 1
-        if not one.failed or not attempt or failures.is_host(one.output):
+        if not call.failed or not attempt or failures.is_host(call.output):
             continue
-        shape = failures.shape(failures.headline(one.output))
-        if len(failures.said(shape)) < _ENOUGH:
+        shape = failures.shape(failures.headline(call.output))
+        if len(failures.words_of(shape)) < _ENOUGH:
             continue
         near = (
             group
@@ -451,9 +452,9 @@ def _at_failures(left: Sequence[Happened]) -> Iterator[CommandPattern]:
         )
         group = next(near, None)
         if group is None:
-            groups[attempt].append((shape, [one]))
+            groups[attempt].append((shape, [call]))
         else:
-            group.append(one)
+            group.append(call)
     for attempt, kinds in groups.items():
         for _, group in kinds:
             if pattern := _pattern((Form(tuple(attempt.split())),), [_Counts(calls[attempt], group)], before=False):
@@ -462,27 +463,27 @@ def _at_failures(left: Sequence[Happened]) -> Iterator[CommandPattern]:
 
 def _pattern(named: tuple[Form, ...], counted: Sequence[_Counts], *, before: bool) -> CommandPattern | None:
     """What the failures of these forms have in common; None where nothing of it could be said."""
-    failed = [one for count in counted for one in count.failed]
+    failed = [call for count in counted for call in count.failed]
     ways: dict[Difference, set[str]] = defaultdict(set)
     counts: Counter[Difference] = Counter()
-    for one in failed:
-        for way in one.ways:
-            ways[way].add(one.session)
+    for call in failed:
+        for way in call.ways:
+            ways[way].add(call.session)
             counts[way] += 1
     best, worked = counts.most_common(1)[0] if counts else (None, 0)
-    several = len({one.session for one in failed}) >= LEAST_SESSIONS
+    several = len({call.session for call in failed}) >= LEAST_SESSIONS
     if best and (worked < _MAJORITY * sum(counts.values()) or not is_general(best.does)):
         best = None
     if best and len(ways[best]) < LEAST_SESSIONS:  # seen once, only a difference of words says what it was about
         best = best if not several and best.how in _ONCE and all(map(is_general, map(str, named))) else None
     if best is None and not several:
         return None
-    lines = Counter(_message(one.output) for one in failed)
-    done = Counter(one.done for one in failed if one.done)
+    lines = Counter(_message(call.output) for call in failed)
+    done = Counter(call.done for call in failed if call.done)
     return CommandPattern(
         named, best, before, _seen(counted), worked if best else 0,
         tuple(line for line, _ in lines.most_common(3) if line),
-        tuple(sorted(failed, key=lambda one: one.at, reverse=True)),
+        tuple(sorted(failed, key=lambda call: call.at, reverse=True)),
         tuple(line for line, _ in done.most_common(3)),
     )  # fmt: skip
 

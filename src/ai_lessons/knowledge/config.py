@@ -141,13 +141,13 @@ def parse_config(text: str) -> RepositoryConfig:
     groups: dict[str, dict[str, Any]] = {"": {}, "chunking": {}, "governance": {}}
     problems = []
     for name, key in KEYS.items():
-        found = _find(fields, name)
+        value = _find(fields, name)
         group, _, attribute = key.attribute.rpartition(".")
         try:
-            if found is not None:
-                groups[group][attribute] = key.read(found)
+            if value is not None:
+                groups[group][attribute] = key.read(value)
         except Nonsense as expected:
-            shown = repr(found[0] if isinstance(found, tuple) else found)[:80]
+            shown = repr(value[0] if isinstance(value, tuple) else value)[:80]
             problems.append(_problem(text, name, f"{name} must be {expected}, not {shown}"))
     cut, policies = Chunking(**groups["chunking"]), Policies(**groups["governance"])
     if not problems and not cut.minimum <= cut.target <= cut.limit:
@@ -187,25 +187,25 @@ def fields_of(text: str) -> dict[str, Any]:
 
 def _lead(text: str) -> str:
     """A byte order mark and the `---` that may open a YAML file."""
-    found = re.match(rf"{BOM}?(?:(?:[ \t]*(?:#[^\n]*)?\r?\n)*---[ \t]*\r?\n)?", text)
-    return found[0] if found else ""
+    match = re.match(rf"{BOM}?(?:(?:[ \t]*(?:#[^\n]*)?\r?\n)*---[ \t]*\r?\n)?", text)
+    return match[0] if match else ""
 
 
 def _find(fields: Mapping[str, Any], name: str) -> Any:
     """The value behind a dotted name, None for none; one in the place of a group comes in a tuple, which none reads."""
-    head, _, rest = name.partition(".")
+    head, _, tail = name.partition(".")
     value = fields.get(head)
-    if not rest or value is None:
+    if not tail or value is None:
         return value
-    return _find(value, rest) if isinstance(value, dict) else (value,)
+    return _find(value, tail) if isinstance(value, dict) else (value,)
 
 
 def _problem(text: str, name: str, message: str) -> Problem:
     """Names the line of the last part of the key, as far as a plain search finds it."""
     position = 0
     for part in name.split("."):
-        found = re.compile(rf"^[ \t]*['\"]?{re.escape(part)}['\"]?[ \t]*:", re.MULTILINE).search(text, position)
-        position = found.end() if found else position
+        match = re.compile(rf"^[ \t]*['\"]?{re.escape(part)}['\"]?[ \t]*:", re.MULTILINE).search(text, position)
+        position = match.end() if match else position
     return Problem(CONFIG_PATH, message, text.count("\n", 0, position) + 1)
 
 
@@ -249,11 +249,11 @@ def set_value(text: str, key: str, value: Any) -> str:
         raise UsageError(f"no setting {key!r}{_meant(key)}", hint="see them all: ai-lessons admin config get")
     typed = value if alias or not isinstance(value, str) else _typed(value)
     lead = _lead(text)
-    rest = text[len(lead) :]
+    body = text[len(lead) :]
     newline = "\r\n" if "\r\n" in text else "\n"
-    unended = bool(rest) and not rest.endswith("\n")
+    unended = bool(body) and not body.endswith("\n")
     change = {key: REMOVE if typed in ("", None) else typed}
-    result = edit_mapping(rest + newline * unended, change, newline, nesting=1 if alias else 2)
+    result = edit_mapping(body + newline * unended, change, newline, nesting=1 if alias else 2)
     result = lead + (result.removesuffix(newline) if unended else result)
     try:
         parse_config(result)

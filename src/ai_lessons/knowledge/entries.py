@@ -238,23 +238,23 @@ class Entry(NamedTuple):
     @property
     def source(self) -> str | None:
         """Of a lesson, in one word: how its author knows it, else what sort of source its block names."""
-        said = self.fields.get("source")
-        if isinstance(said, dict):
-            said = said.get("how", said.get("type"))
-        return said if isinstance(said, str) else None
+        source = self.fields.get("source")
+        if isinstance(source, dict):
+            source = source.get("how", source.get("type"))
+        return source if isinstance(source, str) else None
 
     @property
     def rationale(self) -> str:
         """Why a rule is so; empty where what brought it notes that none was stated, see `UNSTATED`."""
-        said = str(self.fields.get("rationale") or "")
-        return "" if said.endswith(UNSTATED) else said
+        rationale = str(self.fields.get("rationale") or "")
+        return "" if rationale.endswith(UNSTATED) else rationale
 
     @property
     def opening(self) -> str:
         """What of the frontmatter is embedded in front of the body; empty if there is none."""
         key = KINDS[self.kind].opening
-        said = (str(self.pattern) if self.pattern else None) if key == "pattern" else self.fields.get(key)
-        return said.strip() if isinstance(said, str) and not said.endswith(UNSTATED) else ""
+        text = (str(self.pattern) if self.pattern else None) if key == "pattern" else self.fields.get(key)
+        return text.strip() if isinstance(text, str) and not text.endswith(UNSTATED) else ""
 
     @property
     def pattern(self) -> Pattern | None:
@@ -318,10 +318,10 @@ def id_end(name: str) -> str:
     return end if letter in _LETTERS else name.strip().upper()
 
 
-def shared_tail(one: str, other: str) -> int:
+def shared_tail(left: str, right: str) -> int:
     """How many characters at the end of two ids are the same."""
-    pairs = enumerate(zip(reversed(one), reversed(other), strict=False))
-    return next((count for count, (a, b) in pairs if a != b), min(len(one), len(other)))
+    pairs = enumerate(zip(reversed(left), reversed(right), strict=False))
+    return next((count for count, (a, b) in pairs if a != b), min(len(left), len(right)))
 
 
 def handle_lengths(ids: Iterable[str]) -> dict[str, int]:

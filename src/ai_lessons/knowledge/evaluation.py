@@ -32,7 +32,7 @@ class Tie(NamedTuple):
 
 def ties(text: str, projects: Iterable[str] = ()) -> list[Tie]:
     """Paths of a home folder and these names of projects (of three letters or more), in their order; linear time."""
-    found = [
+    result = [
         Tie("path of one machine", match[0].rstrip(".%"), match.start())  # the end of the sentence it stands in
         for shape in (_UNIX, _WINDOWS)
         for match in shape.finditer(text)
@@ -42,8 +42,8 @@ def ties(text: str, projects: Iterable[str] = ()) -> list[Tie]:
         if words[0].casefold() in folded:
             spaced = r"\s+".join(map(re.escape, words))
             matches = re.finditer(rf"(?<!\w){spaced}(?!\w)", text, re.IGNORECASE)
-            found += [Tie("name of a project", match[0], match.start()) for match in matches]
-    return sorted(found, key=lambda one: one.start)
+            result += [Tie("name of a project", match[0], match.start()) for match in matches]
+    return sorted(result, key=lambda tie: tie.start)
 
 
 Recommendation = Literal["approve", "revise", "reject"]
@@ -72,7 +72,7 @@ class EvaluationReport(NamedTuple):
     @property
     def recommendation(self) -> Recommendation:
         """What follows from the gravest finding; it decides nothing."""
-        severities = {one.severity for one in self.findings}
+        severities = {finding.severity for finding in self.findings}
         return next((follows for severity, follows in _FOLLOWS.items() if severity in severities), "approve")
 
 
@@ -80,23 +80,25 @@ def specific(files: Mapping[str, str], projects: Sequence[str]) -> Iterator[Eval
     """One for each sort of thing that ties these texts (by path) to one place; where the first of them is."""
     values: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for path, text in files.items():
-        for one in ties(text, projects):
-            values[one.sort].setdefault(one.value, f"{path}:{text.count(chr(10), 0, one.start) + 1}")
-    for sort, found in values.items():
-        named = ", ".join(one_line(value, 80) for value in list(found)[:_NAMED])
-        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-        what = sort if len(found) == 1 else f"{sort} ({len(found)})"
-        yield EvaluationFinding("specificity", WARNING, f"{what}: {named}{more}", next(iter(found.values())))
+        for tie in ties(text, projects):
+            values[tie.sort].setdefault(tie.value, f"{path}:{text.count(chr(10), 0, tie.start) + 1}")
+    for sort, places in values.items():
+        named = ", ".join(one_line(value, 80) for value in list(places)[:_NAMED])
+        omitted = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
+        what = sort if len(places) == 1 else f"{sort} ({len(places)})"
+        yield EvaluationFinding("specificity", WARNING, f"{what}: {named}{omitted}", next(iter(places.values())))
 
 
 def render(report: EvaluationReport) -> str:
     """Short Markdown, for the message of a commit: a line that says it, and a line for each finding."""
-    found = [f"- {told(one)}" for one in report.findings] or ["- nothing was found that speaks against it"]
-    return "\n".join([f"Evaluation: {report.recommendation}", "", *found]) + "\n"
+    lines = [f"- {finding_line(finding)}" for finding in report.findings] or [
+        "- nothing was found that speaks against it"
+    ]
+    return "\n".join([f"Evaluation: {report.recommendation}", "", *lines]) + "\n"
 
 
-def told(one: EvaluationFinding) -> str:
+def finding_line(finding: EvaluationFinding) -> str:
     """A finding in one line: `warning, specificity: … (path:line)`; what others wrote makes no lines of its own."""
-    severity = "" if one.severity == NOTE else f"{one.severity}, "
-    message, where = one_line(one.message, LONGEST), one_line(one.where, LONGEST)
-    return f"{severity}{one.check}: {message}" + (f" ({where})" if where else "")
+    severity = "" if finding.severity == NOTE else f"{finding.severity}, "
+    message, where = one_line(finding.message, LONGEST), one_line(finding.where, LONGEST)
+    return f"{severity}{finding.check}: {message}" + (f" ({where})" if where else "")

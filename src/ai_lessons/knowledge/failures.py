@@ -111,7 +111,7 @@ def shown_in(question: str) -> tuple[str, bool]:
         return "\n".join(lines[typed:]), True
     first = 1 if lines and _QUESTION.match(lines[0]) else 0
     patterns = (_IS_MESSAGE,) if first else (_IS_MESSAGE, _MAY_BE_MESSAGE)
-    failed = any(one.match(line) for one in patterns for line in lines[first:] if not _QUESTION.match(line))
+    failed = any(pattern.match(line) for pattern in patterns for line in lines[first:] if not _QUESTION.match(line))
     return ("\n".join(lines[first:]), True) if failed else ("", False)
 
 
@@ -140,7 +140,7 @@ def shape(output: str) -> Shape:
     return tuple(dict.fromkeys(filter(None, words)))
 
 
-def said(words: Shape) -> frozenset[str]:
+def words_of(words: Shape) -> frozenset[str]:
     """The words of all lines."""
     return frozenset().union(*words)
 
@@ -152,15 +152,15 @@ def recorded(entry: Entry) -> Iterator[Shape]:
     """
     for block in _BLOCK.finditer(entry.body):
         yield shape(block[3])
-    for said in _SAID.finditer(entry.pattern.when if entry.pattern else ""):
-        yield shape(" ".join(filter(None, said.groups())))
+    for match in _SAID.finditer(entry.pattern.when if entry.pattern else ""):
+        yield shape(" ".join(filter(None, match.groups())))
 
 
 def in_block(command: str, output: str) -> str:
     """A failure as a text keeps it, see `recorded`: the command on one line, its output, between fences."""
-    first, more, _ = command.strip().partition("\n")
+    first, further, _ = command.strip().partition("\n")
     fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", output))])
-    return f"{fence}\n$ {first}{' …' * bool(more)}\n{output.strip()}\n{fence}\n"
+    return f"{fence}\n$ {first}{' …' * bool(further)}\n{output.strip()}\n{fence}\n"
 
 
 def keeps_one(text: str) -> bool:
@@ -170,29 +170,29 @@ def keeps_one(text: str) -> bool:
 
 def before_failure(body: str) -> str:
     """What a text says before it shows a failure; all of it if there is none."""
-    found = _BLOCK.search(body)
-    return body[: found.start()].strip() if found else body.strip()
+    match = _BLOCK.search(body)
+    return body[: match.start()].strip() if match else body.strip()
 
 
 def rarity(shapes: Collection[Shape]) -> dict[str, float]:
     """What each word of the shapes weighs: the fewer failures say it, the more."""
-    counts = Counter(word for one in shapes for word in said(one))
+    counts = Counter(word for shape in shapes for word in words_of(shape))
     return {word: log((len(shapes) + 1) / (count + 0.5)) for word, count in counts.items()}
 
 
-def alike(one: Shape, other: Shape, weights: Mapping[str, float]) -> float:
+def alike(left: Shape, right: Shape, weights: Mapping[str, float]) -> float:
     """How much two shapes have in common, 0 to 1: of all their words, or of the two lines that are most alike.
 
     Jaccard with weights: those of the words of both by those of either. A line counts if it is long, and less.
     """
     unknown = max(weights.values(), default=1.0)
 
-    def shared(some: frozenset[str], others: frozenset[str]) -> float:
-        either = sum(weights.get(word, unknown) for word in some | others)
-        return sum(weights.get(word, unknown) for word in some & others) / either if either else 0.0
+    def shared(words: frozenset[str], other_words: frozenset[str]) -> float:
+        either = sum(weights.get(word, unknown) for word in words | other_words)
+        return sum(weights.get(word, unknown) for word in words & other_words) / either if either else 0.0
 
-    long = ([line for line in lines if len(line) >= _LONG_LINE] for lines in (one, other))
-    return max([shared(said(one), said(other)), *(_ONE_LINE * shared(*two) for two in product(*long))])
+    long = ([line for line in lines if len(line) >= _LONG_LINE] for lines in (left, right))
+    return max([shared(words_of(left), words_of(right)), *(_ONE_LINE * shared(*two) for two in product(*long))])
 
 
 def chance(alike: float, similarity: float | None = None) -> float:
@@ -278,7 +278,7 @@ def attempts(command: str) -> tuple[str, ...]:
     >>> attempts("cd app; ls; npm test -- --watch; python3 try_2.py")
     ('npm test', 'python3')
     """
-    found = []
+    keys = []
     for words in simple_commands(command):
         name = base_name(words[0])
         skip = 3 if name == "git" and words[1:2] in (["-C"], ["-c"]) else 1  # and the value that stands behind it
@@ -286,8 +286,8 @@ def attempts(command: str) -> tuple[str, ...]:
         key = f"{name} {first}".strip()
         if name in ANSWERS_BY_FAILING or key in ANSWERS_BY_FAILING:
             continue
-        found.append(name if _INTERPRETERS.fullmatch(name) else key)
-    return tuple(dict.fromkeys(found))
+        keys.append(name if _INTERPRETERS.fullmatch(name) else key)
+    return tuple(dict.fromkeys(keys))
 
 
 def is_check(attempt: str) -> bool:

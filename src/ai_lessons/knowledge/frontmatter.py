@@ -41,9 +41,9 @@ def stamp(now: datetime) -> str:
     return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def resolved(wanted: Iterable[tuple[str, str]], resolve: Callable[[str], Light]) -> list[tuple[str, str]]:
+def resolved(links: Iterable[tuple[str, str]], resolve: Callable[[str], Light]) -> list[tuple[str, str]]:
     """(relation, id) of links given as (relation, reference); no relation: the one that fits the kind."""
-    targets = ((relation, resolve(ref)) for relation, ref in wanted)
+    targets = ((relation, resolve(ref)) for relation, ref in links)
     return [(relation or _LINK_TO.get(target.kind, Relation.RELATED_TO), target.id) for relation, target in targets]
 
 
@@ -66,9 +66,15 @@ def new_fields(kind: Kind, entry_id: str, created: str, *, title: str, **stated:
     links = [{relation: target} for relation, target in stated.pop("links", ())]
     if unknown := stated.keys() - facts.fields.keys() - {"tags"} - ({"versions"} if facts.versioned else set()):
         raise TypeError(f"a {kind} has no {', '.join(sorted(unknown))}")
-    said = {key: _written(key, value) for key, value in {**facts.fields, **stated}.items()}
-    own = {"id": entry_id, "kind": kind.value, "title": " ".join(title.split()), "created": created, "links": links}
-    return _kept(own | said)
+    kind_fields = {key: _written(key, value) for key, value in {**facts.fields, **stated}.items()}
+    common_fields = {
+        "id": entry_id,
+        "kind": kind.value,
+        "title": " ".join(title.split()),
+        "created": created,
+        "links": links,
+    }
+    return _kept(common_fields | kind_fields)
 
 
 lesson_fields = partial(new_fields, Kind.LESSON)
@@ -106,14 +112,14 @@ def versions_of_place(path: str) -> tuple[str, ...]:
 def link_items(links: Iterable[Link], add: tuple[str, str, float | None] | None = None) -> list[dict[str, Any]]:
     """Links as they are written: one mapping each, a weight only where there is one; a new one last."""
     every = [*links, *([Link(*add)] if add else [])]
-    return [{one.relation: one.target} | ({} if one.weight is None else {"weight": one.weight}) for one in every]
+    return [{link.relation: link.target} | ({} if link.weight is None else {"weight": link.weight}) for link in every]
 
 
 def description(code: bytes) -> str:
     """The docstring or the leading comment of a script, without comment signs; empty if there is none."""
     text = code[:_DESCRIBED].decode("utf-8", "replace").replace("\r\n", "\n")
-    if found := _DOCSTRING.match(text):
-        return cleandoc(found[2] if found[1] else re.sub(r"(?m)^[ \t]*\* ?", "", found[3])).strip()
+    if docstring := _DOCSTRING.match(text):
+        return cleandoc(docstring[2] if docstring[1] else re.sub(r"(?m)^[ \t]*\* ?", "", docstring[3])).strip()
     lines = takewhile(_COMMENT.match, re.sub(r"\A#!.*\n?", "", text).lstrip().splitlines())
     return "\n".join(_COMMENT.sub("", line, count=1).rstrip() for line in lines).strip()
 
@@ -153,21 +159,21 @@ def read_entry(path: str, data: bytes, side: bytes | None = None) -> Entry:
 
 def _kind(fields: dict[str, Any], where: Place) -> Kind:
     """A rule if the file says so or lies among rules (fail closed); else what it says; else what its folder says."""
-    said = fields.get("kind")
-    said = said.strip().lower() if isinstance(said, str) else ""
-    if where.kind is Kind.RULE or said == Kind.RULE:
+    stated = fields.get("kind")
+    stated = stated.strip().lower() if isinstance(stated, str) else ""
+    if where.kind is Kind.RULE or stated == Kind.RULE:
         return Kind.RULE
-    if said in set(Kind):
-        return Kind(said)
+    if stated in set(Kind):
+        return Kind(stated)
     if where.kind is Kind.SCRIPT:
         return Kind.SCRIPT if fields.get("path") else Kind.DOC  # a README among scripts is a doc
     return where.kind or Kind.DOC
 
 
 def _entry(kind: Kind, path: str, where: Place, fields: dict[str, Any], *, title: str = "", **texts: Any) -> Entry:
-    stated, said = stated_id(fields.get("id")), fields.get("title")
+    stated, title_value = stated_id(fields.get("id")), fields.get("title")
     name = path.rpartition("/")[2]
-    own_title = " ".join(str(said).split()) if is_word(said) else ""
+    own_title = " ".join(str(title_value).split()) if is_word(title_value) else ""
     return Entry(
         id=stated or derived_id(path),
         kind=kind,
@@ -188,10 +194,10 @@ def _first_heading(body: str) -> str:
     top = body[:_RELEVANT]
     if "```" in top or "~~~" in top:
         top = _FENCE.sub("", top)
-    found = _HEADING.search(top)
-    if not found:
+    heading = _HEADING.search(top)
+    if not heading:
         return ""
-    words = (found[1] or found[2]).split()
+    words = (heading[1] or heading[2]).split()
     return " ".join(words[:-1] if len(words) > 1 and not words[-1].strip("#") else words)
 
 

@@ -78,7 +78,7 @@ def slug(title: str) -> str:
     """Lower-case ASCII words joined by `-`, at most `SLUG_LENGTH` characters, cut between words; never empty."""
     ascii_text = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
     words = re.findall(r"[a-z0-9]+", ascii_text.lower())
-    longer = [one for one in accumulate(words, lambda kept, word: f"{kept}-{word}") if len(one) <= SLUG_LENGTH]
+    longer = [prefix for prefix in accumulate(words, lambda kept, word: f"{kept}-{word}") if len(prefix) <= SLUG_LENGTH]
     return longer[-1] if longer else "".join(words)[:SLUG_LENGTH] or "entry"
 
 

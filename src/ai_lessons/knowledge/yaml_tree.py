@@ -86,8 +86,8 @@ def compose(matter: str, path: str = "", first_line: int = 1) -> Node | None:
         position = error.problem_mark.index if error.problem_mark else 0
         reader.refuse(f"not valid YAML{reader.near()}: {error.problem or error.context}", position, cause=error)
     except yaml.YAMLError as error:
-        found = _UNPRINTABLE.search(matter)
-        reader.refuse("the frontmatter holds a control character", found.start() if found else 0, cause=error)
+        match = _UNPRINTABLE.search(matter)
+        reader.refuse("the frontmatter holds a control character", match.start() if match else 0, cause=error)
 
 
 class _Reader:

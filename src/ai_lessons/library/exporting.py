@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from ai_lessons.knowledge.agent_rules import Told
+    from ai_lessons.knowledge.agent_rules import ExportedEntry
     from ai_lessons.library.answers import Shown
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
@@ -153,7 +153,7 @@ def _site_before(folder: Path) -> frozenset[str]:
 
 def _chosen(
     repo: RepositorySession, project: str | None, globs: Sequence[str], most: int
-) -> tuple[list[Told], list[tuple[str, str]]]:
+) -> tuple[list[ExportedEntry], list[tuple[str, str]]]:
     """What is told, the global first and each project by its titles, and what there was no room for."""
     kinds = frozenset({Kind.RULE, Kind.LESSON})
     wanted = [
@@ -197,7 +197,7 @@ def _is_for_others(lesson: Light) -> bool:
     )
 
 
-def _folder(folder: Path, form: str, told: Sequence[Told], *, replace: bool) -> list[tuple[str, str]]:
+def _folder(folder: Path, form: str, told: Sequence[ExportedEntry], *, replace: bool) -> list[tuple[str, str]]:
     """One file each, or one skill a project; files of ours that say what is no longer in force go."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise StorageFailed(f"{folder} is no folder", hint="name a folder such as .claude/rules")
