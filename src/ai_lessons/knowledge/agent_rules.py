@@ -40,7 +40,7 @@ _MOST_WHY = 1000
 
 
 def host_of(path: str) -> tuple[str, str] | None:
-    """Whose instructions the file at this path is, by its name, and that part of the path; None for any other file."""
+    """The agent host whose instructions a file holds, by its path, and the part of the path that says so; else None."""
     matches = ((host, files.search(path)) for host, files in _FILES.items())
     return next(((host, match[1]) for host, match in matches if match), None)
 
@@ -63,14 +63,14 @@ class Instruction(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What two of them have in common that say the same."""
+        """The text with single spaces; equal for rules that say the same."""
         return " ".join(self.body.split())
 
 
 def instructions(name: str, data: bytes, *, split_up: bool = False) -> list[Instruction]:
-    """The rules that a file, called by its path, states: one, or one for each section.
+    """The rules that a file states: one, or with `split_up` one for each section. `name` is its path.
 
-    What stands between our own markers is left out. Where a file is for its folder, so are its rules.
+    Text between our own markers is left out. The rules of a file in a folder apply to that folder.
     Raises InvalidEntry: not text.
     """
     text = _without_ours(decode(data.replace(b"\r\n", b"\n"), name).removeprefix("\ufeff"))
@@ -93,7 +93,7 @@ def instructions(name: str, data: bytes, *, split_up: bool = False) -> list[Inst
 
 
 def _without_ours(text: str) -> str:
-    """The text without what stands between two markers of ours; one alone takes nothing away."""
+    """The text without the parts between a pair of our markers."""
     kept, begin = 0, -1
     parts: list[str] = []
     for mark in _OURS.finditer(text):
@@ -106,7 +106,7 @@ def _without_ours(text: str) -> str:
 
 
 def joined(instructions: Iterable[Instruction]) -> tuple[list[Instruction], list[tuple[str, str]]]:
-    """Each rule once, about all files that one of its like is about; those left out with where their like stands."""
+    """Each rule once, with the globs of its duplicates; and the duplicates as (where, where the first one is)."""
     kept: dict[str, Instruction] = {}
     left = []
     for instruction in instructions:
@@ -119,7 +119,7 @@ def joined(instructions: Iterable[Instruction]) -> tuple[list[Instruction], list
 
 
 def rule(instruction: Instruction, project: str | None, now: datetime) -> Item:
-    """The rule as a file that nobody has approved."""
+    """The rule as a file, not approved yet."""
     why = _WHY.search(instruction.body)
     file = instruction.where.rpartition(":")[0] if instruction.where.rpartition(":")[2].isdigit() else instruction.where
     rationale = one_line(why[1], _MOST_WHY) if why else f"Stated in {file}, {UNSTATED}"
@@ -130,10 +130,7 @@ def rule(instruction: Instruction, project: str | None, now: datetime) -> Item:
 
 
 def sections(text: str) -> list[MarkdownSection]:
-    """The parts of a text between its headings that say something, each with the headings above it from level 2 on.
-
-    A line that takes in another file (`@docs/more.md`) says nothing.
-    """
+    """The sections of a text that hold more than imports (`@docs/more.md`), titled by the headings from level 2 on."""
     rows, headings = lines_of(text), [block for block in blocks(text) if block.level]
     parts = []
     above: list[tuple[int, str]] = []
@@ -173,7 +170,7 @@ def _values(text: str) -> list[str]:
 # --- out: rules in force and firm lessons ---
 
 NAME = "ai-lessons rules"
-"""What our markers in a file are called, beside those of the paragraph on how to use the program."""
+"""The name in our markers of exported rules; the paragraph on how to use the program has its own."""
 
 PREFIX = "ai-lessons-"  # How the names of our files in a folder of rules begin
 _MADE_BY = "Approved by a person in the knowledge repository; made by `ai-lessons admin export`, so edit them there."
@@ -217,11 +214,11 @@ RULE_FILES = {
 
 _PARTS = ((Kind.RULE, "## Rules", _MADE_BY), (Kind.LESSON, "## Lessons", _STATED))
 FRAME = sum(len(title) + len(made) + 4 for _, title, made in _PARTS) + 100
-"""Characters that one file has at most beside what it tells: our headings and markers."""
+"""Characters of a file beside the entries, at most: our headings and markers."""
 
 
 def whole(entries: Sequence[ExportedEntry]) -> str:
-    """The part of one file that states them all, markers not included."""
+    """The text of a single file with all entries, without markers."""
     parts = (
         (title, made, [section(*entry, 3) for entry in entries if entry[1].kind is kind])
         for kind, title, made in _PARTS
@@ -230,19 +227,19 @@ def whole(entries: Sequence[ExportedEntry]) -> str:
 
 
 def file_name(entry: Entry, suffix: str) -> str:
-    """The file of one of them in a folder of rules."""
+    """The name of an entry's file in a folder of rules."""
     return f"{PREFIX}{layout.slug(entry.title)}-{entry.id[-HANDLE_LENGTH:].lower()}{suffix}"
 
 
 def rule_file(form: str, handle: str, entry: Entry) -> str:
-    """That file; loaded only for the files that the entry applies to, where it says which."""
+    """The text of an entry's file in a folder of rules, with the globs that it applies to as frontmatter."""
     made = _MADE_BY if entry.kind is Kind.RULE else _STATED
     matter = RULE_FILES[form].matter(_line(entry.title), [_line(glob) for glob in _globs(entry)])
     return _framed(matter, f"{section(handle, entry, 1)}\n\n{made}")
 
 
 def skill(project: str, entries: Sequence[ExportedEntry]) -> tuple[str, str]:
-    """A skill of all that is told of one project: its file below a folder of skills, and the text of it."""
+    """A skill with the entries of one project: its path below a folder of skills, and its text."""
     name = f"{PREFIX}{layout.slug(project)}"
     about = "every project" if project == GLOBAL_PROJECT else f"the project {_line(project)}"
     titles = "; ".join(_line(entry.title) for _, entry in entries)
@@ -260,12 +257,12 @@ def _framed(matter: Sequence[str], text: str) -> str:
 
 
 def is_ours(data: bytes) -> bool:
-    """Whether a file of a folder of rules was made here, by how it begins and ends."""
+    """Whether an export wrote this file of a folder of rules."""
     return _OUR_FILE.fullmatch(data) is not None
 
 
 def section(handle: str, entry: Entry, level: int) -> str:
-    """What is told of one of them below a heading of that level."""
+    """An entry as a section below a heading of this level."""
     lines = [f"{'#' * level} {_line(entry.title)} ({handle})"]
     why = entry.pattern.because if entry.pattern else entry.rationale
     lines += [f"Because: {_line(why)}"] if why else []
@@ -285,7 +282,7 @@ def _globs(rule: Entry) -> list[str]:
 
 
 def _safe(text: str) -> str:
-    """Without anything that would pass for a marker of ours, and with invisible signs as escapes."""
+    """Without what looks like a marker of ours, and with invisible characters as escapes."""
     return _MARKER.sub("<! --", escaped(text.replace("\r\n", "\n")))
 
 
@@ -294,7 +291,7 @@ def _line(text: str) -> str:
 
 
 def _below(level: int, text: str) -> str:
-    """A text whose headings stand below one of that level, and which leaves no fence or comment open."""
+    """The text with its headings moved below this level, and open fences and comments closed."""
     rows: list[str] = []
     fence = ""
     for row in text.split("\n"):

@@ -1,4 +1,4 @@
-"""What comes in from elsewhere as files that are not written yet, and the export: one JSON document."""
+"""Imported entries before they are written, and the export as one JSON document."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 WORDS = {"very-low": 0.1, "low": 0.3, "medium": 0.5, "high": 0.7, "very-high": 0.9}
-"""The author's word on a lesson as the probability that other tools keep in its place."""
+"""Confidence words as the probabilities that other tools use."""
 
 
 class Item(NamedTuple):
-    """One entry that comes in: the bytes of its file, and of a script's side file. `where` names it in its source."""
+    """An imported entry: the bytes of its file, and of a script's side file. `where` names it in its source."""
 
     where: str
     path: str
@@ -40,7 +40,7 @@ class Item(NamedTuple):
 ADDED, QUEUED, KNOWN, JOINED, SKIPPED, OTHER = FATES = (
     "imported", "proposed", "here already", "joined", "skipped", "not recognised",
 )  # fmt: skip
-"""What becomes of a part of a source."""
+"""The outcome for a part of a source."""
 
 
 class Bundle(NamedTuple):
@@ -57,7 +57,7 @@ class Bundle(NamedTuple):
 
 @contextmanager
 def noting(where: str, damaged: list[tuple[str, str]], *, alone: bool = False) -> Iterator[None]:
-    """Go on after an error of ours here: it is noted in `damaged`, as (where, reason). `alone`: it is raised."""
+    """Add an AiLessonsError to `damaged`, as (where, reason), and go on; with `alone` raise it."""
     try:
         yield
     except AiLessonsError as error:
@@ -67,14 +67,14 @@ def noting(where: str, damaged: list[tuple[str, str]], *, alone: bool = False) -
 
 
 def made_id(*parts: object, created: datetime | None = None) -> str:
-    """A ULID that every clone that imports the same thing agrees on; of time zero where it names no date."""
+    """A ULID that depends on `parts` and `created` alone, so that every clone makes the same one."""
     text = json.dumps(parts, sort_keys=True, default=str)
     time = max(int(created.timestamp() * 1000), 0) if created else 0
     return str(ULID.from_bytes(time.to_bytes(6, "big") + sha256(text.encode("utf-8", "surrogatepass")).digest()[:10]))
 
 
 def moment(value: object) -> datetime | None:
-    """A date or time as other tools write it, in UTC where it does not say; None for anything else."""
+    """A date or time of another tool, UTC by default; None for anything else."""
     if isinstance(value, datetime):
         value = value.isoformat()
     try:
@@ -85,7 +85,7 @@ def moment(value: object) -> datetime | None:
 
 
 def word_of(confidence: object) -> str:
-    """The author's word that is nearest to a probability, or the word itself."""
+    """The confidence word nearest to a probability, or the word itself."""
     if isinstance(confidence, str) and confidence.strip().lower() in WORDS:
         return confidence.strip().lower()
     try:
@@ -102,7 +102,7 @@ def made(where: str, kind: Kind, project: str, body: str, fields: dict[str, Any]
 
 
 def beside(path: str, entry_id: str) -> str:
-    """Another name for an entry whose place is taken."""
+    """Another path for an entry whose own is taken."""
     folder, slash, name = path.rpartition("/")
     stem, dot, suffix = name.partition(".")
     return f"{folder}{slash}{stem}-{entry_id[-HANDLE_LENGTH:].lower()}{dot}{suffix}"
@@ -150,7 +150,7 @@ def learning(entry: Entry, file: Item, usage: Any) -> dict[str, Any]:
 
 
 def _source(entry: Entry) -> str | dict[str, Any]:
-    """The block of the lesson as the format has it; where there is only a word, who said it decides."""
+    """The source of a lesson in the form of the export; without a block, `from` decides."""
     block = entry.fields.get("source")
     if not isinstance(block, dict) or list(origins.faults(block)):
         by_user = entry.fields.get("from") == "user"
@@ -164,12 +164,12 @@ def _source(entry: Entry) -> str | dict[str, Any]:
 
 
 def created_of(entry: Entry) -> str:
-    """When an entry was made, as far as it or its id tells."""
+    """When an entry was created, by its frontmatter or its id."""
     return frontmatter.stamp(moment(entry.fields.get("created")) or ULID.from_str(entry.id).datetime)
 
 
 def kept(file: Item) -> dict[str, Any]:
-    """A file with its text, or its bytes in base 64 where they are no text."""
+    """A file with its text, or base 64 for other bytes."""
     try:
         content = {"text": file.data.decode()}
     except UnicodeDecodeError:
@@ -179,7 +179,7 @@ def kept(file: Item) -> dict[str, Any]:
 
 
 def relations(entries: Iterable[Entry], lessons: Iterable[str]) -> list[dict[str, Any]]:
-    """The links between lessons that the format has a name for."""
+    """The links between lessons whose relation the format has."""
     lesson_ids = frozenset(lessons)
     return [
         {
@@ -202,7 +202,7 @@ def dump(document: Mapping[str, Any]) -> bytes:
 
 
 def is_ours(data: bytes) -> bool:
-    """Whether the bytes are a document that `dump` wrote, of whatever version."""
+    """Whether the bytes are a document of `dump`, of any version."""
     try:
         document = json.loads(data)
     except (ValueError, RecursionError):
@@ -211,7 +211,7 @@ def is_ours(data: bytes) -> bool:
 
 
 def read(text: str, name: str) -> Bundle:
-    """What an export holds; damaged parts are named and left out. `name` is what messages call the file.
+    """The contents of an export; damaged parts are listed and left out. `name` stands for the file in messages.
 
     Raises InvalidEntry: no export. UnsupportedRepository: of a newer version.
     """
@@ -247,7 +247,7 @@ def _each(
     damaged: list[tuple[str, str]],
     read_one: Callable[[Mapping[str, Any], str], T],
 ) -> list[T]:
-    """What each part of a list of the document says; what is wrong with the others goes to `damaged`."""
+    """The parts of a list of the document as `read_one` reads them; faults go to `damaged`."""
     parts = []
     listed = document.get(key, [])
     if not isinstance(listed, list):
@@ -278,7 +278,7 @@ def _relation(raw: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def _learning(raw: Mapping[str, Any], where: str, links: Mapping[str, list[dict[str, Any]]]) -> Item:
-    """A lesson: the file of ours, or made from the parts of the format alone."""
+    """A lesson: its file, or one made from the fields of the format."""
     entry_id = _ulid(raw.get("id"))
     if "file" in raw:
         return _item(raw["file"], where)
@@ -313,7 +313,7 @@ def _learning(raw: Mapping[str, Any], where: str, links: Mapping[str, list[dict[
 
 
 def _ulid(value: Any) -> str:
-    """The id that a UUID is; both are 128 bits. A ULID may stand there, too."""
+    """The ULID of a UUID, both of 128 bits; a ULID as it is."""
     if isinstance(value, str):
         if re.fullmatch(r"[0-7][0-9A-HJKMNP-TV-Z]{25}", value):
             return value
@@ -336,7 +336,7 @@ def _item(raw: Any, where: str) -> Item:
 
 
 def _block(source: Any) -> dict[str, Any] | None:
-    """The block that a source becomes; None where it says no more than a word would."""
+    """The `source` block for a source of the export; None if a word is enough."""
     if not isinstance(source, dict) or len(source) != 1:
         return None
     name, values = next(iter(source.items()))

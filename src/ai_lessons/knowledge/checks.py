@@ -1,4 +1,4 @@
-"""Everything that can be wrong with entries that could be read. Names problems and mends; repairs nothing itself."""
+"""Checks of entries that can be read, and the fixes that are safe. Changes nothing itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
 FACTS_OF_HISTORY = ("approved", "approved_by", "approved_at", "suggested_by")
-"""Keys that a rule must not carry: git knows, and a file that says so is a lie waiting to happen."""
+"""Keys that a rule must not have: git has these facts, and a file could state others."""
 
 _KINDS = tuple(kind.value for kind in Kind)
 _RELATIONS = tuple(relation.value for relation in Relation)
@@ -33,14 +33,14 @@ Complaint = tuple[str, str]  # (top-level key it is about, or empty; what is wro
 
 
 class Fix(NamedTuple):
-    """A mend that is safe to make: move the entry's files so that the runnable or Markdown file is `path`."""
+    """A safe fix: move the entry's files so that the runnable or Markdown file is `path`."""
 
     path: str
     message: str
 
 
 def check_entry(entry: Entry, text: str = "") -> list[Problem]:
-    """Everything wrong with one entry by itself; with the `text` that holds its frontmatter each names its line."""
+    """The problems of one entry; with the `text` that holds its frontmatter each has its line."""
     if entry.derived and not _says_kind(entry) and entry.kind is not Kind.RULE and not _misspelt_kind(entry):
         return []
     file = entry.side_path or entry.path
@@ -57,7 +57,7 @@ def _says_kind(entry: Entry) -> bool:
 
 
 def _misspelt_kind(entry: Entry) -> str:
-    """The kind that was meant by a word near it, in a folder of ours or beside an id of ours."""
+    """The kind that a misspelt `kind` is closest to; empty if none is close."""
     kind = entry.fields.get("kind")
     if not isinstance(kind, str) or _says_kind(entry):
         return ""
@@ -92,7 +92,7 @@ def _check_title(entry: Entry) -> Iterator[Complaint]:
 
 
 def _check_choices(entry: Entry) -> Iterator[Complaint]:
-    """The words and texts that `KINDS` asks for."""
+    """Required keys and allowed words of `KINDS`."""
     facts = KINDS[entry.kind]
     for key in facts.required:
         value = entry.fields.get(key)
@@ -128,7 +128,7 @@ def _check_lists(entry: Entry) -> Iterator[Complaint]:
 
 
 def _glob_fault(pattern: str) -> str:
-    """What keeps a text from being a glob over paths of a project; empty if nothing does."""
+    """Why a text is no glob over paths of a project; empty if it is one."""
     if pattern.startswith(("/", "~")) or re.match(r"[A-Za-z]:", pattern):
         return "it must be relative to the project"
     if ".." in pattern.split("/"):
@@ -149,7 +149,7 @@ def _check_times(entry: Entry) -> Iterator[Complaint]:
 
 
 def day_of(value: object) -> date | None:
-    """The day that a key states; None for what is none."""
+    """The date of a value; None if it is none."""
     if not isinstance(value, str) or not _DATE.fullmatch(value):
         return None
     try:
@@ -227,7 +227,7 @@ _CHECKS: tuple[Callable[[Entry], Iterator[Complaint]], ...] = (
 
 
 def fixes(entry: Entry) -> list[Fix]:
-    """The move that puts an entry where its frontmatter says it belongs, if it lies elsewhere. Plain files stay."""
+    """The move to the path that follows from the frontmatter, if the entry is elsewhere. Plain files stay."""
     where = layout.place(entry.path if entry.kind is not Kind.SCRIPT else layout.side_of(entry.path))
     if where is None or where.kind is None or (entry.derived and not _says_kind(entry)):
         return []
@@ -256,7 +256,7 @@ def _home(entry: Entry) -> str:
 
 
 def check_together(entries: Iterable[Entry]) -> list[Problem]:
-    """What is wrong between entries: ids used twice, links that lead nowhere or round in a circle, names that clash."""
+    """Problems between entries: duplicate ids and paths, links without target, circles of links."""
     ordered = sorted(entries, key=lambda entry: entry.path)
     by_id: dict[str, list[Entry]] = defaultdict(list)
     for entry in ordered:
@@ -286,7 +286,7 @@ def _file(entry: Entry) -> str:
 
 
 def _misled(entry: Entry, by_id: Mapping[str, list[Entry]]) -> Iterator[Problem]:
-    """Links to what is not here, unless it is the original of a promotion, or between kinds that do not go together."""
+    """Links without target (but for the original of a promotion), or between kinds that their relation excludes."""
     original = origins.original_of(entry.fields.get("source"))
     for relation, target, _ in entry.links:
         if target not in by_id and stated_id(target) and not entry.derived and target != original:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Words = Sequence[str]
 
-BAR = 0.5  # Share of the calls of a form that have to fail before it is told in advance
+BAR = 0.5  # Share of the calls of a form that fail, above which the hint comes before the command
 LEAST_SESSIONS = 2  # Sessions in which a form failed, before it is a pattern
 SURELY = 1.64  # Standard deviations below a mean that 95 of 100 lie above
 PRIOR = 0.5  # Calls of each outcome that count as seen before the first: Beta(1/2, 1/2), after Jeffreys
@@ -34,8 +34,7 @@ _SHARED = 0.6  # Share of their words from which two commands do the same
 _ONCE = frozenset(("words", "prefix", "after"))  # Differences that count when one session had them
 _MAJORITY = 0.5  # Share of the failures with a known way out that have to have the same one
 
-
-_ENOUGH = 3  # Words of a message, without names and numbers, by which it can be told from others
+_ENOUGH = 3  # Words of a message, without names and numbers, that make it distinct
 MOST_SEEN = 10**9  # No count is larger
 _NAMED = 4  # Forms that a draft names
 _LINE = 120  # Characters of a message in a draft
@@ -49,14 +48,13 @@ DESTROYS = re.compile(
     r" | git\s+(?:\S+\s+)*(?:push\s+(?:\S+\s+)*-\w*f|checkout\s+(?:\S+\s+)*--)"
     r" | drop\s+(?:table|database) | curl\s.*\|\s*(?:ba)?sh | -rf? (?=\s|$) | -f (?=\s|$) )"
 )
-"""What can destroy, or skips a check: shown to people as what was done, never drafted and never told."""
+"""Commands that destroy or skip a check: shown to people as part of the record, never drafted or hinted."""
 
 _PLAIN = re.compile(r"--?[\w-]+(?:=[\w.-]{1,20})?|[A-Za-z][\w:-]{0,19}|[A-Z_]{2,20}")
 _PATHS = re.compile(r"[/\\]|\.[A-Za-z]|\d{3}")
 _INSIDE = re.compile(r"\binside (?:of )?`([^`\s]+)`")
 _PATTERN = re.compile(r"(?s)WHEN (.*?) -> (DO(?: NOT)? .*) -> BECAUSE ")
 _SPAN = re.compile(r"`([^`\n]+)`")
-
 
 Called = tuple[tuple[str, ...], str]
 """The words of a simple command, and the name of the folder that it is called in."""
@@ -103,7 +101,7 @@ class Seen(NamedTuple):
 
 
 def seen_of(fields: Mapping[str, Any]) -> Seen | None:
-    """What the frontmatter of a lesson says that it rests on; None where it says nothing, or no counts."""
+    """The counts in the frontmatter of a lesson; None if there are none."""
     stated = fields.get("seen")
     if not isinstance(stated, dict):
         return None
@@ -112,7 +110,7 @@ def seen_of(fields: Mapping[str, Any]) -> Seen | None:
 
 
 def seen_in(details: Mapping[str, Any]) -> Seen | None:
-    """What a lesson rests on, as `Entry.details` of a list carries it."""
+    """The counts in the details of a `Light` entry."""
     counts = details.get("seen")
     return Seen._make(counts) if counts else None
 
@@ -126,7 +124,7 @@ class Difference(NamedTuple):
 
     @property
     def does(self) -> str:
-        """What to do, as a lesson says it."""
+        """The DO of a lesson."""
         return {
             "program": f"use `{self.new}`",
             "prefix": f"run it as `{self.new} {self.old}`",
@@ -154,7 +152,7 @@ class Happened(NamedTuple):
 
     def fits(self, forms: Iterable[Form]) -> bool:
         """Whether it is of one of the forms."""
-        return fits(forms, [(self.words, self.folder)])
+        return any(form.fits(self.words, self.folder) for form in forms)
 
 
 class CommandPattern(NamedTuple):
@@ -324,7 +322,7 @@ def _difference(
 
 
 def _without(words: Words, folder: str) -> list[str]:
-    """The words without the name of the folder; nothing where none holds it."""
+    """The words without the name of the folder; empty if none has it."""
     if not inside(words, folder):
         return []
     short = (
@@ -334,12 +332,11 @@ def _without(words: Words, folder: str) -> list[str]:
 
 
 def _alike(left: Words, right: Words) -> bool:
-    words, other_words = set(left), set(right)
-    return len(words & other_words) >= _SHARED * max(min(len(words), len(other_words)), 1)
+    return len({*left} & {*right}) >= _SHARED * max(min(len({*left}), len({*right})), 1)
 
 
 def _swaps(words: Words, other: Words) -> bool:
-    """Whether another program stands for the first: it is called alike, or does the same with the same words."""
+    """Whether another program replaces the first: by a similar name, or with the same arguments."""
     name, its = base_name(words[0]), base_name(other[0])
     if len(name) > 1 and len(its) > 1 and (name in its or its in name):
         return True
@@ -375,66 +372,44 @@ def is_general(text: str) -> bool:
 # --- many sessions ---
 
 
-class _Counts:
-    """What happened to one form."""
-
-    def __init__(self, calls: int = 0, failed: Sequence[Happened] = ()) -> None:
-        self.calls, self.failed = calls, list(failed)
-
-    def take(self, call: Happened) -> None:
-        self.calls += 1
-        if call.failed:
-            self.failed.append(call)
-
-    @property
-    def fails_often(self) -> bool:
-        seen = _seen([self])
-        return seen.sessions >= LEAST_SESSIONS and seen.least > BAR
-
-
-def _seen(counts: Sequence[_Counts]) -> Seen:
-    failed = [call for count in counts for call in count.failed]
-    return Seen(sum(count.calls for count in counts), len(failed), len({call.session for call in failed}))
+def _seen(calls: int, failed: Sequence[Happened]) -> Seen:
+    return Seen(calls, len(failed), len({call.session for call in failed}))
 
 
 def learn(every: Sequence[Happened]) -> list[CommandPattern]:
-    """The patterns of what happened, in order of time: those to tell before a command, then those for a failure.
+    """The patterns of calls in order of time: those to show before a command, then those for a failure.
 
     A general form comes before the specific ones, which count only what it does not explain.
     """
     left, patterns = list(every), list[CommandPattern]()
     for level in range(_WORDS + 1):
-        counts: dict[Form, _Counts] = defaultdict(_Counts)
+        calls: Counter[Form] = Counter()
+        failed: dict[Form, list[Happened]] = defaultdict(list)
         for call in left:
             named = [inside(call.words, call.folder)] if not level else list(forms(call.words))[level - 1 : level]
             for form in named:
                 if form and (form.words[0] == "cd" or form.words[0] not in ANSWERS_BY_FAILING):
-                    counts[form].take(call)
-        often = {form: count for form, count in counts.items() if count.fails_often}
-        taken = [
-            pattern
-            for several in _together(often)
-            if (pattern := _pattern(several, [counts[form] for form in several], before=True)) and pattern.does
-            if level or pattern.does.how == "inside"
-        ]
-        patterns += taken
+                    calls[form] += 1
+                    failed[form] += [call] if call.failed else []
+        together: dict[object, list[Form]] = defaultdict(list)
+        for form in calls:
+            seen = _seen(calls[form], failed[form])
+            if seen.sessions >= LEAST_SESSIONS and seen.least > BAR:
+                together[form.inside or form].append(form)  # forms inside of the same folder are one pattern
         explained: dict[str, list[Form]] = defaultdict(list)
-        for form in (form for pattern in taken for form in pattern.forms):
-            explained[form.words[0]].append(form)
+        for several in map(tuple, together.values()):
+            failures_of = [call for form in several for call in failed[form]]
+            pattern = _pattern(several, sum(calls[form] for form in several), failures_of, before=True)
+            if pattern and pattern.does and (level or pattern.does.how == "inside"):
+                patterns.append(pattern)
+                for form in pattern.forms:
+                    explained[form.words[0]].append(form)
         left = [call for call in left if not call.fits(explained.get(base_name(call.words[0]), ()))]
     return [*patterns, *_at_failures(left)]
 
 
-def _together(forms: Iterable[Form]) -> list[tuple[Form, ...]]:
-    """Forms that are one pattern: those inside of the same folder."""
-    groups: dict[object, list[Form]] = defaultdict(list)
-    for form in forms:
-        groups[form.inside or form].append(form)
-    return [tuple(several) for several in groups.values()]
-
-
 def _at_failures(left: Sequence[Happened]) -> Iterator[CommandPattern]:
-    """One pattern for each kind of failure of an attempt, as far as its message can be told from others."""
+    """One pattern for each distinct failure of an attempt."""
     groups: dict[str, list[tuple[Shape, list[Happened]]]] = defaultdict(list)
     calls: Counter[str] = Counter()
     for call in left:
@@ -457,13 +432,12 @@ def _at_failures(left: Sequence[Happened]) -> Iterator[CommandPattern]:
             group.append(call)
     for attempt, kinds in groups.items():
         for _, group in kinds:
-            if pattern := _pattern((Form(tuple(attempt.split())),), [_Counts(calls[attempt], group)], before=False):
+            if pattern := _pattern((Form(tuple(attempt.split())),), calls[attempt], group, before=False):
                 yield pattern
 
 
-def _pattern(named: tuple[Form, ...], counted: Sequence[_Counts], *, before: bool) -> CommandPattern | None:
-    """What the failures of these forms have in common; None where nothing of it could be said."""
-    failed = [call for count in counted for call in count.failed]
+def _pattern(named: tuple[Form, ...], calls: int, failed: Sequence[Happened], *, before: bool) -> CommandPattern | None:
+    """The common way out of the failures of these forms; None if no lesson could state it."""
     ways: dict[Difference, set[str]] = defaultdict(set)
     counts: Counter[Difference] = Counter()
     for call in failed:
@@ -471,27 +445,24 @@ def _pattern(named: tuple[Form, ...], counted: Sequence[_Counts], *, before: boo
             ways[way].add(call.session)
             counts[way] += 1
     best, worked = counts.most_common(1)[0] if counts else (None, 0)
-    several = len({call.session for call in failed}) >= LEAST_SESSIONS
+    seen = _seen(calls, failed)
+    several = seen.sessions >= LEAST_SESSIONS
     if best and (worked < _MAJORITY * sum(counts.values()) or not is_general(best.does)):
         best = None
     if best and len(ways[best]) < LEAST_SESSIONS:  # seen once, only a difference of words says what it was about
         best = best if not several and best.how in _ONCE and all(map(is_general, map(str, named))) else None
     if best is None and not several:
         return None
-    lines = Counter(_message(call.output) for call in failed)
+    # the line of a failure that says what went wrong, without what it is about
+    messages = (failures.NAMES.sub("…", failures.headline(call.output)).split() for call in failed)
+    lines = Counter(" ".join(words)[:_LINE] for words in messages)
     done = Counter(call.done for call in failed if call.done)
     return CommandPattern(
-        named, best, before, _seen(counted), worked if best else 0,
+        named, best, before, seen, worked if best else 0,
         tuple(line for line, _ in lines.most_common(3) if line),
         tuple(sorted(failed, key=lambda call: call.at, reverse=True)),
         tuple(line for line, _ in done.most_common(3)),
     )  # fmt: skip
-
-
-def _message(output: str) -> str:
-    """The line of a failure that says what went wrong, without what it is about."""
-    line = failures.NAMES.sub("…", failures.headline(output))
-    return " ".join(line.split())[:_LINE]
 
 
 def texts(pattern: CommandPattern) -> tuple[str, str, str, str]:

@@ -114,6 +114,7 @@ _BRANCH = r"(?!refs/)(?!.*(?:\.\.|@\{|//|/\.|\.lock(?:/|$)))[\w][^\x00-\x20\x7f~
 _ADDRESS = r"(?:(?:s3|gs|az|abfss?)://[^\s\x00-\x1f]{1,1000})?"
 _TOKENS = 100_000, "of tokens from 1"
 _FLAG: Mapping[str | bool, bool] = {True: True, False: False}
+_TYPED = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 KEYS: Mapping[str, Key] = {
     "format": Key("format", lambda value: _number("format", FORMAT, "up").read(value)),
@@ -129,7 +130,7 @@ KEYS: Mapping[str, Key] = {
     "search.chunking.code_whole": _words("chunking.code_whole", _FLAG),
     "search.index": _text("index_uri", _ADDRESS, "empty, or an address that starts with s3://, gs:// or az://"),
     "tag_aliases": Key("tag_aliases", _aliases, dict),
-}  # Every setting by its dotted name, in the order of the file. What they are for is told in docs/reference
+}  # Every setting by its dotted name, in the order of the file; docs/reference describes them
 
 
 def parse_config(text: str) -> RepositoryConfig:
@@ -180,7 +181,7 @@ def refuse_older(config: RepositoryConfig) -> None:
 
 
 def fields_of(text: str) -> dict[str, Any]:
-    """What the file says, not looked at any closer. Raises InvalidEntry: no YAML."""
+    """The unchecked fields of the file. Raises InvalidEntry: no YAML."""
     lead = _lead(text)
     return parse_mapping(text[len(lead) :], CONFIG_PATH, first_line=1 + lead.count("\n"))
 
@@ -247,7 +248,10 @@ def set_value(text: str, key: str, value: Any) -> str:
     alias = key.startswith("tag_aliases.") and len(key) > len("tag_aliases.")
     if not alias and key not in KEYS:
         raise UsageError(f"no setting {key!r}{_meant(key)}", hint="see them all: ai-lessons admin config get")
-    typed = value if alias or not isinstance(value, str) else _typed(value)
+    typed = value
+    if isinstance(value, str) and not alias:  # as the file would read it
+        word = value.strip().lower()
+        typed = int(word) if re.fullmatch(r"-?[0-9]{1,9}", word) else _TYPED.get(word, value.strip())
     lead = _lead(text)
     body = text[len(lead) :]
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -262,16 +266,8 @@ def set_value(text: str, key: str, value: Any) -> str:
     return result
 
 
-def _typed(value: str) -> Any:
-    """What was typed, as the file would read it."""
-    word = value.strip().lower()
-    if word in {"true", "yes", "on", "false", "no", "off"}:
-        return word in {"true", "yes", "on"}
-    return int(word) if re.fullmatch(r"-?[0-9]{1,9}", word) else value.strip()
-
-
 class Migration(NamedTuple):
-    """From one version to the next: what it does, for people, and how."""
+    """A step from one version to the next, with its description for people."""
 
     says: str
     change: Callable[[Files], Changes]

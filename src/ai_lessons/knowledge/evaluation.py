@@ -1,4 +1,4 @@
-"""What is said of an entry before it goes to another tier: findings, and a recommendation that decides nothing."""
+"""Evaluation of an entry before it goes to another tier: findings and a recommendation."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 LONGEST = 300  # Characters of a line of what others wrote and we repeat
-_NAMED = 6  # Values of one sort that are named; of more the number is told
-
+_NAMED = 6  # Values of one sort that are named; of more the number is stated
 
 _NOT_EXAMPLE = r"(?!(?:user|you|your|me|my|name|example|some|runner|app|project|repo|path)\b)[\w.-]{1,40}"
 _UNIX = re.compile(rf"(?<![\w.~$}}-])/(?:home|Users)/{_NOT_EXAMPLE}(?:/[\w.@+%-]{{1,80}}){{0,12}}/?")
@@ -23,7 +22,7 @@ _WINDOWS = re.compile(
 
 
 class Tie(NamedTuple):
-    """Something that ties a text to one place, at `start` of it; `sort` says what it is."""
+    """Text at `start` that belongs to one machine or project; `sort` names which."""
 
     sort: str
     value: str
@@ -52,7 +51,7 @@ _FOLLOWS: Final[Mapping[str, Recommendation]] = {STOP: "reject", WARNING: "revis
 
 
 class EvaluationFinding(NamedTuple):
-    """What was found (`message`, a sentence without its end); `where` is `path:line`, or empty.
+    """A finding (`message`, without full stop); `where` is `path:line`, or empty.
 
     `check` is secrets, duplicates, contradictions or specificity. `severity`: a `note` is to be known, a `warning` asks
     for a revision, a `stop` speaks against it.
@@ -65,19 +64,19 @@ class EvaluationFinding(NamedTuple):
 
 
 class EvaluationReport(NamedTuple):
-    """An entry as it was found to be."""
+    """The findings about an entry."""
 
     findings: tuple[EvaluationFinding, ...] = ()
 
     @property
     def recommendation(self) -> Recommendation:
-        """What follows from the gravest finding; it decides nothing."""
+        """By the gravest finding; a person decides."""
         severities = {finding.severity for finding in self.findings}
         return next((follows for severity, follows in _FOLLOWS.items() if severity in severities), "approve")
 
 
 def specific(files: Mapping[str, str], projects: Sequence[str]) -> Iterator[EvaluationFinding]:
-    """One for each sort of thing that ties these texts (by path) to one place; where the first of them is."""
+    """One finding for each sort of tie in these texts (by path), at the place of the first."""
     values: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for path, text in files.items():
         for tie in ties(text, projects):
@@ -90,7 +89,7 @@ def specific(files: Mapping[str, str], projects: Sequence[str]) -> Iterator[Eval
 
 
 def render(report: EvaluationReport) -> str:
-    """Short Markdown, for the message of a commit: a line that says it, and a line for each finding."""
+    """Short Markdown for a commit message: the recommendation, and a line for each finding."""
     lines = [f"- {finding_line(finding)}" for finding in report.findings] or [
         "- nothing was found that speaks against it"
     ]

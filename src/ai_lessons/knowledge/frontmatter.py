@@ -1,4 +1,4 @@
-"""Frontmatter and entries: from the bytes of a file to an entry, and from what was said to the fields of a new one."""
+"""From the bytes of a file to an entry, and the frontmatter of new entries."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DESCRIBED = 4000
 
 
 def new_id(now: datetime) -> str:
-    """A ULID of that moment. Fresh randomness each time: counting on from the last would make handles look alike."""
+    """A ULID of this time with fresh random bytes: consecutive ones would make similar handles."""
     return ulid(int(now.timestamp() * 1000), secrets.token_bytes(10))
 
 
@@ -53,7 +53,7 @@ def body_of(content: str) -> str:
 
 
 def new_fields(kind: Kind, entry_id: str, created: str, *, title: str, **stated: Any) -> dict[str, Any]:
-    """Frontmatter of a new entry: what `KINDS` says of the kind, with what is stated; what is empty is left out.
+    """Frontmatter of a new entry: the defaults of `KINDS` and the stated values, without empty ones.
 
     `origin` is the key `from`; `when`, `do`, `dont` and `because` are those of the pattern; `links` are (relation, id).
     Raises TypeError for a key that the kind does not have.
@@ -66,7 +66,14 @@ def new_fields(kind: Kind, entry_id: str, created: str, *, title: str, **stated:
     links = [{relation: target} for relation, target in stated.pop("links", ())]
     if unknown := stated.keys() - facts.fields.keys() - {"tags"} - ({"versions"} if facts.versioned else set()):
         raise TypeError(f"a {kind} has no {', '.join(sorted(unknown))}")
-    kind_fields = {key: _written(key, value) for key, value in {**facts.fields, **stated}.items()}
+    kind_fields = {**facts.fields, **stated}
+    for key, value in kind_fields.items():
+        if isinstance(value, str):
+            kind_fields[key] = value.strip()
+        elif value is not None and key in SORTED_KEYS:
+            kind_fields[key] = sorted(set(value))
+        elif isinstance(value, tuple):
+            kind_fields[key] = list(value)
     common_fields = {
         "id": entry_id,
         "kind": kind.value,
@@ -83,20 +90,12 @@ doc_fields = partial(new_fields, Kind.DOC)
 script_fields = partial(new_fields, Kind.SCRIPT)
 
 
-def _written(key: str, value: Any) -> Any:
-    if isinstance(value, str):
-        return value.strip()
-    if value is not None and key in SORTED_KEYS:
-        return sorted(set(value))
-    return list(value) if isinstance(value, tuple) else value
-
-
 def _kept(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value not in (None, "", [], {})}
 
 
 def identity(entry: Entry) -> dict[str, Any]:
-    """What a file that states no id must say to keep its identity when it is moved: the derived id, above all."""
+    """The keys that keep the identity of a file without an id when it is moved."""
     fields = {"id": entry.id, "kind": entry.kind.value, "title": entry.title}
     versions = versions_of_place(entry.path)
     return fields | ({"versions": list(versions)} if versions and not entry.versions else {})
@@ -110,7 +109,7 @@ def versions_of_place(path: str) -> tuple[str, ...]:
 
 
 def link_items(links: Iterable[Link], add: tuple[str, str, float | None] | None = None) -> list[dict[str, Any]]:
-    """Links as they are written: one mapping each, a weight only where there is one; a new one last."""
+    """Links as they are written, `add` last."""
     every = [*links, *([Link(*add)] if add else [])]
     return [{link.relation: link.target} | ({} if link.weight is None else {"weight": link.weight}) for link in every]
 
@@ -158,7 +157,7 @@ def read_entry(path: str, data: bytes, side: bytes | None = None) -> Entry:
 
 
 def _kind(fields: dict[str, Any], where: Place) -> Kind:
-    """A rule if the file says so or lies among rules (fail closed); else what it says; else what its folder says."""
+    """A rule by `kind` or by folder (fail closed); else by `kind`, else by folder."""
     stated = fields.get("kind")
     stated = stated.strip().lower() if isinstance(stated, str) else ""
     if where.kind is Kind.RULE or stated == Kind.RULE:

@@ -51,9 +51,8 @@ def specificity(patterns: Iterable[str], paths: Iterable[str]) -> int:
     `EXACT`: its path, `BELOW`: a folder of it, `BY_NAME`: a part of its name, `BY_KIND`: its extension, or `ANYTHING`.
     """
     files = list(paths)
-    return max(
-        (_specific(pattern) for pattern in patterns if any(matches(pattern, path) for path in files)), default=ANYTHING
-    )
+    matching = (pattern for pattern in patterns if any(matches(pattern, path) for path in files))
+    return max(map(_specific, matching), default=ANYTHING)
 
 
 def _specific(pattern: str) -> int:
@@ -107,18 +106,15 @@ def _rows(pattern: str) -> list[str]:
     return parts
 
 
-def _fits(segment: str, name: str) -> bool:
-    return segment == name if _MAGIC.isdisjoint(segment) else _segment(segment).match(name) is not None
-
-
 @lru_cache(maxsize=1024)
 def _segment(part: str) -> re.Pattern[str]:
     """As `fnmatch` has it, whose patterns never go back behind a star; it knows no backslash and no `[^a]`."""
-    return re.compile(translate(_SIGN.sub(lambda match: _plain(match[1]) if match[1] else "[!", part)))
 
+    def plain(match: re.Match[str]) -> str:
+        character = match[1] or "[!"
+        return f"[{character}]" if character in "*?[" else character
 
-def _plain(character: str) -> str:
-    return f"[{character}]" if character in "*?[" else character
+    return re.compile(translate(_SIGN.sub(plain, part)))
 
 
 def _in_order(segments: Sequence[str], names: Sequence[str]) -> bool:
@@ -128,11 +124,15 @@ def _in_order(segments: Sequence[str], names: Sequence[str]) -> bool:
     """
     want = have = 0
     last, taken = -1, 0
+
+    def fits(segment: str, name: str) -> bool:
+        return segment == name if _MAGIC.isdisjoint(segment) else _segment(segment).match(name) is not None
+
     while have < len(names):
         if want < len(segments) and segments[want] == _DEEP:
             last, taken = want, have
             want += 1
-        elif want < len(segments) and _fits(segments[want], names[have]):
+        elif want < len(segments) and fits(segments[want], names[have]):
             want, have = want + 1, have + 1
         elif last >= 0:
             taken += 1

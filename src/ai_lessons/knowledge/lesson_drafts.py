@@ -8,15 +8,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.knowledge import failures
-from ai_lessons.knowledge.command_patterns import (
-    LEAST_SESSIONS,
-    CommandPattern,
-    Happened,
-    Seen,
-    count,
-    learn,
-    texts,
-)
+from ai_lessons.knowledge.command_patterns import LEAST_SESSIONS, CommandPattern, Happened, Seen, count, learn, texts
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT
 from ai_lessons.knowledge.failures import base_name
 
@@ -52,7 +44,7 @@ _MISSING = re.compile(r"(?i)(?:command )?not found\b|is not recognized as")
 
 
 class Remark(NamedTuple):
-    """What a user said: a correction of the command or edit before it, or what is to be remembered.
+    """A remark of a user: a correction of the command or edit before it, or something to remember.
 
     `command` is the line before it, `file` the file that was edited before it.
     """
@@ -68,7 +60,7 @@ class Remark(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """Where it happened: `place` is file:line of the transcript."""
+    """A place in a transcript: `place` is file:line."""
 
     host: str
     session: str
@@ -122,7 +114,7 @@ class Effect(NamedTuple):
 
 
 def remarks_of(of: Transcript, project: str) -> Iterator[Remark]:
-    """What the user of a session said that may be a lesson."""
+    """The remarks of the user of a session that may be a lesson."""
     for at, step in enumerate(of.steps):
         if step.sort != "said" or len(step.text) > _SAID:
             continue
@@ -153,7 +145,7 @@ def drafts(
 
 
 def in_sessions(happened: Iterable[Happened]) -> list[list[Happened]]:
-    """What happened, by session, in the order in which they began."""
+    """The calls by session, in the order of their first ones."""
     sessions: dict[str, list[Happened]] = defaultdict(list)
     for call in happened:
         sessions[call.session].append(call)
@@ -184,7 +176,7 @@ def _evidence(examples: Iterable[Happened] | Iterable[Remark]) -> tuple[Evidence
 
 
 def _of_remarks(remarks: Iterable[Remark]) -> Iterator[Candidate]:
-    """One for each thing that a user said, in whatever sessions."""
+    """One draft for each remark, from all its sessions."""
     groups: dict[str, list[Remark]] = defaultdict(list)
     for remark in sorted(remarks, key=lambda remark: remark.at, reverse=True):
         groups[" ".join(remark.text.lower().split())].append(remark)
@@ -200,7 +192,7 @@ def _of_remarks(remarks: Iterable[Remark]) -> Iterator[Candidate]:
 
 
 def _meant(remark: Remark) -> tuple[str, str]:
-    """When what a user said holds, and what it says to do."""
+    """WHEN and DO of a remark."""
     if remembered := _REMEMBER.match(remark.text):
         return f"working on {remark.project or 'anything'}", " ".join(remembered[1].split())
     text = " ".join(remark.text.split())
@@ -218,7 +210,7 @@ def _meant(remark: Remark) -> tuple[str, str]:
 
 
 def _would_change(draft: Candidate, pattern: CommandPattern, calls: Sequence[Happened]) -> Candidate:
-    """The draft with what it would have changed, told once before a command and once at a failure in later sessions."""
+    """The draft with its effect, if shown once before a command and once at a failure in later sessions."""
     if pattern.does is None:
         return draft
     examples = in_sessions(sorted(pattern.examples, key=lambda call: call.at))
@@ -233,7 +225,7 @@ def _would_change(draft: Candidate, pattern: CommandPattern, calls: Sequence[Hap
 
 
 def measured(sessions: Sequence[Sequence[Happened]], candidates: Iterable[Candidate]) -> Effect:
-    """What transcripts hold, and the sum of what the drafts would have changed."""
+    """The figures of transcripts, and the sum of the effects of drafts."""
     shapes: dict[str, list[Shape]] = defaultdict(list)
     failed = met = 0
     for session in sessions:

@@ -10,9 +10,6 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import frontmatter
-from frontmatter.default_handlers import YAMLHandler
-
 from ai_lessons.errors import InvalidEntry, Problem
 from ai_lessons.knowledge.texts import cut, split
 from ai_lessons.knowledge.yaml_text import (
@@ -54,8 +51,7 @@ def parse_mapping(matter: str, path: str = "", *, first_line: int = 1) -> dict[s
 
 def key_lines(text: str) -> dict[str, int]:
     """The line of the file (from 1) on which each top-level key stands; empty where there is no valid frontmatter."""
-    matter, _ = split(text)
-    matter = matter or ""
+    matter = split(text)[0] or ""
     try:
         root = compose(matter)
     except InvalidEntry:
@@ -63,18 +59,9 @@ def key_lines(text: str) -> dict[str, int]:
     return {key.value: matter.count("\n", 0, key.start) + 2 for key in (root.keys if root else None) or ()}
 
 
-class _Handler(YAMLHandler):
-    """python-frontmatter with our way to write: fixed order, and a body that is not trimmed."""
-
-    def format(self, post: frontmatter.Post, **_kwargs: object) -> str:
-        return "".join(f"{line}\n" for line in ("---", *mapping_lines(post.metadata), "---")) + post.content
-
-
 def render(fields: Mapping[str, Any], body: str) -> str:
     """The text of a new file, LF, keys in the fixed order. Never for a file that a person may have written."""
-    post = frontmatter.Post(body)
-    post.metadata = dict(fields)
-    return str(frontmatter.dumps(post, handler=_Handler()))
+    return "".join(f"{line}\n" for line in ("---", *mapping_lines(fields), "---")) + body
 
 
 def edit(text: str, changes: Mapping[str, Any], body: str | None = None) -> str:
@@ -236,7 +223,7 @@ def _insertion(matter: str, mapping: Node, key: str, value: Any, newline: str) -
 
 
 def _changed_items(matter: str, old: Node, value: Sequence[Any], newline: str) -> Splice:
-    """A block list with these items: what it has already as it is written, with the comments above."""
+    """A block list with these items: items that it has keep their text, with the comments above."""
     start = at = line_start(matter, old.start)
     written: dict[str, str] = {}
     for item in old.items or ():

@@ -1,4 +1,4 @@
-"""What two people made of the same file, as one: typed where we know what the parts mean, or not at all.
+"""Three-way merge of one file, by the meaning of its parts.
 
 Frontmatter is merged key by key (lists as sets, links by relation and target), the body line by line (Khanna, Kunal,
 Pierce: A Formal Investigation of Diff3, 2007). What both changed differently is a conflict and is named. Rules,
@@ -218,24 +218,18 @@ def _merge_values(key: str, base: Any, ours: Any, theirs: Any) -> Any:
 
 def _merge_lists(key: str, *lists: list[Any]) -> list[Any]:
     """Lists as sets: what either added is in, what either took out is not; ours come first, in their order."""
-    sides = [_by_identity(key, items) for items in lists]
+    sides = []
+    for items in lists:  # by what makes two items the same: of a link relation and target, of all else the whole value
+        side = {}
+        for item in items:
+            is_link = key == "links" and isinstance(item, dict)
+            identity = {name: value for name, value in item.items() if name != "weight"} if is_link else item
+            side[json.dumps(identity, sort_keys=True, default=str)] = item
+        if len(side) != len(items):  # an item is there twice, so the list is no set
+            raise _Clash(key)
+        sides.append(side)
     merged = [_merge_values(key, *(side.get(name, _MISSING) for side in sides)) for name in {**sides[1], **sides[2]}]
     return [item for item in merged if item is not _MISSING]
-
-
-def _by_identity(key: str, items: list[Any]) -> dict[str, Any]:
-    """The items by what makes two of them the same: of a link relation and target, of all else the whole value.
-
-    Raises _Clash: an item is there twice, so the list is no set.
-    """
-    by_name = {}
-    for item in items:
-        is_link = key == "links" and isinstance(item, dict)
-        named = {name: value for name, value in item.items() if name != "weight"} if is_link else item
-        by_name[json.dumps(named, sort_keys=True, default=str)] = item
-    if len(by_name) != len(items):
-        raise _Clash(key)
-    return by_name
 
 
 lines_of = re.compile(r"[^\n]*\n|[^\n]+").findall

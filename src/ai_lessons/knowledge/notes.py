@@ -27,7 +27,7 @@ _INDEX = re.compile(r"^[ \t]*[-*][ \t]+\[[^\]]*\]\([^)\s]+\.md\)", re.M)
 
 
 def note(name: str, data: bytes, project: str | None, now: datetime) -> Item:
-    """A file, `name` below its folder, as an entry that keeps all it says. Raises InvalidEntry: it cannot be read."""
+    """A file, `name` below its folder, as an entry with the same text. Raises InvalidEntry: it cannot be read."""
     text = decode(data.replace(b"\r\n", b"\n"), name)
     entry = read_entry(f"{GLOBAL_PROJECT}/docs/unversioned/{name.rpartition('/')[2]}", text.encode())
     if entry.kind is Kind.SCRIPT:

@@ -1,4 +1,4 @@
-"""Where a lesson comes from and where it holds, in the words of groove."""
+"""Source and scope of a lesson, in the terms of groove."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ TYPES: Mapping[str, Type] = {
 
 
 def source_line(source: object) -> str:
-    """For people, in one line."""
+    """A source in one line, for people."""
     if not isinstance(source, dict):
         return str(source)
     kind = TYPES.get(str(source.get(TYPE)))
@@ -59,7 +59,7 @@ def source_line(source: object) -> str:
 
 
 def faults(source: Mapping[str, Any]) -> Iterator[str]:
-    """Everything that is wrong with a block."""
+    """The faults of a source block."""
     type_name = source.get(TYPE)
     kind = TYPES.get(type_name) if isinstance(type_name, str) else None
     if kind is None:
@@ -100,7 +100,7 @@ def start_of(source: object) -> float | None:
 
 
 def _fault(key: str, value: Any) -> str:
-    """What is wrong with a value of a block; empty if nothing is."""
+    """Why a value of a block is wrong; empty if it is not."""
     is_time = False
     with suppress(ValueError):
         is_time = bool(datetime.fromisoformat(str(value).upper()))
@@ -194,7 +194,7 @@ class ScopePlace(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The scope as people name it."""
+        """The scope in output for people."""
         return self.stated or self.project
 
 
@@ -214,7 +214,7 @@ def place_of(scope: str | None) -> ScopePlace:
 
 
 def named(project: str, stated: object) -> str:
-    """The scope of an entry as people name it: the one that it states where it lies, else its project."""
+    """The scope of an entry in output for people: the one that it states, else its project."""
     scope = of_entry(project, stated)
     return project if scope in {Scope(GLOBAL), Scope(PROJECT, project)} else str(scope)
 

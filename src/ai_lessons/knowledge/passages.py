@@ -1,4 +1,4 @@
-"""An entry as the passages that are embedded and found, and a long text as sections. The home of markdown-it.
+"""Entries cut into the passages that are embedded, and texts into sections. The home of markdown-it.
 
 The recipe is measured, not chosen: cut at headings and blocks, 256 tokens with at most 400, sections below 128 joined,
 code and tables whole, no overlap, and the path of headings beside the text.
@@ -117,7 +117,7 @@ class _Stretch(NamedTuple):
 
     @property
     def is_bare(self) -> bool:
-        """A heading with nothing below; its words are in the paths of its subsections."""
+        """A heading with nothing below."""
         return self.start == self.end
 
 
@@ -307,7 +307,7 @@ def sections(body: str) -> tuple[TextSection, ...]:
 def code_blocks(text: str) -> tuple[str, ...]:
     """What stands in fenced and indented blocks of code, wherever they are nested, and in HTML that says `<pre`.
 
-    Code inside a sentence is none of them, and an empty block is left out. Lines that nobody has read count as code.
+    Code inside a sentence is none of them, and an empty block is left out. Lines that were not parsed count as code.
     """
     tokens, unread = _parsed(text)
     code = (

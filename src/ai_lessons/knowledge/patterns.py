@@ -1,4 +1,4 @@
-"""The pattern of a lesson as people and agents type it: `WHEN … -> DO … -> BECAUSE …`. No other form is guessed."""
+"""The parser of typed patterns: `WHEN … -> DO … -> BECAUSE …`."""
 
 from __future__ import annotations
 

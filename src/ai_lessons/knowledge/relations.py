@@ -115,24 +115,19 @@ def circles(edges: Iterable[Edge]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     for edge in edges:
         if edge.relation in ACYCLIC and edge.source != edge.target:
             by_relation[edge.relation][edge.source].append(edge.target)
-    return tuple((name, circle) for name in sorted(by_relation) for circle in _circles(by_relation[name]))
-
-
-def _circles(targets: Mapping[str, list[str]]) -> list[tuple[str, ...]]:
-    """One circle after the other, the link that closes each taken away."""
-    left = {source: sorted(ends) for source, ends in sorted(targets.items())}
-    result: dict[tuple[str, ...], None] = {}
-    for _ in range(MOST_CIRCLES):
-        try:
-            TopologicalSorter(left).prepare()
-        except CycleError as error:
-            circle = error.args[1][:0:-1]  # told from end to beginning, and its first one twice
-            first = circle.index(min(circle))
-            result[(*circle[first:], *circle[:first])] = None
-            left[circle[-1]].remove(circle[0])
-        else:
-            break
-    return list(result)
+    result: dict[tuple[str, tuple[str, ...]], None] = {}
+    for name, targets in sorted(by_relation.items()):
+        left = {source: sorted(ends) for source, ends in sorted(targets.items())}
+        for _ in range(MOST_CIRCLES):  # one after the other, the link that closes each taken away
+            try:
+                TopologicalSorter(left).prepare()
+                break
+            except CycleError as error:
+                circle = error.args[1][:0:-1]  # given from end to beginning, and its first one twice
+                first = circle.index(min(circle))
+                result[name, (*circle[first:], *circle[:first])] = None
+                left[circle[-1]].remove(circle[0])
+    return tuple(result)
 
 
 def clusters(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
@@ -180,7 +175,12 @@ def drawing(edges: Iterable[Edge], starts: Sequence[str] = (), *, depth: int = 1
         ordered = sorted(around, key=lambda name: (-len(around[name]), name))
     kept = ordered[: max(most, len(set(starts)))]
     inside = frozenset(kept)
-    lines = {_line(edge) for edge in between if edge.source in inside and edge.target in inside}
+    lines = set()
+    for edge in between:
+        if edge.source in inside and edge.target in inside:
+            both_ways = edge.relation in SYMMETRIC
+            source, target = sorted((edge.source, edge.target)) if both_ways else (edge.source, edge.target)
+            lines.add(Line(source, edge.relation, target, edge.weight, both_ways))
     # written on both sides with other weights it is still one
     once = {line[:3]: line for line in sorted(lines, key=lambda line: (*line[:3], line.weight or 0.0))}
     return Drawing(tuple(kept), tuple(once.values()), len(ordered) - len(kept))
@@ -204,9 +204,3 @@ def _nearest(around: Mapping[str, set[str]], starts: tuple[str, ...], depth: int
         border = sorted({name for near in border for name in around.get(near, ())} - reached.keys())
         reached |= dict.fromkeys(border)
     return list(reached)
-
-
-def _line(edge: Edge) -> Line:
-    both_ways = edge.relation in SYMMETRIC
-    source, target = sorted((edge.source, edge.target)) if both_ways else (edge.source, edge.target)
-    return Line(source, edge.relation, target, edge.weight, both_ways)

@@ -1,7 +1,4 @@
-"""How well the versions of an entry fit those that were asked for, and which of them come nearest.
-
-A version says a set: one release, a series, a range, or a name that is none of these.
-"""
+"""How well the versions of an entry fit a query, as sets of releases; and the nearest version."""
 
 from __future__ import annotations
 
@@ -50,7 +47,10 @@ def score(asked: Iterable[str], have: Iterable[str]) -> float | None:
 
 @lru_cache(maxsize=4096)
 def _fit(asked: frozenset[str], stated: frozenset[str]) -> float | None:
-    releases_in_use = [version for text in asked if (version := _in_use(text)) is not None]
+    marked = (text.strip().partition(IN_USE) for text in asked)
+    releases_in_use = [
+        version for before, _, text in marked if text and not before and (version := _plain(text.strip())) is not None
+    ]
     asked_set = _union(map(_parsed, asked))
     # what names the series of a release in use counts as that release
     stated_set = _union(
@@ -94,8 +94,8 @@ def _names(versions: Iterable[str]) -> frozenset[str]:
 
 # --- versions as sets ---
 
-IN_USE = "@"  # Before a release: what somebody uses. A version that names its series, `2.32` for 2.32.3, fits it, too
-LONGEST = 100  # Characters; what is longer is a name: nobody writes such a version, and long numbers are slow
+IN_USE = "@"  # Before a release: it is in use. A version that names its series, `2.32` for 2.32.3, fits it, too
+LONGEST = 100  # Characters; a longer one is a name, because long numbers are slow
 
 _ALL = "*"
 _RELEASE = r"v?[0-9][0-9a-z.+!_-]*"
@@ -125,7 +125,7 @@ def _union(sets: Iterable[VersionSet]) -> VersionSet:
 
 @lru_cache(maxsize=4096)
 def _parsed(text: str) -> VersionSet:
-    """One version as somebody wrote it; what makes no sense as a release or range is a name."""
+    """One version as written; what is no release or range is a name."""
     from packaging.ranges import VersionRange  # noqa: PLC0415  # these take 15 ms to load
     from packaging.specifiers import SpecifierSet  # noqa: PLC0415
 
@@ -165,11 +165,6 @@ def nearest(asked: str, stored: Iterable[str]) -> str | None:
     if below:
         return max(below, key=below.__getitem__)
     return min(pool, key=pool.__getitem__, default=None)
-
-
-def _in_use(text: str) -> Version | None:
-    mark, _, release = text.strip().partition(IN_USE)
-    return None if mark or not release else _plain(release.strip())
 
 
 def _names_series(text: str, used: Version) -> bool:

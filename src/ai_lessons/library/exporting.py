@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, StorageFailed, UsageError
@@ -22,7 +23,7 @@ from ai_lessons.repository import agent_files, outside
 from ai_lessons.repository.files import Staging, read_file, remove_file, status_of, translated, write_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from ai_lessons.knowledge.agent_rules import ExportedEntry
@@ -37,14 +38,11 @@ _ONE_FILE = (".md", ".windsurfrules", ".cursorrules")
 
 
 class Exported(NamedTuple):
-    """What was given away: `files` (path, what was done), else the `document`, and `skipped` (path, reason)."""
+    """What was written: `files` (path, what was done), else the `document`, `skipped` (path, reason), and counts."""
 
     form: str
     files: tuple[tuple[str, str], ...]
-    lessons: int = 0
-    rules: int = 0
-    docs: int = 0
-    scripts: int = 0
+    entries: Mapping[Kind, int] = MappingProxyType({})
     events: int = 0
     skipped: tuple[tuple[str, str], ...] = ()
     document: dict[str, Any] | None = None
@@ -83,8 +81,8 @@ def export_file(
             done = [(str(file), agent_files.carry_out(file, job, text, agent_files.marks(agent_rules.NAME)))]
         else:
             done = _folder(file, form, told, replace=replace)
-    rules = sum(entry.kind is Kind.RULE for _, entry in told)
-    return Exported(form, tuple(done), len(told) - rules, rules, skipped=tuple(left_out), notes=tuple(repo.notes()))
+    counts = Counter(entry.kind for _, entry in told)
+    return Exported(form, tuple(done), counts, skipped=tuple(left_out), notes=tuple(repo.notes()))
 
 
 # --- a site of files ---
@@ -134,11 +132,9 @@ def export_site(
     # the list may have been pulled: of what it names only pages of entries go
     for name in filter(_ENTRY_PAGE.fullmatch, before.difference(done)):
         remove_file(folder, name)
-    found = Counter(one.entry.kind for one in shown)
-    return Exported(
-        SITE, ((str(folder), f"{len(done)} files"),), found[Kind.LESSON], found[Kind.RULE], found[Kind.DOC],
-        found[Kind.SCRIPT], skipped=tuple(skipped), notes=tuple(repo.notes()),
-    )  # fmt: skip
+    counts = Counter(one.entry.kind for one in shown)
+    files = ((str(folder), f"{len(done)} files"),)
+    return Exported(SITE, files, counts, skipped=tuple(skipped), notes=tuple(repo.notes()))
 
 
 def _site_before(folder: Path) -> frozenset[str]:
@@ -240,7 +236,6 @@ def _file(folder: Path, name: str, text: str | None, *, replace: bool) -> str:
 def _export_all(repo: RepositorySession, file: Path | None, project: str | None, *, replace: bool) -> Exported:
     found, skipped = _entries(repo, project)
     document = _document(repo, found)
-    counts = {f"{kind.value}s": sum(entry.kind is kind for entry, _ in found) for kind in Kind}
     done: tuple[tuple[str, str], ...] = ()
     if file is not None:
         if file.is_symlink() or (file.exists() and not file.is_file()):
@@ -252,8 +247,8 @@ def _export_all(repo: RepositorySession, file: Path | None, project: str | None,
         outside.write(file, bundle.dump(document))
         done = ((str(file), "replaced" if there else "written"),)
     return Exported(
-        GROOVE, done, **counts, events=len(document["events"]), skipped=tuple(skipped),
-        document=document if file is None else None, notes=tuple(repo.notes()),
+        GROOVE, done, Counter(entry.kind for entry, _ in found), len(document["events"]), tuple(skipped),
+        document if file is None else None, tuple(repo.notes()),
     )  # fmt: skip
 
 
