@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
-
 # --- in: what a file of instructions states ---
 
 HOSTS = {
@@ -210,7 +209,6 @@ RULE_FILES = {
         ".md", lambda _, globs: ("trigger: glob", f"globs: {','.join(globs)}") if globs else ("trigger: always_on",)
     ),
 }
-
 
 _PARTS = ((Kind.RULE, "## Rules", _MADE_BY), (Kind.LESSON, "## Lessons", _STATED))
 FRAME = sum(len(title) + len(made) + 4 for _, title, made in _PARTS) + 100

@@ -16,12 +16,11 @@ from ulid import ULID
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, UnsupportedRepository, UsageError
 from ai_lessons.knowledge import frontmatter, layout, markdown, origins
-from ai_lessons.knowledge.entries import HANDLE_LENGTH, Category, Entry, Kind, Relation
+from ai_lessons.knowledge.entries import HANDLE_LENGTH, Category, Entry, Kind, Relation, ulid
 from ai_lessons.knowledge.texts import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
 
 WORDS = {"very-low": 0.1, "low": 0.3, "medium": 0.5, "high": 0.7, "very-high": 0.9}
 """Confidence words as the probabilities that other tools use."""
@@ -70,7 +69,7 @@ def made_id(*parts: object, created: datetime | None = None) -> str:
     """A ULID that depends on `parts` and `created` alone, so that every clone makes the same one."""
     text = json.dumps(parts, sort_keys=True, default=str)
     time = max(int(created.timestamp() * 1000), 0) if created else 0
-    return str(ULID.from_bytes(time.to_bytes(6, "big") + sha256(text.encode("utf-8", "surrogatepass")).digest()[:10]))
+    return ulid(time, sha256(text.encode("utf-8", "surrogatepass")).digest()[:10])
 
 
 def moment(value: object) -> datetime | None:
@@ -112,7 +111,6 @@ def beside(path: str, entry_id: str) -> str:
 
 VERSION = 1
 COUNTS = ("injected", "helpful", "ignored", "contradicted")
-
 
 _CATEGORIES, _RELATIONS = (
     {str(word): "".join(part.title() for part in word.split("_")) for word in words}  # `derived_from` is `DerivedFrom`

@@ -308,11 +308,11 @@ def _difference(
         return None
     for command in good:
         other = base_name(command[0])
-        if short and other == name and not inside(command, folder) and _alike(short, command):
+        if short and other == name and not inside(command, folder) and _similar(short, command):
             return Difference("inside", folder)
-        if other != name and _swaps(words, command):
+        if other != name and _replaces_program(words, command):
             return Difference("program", name, other)
-        if name in command[1:4] and _alike(words, command[command.index(name) :]):
+        if name in command[1:4] and _similar(words, command[command.index(name) :]):
             return Difference("prefix", name, " ".join(map(_general, [other, *command[1 : command.index(name)]])))
         if other == name and name not in ANSWERS_BY_FAILING and command != list(words) and _options(words, command):
             return Difference("words", name, " ".join([name, *map(_general, command[1:])]))
@@ -331,11 +331,11 @@ def _without(words: Words, folder: str) -> list[str]:
     return [word for word in short if word]
 
 
-def _alike(left: Words, right: Words) -> bool:
+def _similar(left: Words, right: Words) -> bool:
     return len({*left} & {*right}) >= _SHARED * max(min(len({*left}), len({*right})), 1)
 
 
-def _swaps(words: Words, other: Words) -> bool:
+def _replaces_program(words: Words, other: Words) -> bool:
     """Whether another program replaces the first: by a similar name, or with the same arguments."""
     name, its = base_name(words[0]), base_name(other[0])
     if len(name) > 1 and len(its) > 1 and (name in its or its in name):
@@ -346,7 +346,7 @@ def _swaps(words: Words, other: Words) -> bool:
 def _options(words: Words, other: Words) -> bool:
     """Whether two calls of a program differ in options and subcommands alone, and share most of the rest."""
     changed = set(words) ^ set(other)
-    return len(changed) <= 4 and all(_PLAIN.fullmatch(word) for word in changed) and _alike(words, other)
+    return len(changed) <= 4 and all(_PLAIN.fullmatch(word) for word in changed) and _similar(words, other)
 
 
 def _step(line: str) -> str:

@@ -20,7 +20,6 @@ from ai_lessons.knowledge.yaml_text import SORTED_KEYS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-
 OWN_KEYS = frozenset(
     ("id", "kind", "title", "versions", "tags", "content_hash", "created", "links", "source_path", "source_ref")
 ) | {"source_url", "source_date", "etag"}
@@ -62,7 +61,7 @@ def new_fields(kind: Kind, entry_id: str, created: str, *, title: str, **stated:
     if "origin" in stated:
         stated["from"] = stated.pop("origin")
     if "pattern" in facts.fields:
-        stated["pattern"] = _kept({part: stated.pop(part, None) for part in ("when", "do", "dont", "because")})
+        stated["pattern"] = _without_empty({part: stated.pop(part, None) for part in ("when", "do", "dont", "because")})
     links = [{relation: target} for relation, target in stated.pop("links", ())]
     if unknown := stated.keys() - facts.fields.keys() - {"tags"} - ({"versions"} if facts.versioned else set()):
         raise TypeError(f"a {kind} has no {', '.join(sorted(unknown))}")
@@ -81,7 +80,7 @@ def new_fields(kind: Kind, entry_id: str, created: str, *, title: str, **stated:
         "created": created,
         "links": links,
     }
-    return _kept(common_fields | kind_fields)
+    return _without_empty(common_fields | kind_fields)
 
 
 lesson_fields = partial(new_fields, Kind.LESSON)
@@ -90,7 +89,7 @@ doc_fields = partial(new_fields, Kind.DOC)
 script_fields = partial(new_fields, Kind.SCRIPT)
 
 
-def _kept(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _without_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value not in (None, "", [], {})}
 
 

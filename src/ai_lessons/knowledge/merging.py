@@ -23,7 +23,6 @@ from ai_lessons.knowledge.yaml_tree import Node, compose
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-
 EVENTS: Final = ".ai-lessons/events/"
 BODY: Final = "the text"
 FRONTMATTER: Final = "the frontmatter"
@@ -44,8 +43,8 @@ class Merged(NamedTuple):
 _MISSING: Final[Any] = object()  # the value of a key that is not there
 
 
-class _Clash(Exception):
-    """Both sides changed the same value, each in its own way."""
+class _Conflict(Exception):
+    """Both sides changed the same value differently."""
 
 
 def _one_side(base: Text | None, ours: Text, theirs: Text) -> Text | None:
@@ -121,7 +120,7 @@ def _merge_matter(base: str, ours: str, theirs: str) -> tuple[str, tuple[str, ..
         try:
             value = _merge_values(key, *(side.values.get(key, _MISSING) for side in (before, our, their)))
             blocks[key] = _merge_block(key, value, before, our, their)
-        except (_Clash, InvalidEntry):
+        except (_Conflict, InvalidEntry):
             clashes.append(key)
         else:
             expected |= {} if value is _MISSING else {key: value}
@@ -195,9 +194,9 @@ def _scalars(node: Node) -> list[Node]:
 
 
 def _merge_values(key: str, base: Any, ours: Any, theirs: Any) -> Any:
-    """One value of both sides; `_MISSING` for no such key. Raises _Clash: both changed it, and not in the same way."""
+    """One value of both sides; `_MISSING` for no such key. Raises _Conflict: both changed it differently."""
     if key == "id" and _MISSING not in (ours, theirs) and not same(ours, theirs):
-        raise _Clash(key)  # two entries: one took the place of the other, or git's guess of a rename went wrong
+        raise _Conflict(key)  # two entries: one took the place of the other, or git's guess of a rename went wrong
     if same(ours, theirs) or same(theirs, base):
         return ours
     if same(ours, base):
@@ -213,7 +212,7 @@ def _merge_values(key: str, base: Any, ours: Any, theirs: Any) -> Any:
         names = _order(list(ours), list(theirs))
         merged = {name: _merge_values(name, *(side.get(name, _MISSING) for side in sides)) for name in names}
         return {name: value for name, value in merged.items() if value is not _MISSING} or _MISSING
-    raise _Clash(key)
+    raise _Conflict(key)
 
 
 def _merge_lists(key: str, *lists: list[Any]) -> list[Any]:
@@ -226,7 +225,7 @@ def _merge_lists(key: str, *lists: list[Any]) -> list[Any]:
             identity = {name: value for name, value in item.items() if name != "weight"} if is_link else item
             side[json.dumps(identity, sort_keys=True, default=str)] = item
         if len(side) != len(items):  # an item is there twice, so the list is no set
-            raise _Clash(key)
+            raise _Conflict(key)
         sides.append(side)
     merged = [_merge_values(key, *(side.get(name, _MISSING) for side in sides)) for name in {**sides[1], **sides[2]}]
     return [item for item in merged if item is not _MISSING]
@@ -241,8 +240,8 @@ def merge_lines(base: str, ours: str, theirs: str) -> str | None:
     if (only := _one_side(base, ours, theirs)) is not None:
         return only
     before, our_lines, their_lines = lines_of(base), lines_of(ours), lines_of(theirs)
-    to_mine, to_other = _kept(before, our_lines), _kept(before, their_lines)
-    shared = [(at, to_mine[at], to_other[at]) for at in range(len(before)) if at in to_mine and at in to_other]
+    to_ours, to_theirs = _line_map(before, our_lines), _line_map(before, their_lines)
+    shared = [(at, to_ours[at], to_theirs[at]) for at in range(len(before)) if at in to_ours and at in to_theirs]
     made: list[str] = []
     b = m = o = 0
     for next_b, next_m, next_o in (*shared, (len(before), len(our_lines), len(their_lines))):
@@ -255,7 +254,7 @@ def merge_lines(base: str, ours: str, theirs: str) -> str | None:
     return "".join(made)
 
 
-def _kept(before: Sequence[str], after: Sequence[str]) -> dict[int, int]:
+def _line_map(before: Sequence[str], after: Sequence[str]) -> dict[int, int]:
     """Which line of `after` each line of `before` became, where it stayed."""
     blocks = LineMatcher(before, after).get_matching_blocks()
     return {block.a + n: block.b + n for block in blocks for n in range(block.size)}

@@ -72,7 +72,7 @@ def faults(source: Mapping[str, Any]) -> Iterator[str]:
     for key, value in source.items():
         if key not in keys:
             yield f"source has no key {key!r} ({', '.join(keys)})"
-        elif key != TYPE and (fault := _fault(key, value)):
+        elif key != TYPE and (fault := _value_fault(key, value)):
             yield f"source.{key} {value!r} {fault}"
 
 
@@ -99,7 +99,7 @@ def start_of(source: object) -> float | None:
     return alpha / (alpha + beta) if alpha and beta else None
 
 
-def _fault(key: str, value: Any) -> str:
+def _value_fault(key: str, value: Any) -> str:
     """Why a value of a block is wrong; empty if it is not."""
     is_time = False
     with suppress(ValueError):
