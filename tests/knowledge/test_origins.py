@@ -95,7 +95,7 @@ def test_a_scope_and_days_are_checked() -> None:
 )
 def test_a_source_in_a_word_and_in_a_sentence(source: Any, word: str | None, told: str) -> None:
     assert entry_with(source)[0].source == word
-    assert origins.told(source) == told
+    assert origins.source_line(source) == told
 
 
 USAGE = UsageTally(NOTHING, 1, 1)
@@ -127,7 +127,7 @@ KEYS = st.sampled_from(["type", "how", "session", "index", "from_scope", "origin
 
 @given(st.dictionaries(KEYS, JSON | st.sampled_from([*origins.TYPES])))
 def test_whatever_a_block_holds_it_is_told_and_only_valid_ones_are_exported(block: dict[str, Any]) -> None:
-    assert isinstance(origins.told(block), str)
+    assert isinstance(origins.source_line(block), str)
     valid = not list(origins.faults(block))
     if valid:
         entry, _ = entry_with(block)

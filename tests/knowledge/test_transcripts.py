@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.knowledge.command_patterns import happened
-from ai_lessons.knowledge.lesson_drafts import Candidate, drafts, in_sessions, measured, said
+from ai_lessons.knowledge.lesson_drafts import Candidate, drafts, in_sessions, measured, remarks_of
 from ai_lessons.knowledge.transcripts import Transcript
 from ai_lessons.repository.outside import records
 
@@ -170,7 +170,7 @@ class Session:
 def proposed(*of: Session | Transcript) -> list[Candidate]:
     every = [one.transcript if isinstance(one, Session) else one for one in of]
     ended = [row for one in every for row in happened(one.closed().steps, one.session, "shop", one.host, one.file)]
-    return drafts(ended, [row for one in every for row in said(one, "shop")], lambda _: False)
+    return drafts(ended, [row for one in every for row in remarks_of(one, "shop")], lambda _: False)
 
 
 def test_a_command_that_failed_and_worked_in_another_form_is_one_draft_of_many_sessions() -> None:

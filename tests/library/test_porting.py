@@ -279,7 +279,7 @@ def test_rules_in_force_go_between_markers_and_nothing_else_changes(world: World
     rule_id = approved(world)
     waiting = proposing.suggest_rule(world.library, draft(title="Only proposed"))
     done = exporting.export_file(library, file, "agents-md")
-    assert (done.rules, file.read_bytes().startswith(mine)) == (1, True)
+    assert (done.entries[Kind.RULE], file.read_bytes().startswith(mine)) == (1, True)
     assert b"### Ask before deploying (R-" in file.read_bytes()
     assert b"Only proposed" not in file.read_bytes()
     assert exporting.export_file(library, file, "agents-md").files[0][1] == "already there"

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.knowledge import origins
-from ai_lessons.knowledge.entries import KINDS, Light, Pattern, pattern_of
+from ai_lessons.knowledge.entries import KINDS, Kind, Light, Pattern, pattern_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -164,7 +164,9 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
     },
     "exporting.Exported": lambda value: (
         encode(value.document)
-        or keyed(value, "form files:path,done lessons rules docs scripts events skipped:path,reason notes")
+        or keyed(value, "form files:path,done")
+        | {kind.folder: value.entries.get(kind, 0) for kind in Kind}
+        | keyed(value, "events skipped:path,reason notes")
     ),
     "fold.UsageTally": _usage,
     "syncing.Conflicts": lambda value: encode(value.entries),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.doors import render
 from ai_lessons.doors.terminal import View, block, clean, columns, count, line, size, table
+from ai_lessons.knowledge.entries import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -276,12 +277,13 @@ def exported(value: exporting.Exported, _view: View) -> str:
     """Which files were written, and what is in them."""
     rows = [f"{line(path)}: {line(done)}" for path, done in value.files]
     if value.form in {"groove", "site"}:
-        kinds = [("lesson", value.lessons), ("rule", value.rules), ("doc", value.docs), ("script", value.scripts)]
+        kinds = [count(value.entries.get(kind, 0), kind) for kind in Kind]
         events = [count(value.events, "event")] if value.form == "groove" else []
-        rows.append(", ".join([*(count(number, kind) for kind, number in kinds), *events]))
+        rows.append(", ".join([*kinds, *events]))
     else:
-        firm = [count(value.lessons, "lesson") + " of a person"] if value.lessons else []
-        rows.append(" and ".join([f"{count(value.rules, 'rule')} in force", *firm]))
+        lessons, rules = (value.entries.get(kind, 0) for kind in (Kind.LESSON, Kind.RULE))
+        firm = [count(lessons, "lesson") + " of a person"] if lessons else []
+        rows.append(" and ".join([f"{count(rules, 'rule')} in force", *firm]))
     return block("\n".join(rows), some(f"left out {line(path)}: {line(reason)}" for path, reason in value.skipped))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ai_lessons.doors import render, render_jobs
 from ai_lessons.doors.terminal import View, block, clean, count, line, table
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Light
-from ai_lessons.knowledge.evaluation import told
+from ai_lessons.knowledge.evaluation import finding_line
 from ai_lessons.library.answers import Answer, Context, Hit, Why
 
 if TYPE_CHECKING:
@@ -225,4 +225,4 @@ def _reasons(value: Promoted, view: View) -> Iterator[str]:
     for one in report.findings:  # where it stands, in a few words: the line, and of two files the name
         path, _, number = one.where.rpartition(":")
         where = f"line {number}" if len(files) < 2 else f"{path.rpartition('/')[2]}:{number}"
-        yield f"    {line(told(one._replace(where=where if path else '')))}"
+        yield f"    {line(finding_line(one._replace(where=where if path else '')))}"

@@ -248,8 +248,8 @@ class Catalog(CatalogReader):
 
 SUGGESTIONS = 5
 ALIKE = 0.8  # Likeness of two ends of ids of which one is the other but for a character
-_HANDLE = r"(?:([LRDS])-)?([0-9A-Z]{1,26})"
 _LETTERS = {kind.letter: kind.value for kind in Kind}
+_HANDLE = rf"(?:([{''.join(_LETTERS)}])-)?([0-9A-Z]{{1,26}})"
 _MISREAD = str.maketrans("ILO", "110")  # Letters that no id has, and what Crockford's base 32 takes them for
 
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
-
 # --- in: what a file of instructions states ---
 
 HOSTS = {
@@ -29,7 +28,7 @@ HOSTS = {
 }
 """The files of each tool's instructions, as the end of a path. `agents-md` takes in those of all the others."""
 
-_FILES = {host: re.compile(f"(?:^|/)({said})$") for host, said in HOSTS.items()}
+_FILES = {host: re.compile(f"(?:^|/)({pattern})$") for host, pattern in HOSTS.items()}
 _OF_FOLDER = re.compile(r"(?:AGENTS|CLAUDE|GEMINI)(?:\.\w+)?\.md")
 _ONE_RULE = re.compile(r"\.mdc$|\.instructions\.md$|(?:^|/)\.(?:cursor|claude|windsurf)/rules/", re.I)
 _OURS = re.compile(r"^<!-- (>>>|<<<) ai-lessons[^\n]* \1 -->$\n?", re.M)
@@ -40,9 +39,9 @@ _MOST_WHY = 1000
 
 
 def host_of(path: str) -> tuple[str, str] | None:
-    """Whose instructions the file at this path is, by its name, and that part of the path; None for any other file."""
+    """The agent host whose instructions a file holds, by its path, and the part of the path that says so; else None."""
     matches = ((host, files.search(path)) for host, files in _FILES.items())
-    return next(((host, found[1]) for host, found in matches if found), None)
+    return next(((host, match[1]) for host, match in matches if match), None)
 
 
 class MarkdownSection(NamedTuple):
@@ -63,37 +62,37 @@ class Instruction(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What two of them have in common that say the same."""
+        """The text with single spaces; equal for rules that say the same."""
         return " ".join(self.body.split())
 
 
 def instructions(name: str, data: bytes, *, split_up: bool = False) -> list[Instruction]:
-    """The rules that a file, called by its path, states: one, or one for each section.
+    """The rules that a file states: one, or with `split_up` one for each section. `name` is its path.
 
-    What stands between our own markers is left out. Where a file is for its folder, so are its rules.
+    Text between our own markers is left out. The rules of a file in a folder apply to that folder.
     Raises InvalidEntry: not text.
     """
     text = _without_ours(decode(data.replace(b"\r\n", b"\n"), name).removeprefix("\ufeff"))
     matter, body = split(text)
-    said = matter_of(matter or "")
+    matter_fields = matter_of(matter or "")
     folder, _, file = name.rpartition("/")
-    stated = (one.lstrip("/") for key in ("globs", "paths", "applyTo") for one in said.get(key, ()))
-    globs = tuple(one for one in stated if one not in {"*", "**", "**/*"})
+    stated = (glob.lstrip("/") for key in ("globs", "paths", "applyTo") for glob in matter_fields.get(key, ()))
+    globs = tuple(glob for glob in stated if glob not in {"*", "**", "**/*"})
     if not globs and folder and _OF_FOLDER.fullmatch(file) and not folder.startswith("."):
         globs = (f"{folder.removesuffix('/.claude')}/**",)
-    found = sections(body)
+    parts = sections(body)
     if split_up:
-        return [Instruction(f"{name}:{one.line}", one.title or f"From {file}", one.body, globs) for one in found]
+        return [Instruction(f"{name}:{part.line}", part.title or f"From {file}", part.body, globs) for part in parts]
     body = body.strip("\n")
-    if not found:
+    if not parts:
         return []
     stem = file.partition(".")[0].replace("-", " ").replace("_", " ")
-    title = said.get("description", [""])[0] or next((one.title for one in found if one.title), "")
+    title = matter_fields.get("description", [""])[0] or next((part.title for part in parts if part.title), "")
     return [Instruction(name, title or (stem if _ONE_RULE.search(name) else f"From {file}"), body, globs)]
 
 
 def _without_ours(text: str) -> str:
-    """The text without what stands between two markers of ours; one alone takes nothing away."""
+    """The text without the parts between a pair of our markers."""
     kept, begin = 0, -1
     parts: list[str] = []
     for mark in _OURS.finditer(text):
@@ -105,75 +104,72 @@ def _without_ours(text: str) -> str:
     return "".join([*parts, text[kept:]])
 
 
-def joined(found: Iterable[Instruction]) -> tuple[list[Instruction], list[tuple[str, str]]]:
-    """Each rule once, about all files that one of its like is about; those left out with where their like stands."""
+def joined(instructions: Iterable[Instruction]) -> tuple[list[Instruction], list[tuple[str, str]]]:
+    """Each rule once, with the globs of its duplicates; and the duplicates as (where, where the first one is)."""
     kept: dict[str, Instruction] = {}
     left = []
-    for one in found:
-        first = kept.setdefault(one.words, one)
-        if first is not one:
-            globs = tuple(dict.fromkeys(first.globs + one.globs)) if first.globs and one.globs else ()
-            kept[one.words] = first._replace(globs=globs)
-            left.append((one.where, first.where))
+    for instruction in instructions:
+        first = kept.setdefault(instruction.words, instruction)
+        if first is not instruction:
+            globs = tuple(dict.fromkeys(first.globs + instruction.globs)) if first.globs and instruction.globs else ()
+            kept[instruction.words] = first._replace(globs=globs)
+            left.append((instruction.where, first.where))
     return list(kept.values()), left
 
 
-def rule(said: Instruction, project: str | None, now: datetime) -> Item:
-    """The rule as a file that nobody has approved."""
-    why = _WHY.search(said.body)
-    file = said.where.rpartition(":")[0] if said.where.rpartition(":")[2].isdigit() else said.where
+def rule(instruction: Instruction, project: str | None, now: datetime) -> Item:
+    """The rule as a file, not approved yet."""
+    why = _WHY.search(instruction.body)
+    file = instruction.where.rpartition(":")[0] if instruction.where.rpartition(":")[2].isdigit() else instruction.where
     rationale = one_line(why[1], _MOST_WHY) if why else f"Stated in {file}, {UNSTATED}"
-    entry_id = made_id("instruction", said.words)
-    stated = {"title": one_line(said.title) or one_line(file), "rationale": rationale}
-    fields = frontmatter.rule_fields(entry_id, frontmatter.stamp(now), applies_to=said.globs, **stated)
-    return made(said.where, Kind.RULE, project or GLOBAL_PROJECT, said.body, fields)
+    entry_id = made_id("instruction", instruction.words)
+    stated = {"title": one_line(instruction.title) or one_line(file), "rationale": rationale}
+    fields = frontmatter.rule_fields(entry_id, frontmatter.stamp(now), applies_to=instruction.globs, **stated)
+    return made(instruction.where, Kind.RULE, project or GLOBAL_PROJECT, instruction.body, fields)
 
 
 def sections(text: str) -> list[MarkdownSection]:
-    """The parts of a text between its headings that say something, each with the headings above it from level 2 on.
-
-    A line that takes in another file (`@docs/more.md`) says nothing.
-    """
-    rows, headings = lines_of(text), [one for one in blocks(text) if one.level]
-    found = []
+    """The sections of a text that hold more than imports (`@docs/more.md`), titled by the headings from level 2 on."""
+    rows, headings = lines_of(text), [block for block in blocks(text) if block.level]
+    parts = []
     above: list[tuple[int, str]] = []
     title, line, start = "", 1, 0
-    for one in [*headings, None]:
-        body = rows[start : one.start if one else len(rows)]
+    for heading in [*headings, None]:
+        body = rows[start : heading.start if heading else len(rows)]
         if not all(_IMPORT.fullmatch(row) or not row.strip() for row in body):
-            found.append(MarkdownSection(title, "".join(body).strip("\n"), line))
-        if one:
-            above = [*(higher for higher in above if higher[0] < one.level), (one.level, one.heading)]
-            title = ": ".join(words for level, words in above if level > 1 or level == one.level)
-            line, start = one.start + 1, one.end
-    return found
+            parts.append(MarkdownSection(title, "".join(body).strip("\n"), line))
+        if heading:
+            above = [*(higher for higher in above if higher[0] < heading.level), (heading.level, heading.heading)]
+            title = ": ".join(words for level, words in above if level > 1 or level == heading.level)
+            line, start = heading.start + 1, heading.end
+    return parts
 
 
 def matter_of(text: str) -> dict[str, list[str]]:
     """Frontmatter of Cursor, which is no YAML (`globs: *.ts,*.tsx`): each key with its values."""
-    found: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     key = ""
     for row in text.split("\n"):
         line = _LINE.fullmatch(row)
         if line:
             key = line[1]
-            found[key] = [line[2].strip().strip("'\"")] if key == "description" else _values(line[2])
+            values[key] = [line[2].strip().strip("'\"")] if key == "description" else _values(line[2])
         elif key and row.strip().startswith("- "):
-            found[key] += _values(row.strip()[2:])
-    return found
+            values[key] += _values(row.strip()[2:])
+    return values
 
 
 def _values(text: str) -> list[str]:
     """`a, b` or `["a", "b"]`; a comma inside braces divides nothing."""
     inner = text.strip().removeprefix("[").removesuffix("]") if text.strip().endswith("]") else text
     parts = re.findall(r"(?:\{[^}]*(?:\}|\Z)|[^,{])+", inner)
-    return [one for part in parts if (one := part.strip().strip("'\""))]
+    return [value for part in parts if (value := part.strip().strip("'\""))]
 
 
 # --- out: rules in force and firm lessons ---
 
 NAME = "ai-lessons rules"
-"""What our markers in a file are called, beside those of the paragraph on how to use the program."""
+"""The name in our markers of exported rules; the paragraph on how to use the program has its own."""
 
 PREFIX = "ai-lessons-"  # How the names of our files in a folder of rules begin
 _MADE_BY = "Approved by a person in the knowledge repository; made by `ai-lessons admin export`, so edit them there."
@@ -187,7 +183,7 @@ _HEADING_MARK = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*")
 _MARKER = re.compile(r"<!--(?= (?:>>>|<<<) ai-lessons)")
 
-Told = tuple[str, "Entry"]
+ExportedEntry = tuple[str, "Entry"]
 """A rule in force or a firm lesson, behind its handle."""
 
 
@@ -214,38 +210,40 @@ RULE_FILES = {
     ),
 }
 
-
 _PARTS = ((Kind.RULE, "## Rules", _MADE_BY), (Kind.LESSON, "## Lessons", _STATED))
 FRAME = sum(len(title) + len(made) + 4 for _, title, made in _PARTS) + 100
-"""Characters that one file has at most beside what it tells: our headings and markers."""
+"""Characters of a file beside the entries, at most: our headings and markers."""
 
 
-def whole(told: Sequence[Told]) -> str:
-    """The part of one file that states them all, markers not included."""
-    parts = ((title, made, [section(*one, 3) for one in told if one[1].kind is kind]) for kind, title, made in _PARTS)
-    return "\n\n".join(row for title, made, some in parts if some for row in (title, made, *some))
+def whole(entries: Sequence[ExportedEntry]) -> str:
+    """The text of a single file with all entries, without markers."""
+    parts = (
+        (title, made, [section(*entry, 3) for entry in entries if entry[1].kind is kind])
+        for kind, title, made in _PARTS
+    )
+    return "\n\n".join(row for title, made, texts in parts if texts for row in (title, made, *texts))
 
 
 def file_name(entry: Entry, suffix: str) -> str:
-    """The file of one of them in a folder of rules."""
+    """The name of an entry's file in a folder of rules."""
     return f"{PREFIX}{layout.slug(entry.title)}-{entry.id[-HANDLE_LENGTH:].lower()}{suffix}"
 
 
 def rule_file(form: str, handle: str, entry: Entry) -> str:
-    """That file; loaded only for the files that the entry applies to, where it says which."""
+    """The text of an entry's file in a folder of rules, with the globs that it applies to as frontmatter."""
     made = _MADE_BY if entry.kind is Kind.RULE else _STATED
     matter = RULE_FILES[form].matter(_line(entry.title), [_line(glob) for glob in _globs(entry)])
     return _framed(matter, f"{section(handle, entry, 1)}\n\n{made}")
 
 
-def skill(project: str, told: Sequence[Told]) -> tuple[str, str]:
-    """A skill of all that is told of one project: its file below a folder of skills, and the text of it."""
+def skill(project: str, entries: Sequence[ExportedEntry]) -> tuple[str, str]:
+    """A skill with the entries of one project: its path below a folder of skills, and its text."""
     name = f"{PREFIX}{layout.slug(project)}"
     about = "every project" if project == GLOBAL_PROJECT else f"the project {_line(project)}"
-    titles = "; ".join(_line(entry.title) for _, entry in told)
+    titles = "; ".join(_line(entry.title) for _, entry in entries)
     description = f"Rules and lessons of {about}. Read it before working there. About: {titles}"[:_DESCRIPTION]
     matter = mapping_lines({"name": name, "description": description})
-    return f"{name}/SKILL.md", _framed(matter, f"# {_line(project)}\n\n{whole(told)}")
+    return f"{name}/SKILL.md", _framed(matter, f"# {_line(project)}\n\n{whole(entries)}")
 
 
 _DESCRIPTION = 1024  # characters that hosts read of a skill's description
@@ -256,13 +254,13 @@ def _framed(matter: Sequence[str], text: str) -> str:
     return f"{head}{_BEGIN}\n{text}\n{_END}\n"
 
 
-def is_ours(there: bytes) -> bool:
-    """Whether a file of a folder of rules was made here, by how it begins and ends."""
-    return _OUR_FILE.fullmatch(there) is not None
+def is_ours(data: bytes) -> bool:
+    """Whether an export wrote this file of a folder of rules."""
+    return _OUR_FILE.fullmatch(data) is not None
 
 
 def section(handle: str, entry: Entry, level: int) -> str:
-    """What is told of one of them below a heading of that level."""
+    """An entry as a section below a heading of this level."""
     lines = [f"{'#' * level} {_line(entry.title)} ({handle})"]
     why = entry.pattern.because if entry.pattern else entry.rationale
     lines += [f"Because: {_line(why)}"] if why else []
@@ -277,12 +275,12 @@ def section(handle: str, entry: Entry, level: int) -> str:
 
 
 def _globs(rule: Entry) -> list[str]:
-    said = rule.fields.get("applies_to")
-    return [str(one) for one in said] if isinstance(said, list) else []
+    globs = rule.fields.get("applies_to")
+    return [str(glob) for glob in globs] if isinstance(globs, list) else []
 
 
 def _safe(text: str) -> str:
-    """Without anything that would pass for a marker of ours, and with invisible signs as escapes."""
+    """Without what looks like a marker of ours, and with invisible characters as escapes."""
     return _MARKER.sub("<! --", escaped(text.replace("\r\n", "\n")))
 
 
@@ -291,7 +289,7 @@ def _line(text: str) -> str:
 
 
 def _below(level: int, text: str) -> str:
-    """A text whose headings stand below one of that level, and which leaves no fence or comment open."""
+    """The text with its headings moved below this level, and open fences and comments closed."""
     rows: list[str] = []
     fence = ""
     for row in text.split("\n"):

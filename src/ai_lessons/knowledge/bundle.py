@@ -1,4 +1,4 @@
-"""What comes in from elsewhere as files that are not written yet, and the export: one JSON document."""
+"""Imported entries before they are written, and the export as one JSON document."""
 
 from __future__ import annotations
 
@@ -16,19 +16,18 @@ from ulid import ULID
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, UnsupportedRepository, UsageError
 from ai_lessons.knowledge import frontmatter, layout, markdown, origins
-from ai_lessons.knowledge.entries import HANDLE_LENGTH, Category, Entry, Kind, Relation
+from ai_lessons.knowledge.entries import HANDLE_LENGTH, Category, Entry, Kind, Relation, ulid
 from ai_lessons.knowledge.texts import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-
 WORDS = {"very-low": 0.1, "low": 0.3, "medium": 0.5, "high": 0.7, "very-high": 0.9}
-"""The author's word on a lesson as the probability that other tools keep in its place."""
+"""Confidence words as the probabilities that other tools use."""
 
 
 class Item(NamedTuple):
-    """One entry that comes in: the bytes of its file, and of a script's side file. `where` names it in its source."""
+    """An imported entry: the bytes of its file, and of a script's side file. `where` names it in its source."""
 
     where: str
     path: str
@@ -40,7 +39,7 @@ class Item(NamedTuple):
 ADDED, QUEUED, KNOWN, JOINED, SKIPPED, OTHER = FATES = (
     "imported", "proposed", "here already", "joined", "skipped", "not recognised",
 )  # fmt: skip
-"""What becomes of a part of a source."""
+"""The outcome for a part of a source."""
 
 
 class Bundle(NamedTuple):
@@ -57,7 +56,7 @@ class Bundle(NamedTuple):
 
 @contextmanager
 def noting(where: str, damaged: list[tuple[str, str]], *, alone: bool = False) -> Iterator[None]:
-    """Go on after an error of ours here: it is noted in `damaged`, as (where, reason). `alone`: it is raised."""
+    """Add an AiLessonsError to `damaged`, as (where, reason), and go on; with `alone` raise it."""
     try:
         yield
     except AiLessonsError as error:
@@ -66,26 +65,26 @@ def noting(where: str, damaged: list[tuple[str, str]], *, alone: bool = False) -
         damaged.append((where, error.message))
 
 
-def made_id(*said: object, created: datetime | None = None) -> str:
-    """A ULID that every clone that imports the same thing agrees on; of time zero where it names no date."""
-    text = json.dumps(said, sort_keys=True, default=str)
+def made_id(*parts: object, created: datetime | None = None) -> str:
+    """A ULID that depends on `parts` and `created` alone, so that every clone makes the same one."""
+    text = json.dumps(parts, sort_keys=True, default=str)
     time = max(int(created.timestamp() * 1000), 0) if created else 0
-    return str(ULID.from_bytes(time.to_bytes(6, "big") + sha256(text.encode("utf-8", "surrogatepass")).digest()[:10]))
+    return ulid(time, sha256(text.encode("utf-8", "surrogatepass")).digest()[:10])
 
 
-def moment(said: object) -> datetime | None:
-    """A date or time as other tools write it, in UTC where it does not say; None for anything else."""
-    if isinstance(said, datetime):
-        said = said.isoformat()
+def moment(value: object) -> datetime | None:
+    """A date or time of another tool, UTC by default; None for anything else."""
+    if isinstance(value, datetime):
+        value = value.isoformat()
     try:
-        found = datetime.fromisoformat(str(said).strip().replace(" UTC", "Z"))
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+        time = datetime.fromisoformat(str(value).strip().replace(" UTC", "Z"))
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
 
 
 def word_of(confidence: object) -> str:
-    """The author's word that is nearest to a probability, or the word itself."""
+    """The confidence word nearest to a probability, or the word itself."""
     if isinstance(confidence, str) and confidence.strip().lower() in WORDS:
         return confidence.strip().lower()
     try:
@@ -102,7 +101,7 @@ def made(where: str, kind: Kind, project: str, body: str, fields: dict[str, Any]
 
 
 def beside(path: str, entry_id: str) -> str:
-    """Another name for an entry whose place is taken."""
+    """Another path for an entry whose own is taken."""
     folder, slash, name = path.rpartition("/")
     stem, dot, suffix = name.partition(".")
     return f"{folder}{slash}{stem}-{entry_id[-HANDLE_LENGTH:].lower()}{dot}{suffix}"
@@ -113,12 +112,11 @@ def beside(path: str, entry_id: str) -> str:
 VERSION = 1
 COUNTS = ("injected", "helpful", "ignored", "contradicted")
 
-
 _CATEGORIES, _RELATIONS = (
-    {str(one): "".join(part.title() for part in one.split("_")) for one in words}  # `derived_from` is `DerivedFrom`
+    {str(word): "".join(part.title() for part in word.split("_")) for word in words}  # `derived_from` is `DerivedFrom`
     for words in (set(Category), set(Relation) - {Relation.HAS_SCRIPT, Relation.HAS_DOC, Relation.PROVES})
 )
-_OF_FORMAT = {said: word for word, name in (_CATEGORIES | _RELATIONS).items() for said in (name, word)}
+_OF_FORMAT = {spelling: word for word, name in (_CATEGORIES | _RELATIONS).items() for spelling in (name, word)}
 _NUMBER_LIMIT = 1_000_000_000
 T = TypeVar("T")
 
@@ -150,7 +148,7 @@ def learning(entry: Entry, file: Item, usage: Any) -> dict[str, Any]:
 
 
 def _source(entry: Entry) -> str | dict[str, Any]:
-    """The block of the lesson as the format has it; where there is only a word, who said it decides."""
+    """The source of a lesson in the form of the export; without a block, `from` decides."""
     block = entry.fields.get("source")
     if not isinstance(block, dict) or list(origins.faults(block)):
         by_user = entry.fields.get("from") == "user"
@@ -164,23 +162,23 @@ def _source(entry: Entry) -> str | dict[str, Any]:
 
 
 def created_of(entry: Entry) -> str:
-    """When an entry was made, as far as it or its id tells."""
+    """When an entry was created, by its frontmatter or its id."""
     return frontmatter.stamp(moment(entry.fields.get("created")) or ULID.from_str(entry.id).datetime)
 
 
 def kept(file: Item) -> dict[str, Any]:
-    """A file with its text, or its bytes in base 64 where they are no text."""
+    """A file with its text, or base 64 for other bytes."""
     try:
-        said = {"text": file.data.decode()}
+        content = {"text": file.data.decode()}
     except UnicodeDecodeError:
-        said = {"base64": b64encode(file.data).decode()}
+        content = {"base64": b64encode(file.data).decode()}
     side = {"side": file.side.decode()} if file.side is not None else {}
-    return {"path": file.path, **said, **({"executable": True} if file.executable else {}), **side}
+    return {"path": file.path, **content, **({"executable": True} if file.executable else {}), **side}
 
 
 def relations(entries: Iterable[Entry], lessons: Iterable[str]) -> list[dict[str, Any]]:
-    """The links between lessons that the format has a name for."""
-    known = frozenset(lessons)
+    """The links between lessons whose relation the format has."""
+    lesson_ids = frozenset(lessons)
     return [
         {
             "from_id": str(ULID.from_str(entry.id).to_uuid()),
@@ -191,7 +189,7 @@ def relations(entries: Iterable[Entry], lessons: Iterable[str]) -> list[dict[str
         }
         for entry in entries
         for link in entry.links
-        if entry.id in known and link.relation in _RELATIONS and link.target in known
+        if entry.id in lesson_ids and link.relation in _RELATIONS and link.target in lesson_ids
     ]
 
 
@@ -202,7 +200,7 @@ def dump(document: Mapping[str, Any]) -> bytes:
 
 
 def is_ours(data: bytes) -> bool:
-    """Whether the bytes are a document that `dump` wrote, of whatever version."""
+    """Whether the bytes are a document of `dump`, of any version."""
     try:
         document = json.loads(data)
     except (ValueError, RecursionError):
@@ -211,7 +209,7 @@ def is_ours(data: bytes) -> bool:
 
 
 def read(text: str, name: str) -> Bundle:
-    """What an export holds; damaged parts are named and left out. `name` is what messages call the file.
+    """The contents of an export; damaged parts are listed and left out. `name` stands for the file in messages.
 
     Raises InvalidEntry: no export. UnsupportedRepository: of a newer version.
     """
@@ -247,8 +245,8 @@ def _each(
     damaged: list[tuple[str, str]],
     read_one: Callable[[Mapping[str, Any], str], T],
 ) -> list[T]:
-    """What each part of a list of the document says; what is wrong with the others goes to `damaged`."""
-    found = []
+    """The parts of a list of the document as `read_one` reads them; faults go to `damaged`."""
+    parts = []
     listed = document.get(key, [])
     if not isinstance(listed, list):
         damaged.append((key, "not a list"))
@@ -259,8 +257,8 @@ def _each(
         with noting(where, damaged):
             if not isinstance(raw, dict):
                 raise UsageError("not an object")
-            found.append(read_one(raw, where))
-    return found
+            parts.append(read_one(raw, where))
+    return parts
 
 
 def _relation(raw: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -278,7 +276,7 @@ def _relation(raw: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def _learning(raw: Mapping[str, Any], where: str, links: Mapping[str, list[dict[str, Any]]]) -> Item:
-    """A lesson: the file of ours, or made from the parts of the format alone."""
+    """A lesson: its file, or one made from the fields of the format."""
     entry_id = _ulid(raw.get("id"))
     if "file" in raw:
         return _item(raw["file"], where)
@@ -293,14 +291,14 @@ def _learning(raw: Mapping[str, Any], where: str, links: Mapping[str, list[dict[
     if created is None:
         raise UsageError(f"created_at {raw.get('created_at')!r} is not a time")
     pattern: dict[str, Any] = {}
-    rest = ""
-    said: Any = content.get("pattern")
-    texts = isinstance(said, dict) and all(isinstance(part, str) and part for part in said.values())
-    if texts and set(said) in ({"when", "do", "because"}, {"when", "dont", "because"}):
-        pattern = said
-    elif said is not None:  # any other pattern is text for the body
-        rest = "```json\n" + json.dumps(said, indent=2, ensure_ascii=False) + "\n```"
-    body = [one for one in (insight if title != insight else "", description, rest) if one and one != title]
+    pattern_text = ""
+    raw_pattern: Any = content.get("pattern")
+    texts = isinstance(raw_pattern, dict) and all(isinstance(part, str) and part for part in raw_pattern.values())
+    if texts and set(raw_pattern) in ({"when", "do", "because"}, {"when", "dont", "because"}):
+        pattern = raw_pattern
+    elif raw_pattern is not None:  # any other pattern is text for the body
+        pattern_text = "```json\n" + json.dumps(raw_pattern, indent=2, ensure_ascii=False) + "\n```"
+    body = [text for text in (insight if title != insight else "", description, pattern_text) if text and text != title]
     block, scope = _block(raw.get("source")), origins.read_scope(raw.get("scope"))
     fields = frontmatter.lesson_fields(
         entry_id, frontmatter.stamp(created), title=title, confidence=word_of(raw.get("confidence")),
@@ -312,14 +310,14 @@ def _learning(raw: Mapping[str, Any], where: str, links: Mapping[str, list[dict[
     return made(where, Kind.LESSON, scope.project, "\n\n".join(body), fields)
 
 
-def _ulid(said: Any) -> str:
-    """The id that a UUID is; both are 128 bits. A ULID may stand there, too."""
-    if isinstance(said, str):
-        if re.fullmatch(r"[0-7][0-9A-HJKMNP-TV-Z]{25}", said):
-            return said
+def _ulid(value: Any) -> str:
+    """The ULID of a UUID, both of 128 bits; a ULID as it is."""
+    if isinstance(value, str):
+        if re.fullmatch(r"[0-7][0-9A-HJKMNP-TV-Z]{25}", value):
+            return value
         with suppress(ValueError):
-            return str(ULID.from_uuid(UUID(said)))
-    raise UsageError(f"{str(said)[:60]!r} is not a UUID")
+            return str(ULID.from_uuid(UUID(value)))
+    raise UsageError(f"{str(value)[:60]!r} is not a UUID")
 
 
 def _item(raw: Any, where: str) -> Item:
@@ -328,19 +326,19 @@ def _item(raw: Any, where: str) -> Item:
     side = raw.get("side")
     try:
         text = raw["text"].encode() if isinstance(raw.get("text"), str) else b64decode(raw["base64"], validate=True)
-        told = side.encode() if side is not None else None
+        side_data = side.encode() if side is not None else None
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise UsageError("it has no text") from error
     executable = raw.get("executable") is True
-    return Item(f"{where}: {raw['path']}"[:200], raw["path"], text, told, executable=executable)
+    return Item(f"{where}: {raw['path']}"[:200], raw["path"], text, side_data, executable=executable)
 
 
-def _block(said: Any) -> dict[str, Any] | None:
-    """The block that a source becomes; None where it says no more than a word would."""
-    if not isinstance(said, dict) or len(said) != 1:
+def _block(source: Any) -> dict[str, Any] | None:
+    """The `source` block for a source of the export; None if a word is enough."""
+    if not isinstance(source, dict) or len(source) != 1:
         return None
-    name, values = next(iter(said.items()))
-    kind = next((one for one, known in origins.TYPES.items() if known.name == name), None)
+    name, values = next(iter(source.items()))
+    kind = next((name_of_type for name_of_type, source_type in origins.TYPES.items() if source_type.name == name), None)
     if kind is None or not isinstance(values, dict):
         return None
     block: dict[str, Any] = {ours: values.get(theirs) for ours, theirs in origins.TYPES[kind].keys.items()}

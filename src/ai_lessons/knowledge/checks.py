@@ -1,4 +1,4 @@
-"""Everything that can be wrong with entries that could be read. Names problems and mends; repairs nothing itself."""
+"""Checks of entries that can be read, and the fixes that are safe. Changes nothing itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
 FACTS_OF_HISTORY = ("approved", "approved_by", "approved_at", "suggested_by")
-"""Keys that a rule must not carry: git knows, and a file that says so is a lie waiting to happen."""
+"""Keys that a rule must not have: git has these facts, and a file could state others."""
 
 _KINDS = tuple(kind.value for kind in Kind)
 _RELATIONS = tuple(relation.value for relation in Relation)
@@ -33,44 +33,44 @@ Complaint = tuple[str, str]  # (top-level key it is about, or empty; what is wro
 
 
 class Fix(NamedTuple):
-    """A mend that is safe to make: move the entry's files so that the runnable or Markdown file is `path`."""
+    """A safe fix: move the entry's files so that the runnable or Markdown file is `path`."""
 
     path: str
     message: str
 
 
 def check_entry(entry: Entry, text: str = "") -> list[Problem]:
-    """Everything wrong with one entry by itself; with the `text` that holds its frontmatter each names its line."""
+    """The problems of one entry; with the `text` that holds its frontmatter each has its line."""
     if entry.derived and not _says_kind(entry) and entry.kind is not Kind.RULE and not _misspelt_kind(entry):
         return []
     file = entry.side_path or entry.path
     complaints = [complaint for check in _CHECKS for complaint in check(entry)]
     lines = key_lines(text) if text and complaints else {}
-    found = [Problem(file, message, lines.get(key, 0)) for key, message in complaints]
-    found += [Problem(file, fix.message, 0, fixable=entry.kind is not Kind.RULE) for fix in fixes(entry)]
-    return sorted(found, key=lambda problem: problem.line)
+    problems = [Problem(file, message, lines.get(key, 0)) for key, message in complaints]
+    problems += [Problem(file, fix.message, 0, fixable=entry.kind is not Kind.RULE) for fix in fixes(entry)]
+    return sorted(problems, key=lambda problem: problem.line)
 
 
 def _says_kind(entry: Entry) -> bool:
-    said = entry.fields.get("kind")
-    return isinstance(said, str) and said.strip().lower() in _KINDS
+    kind = entry.fields.get("kind")
+    return isinstance(kind, str) and kind.strip().lower() in _KINDS
 
 
 def _misspelt_kind(entry: Entry) -> str:
-    """The kind that was meant by a word near it, in a folder of ours or beside an id of ours."""
-    said = entry.fields.get("kind")
-    if not isinstance(said, str) or _says_kind(entry):
+    """The kind that a misspelt `kind` is closest to; empty if none is close."""
+    kind = entry.fields.get("kind")
+    if not isinstance(kind, str) or _says_kind(entry):
         return ""
-    return next(iter(get_close_matches(said.strip().lower(), _KINDS, n=1, cutoff=0.75)), "")
+    return next(iter(get_close_matches(kind.strip().lower(), _KINDS, n=1, cutoff=0.75)), "")
 
 
 def _check_identity(entry: Entry) -> Iterator[Complaint]:
-    said, stated = entry.fields.get("kind"), entry.fields.get("id")
-    if said is not None and not _says_kind(entry):
+    kind, stated = entry.fields.get("kind"), entry.fields.get("id")
+    if kind is not None and not _says_kind(entry):
         meant = _misspelt_kind(entry)
-        yield "kind", f"unknown kind {said!r}" + (f", did you mean {meant!r}?" if meant else f" ({', '.join(_KINDS)})")
-    elif entry.kind is Kind.RULE and isinstance(said, str) and said.strip().lower() != Kind.RULE:
-        yield "kind", f"says that it is a {said}, but lies among rules and is read as one"
+        yield "kind", f"unknown kind {kind!r}" + (f", did you mean {meant!r}?" if meant else f" ({', '.join(_KINDS)})")
+    elif entry.kind is Kind.RULE and isinstance(kind, str) and kind.strip().lower() != Kind.RULE:
+        yield "kind", f"says that it is a {kind}, but lies among rules and is read as one"
     if stated is not None and stated_id(stated) is None:
         yield "id", f"id {stated!r} is not a ULID; take the line out and run `ai-lessons admin adopt`"
     try:
@@ -92,7 +92,7 @@ def _check_title(entry: Entry) -> Iterator[Complaint]:
 
 
 def _check_choices(entry: Entry) -> Iterator[Complaint]:
-    """The words and texts that `KINDS` asks for."""
+    """Required keys and allowed words of `KINDS`."""
     facts = KINDS[entry.kind]
     for key in facts.required:
         value = entry.fields.get(key)
@@ -128,7 +128,7 @@ def _check_lists(entry: Entry) -> Iterator[Complaint]:
 
 
 def _glob_fault(pattern: str) -> str:
-    """What keeps a text from being a glob over paths of a project; empty if nothing does."""
+    """Why a text is no glob over paths of a project; empty if it is one."""
     if pattern.startswith(("/", "~")) or re.match(r"[A-Za-z]:", pattern):
         return "it must be relative to the project"
     if ".." in pattern.split("/"):
@@ -143,13 +143,13 @@ def _glob_fault(pattern: str) -> str:
 
 def _check_times(entry: Entry) -> Iterator[Complaint]:
     day = "day such as 2027-05-21"
-    for key, wanted in (("created", "time such as 2026-11-21T20:14:00Z"), ("review_by", day), ("reviewed", day)):
+    for key, form in (("created", "time such as 2026-11-21T20:14:00Z"), ("review_by", day), ("reviewed", day)):
         if entry.fields.get(key) is not None and day_of(entry.fields[key]) is None:
-            yield key, f"{key} {entry.fields[key]!r} is not a {wanted}"
+            yield key, f"{key} {entry.fields[key]!r} is not a {form}"
 
 
 def day_of(value: object) -> date | None:
-    """The day that a key states; None for what is none."""
+    """The date of a value; None if it is none."""
     if not isinstance(value, str) or not _DATE.fullmatch(value):
         return None
     try:
@@ -176,14 +176,14 @@ def _check_pattern(entry: Entry) -> Iterator[Complaint]:
 
 
 def _check_seen(entry: Entry) -> Iterator[Complaint]:
-    said = entry.fields.get("seen")
-    if "seen" not in KINDS[entry.kind].fields or said is None:
+    seen = entry.fields.get("seen")
+    if "seen" not in KINDS[entry.kind].fields or seen is None:
         return
-    if not isinstance(said, dict) or said.keys() != set(Seen._fields):
+    if not isinstance(seen, dict) or seen.keys() != set(Seen._fields):
         yield "seen", f"seen is not {', '.join(f'`{name}:`' for name in Seen._fields)}, one a line"
-    elif not all(isinstance(value, int) and 0 <= value < MOST_SEEN for value in said.values()):
+    elif not all(isinstance(value, int) and 0 <= value < MOST_SEEN for value in seen.values()):
         yield "seen", "seen holds what is no count"
-    elif said["failures"] > said["calls"]:
+    elif seen["failures"] > seen["calls"]:
         yield "seen", "seen has more failures than calls"
 
 
@@ -200,7 +200,7 @@ def _check_links(entry: Entry) -> Iterator[Complaint]:
             yield "proves", f"proves {target!r}, which is not an id"
 
 
-def _link_faults(item: Any, own: str) -> Iterator[str]:
+def _link_faults(item: Any, entry_id: str) -> Iterator[str]:
     if not isinstance(item, dict):
         yield f"link {item!r} is not `relation: id`"
         return
@@ -213,7 +213,7 @@ def _link_faults(item: Any, own: str) -> Iterator[str]:
             yield f"unknown relation {relation!r}" + (f", did you mean {meant[0]!r}?" if meant else "")
         if stated_id(target) is None:
             yield f"{relation} leads to {target!r}, which is not an id"
-        elif stated_id(target) == own:
+        elif stated_id(target) == entry_id:
             yield f"{relation} leads to the entry itself"
     weight = item.get(LINK_WEIGHT, 1)
     if not isinstance(weight, int | float) or isinstance(weight, bool) or weight < 0:
@@ -227,7 +227,7 @@ _CHECKS: tuple[Callable[[Entry], Iterator[Complaint]], ...] = (
 
 
 def fixes(entry: Entry) -> list[Fix]:
-    """The move that puts an entry where its frontmatter says it belongs, if it lies elsewhere. Plain files stay."""
+    """The move to the path that follows from the frontmatter, if the entry is elsewhere. Plain files stay."""
     where = layout.place(entry.path if entry.kind is not Kind.SCRIPT else layout.side_of(entry.path))
     if where is None or where.kind is None or (entry.derived and not _says_kind(entry)):
         return []
@@ -256,26 +256,26 @@ def _home(entry: Entry) -> str:
 
 
 def check_together(entries: Iterable[Entry]) -> list[Problem]:
-    """What is wrong between entries: ids used twice, links that lead nowhere or round in a circle, names that clash."""
-    known = sorted(entries, key=lambda entry: entry.path)
+    """Problems between entries: duplicate ids and paths, links without target, circles of links."""
+    ordered = sorted(entries, key=lambda entry: entry.path)
     by_id: dict[str, list[Entry]] = defaultdict(list)
-    for entry in known:
+    for entry in ordered:
         by_id[entry.id].append(entry)
     problems = [
         Problem(_file(entry), f"has the id of {_file(group[0])}: {entry.id}")
         for group in by_id.values()
         for entry in group[1:]
     ]
-    problems += [problem for entry in known for problem in _misled(entry, by_id)]
+    problems += [problem for entry in ordered for problem in _misled(entry, by_id)]
     seen: dict[str, str] = {}
-    for path in (path for entry in known for path in (entry.path, entry.side_path) if path is not None):
+    for path in (path for entry in ordered for path in (entry.path, entry.side_path) if path is not None):
         # one file where case, or the way an accent is written, does not count (macOS, Windows)
         other = seen.setdefault(unicodedata.normalize("NFC", path).casefold(), path)
         if other != path:
             problems.append(Problem(path, f"is the same file as {other} on systems that ignore case"))
-    edges = [relations.Edge(entry.id, *link) for entry in known for link in entry.links]
+    edges = [relations.Edge(entry.id, *link) for entry in ordered for link in entry.links]
     for relation, ids in relations.circles(edges):
-        names = [_file(by_id[one][0]) for one in ids if one in by_id]
+        names = [_file(by_id[entry_id][0]) for entry_id in ids if entry_id in by_id]
         circle = " -> ".join([*names, names[0]])
         problems.append(Problem(_file(by_id[ids[0]][0]), f"{relation} leads round in a circle: {circle}"))
     return problems
@@ -286,11 +286,11 @@ def _file(entry: Entry) -> str:
 
 
 def _misled(entry: Entry, by_id: Mapping[str, list[Entry]]) -> Iterator[Problem]:
-    """Links to what is not here, unless it is the original of a promotion, or between kinds that do not go together."""
+    """Links without target (but for the original of a promotion), or between kinds that their relation excludes."""
     original = origins.original_of(entry.fields.get("source"))
     for relation, target, _ in entry.links:
         if target not in by_id and stated_id(target) and not entry.derived and target != original:
             yield Problem(_file(entry), f"{relation} leads to {target}, and no entry has that id")
-        found = [relations.wrong_kinds(relation, entry.kind, one.kind) for one in by_id.get(target, ())]
-        if found and all(found):
-            yield Problem(_file(entry), f"{found[0]} (it leads to {target})")
+        faults = [relations.wrong_kinds(relation, entry.kind, other.kind) for other in by_id.get(target, ())]
+        if faults and all(faults):
+            yield Problem(_file(entry), f"{faults[0]} (it leads to {target})")

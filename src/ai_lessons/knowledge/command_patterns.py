@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Words = Sequence[str]
 
-BAR = 0.5  # Share of the calls of a form that have to fail before it is told in advance
+BAR = 0.5  # Share of the calls of a form that fail, above which the hint comes before the command
 LEAST_SESSIONS = 2  # Sessions in which a form failed, before it is a pattern
 SURELY = 1.64  # Standard deviations below a mean that 95 of 100 lie above
 PRIOR = 0.5  # Calls of each outcome that count as seen before the first: Beta(1/2, 1/2), after Jeffreys
@@ -34,8 +34,7 @@ _SHARED = 0.6  # Share of their words from which two commands do the same
 _ONCE = frozenset(("words", "prefix", "after"))  # Differences that count when one session had them
 _MAJORITY = 0.5  # Share of the failures with a known way out that have to have the same one
 
-
-_ENOUGH = 3  # Words of a message, without names and numbers, by which it can be told from others
+_ENOUGH = 3  # Words of a message, without names and numbers, that make it distinct
 MOST_SEEN = 10**9  # No count is larger
 _NAMED = 4  # Forms that a draft names
 _LINE = 120  # Characters of a message in a draft
@@ -49,14 +48,13 @@ DESTROYS = re.compile(
     r" | git\s+(?:\S+\s+)*(?:push\s+(?:\S+\s+)*-\w*f|checkout\s+(?:\S+\s+)*--)"
     r" | drop\s+(?:table|database) | curl\s.*\|\s*(?:ba)?sh | -rf? (?=\s|$) | -f (?=\s|$) )"
 )
-"""What can destroy, or skips a check: shown to people as what was done, never drafted and never told."""
+"""Commands that destroy or skip a check: shown to people as part of the record, never drafted or hinted."""
 
 _PLAIN = re.compile(r"--?[\w-]+(?:=[\w.-]{1,20})?|[A-Za-z][\w:-]{0,19}|[A-Z_]{2,20}")
 _PATHS = re.compile(r"[/\\]|\.[A-Za-z]|\d{3}")
 _INSIDE = re.compile(r"\binside (?:of )?`([^`\s]+)`")
 _PATTERN = re.compile(r"(?s)WHEN (.*?) -> (DO(?: NOT)? .*) -> BECAUSE ")
 _SPAN = re.compile(r"`([^`\n]+)`")
-
 
 Called = tuple[tuple[str, ...], str]
 """The words of a simple command, and the name of the folder that it is called in."""
@@ -73,7 +71,8 @@ class Form(NamedTuple):
         if self.inside:
             return folder == self.inside and self == inside(words, folder)
         return len(words) >= len(self.words) and all(
-            own in {word, "…"} for own, word in zip(self.words, (base_name(words[0]), *words[1:]), strict=False)
+            form_word in {word, "…"}
+            for form_word, word in zip(self.words, (base_name(words[0]), *words[1:]), strict=False)
         )
 
     def __str__(self) -> str:
@@ -102,18 +101,18 @@ class Seen(NamedTuple):
 
 
 def seen_of(fields: Mapping[str, Any]) -> Seen | None:
-    """What the frontmatter of a lesson says that it rests on; None where it says nothing, or no counts."""
-    said = fields.get("seen")
-    if not isinstance(said, dict):
+    """The counts in the frontmatter of a lesson; None if there are none."""
+    stated = fields.get("seen")
+    if not isinstance(stated, dict):
         return None
-    counts = [one for name in Seen._fields if type(one := said.get(name)) is int and 0 <= one < MOST_SEEN]
+    counts = [count for name in Seen._fields if type(count := stated.get(name)) is int and 0 <= count < MOST_SEEN]
     return Seen(*counts) if len(counts) == len(Seen._fields) else None
 
 
 def seen_in(details: Mapping[str, Any]) -> Seen | None:
-    """What a lesson rests on, as `Entry.details` of a list carries it."""
-    said = details.get("seen")
-    return Seen._make(said) if said else None
+    """The counts in the details of a `Light` entry."""
+    counts = details.get("seen")
+    return Seen._make(counts) if counts else None
 
 
 class Difference(NamedTuple):
@@ -125,7 +124,7 @@ class Difference(NamedTuple):
 
     @property
     def does(self) -> str:
-        """What to do, as a lesson says it."""
+        """The DO of a lesson."""
         return {
             "program": f"use `{self.new}`",
             "prefix": f"run it as `{self.new} {self.old}`",
@@ -151,9 +150,9 @@ class Happened(NamedTuple):
     at: str
     host: str
 
-    def fits(self, wanted: Iterable[Form]) -> bool:
+    def fits(self, forms: Iterable[Form]) -> bool:
         """Whether it is of one of the forms."""
-        return fits(wanted, [(self.words, self.folder)])
+        return any(form.fits(self.words, self.folder) for form in forms)
 
 
 class CommandPattern(NamedTuple):
@@ -193,8 +192,8 @@ def inside(words: Words, folder: str) -> Form | None:
     >>> inside(["ls", "-l", "./app/src"], "app")
     Form(words=('ls', '-l', 'app'), inside='app')
     """
-    there = next((n for n, word in enumerate(words) if n and folder and _first(word) == folder), 0)
-    return Form((base_name(words[0]), *words[1:there], folder), folder) if there else None
+    position = next((n for n, word in enumerate(words) if n and folder and _first(word) == folder), 0)
+    return Form((base_name(words[0]), *words[1:position], folder), folder) if position else None
 
 
 def _first(path: str) -> str:
@@ -210,7 +209,7 @@ def named_forms(when: str) -> tuple[Form, ...]:
     where = _INSIDE.search(when)
     folder = where[1].rstrip("/") if where else ""
     spans = (simple_commands(span) for span in _SPAN.findall(_INSIDE.sub("", when)))
-    return tuple(Form((base_name(found[0][0]), *found[0][1:]), folder) for found in spans if found)
+    return tuple(Form((base_name(commands[0][0]), *commands[0][1:]), folder) for commands in spans if commands)
 
 
 def when_and_does(pattern: str) -> tuple[str, str]:
@@ -219,19 +218,19 @@ def when_and_does(pattern: str) -> tuple[str, str]:
     return (match[1], match[2]) if match else ("", "")
 
 
-def fits(wanted: Iterable[Form], called: Iterable[Called]) -> bool:
+def fits(forms: Iterable[Form], called: Iterable[Called]) -> bool:
     """Whether one of the simple commands is of one of the forms."""
-    return any(form.fits(*one) for one in called for form in wanted)
+    return any(form.fits(*command) for command in called for form in forms)
 
 
 def called(line: str, cwd: str) -> list[Called]:
     """The simple commands of a line, each with the name of the folder that it is called in; empty behind `cd ..`."""
-    folder, found = folder_name(cwd), list[Called]()
+    folder, commands = folder_name(cwd), list[Called]()
     for words in simple_commands(line):
-        found.append((tuple(words), folder))
+        commands.append((tuple(words), folder))
         if words[0] == "cd":
             folder = folder_name(words[1]).strip(".") if len(words) > 1 else ""
-    return found
+    return commands
 
 
 # --- what happened in a session ---
@@ -289,9 +288,9 @@ def _worked(later: Sequence[Step], words: Words, folder: str, failed: Step) -> I
         if commands > AFTER:
             return
         if step.failed is False:
-            found = _difference(words, folder, failed, step, before, edited=edited)
-            if found:
-                yield found, step.text
+            difference = _difference(words, folder, failed, step, before, edited=edited)
+            if difference:
+                yield difference, step.text
             before = step.text
 
 
@@ -302,28 +301,28 @@ def _difference(
     name = base_name(words[0])
     short = _without(words, folder)
     if name == "cd" and len(words) > 1:
-        rest = {base_name(one[0]) for one in simple_commands(failed.text)} - {"cd"}
-        stays = worked.cwd == failed.cwd and not any(one[0] == "cd" for one in good)
-        if stays and rest & {base_name(one[0]) for one in good}:
+        programs = {base_name(command[0]) for command in simple_commands(failed.text)} - {"cd"}
+        stays = worked.cwd == failed.cwd and not any(command[0] == "cd" for command in good)
+        if stays and programs & {base_name(command[0]) for command in good}:
             return Difference("inside", folder) if short else Difference("without", f"cd {words[1]}")
         return None
-    for one in good:
-        other = base_name(one[0])
-        if short and other == name and not inside(one, folder) and _alike(short, one):
+    for command in good:
+        other = base_name(command[0])
+        if short and other == name and not inside(command, folder) and _similar(short, command):
             return Difference("inside", folder)
-        if other != name and _swaps(words, one):
+        if other != name and _replaces_program(words, command):
             return Difference("program", name, other)
-        if name in one[1:4] and _alike(words, one[one.index(name) :]):
-            return Difference("prefix", name, " ".join(map(_general, [other, *one[1 : one.index(name)]])))
-        if other == name and name not in ANSWERS_BY_FAILING and one != list(words) and _options(words, one):
-            return Difference("words", name, " ".join([name, *map(_general, one[1:])]))
-        if one == list(words) and before and not edited and (step := _step(before)):
+        if name in command[1:4] and _similar(words, command[command.index(name) :]):
+            return Difference("prefix", name, " ".join(map(_general, [other, *command[1 : command.index(name)]])))
+        if other == name and name not in ANSWERS_BY_FAILING and command != list(words) and _options(words, command):
+            return Difference("words", name, " ".join([name, *map(_general, command[1:])]))
+        if command == list(words) and before and not edited and (step := _step(before)):
             return Difference("after", name, step)
     return None
 
 
 def _without(words: Words, folder: str) -> list[str]:
-    """The words without the name of the folder; nothing where none holds it."""
+    """The words without the name of the folder; empty if none has it."""
     if not inside(words, folder):
         return []
     short = (
@@ -332,13 +331,12 @@ def _without(words: Words, folder: str) -> list[str]:
     return [word for word in short if word]
 
 
-def _alike(some: Words, others: Words) -> bool:
-    one, other = set(some), set(others)
-    return len(one & other) >= _SHARED * max(min(len(one), len(other)), 1)
+def _similar(left: Words, right: Words) -> bool:
+    return len({*left} & {*right}) >= _SHARED * max(min(len({*left}), len({*right})), 1)
 
 
-def _swaps(words: Words, other: Words) -> bool:
-    """Whether another program stands for the first: it is called alike, or does the same with the same words."""
+def _replaces_program(words: Words, other: Words) -> bool:
+    """Whether another program replaces the first: by a similar name, or with the same arguments."""
     name, its = base_name(words[0]), base_name(other[0])
     if len(name) > 1 and len(its) > 1 and (name in its or its in name):
         return True
@@ -348,7 +346,7 @@ def _swaps(words: Words, other: Words) -> bool:
 def _options(words: Words, other: Words) -> bool:
     """Whether two calls of a program differ in options and subcommands alone, and share most of the rest."""
     changed = set(words) ^ set(other)
-    return len(changed) <= 4 and all(_PLAIN.fullmatch(word) for word in changed) and _alike(words, other)
+    return len(changed) <= 4 and all(_PLAIN.fullmatch(word) for word in changed) and _similar(words, other)
 
 
 def _step(line: str) -> str:
@@ -374,75 +372,53 @@ def is_general(text: str) -> bool:
 # --- many sessions ---
 
 
-class _Counts:
-    """What happened to one form."""
-
-    def __init__(self, calls: int = 0, failed: Sequence[Happened] = ()) -> None:
-        self.calls, self.failed = calls, list(failed)
-
-    def take(self, one: Happened) -> None:
-        self.calls += 1
-        if one.failed:
-            self.failed.append(one)
-
-    @property
-    def fails_often(self) -> bool:
-        seen = _seen([self])
-        return seen.sessions >= LEAST_SESSIONS and seen.least > BAR
-
-
-def _seen(counts: Sequence[_Counts]) -> Seen:
-    failed = [one for count in counts for one in count.failed]
-    return Seen(sum(count.calls for count in counts), len(failed), len({one.session for one in failed}))
+def _seen(calls: int, failed: Sequence[Happened]) -> Seen:
+    return Seen(calls, len(failed), len({call.session for call in failed}))
 
 
 def learn(every: Sequence[Happened]) -> list[CommandPattern]:
-    """The patterns of what happened, in order of time: those to tell before a command, then those for a failure.
+    """The patterns of calls in order of time: those to show before a command, then those for a failure.
 
     A general form comes before the specific ones, which count only what it does not explain.
     """
-    left, found = list(every), list[CommandPattern]()
+    left, patterns = list(every), list[CommandPattern]()
     for level in range(_WORDS + 1):
-        counts: dict[Form, _Counts] = defaultdict(_Counts)
-        for one in left:
-            named = [inside(one.words, one.folder)] if not level else list(forms(one.words))[level - 1 : level]
+        calls: Counter[Form] = Counter()
+        failed: dict[Form, list[Happened]] = defaultdict(list)
+        for call in left:
+            named = [inside(call.words, call.folder)] if not level else list(forms(call.words))[level - 1 : level]
             for form in named:
                 if form and (form.words[0] == "cd" or form.words[0] not in ANSWERS_BY_FAILING):
-                    counts[form].take(one)
-        often = {form: count for form, count in counts.items() if count.fails_often}
-        taken = [
-            pattern
-            for several in _together(often)
-            if (pattern := _pattern(several, [counts[form] for form in several], before=True)) and pattern.does
-            if level or pattern.does.how == "inside"
-        ]
-        found += taken
+                    calls[form] += 1
+                    failed[form] += [call] if call.failed else []
+        together: dict[object, list[Form]] = defaultdict(list)
+        for form in calls:
+            seen = _seen(calls[form], failed[form])
+            if seen.sessions >= LEAST_SESSIONS and seen.least > BAR:
+                together[form.inside or form].append(form)  # forms inside of the same folder are one pattern
         explained: dict[str, list[Form]] = defaultdict(list)
-        for form in (form for pattern in taken for form in pattern.forms):
-            explained[form.words[0]].append(form)
-        left = [one for one in left if not one.fits(explained.get(base_name(one.words[0]), ()))]
-    return [*found, *_at_failures(left)]
-
-
-def _together(found: Iterable[Form]) -> list[tuple[Form, ...]]:
-    """Forms that are one pattern: those inside of the same folder."""
-    groups: dict[object, list[Form]] = defaultdict(list)
-    for form in found:
-        groups[form.inside or form].append(form)
-    return [tuple(several) for several in groups.values()]
+        for several in map(tuple, together.values()):
+            failures_of = [call for form in several for call in failed[form]]
+            pattern = _pattern(several, sum(calls[form] for form in several), failures_of, before=True)
+            if pattern and pattern.does and (level or pattern.does.how == "inside"):
+                patterns.append(pattern)
+                for form in pattern.forms:
+                    explained[form.words[0]].append(form)
+        left = [call for call in left if not call.fits(explained.get(base_name(call.words[0]), ()))]
+    return [*patterns, *_at_failures(left)]
 
 
 def _at_failures(left: Sequence[Happened]) -> Iterator[CommandPattern]:
-    """One pattern for each kind of failure of an attempt, as far as its message can be told from others."""
+    """One pattern for each distinct failure of an attempt."""
     groups: dict[str, list[tuple[Shape, list[Happened]]]] = defaultdict(list)
     calls: Counter[str] = Counter()
-    for one in left:
-        attempt = next(iter(failures.attempts(" ".join(one.words))), "")
+    for call in left:
+        attempt = next(iter(failures.attempts(" ".join(call.words))), "")
         calls[attempt] += 1
-        if not one.failed or not attempt or failures.is_host(one.output):
+        if not call.failed or not attempt or failures.is_host(call.output):
             continue
-        shape = failures.shape(failures.headline(one.output))
-        if len(failures.said(shape)) < _ENOUGH:
+        shape = failures.shape(failures.headline(call.output))
+        if len(failures.words_of(shape)) < _ENOUGH:
             continue
         near = (
             group
@@ -451,46 +427,42 @@ def _at_failures(left: Sequence[Happened]) -> Iterator[CommandPattern]:
         )
         group = next(near, None)
         if group is None:
-            groups[attempt].append((shape, [one]))
+            groups[attempt].append((shape, [call]))
         else:
-            group.append(one)
+            group.append(call)
     for attempt, kinds in groups.items():
         for _, group in kinds:
-            if pattern := _pattern((Form(tuple(attempt.split())),), [_Counts(calls[attempt], group)], before=False):
+            if pattern := _pattern((Form(tuple(attempt.split())),), calls[attempt], group, before=False):
                 yield pattern
 
 
-def _pattern(named: tuple[Form, ...], counted: Sequence[_Counts], *, before: bool) -> CommandPattern | None:
-    """What the failures of these forms have in common; None where nothing of it could be said."""
-    failed = [one for count in counted for one in count.failed]
+def _pattern(named: tuple[Form, ...], calls: int, failed: Sequence[Happened], *, before: bool) -> CommandPattern | None:
+    """The common way out of the failures of these forms; None if no lesson could state it."""
     ways: dict[Difference, set[str]] = defaultdict(set)
     counts: Counter[Difference] = Counter()
-    for one in failed:
-        for way in one.ways:
-            ways[way].add(one.session)
+    for call in failed:
+        for way in call.ways:
+            ways[way].add(call.session)
             counts[way] += 1
     best, worked = counts.most_common(1)[0] if counts else (None, 0)
-    several = len({one.session for one in failed}) >= LEAST_SESSIONS
+    seen = _seen(calls, failed)
+    several = seen.sessions >= LEAST_SESSIONS
     if best and (worked < _MAJORITY * sum(counts.values()) or not is_general(best.does)):
         best = None
     if best and len(ways[best]) < LEAST_SESSIONS:  # seen once, only a difference of words says what it was about
         best = best if not several and best.how in _ONCE and all(map(is_general, map(str, named))) else None
     if best is None and not several:
         return None
-    lines = Counter(_message(one.output) for one in failed)
-    done = Counter(one.done for one in failed if one.done)
+    # the line of a failure that says what went wrong, without what it is about
+    messages = (failures.NAMES.sub("…", failures.headline(call.output)).split() for call in failed)
+    lines = Counter(" ".join(words)[:_LINE] for words in messages)
+    done = Counter(call.done for call in failed if call.done)
     return CommandPattern(
-        named, best, before, _seen(counted), worked if best else 0,
+        named, best, before, seen, worked if best else 0,
         tuple(line for line, _ in lines.most_common(3) if line),
-        tuple(sorted(failed, key=lambda one: one.at, reverse=True)),
+        tuple(sorted(failed, key=lambda call: call.at, reverse=True)),
         tuple(line for line, _ in done.most_common(3)),
     )  # fmt: skip
-
-
-def _message(output: str) -> str:
-    """The line of a failure that says what went wrong, without what it is about."""
-    line = failures.NAMES.sub("…", failures.headline(output))
-    return " ".join(line.split())[:_LINE]
 
 
 def texts(pattern: CommandPattern) -> tuple[str, str, str, str]:

@@ -114,6 +114,7 @@ _BRANCH = r"(?!refs/)(?!.*(?:\.\.|@\{|//|/\.|\.lock(?:/|$)))[\w][^\x00-\x20\x7f~
 _ADDRESS = r"(?:(?:s3|gs|az|abfss?)://[^\s\x00-\x1f]{1,1000})?"
 _TOKENS = 100_000, "of tokens from 1"
 _FLAG: Mapping[str | bool, bool] = {True: True, False: False}
+_TYPED = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 KEYS: Mapping[str, Key] = {
     "format": Key("format", lambda value: _number("format", FORMAT, "up").read(value)),
@@ -129,7 +130,7 @@ KEYS: Mapping[str, Key] = {
     "search.chunking.code_whole": _words("chunking.code_whole", _FLAG),
     "search.index": _text("index_uri", _ADDRESS, "empty, or an address that starts with s3://, gs:// or az://"),
     "tag_aliases": Key("tag_aliases", _aliases, dict),
-}  # Every setting by its dotted name, in the order of the file. What they are for is told in docs/reference
+}  # Every setting by its dotted name, in the order of the file; docs/reference describes them
 
 
 def parse_config(text: str) -> RepositoryConfig:
@@ -141,13 +142,13 @@ def parse_config(text: str) -> RepositoryConfig:
     groups: dict[str, dict[str, Any]] = {"": {}, "chunking": {}, "governance": {}}
     problems = []
     for name, key in KEYS.items():
-        found = _find(fields, name)
+        value = _find(fields, name)
         group, _, attribute = key.attribute.rpartition(".")
         try:
-            if found is not None:
-                groups[group][attribute] = key.read(found)
+            if value is not None:
+                groups[group][attribute] = key.read(value)
         except Nonsense as expected:
-            shown = repr(found[0] if isinstance(found, tuple) else found)[:80]
+            shown = repr(value[0] if isinstance(value, tuple) else value)[:80]
             problems.append(_problem(text, name, f"{name} must be {expected}, not {shown}"))
     cut, policies = Chunking(**groups["chunking"]), Policies(**groups["governance"])
     if not problems and not cut.minimum <= cut.target <= cut.limit:
@@ -180,32 +181,32 @@ def refuse_older(config: RepositoryConfig) -> None:
 
 
 def fields_of(text: str) -> dict[str, Any]:
-    """What the file says, not looked at any closer. Raises InvalidEntry: no YAML."""
+    """The unchecked fields of the file. Raises InvalidEntry: no YAML."""
     lead = _lead(text)
     return parse_mapping(text[len(lead) :], CONFIG_PATH, first_line=1 + lead.count("\n"))
 
 
 def _lead(text: str) -> str:
     """A byte order mark and the `---` that may open a YAML file."""
-    found = re.match(rf"{BOM}?(?:(?:[ \t]*(?:#[^\n]*)?\r?\n)*---[ \t]*\r?\n)?", text)
-    return found[0] if found else ""
+    match = re.match(rf"{BOM}?(?:(?:[ \t]*(?:#[^\n]*)?\r?\n)*---[ \t]*\r?\n)?", text)
+    return match[0] if match else ""
 
 
 def _find(fields: Mapping[str, Any], name: str) -> Any:
     """The value behind a dotted name, None for none; one in the place of a group comes in a tuple, which none reads."""
-    head, _, rest = name.partition(".")
+    head, _, tail = name.partition(".")
     value = fields.get(head)
-    if not rest or value is None:
+    if not tail or value is None:
         return value
-    return _find(value, rest) if isinstance(value, dict) else (value,)
+    return _find(value, tail) if isinstance(value, dict) else (value,)
 
 
 def _problem(text: str, name: str, message: str) -> Problem:
     """Names the line of the last part of the key, as far as a plain search finds it."""
     position = 0
     for part in name.split("."):
-        found = re.compile(rf"^[ \t]*['\"]?{re.escape(part)}['\"]?[ \t]*:", re.MULTILINE).search(text, position)
-        position = found.end() if found else position
+        match = re.compile(rf"^[ \t]*['\"]?{re.escape(part)}['\"]?[ \t]*:", re.MULTILINE).search(text, position)
+        position = match.end() if match else position
     return Problem(CONFIG_PATH, message, text.count("\n", 0, position) + 1)
 
 
@@ -247,13 +248,16 @@ def set_value(text: str, key: str, value: Any) -> str:
     alias = key.startswith("tag_aliases.") and len(key) > len("tag_aliases.")
     if not alias and key not in KEYS:
         raise UsageError(f"no setting {key!r}{_meant(key)}", hint="see them all: ai-lessons admin config get")
-    typed = value if alias or not isinstance(value, str) else _typed(value)
+    typed = value
+    if isinstance(value, str) and not alias:  # as the file would read it
+        word = value.strip().lower()
+        typed = int(word) if re.fullmatch(r"-?[0-9]{1,9}", word) else _TYPED.get(word, value.strip())
     lead = _lead(text)
-    rest = text[len(lead) :]
+    body = text[len(lead) :]
     newline = "\r\n" if "\r\n" in text else "\n"
-    unended = bool(rest) and not rest.endswith("\n")
+    unended = bool(body) and not body.endswith("\n")
     change = {key: REMOVE if typed in ("", None) else typed}
-    result = edit_mapping(rest + newline * unended, change, newline, nesting=1 if alias else 2)
+    result = edit_mapping(body + newline * unended, change, newline, nesting=1 if alias else 2)
     result = lead + (result.removesuffix(newline) if unended else result)
     try:
         parse_config(result)
@@ -262,16 +266,8 @@ def set_value(text: str, key: str, value: Any) -> str:
     return result
 
 
-def _typed(value: str) -> Any:
-    """What was typed, as the file would read it."""
-    word = value.strip().lower()
-    if word in {"true", "yes", "on", "false", "no", "off"}:
-        return word in {"true", "yes", "on"}
-    return int(word) if re.fullmatch(r"-?[0-9]{1,9}", word) else value.strip()
-
-
 class Migration(NamedTuple):
-    """From one version to the next: what it does, for people, and how."""
+    """A step from one version to the next, with its description for people."""
 
     says: str
     change: Callable[[Files], Changes]

@@ -113,11 +113,11 @@ def cut_code(code: str, chunking: Chunking) -> list[Span]:
 
 def summary(code: str) -> str:
     """The first sentence-like line of the docstring or leading comment; empty if there is none."""
-    said = (line.strip() for line in description(code.encode()).splitlines())
-    return next((line[:_SUMMARY] for line in said if len(line.split()) > 2 and not _NOT_ABOUT.match(line)), "")
+    lines = (line.strip() for line in description(code.encode()).splitlines())
+    return next((line[:_SUMMARY] for line in lines if len(line.split()) > 2 and not _NOT_ABOUT.match(line)), "")
 
 
 def names(code: str) -> str:
     """What is defined at the left margin of a stretch of code, the first few names."""
-    found = [match[1] or match[2] for match in _DEFINITION.finditer(code)]
-    return ", ".join(found[:_NAMES])
+    defined = [match[1] or match[2] for match in _DEFINITION.finditer(code)]
+    return ", ".join(defined[:_NAMES])

@@ -1,4 +1,4 @@
-"""The words of the house as values: kinds, entries, links, ids and handles. Reads nothing, knows no file system."""
+"""Domain types: kinds, entries, links, ids and handles. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GLOBAL_PROJECT = "global"
 
 
 class Moment(StrEnum):
-    """When in a session something is told."""
+    """An event of an agent's session at which hints are shown."""
 
     BEGIN = "begin"
     PROMPT = "prompt"
@@ -31,7 +31,7 @@ class Moment(StrEnum):
 
 
 class Confidence(StrEnum):
-    """The author's word on how sure a lesson is, weakest first."""
+    """How sure the author of a lesson is, weakest first."""
 
     VERY_LOW = "very-low"
     LOW = "low"
@@ -41,7 +41,7 @@ class Confidence(StrEnum):
 
 
 class Source(StrEnum):
-    """How the author of a lesson came to know it."""
+    """How the author of a lesson learned it."""
 
     TESTED = "tested"
     DOCUMENTED = "documented"
@@ -51,7 +51,7 @@ class Source(StrEnum):
 
 
 class Status(StrEnum):
-    """Where a lesson stands; everything but `active` leaves the results."""
+    """State of a lesson; only `active` ones are in results."""
 
     ACTIVE = "active"
     WRONG = "wrong"
@@ -89,7 +89,7 @@ class Kind(StrEnum):
 
     @property
     def is_resource(self) -> bool:
-        """Docs and scripts carry versions and come from outside."""
+        """True for docs and scripts: they have versions and an outside source."""
         return KINDS[self].versioned
 
 
@@ -168,7 +168,7 @@ class Relation(StrEnum):
 
     @property
     def symmetric(self) -> bool:
-        """True where A to B also says B to A."""
+        """True where a link from A to B holds from B to A, too."""
         return self in {Relation.RELATED_TO, Relation.CONTRADICTS}
 
 
@@ -190,7 +190,7 @@ class Pattern(NamedTuple):
 
     @property
     def parts(self) -> dict[str, Any]:
-        """What a file states of it, by key."""
+        """Its keys and values in frontmatter."""
         return {"when": self.when, "dont" if self.negative else "do": self.action, "because": self.because}
 
     def __str__(self) -> str:
@@ -198,7 +198,7 @@ class Pattern(NamedTuple):
 
 
 UNSTATED = "which does not say why: say it before you approve"
-"""How the rationale of an imported rule ends whose source has none: the file needs one, and this is none."""
+"""End of the placeholder rationale of an imported rule whose source states none; the file format demands one."""
 
 
 class Entry(NamedTuple):
@@ -237,24 +237,24 @@ class Entry(NamedTuple):
 
     @property
     def source(self) -> str | None:
-        """Of a lesson, in one word: how its author knows it, else what sort of source its block names."""
-        said = self.fields.get("source")
-        if isinstance(said, dict):
-            said = said.get("how", said.get("type"))
-        return said if isinstance(said, str) else None
+        """Of a lesson, in one word: `source.how`, else `source.type`, else the word that stands there."""
+        source = self.fields.get("source")
+        if isinstance(source, dict):
+            source = source.get("how", source.get("type"))
+        return source if isinstance(source, str) else None
 
     @property
     def rationale(self) -> str:
-        """Why a rule is so; empty where what brought it notes that none was stated, see `UNSTATED`."""
-        said = str(self.fields.get("rationale") or "")
-        return "" if said.endswith(UNSTATED) else said
+        """Why a rule is so; empty for the placeholder of an import, see `UNSTATED`."""
+        rationale = str(self.fields.get("rationale") or "")
+        return "" if rationale.endswith(UNSTATED) else rationale
 
     @property
     def opening(self) -> str:
-        """What of the frontmatter is embedded in front of the body; empty if there is none."""
+        """Text of the frontmatter that is embedded in front of the body; empty if there is none."""
         key = KINDS[self.kind].opening
-        said = (str(self.pattern) if self.pattern else None) if key == "pattern" else self.fields.get(key)
-        return said.strip() if isinstance(said, str) and not said.endswith(UNSTATED) else ""
+        text = (str(self.pattern) if self.pattern else None) if key == "pattern" else self.fields.get(key)
+        return text.strip() if isinstance(text, str) and not text.endswith(UNSTATED) else ""
 
     @property
     def pattern(self) -> Pattern | None:
@@ -273,7 +273,7 @@ def pattern_of(fields: Mapping[str, Any]) -> Pattern | None:
 
 
 class Light(NamedTuple):
-    """An entry as lists and results show it: what the catalog knows without opening the file.
+    """An entry as lists and results show it, from the catalog alone.
 
     `handle` is unique in the repository at the time it was read. `details` carries what differs by kind:
     lessons `confidence`, `source`, `from`, `status`, `pattern`; rules `rationale`, `applies_to`.
@@ -302,7 +302,7 @@ def stated_id(value: object) -> str | None:
 
 
 def ulid(milliseconds: int, chance: bytes) -> str:
-    """A ULID of that moment (since 1970) and ten bytes of randomness. Written out: the package takes long to load."""
+    """A ULID of a time (since 1970) and ten random bytes. Written out, because the package loads slowly."""
     number = int.from_bytes(milliseconds.to_bytes(6, "big") + chance, "big")
     return "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
 
@@ -318,10 +318,10 @@ def id_end(name: str) -> str:
     return end if letter in _LETTERS else name.strip().upper()
 
 
-def shared_tail(one: str, other: str) -> int:
+def shared_tail(left: str, right: str) -> int:
     """How many characters at the end of two ids are the same."""
-    pairs = enumerate(zip(reversed(one), reversed(other), strict=False))
-    return next((count for count, (a, b) in pairs if a != b), min(len(one), len(other)))
+    pairs = enumerate(zip(reversed(left), reversed(right), strict=False))
+    return next((count for count, (a, b) in pairs if a != b), min(len(left), len(right)))
 
 
 def handle_lengths(ids: Iterable[str]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""What is said of an entry before it goes to another tier: findings, and a recommendation that decides nothing."""
+"""Evaluation of an entry before it goes to another tier: findings and a recommendation."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 LONGEST = 300  # Characters of a line of what others wrote and we repeat
-_NAMED = 6  # Values of one sort that are named; of more the number is told
-
+_NAMED = 6  # Values of one sort that are named; of more the number is stated
 
 _NOT_EXAMPLE = r"(?!(?:user|you|your|me|my|name|example|some|runner|app|project|repo|path)\b)[\w.-]{1,40}"
 _UNIX = re.compile(rf"(?<![\w.~$}}-])/(?:home|Users)/{_NOT_EXAMPLE}(?:/[\w.@+%-]{{1,80}}){{0,12}}/?")
@@ -23,7 +22,7 @@ _WINDOWS = re.compile(
 
 
 class Tie(NamedTuple):
-    """Something that ties a text to one place, at `start` of it; `sort` says what it is."""
+    """Text at `start` that belongs to one machine or project; `sort` names which."""
 
     sort: str
     value: str
@@ -32,7 +31,7 @@ class Tie(NamedTuple):
 
 def ties(text: str, projects: Iterable[str] = ()) -> list[Tie]:
     """Paths of a home folder and these names of projects (of three letters or more), in their order; linear time."""
-    found = [
+    result = [
         Tie("path of one machine", match[0].rstrip(".%"), match.start())  # the end of the sentence it stands in
         for shape in (_UNIX, _WINDOWS)
         for match in shape.finditer(text)
@@ -42,8 +41,8 @@ def ties(text: str, projects: Iterable[str] = ()) -> list[Tie]:
         if words[0].casefold() in folded:
             spaced = r"\s+".join(map(re.escape, words))
             matches = re.finditer(rf"(?<!\w){spaced}(?!\w)", text, re.IGNORECASE)
-            found += [Tie("name of a project", match[0], match.start()) for match in matches]
-    return sorted(found, key=lambda one: one.start)
+            result += [Tie("name of a project", match[0], match.start()) for match in matches]
+    return sorted(result, key=lambda tie: tie.start)
 
 
 Recommendation = Literal["approve", "revise", "reject"]
@@ -52,7 +51,7 @@ _FOLLOWS: Final[Mapping[str, Recommendation]] = {STOP: "reject", WARNING: "revis
 
 
 class EvaluationFinding(NamedTuple):
-    """What was found (`message`, a sentence without its end); `where` is `path:line`, or empty.
+    """A finding (`message`, without full stop); `where` is `path:line`, or empty.
 
     `check` is secrets, duplicates, contradictions or specificity. `severity`: a `note` is to be known, a `warning` asks
     for a revision, a `stop` speaks against it.
@@ -65,38 +64,40 @@ class EvaluationFinding(NamedTuple):
 
 
 class EvaluationReport(NamedTuple):
-    """An entry as it was found to be."""
+    """The findings about an entry."""
 
     findings: tuple[EvaluationFinding, ...] = ()
 
     @property
     def recommendation(self) -> Recommendation:
-        """What follows from the gravest finding; it decides nothing."""
-        severities = {one.severity for one in self.findings}
+        """By the gravest finding; a person decides."""
+        severities = {finding.severity for finding in self.findings}
         return next((follows for severity, follows in _FOLLOWS.items() if severity in severities), "approve")
 
 
 def specific(files: Mapping[str, str], projects: Sequence[str]) -> Iterator[EvaluationFinding]:
-    """One for each sort of thing that ties these texts (by path) to one place; where the first of them is."""
+    """One finding for each sort of tie in these texts (by path), at the place of the first."""
     values: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for path, text in files.items():
-        for one in ties(text, projects):
-            values[one.sort].setdefault(one.value, f"{path}:{text.count(chr(10), 0, one.start) + 1}")
-    for sort, found in values.items():
-        named = ", ".join(one_line(value, 80) for value in list(found)[:_NAMED])
-        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-        what = sort if len(found) == 1 else f"{sort} ({len(found)})"
-        yield EvaluationFinding("specificity", WARNING, f"{what}: {named}{more}", next(iter(found.values())))
+        for tie in ties(text, projects):
+            values[tie.sort].setdefault(tie.value, f"{path}:{text.count(chr(10), 0, tie.start) + 1}")
+    for sort, places in values.items():
+        named = ", ".join(one_line(value, 80) for value in list(places)[:_NAMED])
+        omitted = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
+        what = sort if len(places) == 1 else f"{sort} ({len(places)})"
+        yield EvaluationFinding("specificity", WARNING, f"{what}: {named}{omitted}", next(iter(places.values())))
 
 
 def render(report: EvaluationReport) -> str:
-    """Short Markdown, for the message of a commit: a line that says it, and a line for each finding."""
-    found = [f"- {told(one)}" for one in report.findings] or ["- nothing was found that speaks against it"]
-    return "\n".join([f"Evaluation: {report.recommendation}", "", *found]) + "\n"
+    """Short Markdown for a commit message: the recommendation, and a line for each finding."""
+    lines = [f"- {finding_line(finding)}" for finding in report.findings] or [
+        "- nothing was found that speaks against it"
+    ]
+    return "\n".join([f"Evaluation: {report.recommendation}", "", *lines]) + "\n"
 
 
-def told(one: EvaluationFinding) -> str:
+def finding_line(finding: EvaluationFinding) -> str:
     """A finding in one line: `warning, specificity: … (path:line)`; what others wrote makes no lines of its own."""
-    severity = "" if one.severity == NOTE else f"{one.severity}, "
-    message, where = one_line(one.message, LONGEST), one_line(one.where, LONGEST)
-    return f"{severity}{one.check}: {message}" + (f" ({where})" if where else "")
+    severity = "" if finding.severity == NOTE else f"{finding.severity}, "
+    message, where = one_line(finding.message, LONGEST), one_line(finding.where, LONGEST)
+    return f"{severity}{finding.check}: {message}" + (f" ({where})" if where else "")

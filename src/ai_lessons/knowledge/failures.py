@@ -1,4 +1,4 @@
-"""What a command that failed says, how alike two failures are, and what a command line runs. Pure."""
+"""Output of failed commands, similarity of failures, and the programs of a command line. Pure."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _SAID = re.compile(r"\"([^\"\n]{12,})\"|“([^”\n]{12,})”|`([^`\n]{12,})`|'(
 
 
 def telling(output: str) -> str:
-    """The lines of an output that say what went wrong: all of a short one, else its first, its last, and its errors."""
+    """The lines of an output that show the error: all of a short one, else the first, the last, and error lines."""
     text = _EXIT.sub("", _ESCAPES.sub("", output[:_OUTPUT] + output[_OUTPUT:][-_OUTPUT:]))
     lines = [line.strip()[:_LINE] for line in text.splitlines() if any(map(str.isalnum, line))]
     if len(lines) > _FEW:
@@ -70,23 +70,23 @@ def telling(output: str) -> str:
 
 
 def is_host(output: str) -> bool:
-    """Whether a host says this in the place of a command's output: no lesson about the command."""
+    """Whether the agent host wrote this in place of the output: no lesson about the command."""
     return bool(_HOST.search(output))
 
 
 def parted(error: str) -> tuple[str, str]:
-    """The command of a failure (empty where it is not known) and what it said."""
+    """The command of a failure (empty if unknown) and its output."""
     command, newline, output = error.partition("\n")
     return (command[2:], output) if newline and command.startswith("$ ") else ("", error)
 
 
 def looks_failed(output: str) -> bool:
-    """Whether an output, with no word of how the command ended, reads like an error at its end."""
+    """Whether an output ends like an error; for commands whose exit code is unknown."""
     return bool(_SURE.search("\n".join(telling(output).splitlines()[-3:])))
 
 
 def headline(output: str) -> str:
-    """The line of an output that says best what went wrong: the first that is surely an error, else the last."""
+    """The line that shows the error best: the first that is surely one, else the last line."""
     lines = [line for line in telling(output).splitlines() if not line.startswith("Traceback (")]
     sure, likely = ([line for line in lines if pattern.search(line)] for pattern in (_SURE, _ERROR))
     return next(iter([*sure, *likely, *reversed(lines)]), "")
@@ -104,33 +104,29 @@ def shown_in(question: str) -> tuple[str, bool]:
     """
     every = [line.strip() for line in question.splitlines()]
     lines = [line for line in every if line and not line.startswith(("```", "~~~"))]
-    if len(lines) == 1:
-        return _in_line(lines[0])
+    if len(lines) == 1:  # it may name a command before the message
+        line = lines[0]
+        if _QUESTION.match(line):
+            return "", False
+        if _IS_MESSAGE.match(line) or _MAY_BE_MESSAGE.match(line):
+            return line, bool(_IS_MESSAGE.match(line))
+        named = _MENTIONED.search(line)
+        return (f"$ {line[: named.start()].strip()}\n{line[named.start() :]}", False) if named else ("", False)
     typed = next((n for n, line in enumerate(lines[:-1]) if line.startswith("$ ")), -1)
     if typed == 0 or (typed > 0 and _ERROR.search("\n".join(lines[typed + 1 :]))):
         return "\n".join(lines[typed:]), True
     first = 1 if lines and _QUESTION.match(lines[0]) else 0
     patterns = (_IS_MESSAGE,) if first else (_IS_MESSAGE, _MAY_BE_MESSAGE)
-    failed = any(one.match(line) for one in patterns for line in lines[first:] if not _QUESTION.match(line))
+    failed = any(pattern.match(line) for pattern in patterns for line in lines[first:] if not _QUESTION.match(line))
     return ("\n".join(lines[first:]), True) if failed else ("", False)
 
 
-def _in_line(line: str) -> tuple[str, bool]:
-    """The same of one line, which may name a command before the message."""
-    if _QUESTION.match(line):
-        return "", False
-    if _IS_MESSAGE.match(line) or _MAY_BE_MESSAGE.match(line):
-        return line, bool(_IS_MESSAGE.match(line))
-    named = _MENTIONED.search(line)
-    return (f"$ {line[: named.start()].strip()}\n{line[named.start() :]}", False) if named else ("", False)
-
-
 Shape = tuple[frozenset[str], ...]
-"""The words of each telling line of a failure, without quoted names, paths and numbers."""
+"""The words of each line of `telling`, without quoted names, paths and numbers."""
 
 
 def shape(output: str) -> Shape:
-    """What an output says, whatever it is about.
+    """The words of an output without names, paths and numbers.
 
     >>> [sorted(line) for line in shape("fatal: pathspec 'a.py' did not match any files")]
     [['any', 'did', 'fatal', 'files', 'match', 'not', 'pathspec']]
@@ -140,65 +136,65 @@ def shape(output: str) -> Shape:
     return tuple(dict.fromkeys(filter(None, words)))
 
 
-def said(words: Shape) -> frozenset[str]:
+def words_of(words: Shape) -> frozenset[str]:
     """The words of all lines."""
     return frozenset().union(*words)
 
 
 def recorded(entry: Entry) -> Iterator[Shape]:
-    """The shapes of the failures that an entry keeps: `$ command` and output in a fenced block, a message in its when.
+    """The shapes of the failures in an entry: `$ command` and output in a fenced block, quoted messages in its WHEN.
 
-    The output of a command that succeeded has a shape, too; nothing that fails will look like it.
+    The output of a command that succeeded has a shape, too; no failure is similar to it.
     """
     for block in _BLOCK.finditer(entry.body):
         yield shape(block[3])
-    for said in _SAID.finditer(entry.pattern.when if entry.pattern else ""):
-        yield shape(" ".join(filter(None, said.groups())))
+    for match in _SAID.finditer(entry.pattern.when if entry.pattern else ""):
+        yield shape(" ".join(filter(None, match.groups())))
 
 
 def in_block(command: str, output: str) -> str:
-    """A failure as a text keeps it, see `recorded`: the command on one line, its output, between fences."""
-    first, more, _ = command.strip().partition("\n")
+    """A failure as a fenced block, see `recorded`."""
+    first, further, _ = command.strip().partition("\n")
     fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", output))])
-    return f"{fence}\n$ {first}{' …' * bool(more)}\n{output.strip()}\n{fence}\n"
+    return f"{fence}\n$ {first}{' …' * bool(further)}\n{output.strip()}\n{fence}\n"
 
 
 def keeps_one(text: str) -> bool:
-    """Whether a text keeps a failure in a block."""
+    """Whether a text has such a block."""
     return bool(_BLOCK.search(text))
 
 
 def before_failure(body: str) -> str:
-    """What a text says before it shows a failure; all of it if there is none."""
-    found = _BLOCK.search(body)
-    return body[: found.start()].strip() if found else body.strip()
+    """The text before the first such block; all of it without one."""
+    match = _BLOCK.search(body)
+    return body[: match.start()].strip() if match else body.strip()
 
 
 def rarity(shapes: Collection[Shape]) -> dict[str, float]:
-    """What each word of the shapes weighs: the fewer failures say it, the more."""
-    counts = Counter(word for one in shapes for word in said(one))
+    """The weight of each word: the fewer failures have it, the higher."""
+    counts = Counter(word for shape in shapes for word in words_of(shape))
     return {word: log((len(shapes) + 1) / (count + 0.5)) for word, count in counts.items()}
 
 
-def alike(one: Shape, other: Shape, weights: Mapping[str, float]) -> float:
-    """How much two shapes have in common, 0 to 1: of all their words, or of the two lines that are most alike.
+def alike(left: Shape, right: Shape, weights: Mapping[str, float]) -> float:
+    """Similarity of two shapes, 0 to 1: of all their words, or of the two most similar lines.
 
-    Jaccard with weights: those of the words of both by those of either. A line counts if it is long, and less.
+    Weighted Jaccard index. Only long lines count, by less than the whole.
     """
     unknown = max(weights.values(), default=1.0)
 
-    def shared(some: frozenset[str], others: frozenset[str]) -> float:
-        either = sum(weights.get(word, unknown) for word in some | others)
-        return sum(weights.get(word, unknown) for word in some & others) / either if either else 0.0
+    def shared(words: frozenset[str], other_words: frozenset[str]) -> float:
+        either = sum(weights.get(word, unknown) for word in words | other_words)
+        return sum(weights.get(word, unknown) for word in words & other_words) / either if either else 0.0
 
-    long = ([line for line in lines if len(line) >= _LONG_LINE] for lines in (one, other))
-    return max([shared(said(one), said(other)), *(_ONE_LINE * shared(*two) for two in product(*long))])
+    long = ([line for line in lines if len(line) >= _LONG_LINE] for lines in (left, right))
+    return max([shared(words_of(left), words_of(right)), *(_ONE_LINE * shared(*two) for two in product(*long))])
 
 
 def chance(alike: float, similarity: float | None = None) -> float:
-    """The chance that what helped at one failure helps at another, from how alike they are and their cosine.
+    """The chance that what helped at one failure helps at another, from their similarities of words and vectors.
 
-    Logistic regression over failures of which people know what helps; see `bench.moment`.
+    Logistic regression over labelled failures; see `bench.moment`.
     """
     by_words = _WORDS_BIAS + _WORDS_SHAPE * alike
     x = by_words if similarity is None else _BIAS + _SIMILARITY * similarity + _SHAPE * alike
@@ -231,12 +227,7 @@ ANSWERS_BY_FAILING = frozenset({
     "sort", "kill", "pkill", "git status", "git diff", "git log", "git show", "git branch", "git grep", "git rev-parse",
     "git check-ignore", "git ls-files", "git config",
 })  # fmt: skip
-"""What people and agents call to see something: that it fails is an answer, no failed attempt."""
-
-_CHECKS = frozenset((
-    "test", "tests", "check", "lint", "build", "typecheck", "pytest", "mypy", "ruff", "tsc", "tox", "nox", "eslint",
-    "jest", "vitest",
-))  # fmt: skip
+"""Commands that only look: their failure is an answer, not a failed attempt."""
 
 _INTERPRETERS = re.compile(r"(?:python|pypy)[\d.]*|node|bash|sh|zsh|dash|ruby|perl|deno|bun")
 _CONTRIBUTES = re.compile(
@@ -273,12 +264,12 @@ def programs(command: str) -> tuple[str, ...]:
 
 
 def attempts(command: str) -> tuple[str, ...]:
-    """What of the line may succeed or fail in earnest, each in a form in which a second try looks the same.
+    """The commands of a line that can fail in earnest, in a form that is the same for a second try.
 
     >>> attempts("cd app; ls; npm test -- --watch; python3 try_2.py")
     ('npm test', 'python3')
     """
-    found = []
+    keys = []
     for words in simple_commands(command):
         name = base_name(words[0])
         skip = 3 if name == "git" and words[1:2] in (["-C"], ["-c"]) else 1  # and the value that stands behind it
@@ -286,17 +277,12 @@ def attempts(command: str) -> tuple[str, ...]:
         key = f"{name} {first}".strip()
         if name in ANSWERS_BY_FAILING or key in ANSWERS_BY_FAILING:
             continue
-        found.append(name if _INTERPRETERS.fullmatch(name) else key)
-    return tuple(dict.fromkeys(found))
-
-
-def is_check(attempt: str) -> bool:
-    """Whether an attempt looks at what was written: tests, linters, a build."""
-    return not _CHECKS.isdisjoint(re.split(r"[ :_-]", attempt))
+        keys.append(name if _INTERPRETERS.fullmatch(name) else key)
+    return tuple(dict.fromkeys(keys))
 
 
 def adds_a_lesson(command: str) -> bool:
-    """Whether the line writes down what was learned."""
+    """Whether the line adds a lesson."""
     return bool(_CONTRIBUTES.search(command))
 
 

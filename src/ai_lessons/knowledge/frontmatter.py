@@ -1,4 +1,4 @@
-"""Frontmatter and entries: from the bytes of a file to an entry, and from what was said to the fields of a new one."""
+"""From the bytes of a file to an entry, and the frontmatter of new entries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from ai_lessons.knowledge.yaml_text import SORTED_KEYS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-
 OWN_KEYS = frozenset(
     ("id", "kind", "title", "versions", "tags", "content_hash", "created", "links", "source_path", "source_ref")
 ) | {"source_url", "source_date", "etag"}
@@ -32,7 +31,7 @@ _DESCRIBED = 4000
 
 
 def new_id(now: datetime) -> str:
-    """A ULID of that moment. Fresh randomness each time: counting on from the last would make handles look alike."""
+    """A ULID of this time with fresh random bytes: consecutive ones would make similar handles."""
     return ulid(int(now.timestamp() * 1000), secrets.token_bytes(10))
 
 
@@ -41,9 +40,9 @@ def stamp(now: datetime) -> str:
     return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def resolved(wanted: Iterable[tuple[str, str]], resolve: Callable[[str], Light]) -> list[tuple[str, str]]:
+def resolved(links: Iterable[tuple[str, str]], resolve: Callable[[str], Light]) -> list[tuple[str, str]]:
     """(relation, id) of links given as (relation, reference); no relation: the one that fits the kind."""
-    targets = ((relation, resolve(ref)) for relation, ref in wanted)
+    targets = ((relation, resolve(ref)) for relation, ref in links)
     return [(relation or _LINK_TO.get(target.kind, Relation.RELATED_TO), target.id) for relation, target in targets]
 
 
@@ -53,7 +52,7 @@ def body_of(content: str) -> str:
 
 
 def new_fields(kind: Kind, entry_id: str, created: str, *, title: str, **stated: Any) -> dict[str, Any]:
-    """Frontmatter of a new entry: what `KINDS` says of the kind, with what is stated; what is empty is left out.
+    """Frontmatter of a new entry: the defaults of `KINDS` and the stated values, without empty ones.
 
     `origin` is the key `from`; `when`, `do`, `dont` and `because` are those of the pattern; `links` are (relation, id).
     Raises TypeError for a key that the kind does not have.
@@ -62,13 +61,26 @@ def new_fields(kind: Kind, entry_id: str, created: str, *, title: str, **stated:
     if "origin" in stated:
         stated["from"] = stated.pop("origin")
     if "pattern" in facts.fields:
-        stated["pattern"] = _kept({part: stated.pop(part, None) for part in ("when", "do", "dont", "because")})
+        stated["pattern"] = _without_empty({part: stated.pop(part, None) for part in ("when", "do", "dont", "because")})
     links = [{relation: target} for relation, target in stated.pop("links", ())]
     if unknown := stated.keys() - facts.fields.keys() - {"tags"} - ({"versions"} if facts.versioned else set()):
         raise TypeError(f"a {kind} has no {', '.join(sorted(unknown))}")
-    said = {key: _written(key, value) for key, value in {**facts.fields, **stated}.items()}
-    own = {"id": entry_id, "kind": kind.value, "title": " ".join(title.split()), "created": created, "links": links}
-    return _kept(own | said)
+    kind_fields = {**facts.fields, **stated}
+    for key, value in kind_fields.items():
+        if isinstance(value, str):
+            kind_fields[key] = value.strip()
+        elif value is not None and key in SORTED_KEYS:
+            kind_fields[key] = sorted(set(value))
+        elif isinstance(value, tuple):
+            kind_fields[key] = list(value)
+    common_fields = {
+        "id": entry_id,
+        "kind": kind.value,
+        "title": " ".join(title.split()),
+        "created": created,
+        "links": links,
+    }
+    return _without_empty(common_fields | kind_fields)
 
 
 lesson_fields = partial(new_fields, Kind.LESSON)
@@ -77,20 +89,12 @@ doc_fields = partial(new_fields, Kind.DOC)
 script_fields = partial(new_fields, Kind.SCRIPT)
 
 
-def _written(key: str, value: Any) -> Any:
-    if isinstance(value, str):
-        return value.strip()
-    if value is not None and key in SORTED_KEYS:
-        return sorted(set(value))
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _kept(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _without_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value not in (None, "", [], {})}
 
 
 def identity(entry: Entry) -> dict[str, Any]:
-    """What a file that states no id must say to keep its identity when it is moved: the derived id, above all."""
+    """The keys that keep the identity of a file without an id when it is moved."""
     fields = {"id": entry.id, "kind": entry.kind.value, "title": entry.title}
     versions = versions_of_place(entry.path)
     return fields | ({"versions": list(versions)} if versions and not entry.versions else {})
@@ -104,16 +108,16 @@ def versions_of_place(path: str) -> tuple[str, ...]:
 
 
 def link_items(links: Iterable[Link], add: tuple[str, str, float | None] | None = None) -> list[dict[str, Any]]:
-    """Links as they are written: one mapping each, a weight only where there is one; a new one last."""
+    """Links as they are written, `add` last."""
     every = [*links, *([Link(*add)] if add else [])]
-    return [{one.relation: one.target} | ({} if one.weight is None else {"weight": one.weight}) for one in every]
+    return [{link.relation: link.target} | ({} if link.weight is None else {"weight": link.weight}) for link in every]
 
 
 def description(code: bytes) -> str:
     """The docstring or the leading comment of a script, without comment signs; empty if there is none."""
     text = code[:_DESCRIBED].decode("utf-8", "replace").replace("\r\n", "\n")
-    if found := _DOCSTRING.match(text):
-        return cleandoc(found[2] if found[1] else re.sub(r"(?m)^[ \t]*\* ?", "", found[3])).strip()
+    if docstring := _DOCSTRING.match(text):
+        return cleandoc(docstring[2] if docstring[1] else re.sub(r"(?m)^[ \t]*\* ?", "", docstring[3])).strip()
     lines = takewhile(_COMMENT.match, re.sub(r"\A#!.*\n?", "", text).lstrip().splitlines())
     return "\n".join(_COMMENT.sub("", line, count=1).rstrip() for line in lines).strip()
 
@@ -152,22 +156,22 @@ def read_entry(path: str, data: bytes, side: bytes | None = None) -> Entry:
 
 
 def _kind(fields: dict[str, Any], where: Place) -> Kind:
-    """A rule if the file says so or lies among rules (fail closed); else what it says; else what its folder says."""
-    said = fields.get("kind")
-    said = said.strip().lower() if isinstance(said, str) else ""
-    if where.kind is Kind.RULE or said == Kind.RULE:
+    """A rule by `kind` or by folder (fail closed); else by `kind`, else by folder."""
+    stated = fields.get("kind")
+    stated = stated.strip().lower() if isinstance(stated, str) else ""
+    if where.kind is Kind.RULE or stated == Kind.RULE:
         return Kind.RULE
-    if said in set(Kind):
-        return Kind(said)
+    if stated in set(Kind):
+        return Kind(stated)
     if where.kind is Kind.SCRIPT:
         return Kind.SCRIPT if fields.get("path") else Kind.DOC  # a README among scripts is a doc
     return where.kind or Kind.DOC
 
 
 def _entry(kind: Kind, path: str, where: Place, fields: dict[str, Any], *, title: str = "", **texts: Any) -> Entry:
-    stated, said = stated_id(fields.get("id")), fields.get("title")
+    stated, title_value = stated_id(fields.get("id")), fields.get("title")
     name = path.rpartition("/")[2]
-    own_title = " ".join(str(said).split()) if is_word(said) else ""
+    own_title = " ".join(str(title_value).split()) if is_word(title_value) else ""
     return Entry(
         id=stated or derived_id(path),
         kind=kind,
@@ -188,10 +192,10 @@ def _first_heading(body: str) -> str:
     top = body[:_RELEVANT]
     if "```" in top or "~~~" in top:
         top = _FENCE.sub("", top)
-    found = _HEADING.search(top)
-    if not found:
+    heading = _HEADING.search(top)
+    if not heading:
         return ""
-    words = (found[1] or found[2]).split()
+    words = (heading[1] or heading[2]).split()
     return " ".join(words[:-1] if len(words) > 1 and not words[-1].strip("#") else words)
 
 

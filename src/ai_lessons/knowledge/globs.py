@@ -33,13 +33,13 @@ def matches(pattern: str, path: str) -> bool:
     parts = [part for part in path.split("/") if part not in {"", "."}]
     if ".." in parts:  # whose place is not known
         return False
-    return bool(parts) and any(_in_order(wanted, parts) for wanted in _compiled(pattern.strip()))
+    return bool(parts) and any(_in_order(rows, parts) for rows in _compiled(pattern.strip()))
 
 
 def any_match(patterns: Iterable[str], paths: Iterable[str]) -> bool:
     """Whether one of the patterns names one of the files."""
-    wanted = list(patterns)
-    return any(matches(pattern, path) for path in paths for pattern in wanted)
+    globs = list(patterns)
+    return any(matches(pattern, path) for path in paths for pattern in globs)
 
 
 EXACT, BELOW, BY_NAME, BY_KIND, ANYTHING = 4, 3, 2, 1, 0
@@ -51,12 +51,13 @@ def specificity(patterns: Iterable[str], paths: Iterable[str]) -> int:
     `EXACT`: its path, `BELOW`: a folder of it, `BY_NAME`: a part of its name, `BY_KIND`: its extension, or `ANYTHING`.
     """
     files = list(paths)
-    return max((_specific(one) for one in patterns if any(matches(one, path) for path in files)), default=ANYTHING)
+    matching = (pattern for pattern in patterns if any(matches(pattern, path) for path in files))
+    return max(map(_specific, matching), default=ANYTHING)
 
 
 def _specific(pattern: str) -> int:
     *folders, name = pattern.strip().strip("/").split("/")
-    plain = [not _MAGIC.intersection(one) for one in (*folders, name)]
+    plain = [not _MAGIC.intersection(part) for part in (*folders, name)]
     if all(plain) and not pattern.endswith("/"):
         return EXACT if folders or pattern.startswith("/") else BY_NAME
     if any(plain[: len(folders)]) or (plain[-1] and pattern.endswith("/")):
@@ -72,7 +73,7 @@ def stated(value: object) -> list[str]:
     """The patterns that an entry states, as a list whatever it wrote."""
     if isinstance(value, str):
         return [value]
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+    return [pattern for pattern in value if isinstance(pattern, str)] if isinstance(value, list) else []
 
 
 @lru_cache(maxsize=1024)
@@ -81,17 +82,17 @@ def _compiled(pattern: str) -> tuple[tuple[str, ...], ...]:
     if not pattern or len(pattern) > LONGEST:
         return ()
     several = list(islice(_alternatives(pattern), MOST_ALTERNATIVES + 1))
-    return tuple(tuple(_rows(one)) for one in several) if len(several) <= MOST_ALTERNATIVES else ()
+    return tuple(tuple(_rows(alternative)) for alternative in several) if len(several) <= MOST_ALTERNATIVES else ()
 
 
 def _alternatives(pattern: str) -> Iterator[str]:
     """The pattern with its braces resolved each way."""
-    found = _BRACES.search(pattern)
-    if found is None:
+    braces = _BRACES.search(pattern)
+    if braces is None:
         yield pattern
         return
-    for choice in _COMMA.split(found[1]):
-        yield from _alternatives(pattern[: found.start()] + choice + pattern[found.end() :])
+    for choice in _COMMA.split(braces[1]):
+        yield from _alternatives(pattern[: braces.start()] + choice + pattern[braces.end() :])
 
 
 def _rows(pattern: str) -> list[str]:
@@ -105,36 +106,37 @@ def _rows(pattern: str) -> list[str]:
     return parts
 
 
-def _fits(wanted: str, name: str) -> bool:
-    return wanted == name if _MAGIC.isdisjoint(wanted) else _segment(wanted).match(name) is not None
-
-
 @lru_cache(maxsize=1024)
 def _segment(part: str) -> re.Pattern[str]:
     """As `fnmatch` has it, whose patterns never go back behind a star; it knows no backslash and no `[^a]`."""
-    return re.compile(translate(_SIGN.sub(lambda one: _plain(one[1]) if one[1] else "[!", part)))
+
+    def plain(match: re.Match[str]) -> str:
+        character = match[1] or "[!"
+        return f"[{character}]" if character in "*?[" else character
+
+    return re.compile(translate(_SIGN.sub(plain, part)))
 
 
-def _plain(character: str) -> str:
-    return f"[{character}]" if character in "*?[" else character
-
-
-def _in_order(wanted: Sequence[str], given: Sequence[str]) -> bool:
+def _in_order(segments: Sequence[str], names: Sequence[str]) -> bool:
     """Whether the folders and the name are the wanted ones in order.
 
     The usual walk: after a mismatch the last `**` takes one more. An earlier one never needs to.
     """
     want = have = 0
     last, taken = -1, 0
-    while have < len(given):
-        if want < len(wanted) and wanted[want] == _DEEP:
+
+    def fits(segment: str, name: str) -> bool:
+        return segment == name if _MAGIC.isdisjoint(segment) else _segment(segment).match(name) is not None
+
+    while have < len(names):
+        if want < len(segments) and segments[want] == _DEEP:
             last, taken = want, have
             want += 1
-        elif want < len(wanted) and _fits(wanted[want], given[have]):
+        elif want < len(segments) and fits(segments[want], names[have]):
             want, have = want + 1, have + 1
         elif last >= 0:
             taken += 1
             want, have = last + 1, taken
         else:
             return False
-    return all(rest == _DEEP for rest in wanted[want:])
+    return all(segment == _DEEP for segment in segments[want:])

@@ -25,7 +25,7 @@ class JsonValue(NamedTuple):
     parts: Mapping[str | int, JsonValue]
 
 
-def with_added(text: str, more: Mapping[str, Any]) -> str:
+def with_added(text: str, additions: Mapping[str, Any]) -> str:
     """The text of a table with what `more` has: tables are joined, elements of lists put behind those that are there.
 
     Raises ValueError: it is no table, or something else stands in the place of a table or list of `more`.
@@ -33,20 +33,22 @@ def with_added(text: str, more: Mapping[str, Any]) -> str:
     indent = _INDENT.search(text)
     step, feed = indent[1] if indent else "  ", "\r\n" if "\r\n" in text else "\n"
     if not text.strip():
-        return json.dumps(more, indent=step, ensure_ascii=False).replace("\n", feed)
-    spots = sorted(_insertions(text, _read(text, _skip(text, 0)), more, (feed, step), 1), key=lambda spot: spot[0])
+        return json.dumps(additions, indent=step, ensure_ascii=False).replace("\n", feed)
+    spots = sorted(_insertions(text, _read(text, _skip(text, 0)), additions, (feed, step), 1), key=lambda spot: spot[0])
     for at, new in reversed(spots):
         text = text[:at] + new + text[at:]
     return text
 
 
-def _insertions(text: str, part: JsonValue, more: Any, style: tuple[str, str], depth: int) -> Iterator[tuple[int, str]]:
+def _insertions(
+    text: str, part: JsonValue, additions: Any, style: tuple[str, str], depth: int
+) -> Iterator[tuple[int, str]]:
     """What to put where; of one place all at once."""
-    if text[part.start] != ("{" if isinstance(more, dict) else "["):
+    if text[part.start] != ("{" if isinstance(additions, dict) else "["):
         raise ValueError(f"{text[part.start : part.end]:.40} stands in the way")
     feed, step = style
     new = []
-    for key, value in more.items() if isinstance(more, dict) else ((None, value) for value in more):
+    for key, value in additions.items() if isinstance(additions, dict) else ((None, value) for value in additions):
         if key is not None and key in part.parts:
             yield from _insertions(text, part.parts[key], value, style, depth + 1)
         else:
@@ -54,7 +56,7 @@ def _insertions(text: str, part: JsonValue, more: Any, style: tuple[str, str], d
             lines = json.dumps(value, indent=step, ensure_ascii=False).split("\n")
             new.append(f"{feed}{step * depth}{name}" + f"{feed}{step * depth}".join(lines))
     if new:
-        last = max((one.end for one in part.parts.values()), default=part.start + 1)
+        last = max((value_part.end for value_part in part.parts.values()), default=part.start + 1)
         yield last, ("," if part.parts else "") + ",".join(new)
 
 
@@ -80,9 +82,9 @@ def _cuts(text: str, part: JsonValue, value: Any, ours: Ours, path: tuple[str | 
     for key, inner in part.parts.items():
         below = (*path, key)
         whole = [(inner.start, inner.end)]
-        found = whole if ours(below, value[key]) else list(_cuts(text, inner, value[key], ours, below))
-        if found != whole:
-            cuts, stays = [*cuts, *found], True
+        inner_cuts = whole if ours(below, value[key]) else list(_cuts(text, inner, value[key], ours, below))
+        if inner_cuts != whole:
+            cuts, stays = [*cuts, *inner_cuts], True
         elif stays:
             cuts.append((inner.since, inner.end))
         else:  # before the first that stays it is the comma behind it that goes
@@ -94,8 +96,8 @@ def _cuts(text: str, part: JsonValue, value: Any, ours: Ours, path: tuple[str | 
 
 
 def _skip(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
 
 
 def _read(text: str, at: int, since: int = 0) -> JsonValue:

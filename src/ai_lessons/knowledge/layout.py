@@ -1,4 +1,4 @@
-"""Where an entry lies: path to place, place to path, and which names are safe to write. Looks at names only."""
+"""Paths of entries: path to place, place to path, and names that are safe to write. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _GIT_SHORT_NAME = re.compile(r"git~[0-9]+", re.IGNORECASE)
 
 
 class Place(NamedTuple):
-    """What a path says about its entry. `kind` is None where the frontmatter decides; `bucket` only for resources."""
+    """Project, kind and version folder of a path. `kind` is None if the frontmatter decides."""
 
     project: str
     kind: Kind | None
@@ -78,7 +78,7 @@ def slug(title: str) -> str:
     """Lower-case ASCII words joined by `-`, at most `SLUG_LENGTH` characters, cut between words; never empty."""
     ascii_text = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
     words = re.findall(r"[a-z0-9]+", ascii_text.lower())
-    longer = [one for one in accumulate(words, lambda kept, word: f"{kept}-{word}") if len(one) <= SLUG_LENGTH]
+    longer = [prefix for prefix in accumulate(words, lambda kept, word: f"{kept}-{word}") if len(prefix) <= SLUG_LENGTH]
     return longer[-1] if longer else "".join(words)[:SLUG_LENGTH] or "entry"
 
 
@@ -137,7 +137,7 @@ def blob_id(data: bytes) -> str:
 
 
 def check_path(path: str, *, hidden: bool = False) -> None:
-    """Refuse a path that we would not write; says nothing about links on the way.
+    """Refuse a path that is not safe to write. Does not look at links.
 
     `hidden` allows names with a leading dot (our own `.ai-lessons/`), but never git's own folder. Raises Refused: the
     path is absolute, has `..` or an empty part, a hidden, control, bidirectional, Windows or git-lookalike name, or is
@@ -163,7 +163,8 @@ def _name_fault(name: str, *, hidden: bool) -> str:
         return f"{name or 'an empty name'!r} is not a name"
     if any(map(_is_odd, name)):
         return "it holds a character that is invisible, turns text around or is forbidden on Windows"
-    if _looks_like_git(name):
+    folded = unicodedata.normalize("NFKC", name).casefold().rstrip(" .")
+    if folded == ".git" or _GIT_SHORT_NAME.fullmatch(folded):
         return f"{name!r} is git's own folder to some file systems"
     if name.startswith(".") and not hidden:
         return f"{name!r} is hidden"
@@ -176,8 +177,3 @@ def _name_fault(name: str, *, hidden: bool) -> str:
 
 def _is_odd(character: str) -> bool:
     return character in _WINDOWS_CHARACTERS or unicodedata.category(character) in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
-
-
-def _looks_like_git(name: str) -> bool:
-    folded = unicodedata.normalize("NFKC", name).casefold().rstrip(" .")
-    return folded == ".git" or _GIT_SHORT_NAME.fullmatch(folded) is not None

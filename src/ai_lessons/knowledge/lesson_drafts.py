@@ -8,15 +8,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.knowledge import failures
-from ai_lessons.knowledge.command_patterns import (
-    LEAST_SESSIONS,
-    CommandPattern,
-    Happened,
-    Seen,
-    count,
-    learn,
-    texts,
-)
+from ai_lessons.knowledge.command_patterns import LEAST_SESSIONS, CommandPattern, Happened, Seen, count, learn, texts
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT
 from ai_lessons.knowledge.failures import base_name
 
@@ -51,8 +43,8 @@ _IN_PLACE = (
 _MISSING = re.compile(r"(?i)(?:command )?not found\b|is not recognized as")
 
 
-class Said(NamedTuple):
-    """What a user said: a correction of the command or edit before it, or what is to be remembered.
+class Remark(NamedTuple):
+    """A remark of a user: a correction of the command or edit before it, or something to remember.
 
     `command` is the line before it, `file` the file that was edited before it.
     """
@@ -68,7 +60,7 @@ class Said(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """Where it happened: `place` is file:line of the transcript."""
+    """A place in a transcript: `place` is file:line."""
 
     host: str
     session: str
@@ -121,48 +113,48 @@ class Effect(NamedTuple):
     told: int = 0
 
 
-def said(of: Transcript, project: str) -> Iterator[Said]:
-    """What the user of a session said that may be a lesson."""
+def remarks_of(of: Transcript, project: str) -> Iterator[Remark]:
+    """The remarks of the user of a session that may be a lesson."""
     for at, step in enumerate(of.steps):
         if step.sort != "said" or len(step.text) > _SAID:
             continue
         before = of.steps[at - 1] if at else step
         if _REMEMBER.match(step.text) or (before.sort != "said" and _CORRECTS.search(step.text)):
             file = before.text if before.sort == "edit" else ""
-            command = next((one.text for one in reversed(of.steps[:at]) if one.sort == "command"), "")
-            yield Said(step.text, command, file, of.session, project, f"{of.file}:{step.line}", step.at, of.host)
+            command = next((step.text for step in reversed(of.steps[:at]) if step.sort == "command"), "")
+            yield Remark(step.text, command, file, of.session, project, f"{of.file}:{step.line}", step.at, of.host)
 
 
 def drafts(
-    happened: Sequence[Happened], remarks: Iterable[Said], is_stored: Callable[[Candidate], bool]
+    happened: Sequence[Happened], remarks: Iterable[Remark], is_stored: Callable[[Candidate], bool]
 ) -> list[Candidate]:
     """One for each pattern that is not stored, those first that would have changed most, then by sessions and age."""
-    ordered = sorted(happened, key=lambda one: one.at)
-    found = [(_of_pattern(pattern), pattern) for pattern in learn(ordered)]
-    found = [(one, pattern) for one, pattern in found if not is_stored(one)]
+    ordered = sorted(happened, key=lambda call: call.at)
+    drafted = [(_of_pattern(pattern), pattern) for pattern in learn(ordered)]
+    drafted = [(draft, pattern) for draft, pattern in drafted if not is_stored(draft)]
     by_program: dict[str, list[Happened]] = defaultdict(list)
-    for one in ordered if any(pattern.before for _, pattern in found) else ():
-        by_program[base_name(one.words[0])].append(one)
+    for call in ordered if any(pattern.before for _, pattern in drafted) else ():
+        by_program[base_name(call.words[0])].append(call)
     made = []
-    for draft, pattern in found:
+    for draft, pattern in drafted:
         programs = {form.words[0] for form in pattern.forms}
         made.append(_would_change(draft, pattern, [call for name in programs for call in by_program[name]]))
-    made += [one for one in _of_remarks(remarks) if not is_stored(one)]
-    made.sort(key=lambda one: one.evidence[0].date, reverse=True)
-    return sorted(made, key=lambda one: (-(one.warned + one.helped), not one.do, -one.sessions))
+    made += [draft for draft in _of_remarks(remarks) if not is_stored(draft)]
+    made.sort(key=lambda draft: draft.evidence[0].date, reverse=True)
+    return sorted(made, key=lambda draft: (-(draft.warned + draft.helped), not draft.do, -draft.sessions))
 
 
 def in_sessions(happened: Iterable[Happened]) -> list[list[Happened]]:
-    """What happened, by session, in the order in which they began."""
-    found: dict[str, list[Happened]] = defaultdict(list)
-    for one in happened:
-        found[one.session].append(one)
-    return list(found.values())
+    """The calls by session, in the order of their first ones."""
+    sessions: dict[str, list[Happened]] = defaultdict(list)
+    for call in happened:
+        sessions[call.session].append(call)
+    return list(sessions.values())
 
 
 def _of_pattern(pattern: CommandPattern) -> Candidate:
     title, when, do, because = texts(pattern)
-    projects = {one.project for one in pattern.examples}
+    projects = {call.project for call in pattern.examples}
     machine = len(projects) > 1 or any(_MISSING.search(line) for line in pattern.messages)
     blocks = (f"~~~\n$ {pattern.forms[0]}\n{line}\n~~~\n" for line in pattern.messages)
     name = "\n".join(
@@ -177,17 +169,19 @@ def _of_pattern(pattern: CommandPattern) -> Candidate:
     )  # fmt: skip
 
 
-def _evidence(examples: Iterable[Happened] | Iterable[Said]) -> tuple[Evidence, ...]:
-    return tuple(dict.fromkeys(Evidence(one.host, one.session, one.place, one.at[:10]) for one in examples))
+def _evidence(examples: Iterable[Happened] | Iterable[Remark]) -> tuple[Evidence, ...]:
+    return tuple(
+        dict.fromkeys(Evidence(example.host, example.session, example.place, example.at[:10]) for example in examples)
+    )
 
 
-def _of_remarks(remarks: Iterable[Said]) -> Iterator[Candidate]:
-    """One for each thing that a user said, in whatever sessions."""
-    groups: dict[str, list[Said]] = defaultdict(list)
-    for one in sorted(remarks, key=lambda one: one.at, reverse=True):
-        groups[" ".join(one.text.lower().split())].append(one)
+def _of_remarks(remarks: Iterable[Remark]) -> Iterator[Candidate]:
+    """One draft for each remark, from all its sessions."""
+    groups: dict[str, list[Remark]] = defaultdict(list)
+    for remark in sorted(remarks, key=lambda remark: remark.at, reverse=True):
+        groups[" ".join(remark.text.lower().split())].append(remark)
     for key, group in groups.items():
-        newest, sessions = group[0], len({one.session for one in group})
+        newest, sessions = group[0], len({remark.session for remark in group})
         when, do = _meant(newest)
         files = (newest.file.lstrip("/"),) if newest.file and not newest.file.startswith("/") else ()
         yield Candidate(
@@ -197,53 +191,53 @@ def _of_remarks(remarks: Iterable[Said]) -> Iterator[Candidate]:
         )  # fmt: skip
 
 
-def _meant(one: Said) -> tuple[str, str]:
-    """When what a user said holds, and what it says to do."""
-    if remembered := _REMEMBER.match(one.text):
-        return f"working on {one.project or 'anything'}", " ".join(remembered[1].split())
-    text = " ".join(one.text.split())
-    programs = failures.programs(one.command)
+def _meant(remark: Remark) -> tuple[str, str]:
+    """WHEN and DO of a remark."""
+    if remembered := _REMEMBER.match(remark.text):
+        return f"working on {remark.project or 'anything'}", " ".join(remembered[1].split())
+    text = " ".join(remark.text.split())
+    programs = failures.programs(remark.command)
     for pattern in _IN_PLACE:
         match = pattern.search(text)
-        if match and (match["old"] in programs or f" {match['old']}" in f" {one.command}"):
+        if match and (match["old"] in programs or f" {match['old']}" in f" {remark.command}"):
             return f"running `{match['old']}`", f"use `{match['new']}`: {text}" if match["new"] else text
-    if one.file:
-        return f"editing {one.file.rpartition('/')[2]}", text
-    return f"running `{next(iter(failures.attempts(one.command)), '') or ' '.join(programs[:1])}`", text
+    if remark.file:
+        return f"editing {remark.file.rpartition('/')[2]}", text
+    return f"running `{next(iter(failures.attempts(remark.command)), '') or ' '.join(programs[:1])}`", text
 
 
 # --- what lessons change ---
 
 
 def _would_change(draft: Candidate, pattern: CommandPattern, calls: Sequence[Happened]) -> Candidate:
-    """The draft with what it would have changed, told once before a command and once at a failure in later sessions."""
+    """The draft with its effect, if shown once before a command and once at a failure in later sessions."""
     if pattern.does is None:
         return draft
-    examples = in_sessions(sorted(pattern.examples, key=lambda one: one.at))
+    examples = in_sessions(sorted(pattern.examples, key=lambda call: call.at))
     late = [session[0].session for session in examples[LEAST_SESSIONS:]]  # those before teach it
     if not pattern.before:
         helped = sum(pattern.does in session[0].ways for session in examples[LEAST_SESSIONS:])
         return draft._replace(helped=helped, told=len(late))
-    failed = [sum(one.failed for one in session) for session in examples[LEAST_SESSIONS:]]
+    failed = [sum(call.failed for call in session) for session in examples[LEAST_SESSIONS:]]
     first = examples[LEAST_SESSIONS - 1][0].at if len(examples) >= LEAST_SESSIONS else ""
-    passed = {one.session for one in calls if one.at > first and one.fits(pattern.forms)}.difference(late)
+    passed = {call.session for call in calls if call.at > first and call.fits(pattern.forms)}.difference(late)
     return draft._replace(warned=sum(failed), told=2 * len(late) + len(passed))
 
 
 def measured(sessions: Sequence[Sequence[Happened]], candidates: Iterable[Candidate]) -> Effect:
-    """What transcripts hold, and the sum of what the drafts would have changed."""
-    known: dict[str, list[Shape]] = defaultdict(list)
+    """The figures of transcripts, and the sum of the effects of drafts."""
+    shapes: dict[str, list[Shape]] = defaultdict(list)
     failed = met = 0
     for session in sessions:
         new: list[tuple[str, Shape]] = []
-        for one in (one for one in session if one.failed):
-            program, shape = one.words[0], failures.shape(failures.headline(one.output))
+        for call in (call for call in session if call.failed):
+            program, shape = call.words[0], failures.shape(failures.headline(call.output))
             failed += 1
-            met += any(failures.alike(shape, other, {}) >= failures.SAME for other in known[program])
+            met += any(failures.alike(shape, other, {}) >= failures.SAME for other in shapes[program])
             new.append((program, shape))
         for program, shape in new:
-            if shape not in known[program]:
-                known[program] = [*known[program], shape][-failures.COMPARED :]
+            if shape not in shapes[program]:
+                shapes[program] = [*shapes[program], shape][-failures.COMPARED :]
     changed = Counter[str]()
     for draft in candidates:
         changed.update(warned=draft.warned, helped=draft.helped, told=draft.told)

@@ -32,7 +32,7 @@ class LineMatcher(SequenceMatcher[str]):
         if _steps(before, after) <= _STEPS:
             return super().get_matching_blocks()
         blocks: list[Match] = []
-        for a, b, size in filter(lambda one: one[2], self._stretches()):
+        for a, b, size in filter(lambda stretch: stretch[2], self._stretches()):
             if blocks and (blocks[-1].a + blocks[-1].size, blocks[-1].b + blocks[-1].size) == (a, b):
                 a, b, size = blocks[-1].a, blocks[-1].b, blocks.pop().size + size  # noqa: PLW2901
             blocks.append(Match(a, b, size))
@@ -49,10 +49,10 @@ class LineMatcher(SequenceMatcher[str]):
             end, same = next_a, 0
             while end > a and next_b - same > b and before[end - 1] == after[next_b - same - 1]:
                 end, same = end - 1, same + 1
-            some, others = before[a:end], after[b : next_b - same]
-            if (steps := _steps(some, others)) <= self._left:
+            old_lines, new_lines = before[a:end], after[b : next_b - same]
+            if (steps := _steps(old_lines, new_lines)) <= self._left:
                 self._left -= steps
-                for block in SequenceMatcher(None, some, others).get_matching_blocks()[:-1]:
+                for block in SequenceMatcher(None, old_lines, new_lines).get_matching_blocks()[:-1]:
                     yield a + block.a, b + block.b, block.size
             yield end, next_b - same, same + (next_a < len(before))
             a, b = next_a + 1, next_b + 1
@@ -60,8 +60,8 @@ class LineMatcher(SequenceMatcher[str]):
 
 def _steps(before: Sequence[str], after: Sequence[str]) -> int:
     """How many difflib takes at most: each stretch that it finds compares every line with its like."""
-    there = Counter(after)
-    return (len(before) + sum(there[line] for line in before)) * min(len(before), len(after))
+    counts = Counter(after)
+    return (len(before) + sum(counts[line] for line in before)) * min(len(before), len(after))
 
 
 def _in_order(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
@@ -75,9 +75,9 @@ def _in_order(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, in
             at = bisect_left(ends, places[line])
             ends[at : at + 1] = [places[line]]
             rows[at : at + 1] = [((a, places[line]), rows[at - 1] if at else None)]
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     row: object = rows[-1] if rows else None
     while isinstance(row, tuple):
-        found.append(row[0])
+        pairs.append(row[0])
         row = row[1]
-    return found[::-1]
+    return pairs[::-1]

@@ -60,17 +60,18 @@ def in_use(
         for name in names_of_project(project, aliases or {}):
             by_name.setdefault(name, []).append(project)
     least: dict[tuple[str, ...], int] = {}
-    found: dict[str, set[Use]] = {}
-    for manifest in sorted(manifests, key=lambda one: (one.distance, _language(one.path)[1])):
+    uses_of: dict[str, set[Use]] = {}
+    for manifest in sorted(manifests, key=lambda candidate: (candidate.distance, _language(candidate.path)[1])):
         (language, order), folder = _language(manifest.path), manifest.path.rpartition("/")[0]
         for package, version in packages(manifest.path, manifest.text):
-            for project in {one for name in names_of_package(package) for one in by_name.get(name, ())}:
+            for project in {match for name in names_of_package(package) for match in by_name.get(name, ())}:
                 nearest = least.setdefault((project,), manifest.distance)
                 first = least.setdefault((project, language, folder), order)
                 if (nearest, first) == (manifest.distance, order):
-                    found.setdefault(project, set()).add(Use(package, version, manifest.path))
+                    uses_of.setdefault(project, set()).add(Use(package, version, manifest.path))
     return {
-        project: tuple(sorted(uses, key=lambda use: (use.path, use.version))) for project, uses in sorted(found.items())
+        project: tuple(sorted(uses, key=lambda use: (use.path, use.version)))
+        for project, uses in sorted(uses_of.items())
     }
 
 
@@ -83,7 +84,7 @@ def packages(path: str, text: str) -> list[Found]:
         every = list(reader(text))
     except (ValueError, RecursionError):
         return []
-    return list(dict.fromkeys(one for one in every if all(0 < len(part) <= LONGEST_NAME for part in one)))
+    return list(dict.fromkeys(package for package in every if all(0 < len(part) <= LONGEST_NAME for part in package)))
 
 
 def direct(path: str, text: str) -> list[str]:
@@ -93,11 +94,11 @@ def direct(path: str, text: str) -> list[str]:
     """
     whole = json.loads(text) if path.endswith(".json") else toml(text)
     if path.endswith(".json"):
-        return list(dict.fromkeys(one for key in ("dependencies", "devDependencies") for one in _at(whole, key)))
+        return list(dict.fromkeys(name for key in ("dependencies", "devDependencies") for name in _at(whole, key)))
     project, poetry = _at(whole, "project"), _at(whole, "tool", "poetry")
     lists = [project.get("dependencies"), *_at(project, "optional-dependencies").values()]
     lists += _at(whole, "dependency-groups").values()
-    rows = "\n".join(row for one in lists if isinstance(one, list) for row in one if isinstance(row, str))
+    rows = "\n".join(row for names in lists if isinstance(names, list) for row in names if isinstance(row, str))
     tables = [_at(poetry, "dependencies")]
     tables += [_at(group, "dependencies") for group in _at(poetry, "group").values()]
     named = [re.split(r"[\s\[<>=!~;@(]", row.strip(), maxsplit=1)[0] for row in rows.splitlines()]
@@ -138,11 +139,11 @@ def names_of_package(package: str) -> set[str]:
 
 def names_of_project(project: str, aliases: Mapping[str, str]) -> set[str]:
     """What the package that a project is about may be called: also under an alias, and without a language's mark."""
-    own = normal(project)
-    other = {normal(b) for a, b in aliases.items() if normal(a) == own}
-    other |= {normal(a) for a, b in aliases.items() if normal(b) == own}
-    bare = re.sub(r"^python-|-(?:python|py|js|rs|go)$", "", own)
-    return {own, bare, *other} - {""}
+    name = normal(project)
+    other = {normal(b) for a, b in aliases.items() if normal(a) == name}
+    other |= {normal(a) for a, b in aliases.items() if normal(b) == name}
+    bare = re.sub(r"^python-|-(?:python|py|js|rs|go)$", "", name)
+    return {name, bare, *other} - {""}
 
 
 def _requirements(text: str) -> Iterator[Found]:
@@ -151,15 +152,15 @@ def _requirements(text: str) -> Iterator[Found]:
         if not plain or plain.startswith("-"):
             continue
         try:
-            wanted = Requirement(plain)
+            requirement = Requirement(plain)
         except (InvalidRequirement, RecursionError):
             continue
-        terms = sorted(wanted.specifier, key=str)
+        terms = sorted(requirement.specifier, key=str)
         pinned = [term for term in terms if term.operator in {"==", "==="} and not term.version.endswith("*")]
         if pinned:
-            yield wanted.name, IN_USE + pinned[0].version
+            yield requirement.name, IN_USE + pinned[0].version
         elif terms:
-            yield wanted.name, " ".join(map(str, terms))
+            yield requirement.name, " ".join(map(str, terms))
 
 
 _PAIR = re.compile(r"""(?m)^(name|version|requires-python|python-versions)\s*=\s*["']([^"']*)["']""")
@@ -182,10 +183,10 @@ def _npm_lock(text: str) -> Iterator[Found]:
     whole = json.loads(text)
     direct = _at(whole, "dependencies")
     if listed := _at(whole, "packages"):
-        cut = {place.rpartition("node_modules/"): one for place, one in listed.items()}
-        direct = {name: one for (head, inside, name), one in cut.items() if inside and not head}
-    for name, one in direct.items():
-        version = one.get("version") if isinstance(one, dict) else None
+        cut = {place.rpartition("node_modules/"): package for place, package in listed.items()}
+        direct = {name: package for (head, inside, name), package in cut.items() if inside and not head}
+    for name, package in direct.items():
+        version = package.get("version") if isinstance(package, dict) else None
         if isinstance(version, str) and version[:1].isdigit():  # else a file or an address
             yield name, IN_USE + version
 
@@ -197,16 +198,16 @@ _YAML_KEY = re.compile(r"( *)'?([^\s':]+)'?:(?: +'?([^\s'(_]+).*)?")
 def _pnpm_lock(text: str) -> Iterator[Found]:
     """What the project itself asks for, by the indentation of its lines; older files name no `importers`."""
     open_keys: list[tuple[int, str]] = []
-    for found in map(_YAML_KEY.match, text.splitlines()):
-        if found is None:
+    for match in map(_YAML_KEY.match, text.splitlines()):
+        if match is None:
             continue
-        indent = len(found[1])
-        open_keys = [*((at, key) for at, key in open_keys if at < indent), (indent, found[2])]
+        indent = len(match[1])
+        open_keys = [*((at, key) for at, key in open_keys if at < indent), (indent, match[2])]
         path = [key for _, key in open_keys]
         path = path[2:] if path[:2] == ["importers", "."] else path
         here = path[:1] and path[0] in _ASKED_FOR and (len(path) == 2 or (len(path) == 3 and path[2] == "version"))
-        if here and found[3] and found[3][0].isdigit():
-            yield path[1], IN_USE + found[3]
+        if here and match[3] and match[3][0].isdigit():
+            yield path[1], IN_USE + match[3]
 
 
 _GO_UNTAGGED = re.compile(r"^v0\.0\.0-(?:0\.)?[0-9]{14}-")

@@ -10,9 +10,6 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import frontmatter
-from frontmatter.default_handlers import YAMLHandler
-
 from ai_lessons.errors import InvalidEntry, Problem
 from ai_lessons.knowledge.texts import cut, split
 from ai_lessons.knowledge.yaml_text import (
@@ -54,8 +51,7 @@ def parse_mapping(matter: str, path: str = "", *, first_line: int = 1) -> dict[s
 
 def key_lines(text: str) -> dict[str, int]:
     """The line of the file (from 1) on which each top-level key stands; empty where there is no valid frontmatter."""
-    matter, _ = split(text)
-    matter = matter or ""
+    matter = split(text)[0] or ""
     try:
         root = compose(matter)
     except InvalidEntry:
@@ -63,18 +59,9 @@ def key_lines(text: str) -> dict[str, int]:
     return {key.value: matter.count("\n", 0, key.start) + 2 for key in (root.keys if root else None) or ()}
 
 
-class _Handler(YAMLHandler):
-    """python-frontmatter with our way to write: fixed order, and a body that is not trimmed."""
-
-    def format(self, post: frontmatter.Post, **_kwargs: object) -> str:
-        return "".join(f"{line}\n" for line in ("---", *mapping_lines(post.metadata), "---")) + post.content
-
-
 def render(fields: Mapping[str, Any], body: str) -> str:
     """The text of a new file, LF, keys in the fixed order. Never for a file that a person may have written."""
-    post = frontmatter.Post(body)
-    post.metadata = dict(fields)
-    return str(frontmatter.dumps(post, handler=_Handler()))
+    return "".join(f"{line}\n" for line in ("---", *mapping_lines(fields), "---")) + body
 
 
 def edit(text: str, changes: Mapping[str, Any], body: str | None = None) -> str:
@@ -117,11 +104,11 @@ def line_end(text: str, position: int) -> int:
 
 def _merged(old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
     """The items of `new` in the order of `old`; additions stand before the first greater item."""
-    wanted = {_identity(item): item for item in reversed(new)}
-    result = [item for item in old if _identity(item) in wanted]
+    additions = {_identity(item): item for item in reversed(new)}
+    result = [item for item in old if _identity(item) in additions]
     for item in result:
-        wanted.pop(_identity(item), None)
-    for name, item in sorted(wanted.items()):
+        additions.pop(_identity(item), None)
+    for name, item in sorted(additions.items()):
         result.insert(next((n for n, other in enumerate(result) if _identity(other) > name), len(result)), item)
     return result
 
@@ -185,7 +172,7 @@ def _change(matter: str, root: Node | None, keys: list[str], value: Any, newline
         result = matter[:start] + new + matter[end:]
         if reads_as(result, expected):
             return result
-    line = matter.count("\n", 0, found.start) + first_line if (found := _at(root, keys)) else first_line
+    line = matter.count("\n", 0, node.start) + first_line if (node := _at(root, keys)) else first_line
     message = f"key {'.'.join(keys)!r} is written so that it cannot be changed alone"
     raise InvalidEntry([Problem("", message, line)], hint="change it in an editor")
 
@@ -227,8 +214,8 @@ def _insertion(matter: str, mapping: Node, key: str, value: Any, newline: str) -
     """A new key behind the nearest earlier known key; unknown ones at the end, the earliest at the top."""
     keys, items = mapping.keys or [], mapping.items or []
     place = len(keys)
-    if (own := rank(key)) < rank(""):
-        earlier = [(rank(other.value), n + 1) for n, other in enumerate(keys) if rank(other.value) < own]
+    if (own_rank := rank(key)) < rank(""):
+        earlier = [(rank(other.value), n + 1) for n, other in enumerate(keys) if rank(other.value) < own_rank]
         place = max(earlier, default=(0, 0))[1]
     first = line_start(matter, keys[0].start) if keys else mapping.end
     position = line_end(matter, items[place - 1].end) if place else first
@@ -236,14 +223,14 @@ def _insertion(matter: str, mapping: Node, key: str, value: Any, newline: str) -
 
 
 def _changed_items(matter: str, old: Node, value: Sequence[Any], newline: str) -> Splice:
-    """A block list with these items: what it has already as it is written, with the comments above."""
+    """A block list with these items: items that it has keep their text, with the comments above."""
     start = at = line_start(matter, old.start)
     written: dict[str, str] = {}
     for item in old.items or ():
         end = line_end(matter, item.end)
         written[_identity(item.plain())] = matter[at:end]
         at = end
-    new = (written.get(_identity(one)) or _joined(item_lines(one, old.start - start), newline) for one in value)
+    new = (written.get(_identity(item)) or _joined(item_lines(item, old.start - start), newline) for item in value)
     return start, at, "".join(new)
 
 
@@ -253,10 +240,10 @@ def _joined(lines: Sequence[str], newline: str) -> str:
 
 def _expected(fields: dict[str, Any], keys: list[str], value: Any) -> dict[str, Any]:
     """The fields as they must read after the change."""
-    head, *rest = keys
-    if rest:
+    head, *below = keys
+    if below:
         old = fields.get(head)
-        value = _expected(old if isinstance(old, dict) else {}, rest, value)
+        value = _expected(old if isinstance(old, dict) else {}, below, value)
     if value is REMOVE:
         return {key: item for key, item in fields.items() if key != head}
     return {**fields, head: value}

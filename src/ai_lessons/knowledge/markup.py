@@ -25,10 +25,10 @@ def rst(text: str) -> str:
     """Titles that are underlined become headings, of a level for each sort of line in the order of their coming."""
     levels: list[tuple[bool, str]] = []
 
-    def heading(found: re.Match[str]) -> str:
-        over, title, under = found[1], found[3].rstrip(), found[4]
+    def heading(match: re.Match[str]) -> str:
+        over, title, under = match[1], match[3].rstrip(), match[4]
         if len(under) < len(title.strip()) or (over and over != under):
-            return found[0]
+            return match[0]
         kind = (bool(over), under[0])
         if kind not in levels:
             levels.append(kind)
@@ -47,26 +47,26 @@ def adoc(text: str) -> str:
             made.append("```")
             closing = ""
         elif not closing and _ADOC_CODE.fullmatch(row) and last[row] > at:
-            said = _ADOC_SOURCE.fullmatch(made[-1]) if made else None
-            made[-1 if said else len(made) :] = [f"```{said[1] if said else ''}"]
+            source = _ADOC_SOURCE.fullmatch(made[-1]) if made else None
+            made[-1 if source else len(made) :] = [f"```{source[1] if source else ''}"]
             closing = row
         elif not closing and row.startswith("```") and last.get("```", at) > at:
             made.append(row)
             closing = "```"
         else:
-            made.append(row if closing else _ADOC_TITLE.sub(lambda found: "#" * len(found[1]) + " ", row, count=1))
+            made.append(row if closing else _ADOC_TITLE.sub(lambda match: "#" * len(match[1]) + " ", row, count=1))
     return "\n".join(made)
 
 
 def notebook(text: str) -> str:
     """The cells of a Jupyter notebook, code in fences, without output. Raises InvalidEntry: it is none."""
     try:
-        found: Any = json.loads(text)
-        language = found.get("metadata", {}).get("language_info", {}).get("name", "")
-        cells = [(one["cell_type"], "".join(one["source"])) for one in found["cells"]]
+        document: Any = json.loads(text)
+        language = document.get("metadata", {}).get("language_info", {}).get("name", "")
+        cells = [(cell["cell_type"], "".join(cell["source"])) for cell in document["cells"]]
     except (ValueError, RecursionError, AttributeError, KeyError, TypeError) as error:
         raise InvalidEntry([Problem("notebook", "not a Jupyter notebook of version 4")]) from error
-    shown = (f"```{language}\n{said}\n```" if kind == "code" else said for kind, said in cells if said.strip())
+    shown = (f"```{language}\n{text}\n```" if kind == "code" else text for kind, text in cells if text.strip())
     return "\n\n".join(shown) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""What two people made of the same file, as one: typed where we know what the parts mean, or not at all.
+"""Three-way merge of one file, by the meaning of its parts.
 
 Frontmatter is merged key by key (lists as sets, links by relation and target), the body line by line (Khanna, Kunal,
 Pierce: A Formal Investigation of Diff3, 2007). What both changed differently is a conflict and is named. Rules,
@@ -23,7 +23,6 @@ from ai_lessons.knowledge.yaml_tree import Node, compose
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-
 EVENTS: Final = ".ai-lessons/events/"
 BODY: Final = "the text"
 FRONTMATTER: Final = "the frontmatter"
@@ -44,8 +43,8 @@ class Merged(NamedTuple):
 _MISSING: Final[Any] = object()  # the value of a key that is not there
 
 
-class _Clash(Exception):
-    """Both sides changed the same value, each in its own way."""
+class _Conflict(Exception):
+    """Both sides changed the same value differently."""
 
 
 def _one_side(base: Text | None, ours: Text, theirs: Text) -> Text | None:
@@ -58,8 +57,8 @@ def merge_file(path: str, base: bytes | None, ours: bytes, theirs: bytes) -> Mer
     if (only := _one_side(base, ours, theirs)) is not None:
         return Merged(only)
     if path.startswith(EVENTS):  # a line that is in both is the same event, because each has its ULID
-        mine, known = ours.splitlines(), set(ours.splitlines())
-        lines = (*mine, *(line for line in theirs.splitlines() if line not in known))
+        our_lines, our_set = ours.splitlines(), set(ours.splitlines())
+        lines = (*our_lines, *(line for line in theirs.splitlines() if line not in our_set))
         return Merged(b"".join(line + b"\n" for line in lines if line))
     if path.startswith(".ai-lessons/") and path != CONFIG_PATH:
         return Merged(None, (WHOLE,))
@@ -93,15 +92,15 @@ def merge_entry(base: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]
     """The text of one entry and what is in conflict; with conflicts the text means nothing. An empty base is none."""
     if (only := _one_side(base, ours, theirs)) is not None:
         return only, ()
-    before, mine, other = cut(base), cut(ours), cut(theirs)
-    matter, faults = _merge_matter(before.matter or "", mine.matter or "", other.matter or "")
-    body = merge_lines(before.body, mine.body, other.body)
+    before, our, their = cut(base), cut(ours), cut(theirs)
+    matter, faults = _merge_matter(before.matter or "", our.matter or "", their.matter or "")
+    body = merge_lines(before.body, our.body, their.body)
     if body is None:
         return "", (*faults, BODY)
     # the lines around the frontmatter, of a side that has some; nothing is lost between `---` and `--- `
-    frames = [(one.opening, one.closing) for one in (mine, other) if one.matter is not None]
+    frames = [(parts.opening, parts.closing) for parts in (our, their) if parts.matter is not None]
     changed = [frame for frame in frames if frame != (before.opening, before.closing)]
-    opening, closing = (changed or frames or [(mine.opening, "")])[0]
+    opening, closing = (changed or frames or [(our.opening, "")])[0]
     if body and closing and not closing.endswith("\n"):
         closing += "\n"
     return opening + matter + closing + body, faults
@@ -111,28 +110,28 @@ def _merge_matter(base: str, ours: str, theirs: str) -> tuple[str, tuple[str, ..
     if (only := _one_side(base, ours, theirs)) is not None:
         return only, ()
     try:
-        before, mine, other = _Matter(base), _Matter(ours), _Matter(theirs)
+        before, our, their = _Matter(base), _Matter(ours), _Matter(theirs)
     except InvalidEntry:
         return "", (FRONTMATTER,)
     blocks: dict[str, str] = {}
-    wanted: dict[str, Any] = {}
+    expected: dict[str, Any] = {}
     clashes: list[str] = []
-    for key in _order(list(mine.values), list(other.values)):
+    for key in _order(list(our.values), list(their.values)):
         try:
-            value = _merge_values(key, *(side.values.get(key, _MISSING) for side in (before, mine, other)))
-            blocks[key] = _merge_block(key, value, before, mine, other)
-        except (_Clash, InvalidEntry):
+            value = _merge_values(key, *(side.values.get(key, _MISSING) for side in (before, our, their)))
+            blocks[key] = _merge_block(key, value, before, our, their)
+        except (_Conflict, InvalidEntry):
             clashes.append(key)
         else:
-            wanted |= {} if value is _MISSING else {key: value}
+            expected |= {} if value is _MISSING else {key: value}
     if clashes:
         return "", tuple(clashes)
-    tail = merge_lines(before.tail, mine.tail, other.tail)
+    tail = merge_lines(before.tail, our.tail, their.tail)
     if tail is None:  # comments behind the last key: nothing that either side added is left out
-        known = {*lines_of(mine.tail), *lines_of(before.tail)}
-        tail = mine.tail + "".join(line for line in lines_of(other.tail) if line not in known)
+        our_comments = {*lines_of(our.tail), *lines_of(before.tail)}
+        tail = our.tail + "".join(line for line in lines_of(their.tail) if line not in our_comments)
     text = "".join(blocks.values()) + tail
-    return (text, ()) if reads_as(text, wanted, _sorted) else ("", (FRONTMATTER,))
+    return (text, ()) if reads_as(text, expected, _sorted) else ("", (FRONTMATTER,))
 
 
 class _Matter:
@@ -160,16 +159,16 @@ def _order(ours: list[str], theirs: list[str]) -> list[str]:
     return order
 
 
-def _merge_block(key: str, value: Any, before: _Matter, mine: _Matter, other: _Matter) -> str:
+def _merge_block(key: str, value: Any, before: _Matter, our: _Matter, their: _Matter) -> str:
     """The lines that say `value`, with the comments of both sides; InvalidEntry: neither's can be changed to say it."""
-    base, ours, theirs = (matter.blocks.get(key, "") for matter in (before, mine, other))
+    base, ours, theirs = (matter.blocks.get(key, "") for matter in (before, our, their))
     lines = merge_lines(base, ours, theirs)
     if lines is not None and reads_as(lines, {} if value is _MISSING else {key: value}, _sorted):
         return lines
-    start, rest, newline = (ours, theirs, mine.newline) if ours else (theirs, ours, other.newline)
-    made = edit_mapping(start, {key: REMOVE if value is _MISSING else value}, newline)
-    known = {*_comments(base), *_comments(made)}
-    new = dict.fromkeys(comment for comment in (*_comments(start), *_comments(rest)) if comment not in known)
+    first, second, newline = (ours, theirs, our.newline) if ours else (theirs, ours, their.newline)
+    made = edit_mapping(first, {key: REMOVE if value is _MISSING else value}, newline)
+    present = {*_comments(base), *_comments(made)}
+    new = dict.fromkeys(comment for comment in (*_comments(first), *_comments(second)) if comment not in present)
     return "".join(f"{comment}{newline}" for comment in new) + made
 
 
@@ -186,18 +185,18 @@ def _comments(block: str) -> list[str]:
     root = compose(block)
     for node in _scalars(root) if root else ():
         block = block[: node.start] + "x" * (node.end - node.start) + block[node.end :]
-    return [found.rstrip() for found in _COMMENT.findall(block)]
+    return [comment.rstrip() for comment in _COMMENT.findall(block)]
 
 
 def _scalars(node: Node) -> list[Node]:
     children = (*(node.keys or ()), *(node.items or ()))
-    return [one for child in children for one in ([child] if child.items is None else _scalars(child))]
+    return [scalar for child in children for scalar in ([child] if child.items is None else _scalars(child))]
 
 
 def _merge_values(key: str, base: Any, ours: Any, theirs: Any) -> Any:
-    """One value of both sides; `_MISSING` for no such key. Raises _Clash: both changed it, and not in the same way."""
+    """One value of both sides; `_MISSING` for no such key. Raises _Conflict: both changed it differently."""
     if key == "id" and _MISSING not in (ours, theirs) and not same(ours, theirs):
-        raise _Clash(key)  # two entries: one took the place of the other, or git's guess of a rename went wrong
+        raise _Conflict(key)  # two entries: one took the place of the other, or git's guess of a rename went wrong
     if same(ours, theirs) or same(theirs, base):
         return ours
     if same(ours, base):
@@ -213,29 +212,23 @@ def _merge_values(key: str, base: Any, ours: Any, theirs: Any) -> Any:
         names = _order(list(ours), list(theirs))
         merged = {name: _merge_values(name, *(side.get(name, _MISSING) for side in sides)) for name in names}
         return {name: value for name, value in merged.items() if value is not _MISSING} or _MISSING
-    raise _Clash(key)
+    raise _Conflict(key)
 
 
 def _merge_lists(key: str, *lists: list[Any]) -> list[Any]:
     """Lists as sets: what either added is in, what either took out is not; ours come first, in their order."""
-    sides = [_by_identity(key, items) for items in lists]
+    sides = []
+    for items in lists:  # by what makes two items the same: of a link relation and target, of all else the whole value
+        side = {}
+        for item in items:
+            is_link = key == "links" and isinstance(item, dict)
+            identity = {name: value for name, value in item.items() if name != "weight"} if is_link else item
+            side[json.dumps(identity, sort_keys=True, default=str)] = item
+        if len(side) != len(items):  # an item is there twice, so the list is no set
+            raise _Conflict(key)
+        sides.append(side)
     merged = [_merge_values(key, *(side.get(name, _MISSING) for side in sides)) for name in {**sides[1], **sides[2]}]
     return [item for item in merged if item is not _MISSING]
-
-
-def _by_identity(key: str, items: list[Any]) -> dict[str, Any]:
-    """The items by what makes two of them the same: of a link relation and target, of all else the whole value.
-
-    Raises _Clash: an item is there twice, so the list is no set.
-    """
-    found = {}
-    for item in items:
-        own = key == "links" and isinstance(item, dict)
-        named = {name: value for name, value in item.items() if name != "weight"} if own else item
-        found[json.dumps(named, sort_keys=True, default=str)] = item
-    if len(found) != len(items):
-        raise _Clash(key)
-    return found
 
 
 lines_of = re.compile(r"[^\n]*\n|[^\n]+").findall
@@ -246,22 +239,22 @@ def merge_lines(base: str, ours: str, theirs: str) -> str | None:
     """The text with the changes of both; None where they change the same lines, or lines next to each other."""
     if (only := _one_side(base, ours, theirs)) is not None:
         return only
-    before, mine, other = lines_of(base), lines_of(ours), lines_of(theirs)
-    to_mine, to_other = _kept(before, mine), _kept(before, other)
-    shared = [(at, to_mine[at], to_other[at]) for at in range(len(before)) if at in to_mine and at in to_other]
+    before, our_lines, their_lines = lines_of(base), lines_of(ours), lines_of(theirs)
+    to_ours, to_theirs = _line_map(before, our_lines), _line_map(before, their_lines)
+    shared = [(at, to_ours[at], to_theirs[at]) for at in range(len(before)) if at in to_ours and at in to_theirs]
     made: list[str] = []
     b = m = o = 0
-    for next_b, next_m, next_o in (*shared, (len(before), len(mine), len(other))):
-        was, own, others = before[b:next_b], mine[m:next_m], other[o:next_o]
-        if own not in (was, others) and others != was:
+    for next_b, next_m, next_o in (*shared, (len(before), len(our_lines), len(their_lines))):
+        old_part, our_part, their_part = before[b:next_b], our_lines[m:next_m], their_lines[o:next_o]
+        if our_part not in (old_part, their_part) and their_part != old_part:
             return None
-        made += others if own == was else own
+        made += their_part if our_part == old_part else our_part
         made += before[next_b : next_b + 1]
         b, m, o = next_b + 1, next_m + 1, next_o + 1
     return "".join(made)
 
 
-def _kept(before: Sequence[str], after: Sequence[str]) -> dict[int, int]:
+def _line_map(before: Sequence[str], after: Sequence[str]) -> dict[int, int]:
     """Which line of `after` each line of `before` became, where it stayed."""
     blocks = LineMatcher(before, after).get_matching_blocks()
     return {block.a + n: block.b + n for block in blocks for n in range(block.size)}

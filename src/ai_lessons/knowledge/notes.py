@@ -27,37 +27,39 @@ _INDEX = re.compile(r"^[ \t]*[-*][ \t]+\[[^\]]*\]\([^)\s]+\.md\)", re.M)
 
 
 def note(name: str, data: bytes, project: str | None, now: datetime) -> Item:
-    """A file, `name` below its folder, as an entry that keeps all it says. Raises InvalidEntry: it cannot be read."""
+    """A file, `name` below its folder, as an entry with the same text. Raises InvalidEntry: it cannot be read."""
     text = decode(data.replace(b"\r\n", b"\n"), name)
-    said = read_entry(f"{GLOBAL_PROJECT}/docs/unversioned/{name.rpartition('/')[2]}", text.encode())
-    if said.kind is Kind.SCRIPT:
+    entry = read_entry(f"{GLOBAL_PROJECT}/docs/unversioned/{name.rpartition('/')[2]}", text.encode())
+    if entry.kind is Kind.SCRIPT:
         raise InvalidEntry([Problem(name, "describes a script, which is no Markdown: import that file")])
-    entry_id = stated_id(said.fields.get("id")) or made_id("markdown", name, text)
-    created = frontmatter.stamp(moment(said.fields.get("created") or said.fields.get("date")) or now)
-    title = one_line(said.title) or one_line(name)
-    changes: dict[str, Any] = {"id": entry_id, "kind": said.kind.value, "title": title, "created": created}
-    for key, words in (("tags", said.tags), ("versions", said.versions)):
-        if key in said.fields and not isinstance(said.fields[key], list):
+    entry_id = stated_id(entry.fields.get("id")) or made_id("markdown", name, text)
+    created = frontmatter.stamp(moment(entry.fields.get("created") or entry.fields.get("date")) or now)
+    title = one_line(entry.title) or one_line(name)
+    changes: dict[str, Any] = {"id": entry_id, "kind": entry.kind.value, "title": title, "created": created}
+    for key, words in (("tags", entry.tags), ("versions", entry.versions)):
+        if key in entry.fields and not isinstance(entry.fields[key], list):
             changes[key] = sorted(words) or REMOVE
-    where = project or project_of(said.fields.get("project") or GLOBAL_PROJECT)
-    path = layout.new_path(said.kind, where, title, entry_id, created)
-    if said.kind is Kind.DOC:
-        path = layout.resource_path(Kind.DOC, where, said.versions, name)
+    where = project or project_of(entry.fields.get("project") or GLOBAL_PROJECT)
+    path = layout.new_path(entry.kind, where, title, entry_id, created)
+    if entry.kind is Kind.DOC:
+        path = layout.resource_path(Kind.DOC, where, entry.versions, name)
     return Item(name, path, markdown.edit(text, changes).encode())
 
 
 def linked(items: Sequence[Item]) -> list[Item]:
     """Notes of basic-memory, linked as `[[Title]]` links them."""
     entries = [read_entry(item.path, item.data) for item in items]
-    names = ((said, entry.id) for entry in entries for said in (entry.fields.get("permalink"), entry.title))
-    named = {str(said).casefold(): entry_id for said, entry_id in names if said}
-    found = []
+    names = ((name, entry.id) for entry in entries for name in (entry.fields.get("permalink"), entry.title))
+    named = {str(name).casefold(): entry_id for name, entry_id in names if name}
+    result = []
     for item, entry in zip(items, entries, strict=True):
-        wanted = (named.get(title.strip().casefold()) for title in _WIKI_LINK.findall(entry.body))
-        links = [{Relation.RELATED_TO.value: one} for one in dict.fromkeys(wanted) if one and one != entry.id]
+        targets = (named.get(title.strip().casefold()) for title in _WIKI_LINK.findall(entry.body))
+        links = [
+            {Relation.RELATED_TO.value: target} for target in dict.fromkeys(targets) if target not in (None, entry.id)
+        ]
         text = markdown.edit(item.data.decode(), {"links": links}) if links and not entry.links else ""
-        found.append(item._replace(data=text.encode()) if text else item)
-    return found
+        result.append(item._replace(data=text.encode()) if text else item)
+    return result
 
 
 def memory(name: str, data: bytes, project: str | None, now: datetime) -> list[Item]:
@@ -70,11 +72,12 @@ def memory(name: str, data: bytes, project: str | None, now: datetime) -> list[I
     rows = [row for row in body.split("\n") if row.strip() and not row.lstrip().startswith("#")]
     if not rows or all(map(_INDEX.match, rows)):
         return []
-    said = {key: values[0] for key, values in matter_of(matter or "").items() if values}
+    matter_fields = {key: values[0] for key, values in matter_of(matter or "").items() if values}
     stem = name.rpartition("/")[2].removesuffix(".md").replace("_", " ").replace("-", " ")
-    heading = next((one.title for one in sections(body) if one.title), "")
-    title = said.get("description") or said.get("name") or heading or stem
-    return [_lesson(name, title, body, project or GLOBAL_PROJECT, now, tags=[said["type"]] if "type" in said else [])]
+    heading = next((part.title for part in sections(body) if part.title), "")
+    title = matter_fields.get("description") or matter_fields.get("name") or heading or stem
+    tags = [matter_fields["type"]] if "type" in matter_fields else []
+    return [_lesson(name, title, body, project or GLOBAL_PROJECT, now, tags=tags)]
 
 
 def _lesson(where: str, title: str, body: str, project: str, created: datetime, **stated: Any) -> Item:
@@ -89,31 +92,31 @@ def memories(text: str, name: str, project: str | None, now: datetime) -> Bundle
     Raises InvalidEntry: not such an export.
     """
     try:
-        found = json.loads(text)
+        records = json.loads(text)
     except (ValueError, RecursionError):
         try:
-            found = [json.loads(row) for row in text.split("\n") if row.strip()]
+            records = [json.loads(row) for row in text.split("\n") if row.strip()]
         except (ValueError, RecursionError) as error:
             raise InvalidEntry([Problem(name, "neither JSON nor JSON lines")]) from error
     for key in ("results", "memories"):
-        found = found.get(key, found) if isinstance(found, dict) else found
-    if not isinstance(found, list):
+        records = records.get(key, records) if isinstance(records, dict) else records
+    if not isinstance(records, list):
         raise InvalidEntry([Problem(name, "no list of memories")])
     items: list[Item] = []
     damaged: list[tuple[str, str]] = []
-    for number, one in enumerate(found, 1):
+    for number, record in enumerate(records, 1):
         where = f"{name}: memory {number}"
-        texts = (one.get(key) for key in _TEXT_OF_MEMORY) if isinstance(one, dict) else ()
-        said = next((text for text in texts if isinstance(text, str) and text.strip()), None)
-        if said is None:
+        texts = (record.get(key) for key in _TEXT_OF_MEMORY) if isinstance(record, dict) else ()
+        content = next((text for text in texts if isinstance(text, str) and text.strip()), None)
+        if content is None:
             damaged.append((where, "it says nothing"))
             continue
         with noting(where, damaged):
-            user = f"{origins.USER}:{one['user_id']}" if one.get("user_id") else None
+            user = f"{origins.USER}:{record['user_id']}" if record.get("user_id") else None
             place = origins.place_of(user if user and origins.is_scope(user) else project)
-            tags = one.get("categories") or []
+            tags = record.get("categories") or []
             items.append(_lesson(
-                where, said.strip().split("\n")[0], said, place.project, moment(one.get("created_at")) or now,
+                where, content.strip().split("\n")[0], content, place.project, moment(record.get("created_at")) or now,
                 scope=place.stated, tags=[str(tag) for tag in tags] if isinstance(tags, list) else [],
             ))  # fmt: skip
     return Bundle(items, damaged)
@@ -127,15 +130,15 @@ def skill(
     `files`: content and whether it is executable, by the path below the skill's folder `name`; one is `SKILL.md`.
     Raises InvalidEntry: that one is not text.
     """
-    items, others, links = [], [], []
+    items, other_files, links = [], [], []
     where = project or GLOBAL_PROJECT
     for file, (data, runs) in files.items():
         if file == SKILL:
             continue
         if layout.is_markdown(file):
-            found = note(f"{name}/{file}", data, where, now)
-            items.append(found)
-            links.append({Relation.HAS_DOC.value: read_entry(found.path, found.data).id})
+            doc = note(f"{name}/{file}", data, where, now)
+            items.append(doc)
+            links.append({Relation.HAS_DOC.value: read_entry(doc.path, doc.data).id})
         elif b"\0" not in data and (runs or data.startswith(b"#!") or file.startswith("scripts/")):
             entry_id = made_id("skill", f"{name}/{file}", data.decode("utf-8", "replace"))
             fields = frontmatter.script_fields(entry_id, frontmatter.stamp(now), title=f"{name}: {file}")
@@ -144,13 +147,13 @@ def skill(
             items.append(Item(f"{name}/{file}", path, data, side, runs))
             links.append({Relation.HAS_SCRIPT.value: entry_id})
         else:
-            others.append(f"{name}/{file}")
+            other_files.append(f"{name}/{file}")
     text = decode(files[SKILL][0].replace(b"\r\n", b"\n"), f"{name}/{SKILL}")
     matter, body = split(text)
     about = next(iter(matter_of(matter or "").get("description", [])), "")
     first = note(f"{name}/{SKILL}", text.encode(), where, now)
     changes: dict[str, Any] = {"title": one_line(next(iter(matter_of(matter or "").get("name", [])), name))}
     changes |= {"links": links} if links else {}
-    said = body if not about or about in body else f"{about}\n\n{body.lstrip()}"
-    whole = markdown.edit(first.data.decode(), changes, frontmatter.body_of(said)).encode()
-    return [first._replace(data=whole), *items], others
+    description = body if not about or about in body else f"{about}\n\n{body.lstrip()}"
+    whole = markdown.edit(first.data.decode(), changes, frontmatter.body_of(description)).encode()
+    return [first._replace(data=whole), *items], other_files

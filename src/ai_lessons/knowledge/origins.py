@@ -1,4 +1,4 @@
-"""Where a lesson comes from and where it holds, in the words of groove."""
+"""Source and scope of a lesson, in the terms of groove."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Type(NamedTuple):
 
     name: str
     keys: Mapping[str, str]
-    told: str
+    sentence: str
     may: tuple[str, ...] = ()
 
 
@@ -47,39 +47,39 @@ TYPES: Mapping[str, Type] = {
 }
 
 
-def told(source: object) -> str:
-    """For people, in one line."""
+def source_line(source: object) -> str:
+    """A source in one line, for people."""
     if not isinstance(source, dict):
         return str(source)
     kind = TYPES.get(str(source.get(TYPE)))
     if kind is None or not all(key in source for key in kind.keys):
         return ", ".join(f"{key} {value}" for key, value in source.items())
     how = f"{source[HOW]}; " if HOW in source else ""
-    return how + kind.told.format_map({key: str(source[key]) for key in kind.keys})
+    return how + kind.sentence.format_map({key: str(source[key]) for key in kind.keys})
 
 
 def faults(source: Mapping[str, Any]) -> Iterator[str]:
-    """Everything that is wrong with a block."""
-    said = source.get(TYPE)
-    kind = TYPES.get(said) if isinstance(said, str) else None
+    """The faults of a source block."""
+    type_name = source.get(TYPE)
+    kind = TYPES.get(type_name) if isinstance(type_name, str) else None
     if kind is None:
-        yield "source has no type" if said is None else f"source.type {said!r} is none of {', '.join(TYPES)}"
+        yield "source has no type" if type_name is None else f"source.type {type_name!r} is none of {', '.join(TYPES)}"
         return
     yield from (
-        f"source has no {key}, which says where a {said} one comes from" for key in kind.keys if key not in source
+        f"source has no {key}, which says where a {type_name} one comes from" for key in kind.keys if key not in source
     )
-    known = (TYPE, HOW, *kind.keys, *kind.may)
+    keys = (TYPE, HOW, *kind.keys, *kind.may)
     for key, value in source.items():
-        if key not in known:
-            yield f"source has no key {key!r} ({', '.join(known)})"
-        elif key != TYPE and (fault := _fault(key, value)):
+        if key not in keys:
+            yield f"source has no key {key!r} ({', '.join(keys)})"
+        elif key != TYPE and (fault := _value_fault(key, value)):
             yield f"source.{key} {value!r} {fault}"
 
 
 def promoted(source: object, original: str, scope: str, tier: str, start: tuple[float, float] | None) -> dict[str, Any]:
     """The block of an entry that was promoted, of whose `source` the word stays; `start`: its alpha and beta."""
-    said = source.get(HOW) if isinstance(source, dict) else source
-    word = {HOW: said} if said in tuple(Source) else {}
+    how = source.get(HOW) if isinstance(source, dict) else source
+    word = {HOW: how} if how in tuple(Source) else {}
     numbers = {ALPHA: f"{start[0]:.6f}", BETA: f"{start[1]:.6f}"} if start else {}  # as YAML here reads them
     return {TYPE: PROMOTED, **word, "from_scope": scope, ORIGINAL: original, TIER: tier, **numbers}
 
@@ -99,8 +99,8 @@ def start_of(source: object) -> float | None:
     return alpha / (alpha + beta) if alpha and beta else None
 
 
-def _fault(key: str, value: Any) -> str:
-    """What is wrong with a value of a block; empty if nothing is."""
+def _value_fault(key: str, value: Any) -> str:
+    """Why a value of a block is wrong; empty if it is not."""
     is_time = False
     with suppress(ValueError):
         is_time = bool(datetime.fromisoformat(str(value).upper()))
@@ -160,18 +160,18 @@ def is_scope(text: str) -> bool:
     return text == GLOBAL or (bool(colon) and kind in {USER, PROJECT})
 
 
-def read_scope(said: Any) -> Scope:
+def read_scope(value: Any) -> Scope:
     """The scope that a string or an export names; nothing is `global`. Raises UsageError: it is none."""
-    if said in (None, "", "Global"):
+    if value in (None, "", "Global"):
         return Scope(GLOBAL)
-    if isinstance(said, str) and is_scope(said):
-        kind, _, value = said.partition(":")
-        return Scope(kind, value)
-    if isinstance(said, dict) and len(said) == 1:
-        ((name, value),) = said.items()
-        if str(name).lower() in {USER, PROJECT} and isinstance(value, str):
-            return Scope(str(name).lower(), value)
-    raise UsageError(f"no scope {said!r}"[:100], hint="one of: global, user:NAME, project:PATH")
+    if isinstance(value, str) and is_scope(value):
+        kind, _, name = value.partition(":")
+        return Scope(kind, name)
+    if isinstance(value, dict) and len(value) == 1:
+        ((kind, name),) = value.items()
+        if str(kind).lower() in {USER, PROJECT} and isinstance(name, str):
+            return Scope(str(kind).lower(), name)
+    raise UsageError(f"no scope {value!r}"[:100], hint="one of: global, user:NAME, project:PATH")
 
 
 def of_entry(project: str, stated: object = None) -> Scope:
@@ -194,7 +194,7 @@ class ScopePlace(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The scope as people name it."""
+        """The scope in output for people."""
         return self.stated or self.project
 
 
@@ -207,14 +207,14 @@ def place_of(scope: str | None) -> ScopePlace:
         return ScopePlace(GLOBAL_PROJECT, frozenset(("", GLOBAL)))
     if not is_scope(scope):
         return ScopePlace(scope)
-    said = read_scope(scope)
-    if said == Scope(PROJECT, said.project):
-        return ScopePlace(said.project)
-    return ScopePlace(said.project, frozenset((scope,) if said.kind == USER else (scope, "")), scope)
+    parsed = read_scope(scope)
+    if parsed == Scope(PROJECT, parsed.project):
+        return ScopePlace(parsed.project)
+    return ScopePlace(parsed.project, frozenset((scope,) if parsed.kind == USER else (scope, "")), scope)
 
 
 def named(project: str, stated: object) -> str:
-    """The scope of an entry as people name it: the one that it states where it lies, else its project."""
+    """The scope of an entry in output for people: the one that it states, else its project."""
     scope = of_entry(project, stated)
     return project if scope in {Scope(GLOBAL), Scope(PROJECT, project)} else str(scope)
 
@@ -224,10 +224,10 @@ def project_of(name: object) -> str:
     last = re.split(r"[/\\]", str(name).rstrip("/\\"))[-1].strip()
     if last in {"", "global"}:
         return GLOBAL_PROJECT
-    for wanted in (last, slug(last)):
+    for candidate in (last, slug(last)):
         try:
-            check_path(wanted)
+            check_path(candidate)
         except Refused:
             continue
-        return wanted
+        return candidate
     raise UsageError(f"{last!r} cannot be a project")

@@ -1,4 +1,4 @@
-"""An entry as the passages that are embedded and found, and a long text as sections. The home of markdown-it.
+"""Entries cut into the passages that are embedded, and texts into sections. The home of markdown-it.
 
 The recipe is measured, not chosen: cut at headings and blocks, 256 tokens with at most 400, sections below 128 joined,
 code and tables whole, no overlap, and the path of headings beside the text.
@@ -40,10 +40,10 @@ def bounded(parser: MarkdownIt) -> MarkdownIt:
     def rows(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # as the package calls it
         columns = state.src.count("|", state.bMarks[start], state.eMarks[start]) + 1
         left = _MOST_CELLS - state.env.get("cells", 0)
-        found = table(state, start, min(end, start + left // columns), silent)
-        if found and not silent:
+        is_table = table(state, start, min(end, start + left // columns), silent)
+        if is_table and not silent:
             state.env["cells"] = _MOST_CELLS - left + columns * (state.line - start)
-        return found
+        return is_table
 
     parser.block.ruler.at("table", rows, {"alt": ["paragraph", "reference"]})
     return parser
@@ -117,7 +117,7 @@ class _Stretch(NamedTuple):
 
     @property
     def is_bare(self) -> bool:
-        """A heading with nothing below; its words are in the paths of its subsections."""
+        """A heading with nothing below."""
         return self.start == self.end
 
 
@@ -136,7 +136,7 @@ def split(entry: Entry, chunking: Chunking) -> tuple[Passage, ...]:
         end = _lines(alone)(len(alone.rstrip())) if alone.strip() else 0
         return (Passage(0, "", whole, 1 if alone.strip() else 0, end),)
     cut = [*_cut_body(entry.title, head, body, chunking), *_cut_script(entry, code, chunking)]
-    return tuple(Passage(n, *one) for n, one in enumerate(cut))
+    return tuple(Passage(n, *passage) for n, passage in enumerate(cut))
 
 
 _Cut = tuple[str, str, int, int, int]
@@ -151,7 +151,7 @@ def _cut_body(title: str, head: str, body: str, chunking: Chunking) -> Iterator[
         cut[0] = (heading, f"{head}\n{text}", start, end, section)
     elif head:
         spans = cutting.pieces(head, cutting.span(head, 0, len(head)), chunking.limit)
-        yield from (("", head[one.start : one.end].strip(), 0, 0, 0) for one in spans)
+        yield from (("", head[piece.start : piece.end].strip(), 0, 0, 0) for piece in spans)
     yield from cut
 
 
@@ -172,11 +172,11 @@ def _cut_script(entry: Entry, code: str, chunking: Chunking) -> Iterator[_Cut]:
     if not code.strip():
         return
     name, about, line = entry.path.rpartition("/")[2], summary(code), _lines(code)
-    for one in cut_code(code, chunking):
-        text = code[one.start : one.end]
-        start = one.start + len(text) - len(text.lstrip("\r\n"))
+    for span in cut_code(code, chunking):
+        text = code[span.start : span.end]
+        start = span.start + len(text) - len(text.lstrip("\r\n"))
         if text := text.lstrip("\r\n").rstrip():
-            path = (name, about if one.start else "", names(text))
+            path = (name, about if span.start else "", names(text))
             yield _path(entry.title, path), text, line(start), line(start + len(text) - 1), 0
 
 
@@ -187,7 +187,7 @@ def _path(title: str, headings: tuple[str, ...]) -> str:
 
 def _lines(text: str) -> Callable[[int], int]:
     """From a position in the text to its line, from 1. Looks for the line ends once: texts have megabytes."""
-    ends = [found.start() for found in re.finditer("\n", text)]
+    ends = [match.start() for match in re.finditer("\n", text)]
     return lambda position: bisect_left(ends, position) + 1
 
 
@@ -204,7 +204,7 @@ def _parsed(text: str) -> tuple[list[Token], list[str]]:
 
 def blocks(text: str) -> Iterator[_Block]:
     """The top-level blocks; a list is its items."""
-    tokens, rest = _parsed(text)
+    tokens, unread = _parsed(text)
     for place, token in enumerate(tokens):
         is_item = token.type == "list_item_open" and token.level == 1
         if token.map is None or token.nesting < 0 or not (token.level == 0 or is_item):
@@ -217,8 +217,8 @@ def blocks(text: str) -> Iterator[_Block]:
             yield _Block(start, end, int(token.tag[1:]), " ".join(heading.split()))
         else:
             yield _Block(start, end, atomic=token.type in _ATOMIC)
-    if rest:
-        yield _Block(_MOST_LINES, _MOST_LINES + len(rest))
+    if unread:
+        yield _Block(_MOST_LINES, _MOST_LINES + len(unread))
 
 
 def _stretches(body: str, chunking: Chunking) -> Iterator[_Stretch]:
@@ -249,9 +249,9 @@ def _section(
     chunking: Chunking,
 ) -> Iterator[_Stretch]:
     """The stretches of one section. A block reaches to the next: what the parser skips (link targets) stays with it."""
-    own = estimate_tokens(body[opening : starts[0][0]])
+    heading_tokens = estimate_tokens(body[opening : starts[0][0]])
     if starts[0][0] - opening > LONG_HEADING:  # as text, because paths are cut off and passages are not
-        own, starts = 0, [(opening, False), *starts]
+        heading_tokens, starts = 0, [(opening, False), *starts]
     ends = [*(start for start, _ in starts[1:]), closing]
     spans: list[Span] = []
     for (start, atomic), end in zip(starts, ends, strict=True):
@@ -260,11 +260,12 @@ def _section(
             spans += cutting.pieces(body, whole, chunking.target)
         elif whole.tokens:
             spans.append(whole)
-    if own and not spans:
-        yield _Stretch(path, opening, closing, closing, own, section)
-    for place, one in enumerate(cutting.packed(body, spans, chunking)):
-        first = place == 0
-        yield _Stretch(path, opening if first else one.start, one.start, one.end, one.tokens + own * first, section)
+    if heading_tokens and not spans:
+        yield _Stretch(path, opening, closing, closing, heading_tokens, section)
+    for number, span in enumerate(cutting.packed(body, spans, chunking)):
+        if number:  # the heading goes with the first stretch
+            opening, heading_tokens = span.start, 0
+        yield _Stretch(path, opening, span.start, span.end, span.tokens + heading_tokens, section)
 
 
 def _joined(stretches: Iterator[_Stretch], chunking: Chunking) -> list[_Stretch]:
@@ -279,8 +280,8 @@ def _joined(stretches: Iterator[_Stretch], chunking: Chunking) -> list[_Stretch]
         if last is None or not small or last.tokens + stretch.tokens > chunking.limit:
             result.append(stretch)
             continue
-        both = zip(last.path, stretch.path, strict=False)
-        path = tuple(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], both))
+        pairs = zip(last.path, stretch.path, strict=False)
+        path = tuple(heading for heading, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         has_own_path = last.has_own_path and path == last.path
         tokens = last.tokens + stretch.tokens
         result[-1] = last._replace(path=path, end=stretch.end, tokens=tokens, has_own_path=has_own_path)
@@ -294,24 +295,24 @@ def sections(body: str) -> tuple[TextSection, ...]:
     headings = [block for block in blocks(body) if block.level]
     last_line = len(lines_of(body))
     titled = len(headings) > 1 and all(other.level > headings[0].level for other in headings[1:])
-    found: list[TextSection] = []
+    result: list[TextSection] = []
     next_of = dict.fromkeys(range(1, 7), last_line)  # by level: where the next heading of it, or above it, begins
     for place, block in reversed(list(enumerate(headings))):
         end = next_of[6 if place == 0 and titled else block.level]
-        found.append(TextSection(place + 1, block.heading, block.level, block.start + 1, end))
+        result.append(TextSection(place + 1, block.heading, block.level, block.start + 1, end))
         next_of |= dict.fromkeys(range(block.level, 7), block.start)
-    return tuple(reversed(found))
+    return tuple(reversed(result))
 
 
 def code_blocks(text: str) -> tuple[str, ...]:
     """What stands in fenced and indented blocks of code, wherever they are nested, and in HTML that says `<pre`.
 
-    Code inside a sentence is none of them, and an empty block is left out. Lines that nobody has read count as code.
+    Code inside a sentence is none of them, and an empty block is left out. Lines that were not parsed count as code.
     """
-    tokens, rest = _parsed(text)
+    tokens, unread = _parsed(text)
     code = (
         token.content.strip()
         for token in tokens
         if token.type in _CODE or (token.type == "html_block" and "<pre" in token.content.lower())
     )
-    return tuple(filter(None, (*code, "".join(rest).strip())))
+    return tuple(filter(None, (*code, "".join(unread).strip())))

@@ -1,4 +1,4 @@
-"""The pattern of a lesson as people and agents type it: `WHEN … -> DO … -> BECAUSE …`. No other form is guessed."""
+"""The parser of typed patterns: `WHEN … -> DO … -> BECAUSE …`."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def build(when: str | None, do: str | None, dont: str | None, because: str | Non
     """The pattern whose parts are given one by one. Raises UsageError: they make none, or another one."""
     if do is not None and dont is not None:
         raise UsageError("a pattern has DO or DO NOT, not both", hint="give one of --do and --dont")
-    given = {"WHEN": when, "DO": do if dont is None else dont, "BECAUSE": because}
-    missing = [name for name, value in given.items() if value is None or not part(value)]
+    by_name = {"WHEN": when, "DO": do if dont is None else dont, "BECAUSE": because}
+    missing = [name for name, value in by_name.items() if value is None or not part(value)]
     if missing:
         parts = " and ".join(missing).replace("DO", "DO or DO NOT")
         raise UsageError(f"the pattern has no {parts}", hint="give --when, --do or --dont, and --because")
-    action, negative = _action(given["DO"] or "", negative=dont is not None)
+    action, negative = _action(by_name["DO"] or "", negative=dont is not None)
     if not action:
         raise UsageError("DO NOT is empty", hint="give --when, --do or --dont, and --because")
     pattern = Pattern(part(when or ""), action, part(because or ""), negative)
@@ -83,8 +83,8 @@ def title_of(pattern: Pattern) -> str:
 def _action(text: str, *, negative: bool) -> tuple[str, bool]:
     """The action, and whether it is forbidden: `DO [not this]` says DO NOT as well."""
     action = part(text)
-    while not negative and (found := _NOT.match(action)):
-        action, negative = part(action[found.end() :]), True
+    while not negative and (match := _NOT.match(action)):
+        action, negative = part(action[match.end() :]), True
     return action, negative
 
 
@@ -103,8 +103,8 @@ def _missing(text: str, start: int, because: re.Match[str] | None, do: re.Match[
         return _fault(text, bare.start(), f"{bare[0].upper()} has no arrow (->) before it")
     if because is not None:
         return _fault(text, because.start(), "the pattern has no DO or DO NOT before BECAUSE")
-    wanted = "DO or DO NOT" if name == "DO" else name
-    return _fault(text, len(text.rstrip()), f"the pattern has no {wanted}; it ends")
+    missing = "DO or DO NOT" if name == "DO" else name
+    return _fault(text, len(text.rstrip()), f"the pattern has no {missing}; it ends")
 
 
 def _fault(text: str, position: int, fault: str) -> UsageError:

@@ -1,4 +1,4 @@
-"""What a line of search says: words, phrases in quotes, and filters like `tag:git`. Pure; every caller's one parser.
+"""The parser of search queries: words, phrases in quotes, and filters like `tag:git`. Pure.
 
     undo "merge commit" tag:git,branches kind:lesson project:"my shop" version:>=2.40 <3
 
@@ -36,7 +36,7 @@ _KINDS = {name: kind for kind in Kind for name in (kind.value, kind.folder)}
 
 
 class Asked(NamedTuple):
-    """What was asked for. `text` is all words in their order, those of phrases too, without quotes and filters.
+    """A parsed query. `text` is all words in their order, those of phrases too, without quotes and filters.
 
     An answer holds every phrase word by word; an entry carries all `tags`, is one of the `kinds` (empty: any), and fits
     the `versions` as `versions.score` has it.
@@ -57,9 +57,12 @@ def parse(query: str) -> Asked:
     filters: dict[str, list[str]] = {}
     for token in _TOKEN.finditer(query.translate(_QUOTES)):
         value = " ".join((token["quoted"] or token["range"] or token["value"] or token["phrase"] or "").split())
-        if token["prefix"] and value.strip(", ") and not _is_code(token["prefix"], value):
-            filters.setdefault(token["prefix"].lower(), []).append(value)
-        elif not token["prefix"] and any(map(str.isalnum, value)):
+        # `type:ignore` and its like are what programs write; a `kind:` that does not exist is a slip
+        prefix = (token["prefix"] or "").lower()
+        is_code = prefix == "type" and not all(part.casefold() in _KINDS for part in _commas(value))
+        if prefix and value.strip(", ") and not is_code:
+            filters.setdefault(prefix, []).append(value)
+        elif not prefix and any(map(str.isalnum, value)):
             phrases.append(value)
             words.append(value)
         else:
@@ -75,17 +78,12 @@ def parse(query: str) -> Asked:
 
 
 def gist(text: str) -> str:
-    """What a long output of a program says, see `failures.telling`; anything else, and what is short, as it is."""
+    """The lines of a long output that show the error, see `failures.telling`; a short text as it is."""
     if len([line for line in text.splitlines() if line.strip()]) < _MANY_LINES:
         return text
     from ai_lessons.knowledge.failures import telling  # noqa: PLC0415 - a question is short
 
     return telling(text)
-
-
-def _is_code(prefix: str, value: str) -> bool:
-    """`type:ignore` and its like are what programs write; a `kind:` that does not exist is a slip."""
-    return prefix.lower() == "type" and not all(part.casefold() in _KINDS for part in _commas(value))
 
 
 def one_project(names: Sequence[str]) -> str | None:

@@ -45,8 +45,8 @@ def wrong_kinds(relation: str, source: Kind, target: Kind) -> str:
     """Why no link of this relation may lead between these kinds, and which may; empty if it may, or is unknown."""
     if relation not in set(Relation) or joins(relation, source, target):
         return ""
-    ends = ", or ".join(f"from {_any_of(one)} to {_any_of(other)}" for one, other in JOINS[Relation(relation)])
-    fitting = ", ".join(one for one in JOINS if joins(one, source, target))
+    ends = ", or ".join(f"from {_any_of(start)} to {_any_of(end)}" for start, end in JOINS[Relation(relation)])
+    fitting = ", ".join(name for name in JOINS if joins(name, source, target))
     return f"{relation} leads {ends}, not from a {source} to a {target}; what fits: {fitting}"
 
 
@@ -86,13 +86,13 @@ def reach(edges: Iterable[Edge], start: str, depth: int = 1) -> tuple[GraphStep,
     began. A symmetric relation that is written on both sides is one. `start` itself is never in the answer.
     """
     around: dict[str, list[GraphStep]] = defaultdict(list)
-    known = [edge for edge in edges if edge.source != edge.target]
+    between = [edge for edge in edges if edge.source != edge.target]
     for outgoing in (True, False):  # what an entry writes itself comes first
-        for edge in known:
+        for edge in between:
             source, target = (edge.source, edge.target) if outgoing else (edge.target, edge.source)
             around[source].append(GraphStep(target, edge.relation, outgoing, edge.weight, 1, source))
     seen, border = {start}, [start]
-    found: list[GraphStep] = []
+    steps: list[GraphStep] = []
     for level in range(1, depth + 1):
         ring: dict[tuple[str, str, bool], GraphStep] = {}
         for source in border:
@@ -100,10 +100,10 @@ def reach(edges: Iterable[Edge], start: str, depth: int = 1) -> tuple[GraphStep,
                 if step.target not in seen:
                     key = step.target, step.relation, step.outgoing or step.relation in SYMMETRIC
                     ring.setdefault(key, step._replace(depth=level))
-        found += sorted(ring.values(), key=lambda s: (-(s.weight or 0.0), s.relation, not s.outgoing, s.target))
+        steps += sorted(ring.values(), key=lambda s: (-(s.weight or 0.0), s.relation, not s.outgoing, s.target))
         border = list(dict.fromkeys(step.target for step in ring.values()))
         seen.update(border)
-    return tuple(found)
+    return tuple(steps)
 
 
 def circles(edges: Iterable[Edge]) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -115,24 +115,19 @@ def circles(edges: Iterable[Edge]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     for edge in edges:
         if edge.relation in ACYCLIC and edge.source != edge.target:
             by_relation[edge.relation][edge.source].append(edge.target)
-    return tuple((name, circle) for name in sorted(by_relation) for circle in _circles(by_relation[name]))
-
-
-def _circles(targets: Mapping[str, list[str]]) -> list[tuple[str, ...]]:
-    """One circle after the other, the link that closes each taken away."""
-    left = {source: sorted(some) for source, some in sorted(targets.items())}
-    found: dict[tuple[str, ...], None] = {}
-    for _ in range(MOST_CIRCLES):
-        try:
-            TopologicalSorter(left).prepare()
-        except CycleError as error:
-            circle = error.args[1][:0:-1]  # told from end to beginning, and its first one twice
-            first = circle.index(min(circle))
-            found[(*circle[first:], *circle[:first])] = None
-            left[circle[-1]].remove(circle[0])
-        else:
-            break
-    return list(found)
+    result: dict[tuple[str, tuple[str, ...]], None] = {}
+    for name, targets in sorted(by_relation.items()):
+        left = {source: sorted(ends) for source, ends in sorted(targets.items())}
+        for _ in range(MOST_CIRCLES):  # one after the other, the link that closes each taken away
+            try:
+                TopologicalSorter(left).prepare()
+                break
+            except CycleError as error:
+                circle = error.args[1][:0:-1]  # given from end to beginning, and its first one twice
+                first = circle.index(min(circle))
+                result[name, (*circle[first:], *circle[:first])] = None
+                left[circle[-1]].remove(circle[0])
+    return tuple(result)
 
 
 def clusters(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
@@ -140,13 +135,13 @@ def clusters(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
 
     Two that are related say no more than their link; from three on they are a topic.
     """
-    around, found = _around(pairs), []
+    around, groups = _around(pairs), []
     while around:
         group = _nearest(around, (next(iter(around)),), len(around))
-        found.append(tuple(sorted(group)))
-        for one in group:
-            del around[one]
-    return tuple(sorted((one for one in found if len(one) > 2), key=lambda one: (-len(one), one)))
+        groups.append(tuple(sorted(group)))
+        for entry_id in group:
+            del around[entry_id]
+    return tuple(sorted((group for group in groups if len(group) > 2), key=lambda group: (-len(group), group)))
 
 
 class Line(NamedTuple):
@@ -172,15 +167,20 @@ def drawing(edges: Iterable[Edge], starts: Sequence[str] = (), *, depth: int = 1
 
     At most `most` ids, but all `starts`. Links of an entry to itself are left out.
     """
-    known = [edge for edge in edges if edge.source != edge.target]
-    around = _around((edge.source, edge.target) for edge in known)
+    between = [edge for edge in edges if edge.source != edge.target]
+    around = _around((edge.source, edge.target) for edge in between)
     if starts:
         ordered = _nearest(around, tuple(dict.fromkeys(starts)), depth)
     else:
         ordered = sorted(around, key=lambda name: (-len(around[name]), name))
     kept = ordered[: max(most, len(set(starts)))]
     inside = frozenset(kept)
-    lines = {_line(edge) for edge in known if edge.source in inside and edge.target in inside}
+    lines = set()
+    for edge in between:
+        if edge.source in inside and edge.target in inside:
+            both_ways = edge.relation in SYMMETRIC
+            source, target = sorted((edge.source, edge.target)) if both_ways else (edge.source, edge.target)
+            lines.add(Line(source, edge.relation, target, edge.weight, both_ways))
     # written on both sides with other weights it is still one
     once = {line[:3]: line for line in sorted(lines, key=lambda line: (*line[:3], line.weight or 0.0))}
     return Drawing(tuple(kept), tuple(once.values()), len(ordered) - len(kept))
@@ -189,24 +189,18 @@ def drawing(edges: Iterable[Edge], starts: Sequence[str] = (), *, depth: int = 1
 def _around(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
     """What hangs together with each, either way."""
     around: dict[str, set[str]] = defaultdict(set)
-    for one, other in pairs:
-        around[one].add(other)
-        around[other].add(one)
+    for start, end in pairs:
+        around[start].add(end)
+        around[end].add(start)
     return around
 
 
 def _nearest(around: Mapping[str, set[str]], starts: tuple[str, ...], depth: int) -> list[str]:
-    found = dict.fromkeys(starts)
+    reached = dict.fromkeys(starts)
     border: Iterable[str] = starts
     for _ in range(depth):
         if not border:
             break
-        border = sorted({name for one in border for name in around.get(one, ())} - found.keys())
-        found |= dict.fromkeys(border)
-    return list(found)
-
-
-def _line(edge: Edge) -> Line:
-    both = edge.relation in SYMMETRIC
-    source, target = sorted((edge.source, edge.target)) if both else (edge.source, edge.target)
-    return Line(source, edge.relation, target, edge.weight, both)
+        border = sorted({name for near in border for name in around.get(near, ())} - reached.keys())
+        reached |= dict.fromkeys(border)
+    return list(reached)

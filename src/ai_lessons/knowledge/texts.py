@@ -100,7 +100,7 @@ def cut(text: str) -> Cut:
 
 def escaped(text: str) -> str:
     """Text in which every character that a terminal would obey, or that is not seen, is shown as an escape."""
-    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _OBEYED.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 _MAY_BE_HEADING = re.compile(r"(?:^|\r) {0,3}(?:#{1,6}(?:[ \t\r]|$)|(?:=+|-+)[ \t]*(?:\r|$))", re.MULTILINE)

@@ -74,11 +74,11 @@ class Transcript:
 
     def take(self, line: int, record: object) -> None:
         """One record of the file, at this line; what is not known is counted and left."""
-        self._line, known = line, False
+        self._line, is_known = line, False
         with suppress(TypeError, ValueError, AttributeError, RecursionError):  # of a known form, with other values
-            known = isinstance(record, dict) and self._read(record)
-        self.known += known
-        self.unknown += not known
+            is_known = isinstance(record, dict) and self._read(record)
+        self.known += is_known
+        self.unknown += not is_known
 
     def _read(self, record: Json) -> bool:
         host, read = next(((host, read) for host, fits, read in FORMS if fits(record)), ("", None))
@@ -94,31 +94,31 @@ class Transcript:
         self.cwd = cwd if isinstance(cwd, str) and cwd else self.cwd
         self.first_cwd = self.first_cwd or self.cwd
 
-    def said(self, text: str) -> None:
+    def add_remark(self, text: str) -> None:
         """The user said something; what the host wraps in a tag, or writes in the user's name, is not the user's."""
         words = _TAGS.sub("", text).strip()
         if words and not words.startswith(_NOT_SAID):
             self.closed()
             self.steps.append(Step("said", words, line=self._line, at=self._at))
 
-    def called(self, call: Any, tool: Any, given: Any) -> None:
+    def add_call(self, call: Any, tool: Any, arguments: Any) -> None:
         """A tool was called; it is a step once it is known how it ended."""
-        if isinstance(given, str):
-            given = json.loads(given) if given.lstrip().startswith("{") else {"patch": given}
-        command = next((given[key] for key in _COMMAND if given.get(key)), None)
+        if isinstance(arguments, str):
+            arguments = json.loads(arguments) if arguments.lstrip().startswith("{") else {"patch": arguments}
+        command = next((arguments[key] for key in _COMMAND if arguments.get(key)), None)
         if isinstance(command, list):
             inner = len(command) > 2 and _SHELL.fullmatch(str(command[0]))
             command = command[2] if inner else " ".join(map(str, command))
         if isinstance(command, str) and not command.startswith("apply_patch"):
             self._calls[str(call)] = [Step("command", command, line=self._line, at=self._at, cwd=self.cwd)]
         elif str(tool).lower() in EDITORS or command:
-            patch = str(given.get("patch") or given.get("input") or command or "")
-            found = [given[key] for key in _FILE if isinstance(given.get(key), str)][:1] or patched_files(patch)
-            text = next((given[key] for key in _NEW if isinstance(given.get(key), str)), patch)
+            patch = str(arguments.get("patch") or arguments.get("input") or command or "")
+            files = [arguments[key] for key in _FILE if isinstance(arguments.get(key), str)][:1] or patched_files(patch)
+            text = next((arguments[key] for key in _NEW if isinstance(arguments.get(key), str)), patch)
             step = Step("edit", "", text[:_KEPT], None, self._line, self._at, self.cwd)
-            self._calls[str(call)] = [step._replace(text=file) for file in found]
+            self._calls[str(call)] = [step._replace(text=file) for file in files]
 
-    def ended(self, call: Any, output: str, failed: bool | None) -> None:
+    def end_call(self, call: Any, output: str, failed: bool | None) -> None:
         """A call ended so. An edit that failed changed nothing, and an output matters only where a command failed."""
         for step in self._calls.pop(str(call), ()):
             if step.sort == "edit" and failed:
@@ -151,12 +151,12 @@ def _tables(value: Any) -> Iterator[Json]:
     if isinstance(value, str):
         yield {"type": "text", "text": value}
     elif isinstance(value, list):
-        for one in value:
-            yield from [one] if isinstance(one, dict) else _tables(one)
+        for part in value:
+            yield from [part] if isinstance(part, dict) else _tables(part)
 
 
 def _text(value: Any) -> str:
-    return "\n".join(str(one["text"]) for one in _tables(value) if one.get("text"))
+    return "\n".join(str(part["text"]) for part in _tables(value) if part.get("text"))
 
 
 def _messages(to: Transcript, record: Json) -> None:
@@ -167,12 +167,12 @@ def _messages(to: Transcript, record: Json) -> None:
     user = user and not record.get("isMeta") and not record.get("isCompactSummary")
     for part in _tables(message.get("content")):
         if part.get("type") == "tool_use":
-            to.called(part.get("id") or part, part.get("name"), part["input"])
+            to.add_call(part.get("id") or part, part.get("name"), part["input"])
         elif part.get("type") == "tool_result":
             output = _text(part.get("content"))
-            to.ended(part.get("tool_use_id"), output, bool(part.get("is_error")))
+            to.end_call(part.get("tool_use_id"), output, bool(part.get("is_error")))
         elif part.get("type") == "text" and user and not record.get("isSidechain"):
-            to.said(str(part["text"]))
+            to.add_remark(str(part["text"]))
 
 
 def _codex(to: Transcript, record: Json) -> bool:
@@ -190,11 +190,11 @@ def _codex(to: Transcript, record: Json) -> bool:
     elif sort == "message" and item.get("role") == "user":
         kinds = (item.get("internal_chat_message_metadata_passthrough") or {}).get("content_item_kinds")
         if not kinds or any(kind.startswith("user.") for kind in kinds):
-            to.said(_text(item.get("content")))
+            to.add_remark(_text(item.get("content")))
     elif sort == "local_shell_call":
-        to.called(item.get("call_id"), sort, item["action"])
+        to.add_call(item.get("call_id"), sort, item["action"])
     elif sort in {"function_call", "custom_tool_call"}:
-        to.called(item["call_id"], item.get("name"), item.get("arguments") or item.get("input") or "{}")
+        to.add_call(item["call_id"], item.get("name"), item.get("arguments") or item.get("input") or "{}")
         return to.itemized or item.get("name") != "exec"
     elif sort in {"function_call_output", "custom_tool_call_output"}:
         _codex_output(to, item["call_id"], item.get("output"))
@@ -209,10 +209,10 @@ def _codex_output(to: Transcript, call: str, output: Any) -> None:
         code = (output.get("metadata") or {}).get("exit_code")
         output = output.get("output") or output.get("content")
     output = _text(output)
-    found = _CODE.search(output)
-    code = int(found[1]) if found else 1 if output.startswith("apply_patch verification failed") else code
+    match = _CODE.search(output)
+    code = int(match[1]) if match else 1 if output.startswith("apply_patch verification failed") else code
     if not _RUNS_ON.search(output):
-        to.ended(call, _CODEX.sub("", output), None if code is None else code != 0)
+        to.end_call(call, _CODEX.sub("", output), None if code is None else code != 0)
 
 
 def _codex_item(to: Transcript, item: Json) -> bool:
@@ -220,15 +220,15 @@ def _codex_item(to: Transcript, item: Json) -> bool:
     sort, to.itemized = item.get("type"), True
     if sort == "CommandExecution" and item.get("status") != "declined":
         to.begins(None, _folder(str(item.get("cwd") or "")))
-        to.called(item["id"], sort, {"command": item["command"]})
+        to.add_call(item["id"], sort, {"command": item["command"]})
         code = item.get("exit_code")
-        to.ended(item["id"], str(item.get("aggregated_output") or ""), None if code is None else code != 0)
+        to.end_call(item["id"], str(item.get("aggregated_output") or ""), None if code is None else code != 0)
     elif sort == "FileChange":
         for file, change in item["changes"].items():
             if change.get("type") != "delete":
                 text = change.get("content") or change.get("unified_diff") or ""
-                to.called(item["id"], "edit", {"path": change.get("move_path") or file, "content": text})
-                to.ended(item["id"], "", item.get("status") != "completed")
+                to.add_call(item["id"], "edit", {"path": change.get("move_path") or file, "content": text})
+                to.end_call(item["id"], "", item.get("status") != "completed")
     return sort in _CODEX_ITEMS
 
 
@@ -259,16 +259,16 @@ def _gemini(to: Transcript, record: Json) -> None:
     """Gemini CLI: a message is written again when its calls have ended."""
     to.begins(record.get("sessionId"), None)
     if record.get("type") == "user":
-        to.said(_text(record.get("content")))
+        to.add_remark(_text(record.get("content")))
     for call in record.get("toolCalls") or ():
         if call.get("status") not in {"success", "error"}:
             continue
-        to.called(call["id"], call.get("name"), call["args"])
-        said = (str(one["functionResponse"]["response"].get("output", "")) for one in call.get("result") or ())
-        output = "\n".join(said)
-        found, inner = _CODE.search(output), _GEMINI.search(output)
-        failed = call["status"] == "error" or bool(found and found[1] != "0")
-        to.ended(call["id"], inner[1] if inner else output, failed)
+        to.add_call(call["id"], call.get("name"), call["args"])
+        outputs = (str(result["functionResponse"]["response"].get("output", "")) for result in call.get("result") or ())
+        output = "\n".join(outputs)
+        code, inner = _CODE.search(output), _GEMINI.search(output)
+        failed = call["status"] == "error" or bool(code and code[1] != "0")
+        to.end_call(call["id"], inner[1] if inner else output, failed)
 
 
 def _opencode(to: Transcript, record: Json) -> None:
@@ -277,14 +277,14 @@ def _opencode(to: Transcript, record: Json) -> None:
     to.begins(record.get("session"), record.get("cwd"))
     if part.get("type") == "text" and record.get("role") == "user" and not part.get("synthetic"):
         text = str(part["text"]).strip()
-        to.said(text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text)
+        to.add_remark(text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text)
     elif part.get("type") == "tool":
         state = part["state"]
         done = state.get("metadata") or {}
         if state.get("status") == "completed":
             code = done.get("exit")
-            to.called(part["callID"], part.get("tool"), state["input"])
-            to.ended(part["callID"], str(state.get("output") or ""), None if code is None else code != 0)
+            to.add_call(part["callID"], part.get("tool"), state["input"])
+            to.end_call(part["callID"], str(state.get("output") or ""), None if code is None else code != 0)
 
 
 _GEMINI_KEYS = frozenset({"projectHash", "$set"})

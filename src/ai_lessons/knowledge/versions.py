@@ -1,7 +1,4 @@
-"""How well the versions of an entry fit those that were asked for, and which of them come nearest.
-
-A version says a set: one release, a series, a range, or a name that is none of these.
-"""
+"""How well the versions of an entry fit a query, as sets of releases; and the nearest version."""
 
 from __future__ import annotations
 
@@ -39,25 +36,31 @@ def score(asked: Iterable[str], have: Iterable[str]) -> float | None:
     `3` is not `3.5`. Nothing asked fits everything. An entry without versions fits everything a little; only such
     entries fit `unversioned`.
     """
-    wanted, stated = _names(asked), _names(have) - {UNVERSIONED}
-    if wanted == {UNVERSIONED}:
+    wanted_names, stated = _names(asked), _names(have) - {UNVERSIONED}
+    if wanted_names == {UNVERSIONED}:
         return None if stated else EXACT
-    wanted -= {UNVERSIONED}
-    if not wanted or wanted == stated:
+    wanted_names -= {UNVERSIONED}
+    if not wanted_names or wanted_names == stated:
         return EXACT
-    return _fit(wanted, stated) if stated else NONE_STATED
+    return _fit(wanted_names, stated) if stated else NONE_STATED
 
 
 @lru_cache(maxsize=4096)
-def _fit(wanted: frozenset[str], stated: frozenset[str]) -> float | None:
-    used = [version for text in wanted if (version := _in_use(text)) is not None]
-    one = _union(map(_parsed, wanted))
+def _fit(asked: frozenset[str], stated: frozenset[str]) -> float | None:
+    marked = (text.strip().partition(IN_USE) for text in asked)
+    releases_in_use = [
+        version for before, _, text in marked if text and not before and (version := _plain(text.strip())) is not None
+    ]
+    asked_set = _union(map(_parsed, asked))
     # what names the series of a release in use counts as that release
-    other = _union(_parsed("||".join(str(one) for one in used if _names_series(text, one)) or text) for text in stated)
-    if one.names.isdisjoint(other.names) and one.releases.is_disjoint(other.releases):
+    stated_set = _union(
+        _parsed("||".join(str(used) for used in releases_in_use if _names_series(text, used)) or text)
+        for text in stated
+    )
+    if asked_set.names.isdisjoint(stated_set.names) and asked_set.releases.is_disjoint(stated_set.releases):
         return None
     return {(True, True): EXACT, (True, False): MORE, (False, True): FEWER}.get(
-        (one.within(other), other.within(one)), OVERLAP
+        (asked_set.within(stated_set), stated_set.within(asked_set)), OVERLAP
     )
 
 
@@ -66,8 +69,11 @@ def newest_first(versions: Iterable[str]) -> tuple[str, ...]:
     every = sorted(set(versions))
     if len(every) < 2:  # and nothing is loaded that compares
         return tuple(every)
-    known = {name: found for name in every if (found := release(name)) is not None}
-    return (*sorted(known, key=known.__getitem__, reverse=True), *(name for name in every if name not in known))
+    releases = {name: parsed for name in every if (parsed := release(name)) is not None}
+    return (
+        *sorted(releases, key=releases.__getitem__, reverse=True),
+        *(name for name in every if name not in releases),
+    )
 
 
 def listed(text: str) -> tuple[str, ...]:
@@ -88,8 +94,8 @@ def _names(versions: Iterable[str]) -> frozenset[str]:
 
 # --- versions as sets ---
 
-IN_USE = "@"  # Before a release: what somebody uses. A version that names its series, `2.32` for 2.32.3, fits it, too
-LONGEST = 100  # Characters; what is longer is a name: nobody writes such a version, and long numbers are slow
+IN_USE = "@"  # Before a release: it is in use. A version that names its series, `2.32` for 2.32.3, fits it, too
+LONGEST = 100  # Characters; a longer one is a name, because long numbers are slow
 
 _ALL = "*"
 _RELEASE = r"v?[0-9][0-9a-z.+!_-]*"
@@ -119,7 +125,7 @@ def _union(sets: Iterable[VersionSet]) -> VersionSet:
 
 @lru_cache(maxsize=4096)
 def _parsed(text: str) -> VersionSet:
-    """One version as somebody wrote it; what makes no sense as a release or range is a name."""
+    """One version as written; what is no release or range is a name."""
     from packaging.ranges import VersionRange  # noqa: PLC0415  # these take 15 ms to load
     from packaging.specifiers import SpecifierSet  # noqa: PLC0415
 
@@ -135,8 +141,8 @@ def _parsed(text: str) -> VersionSet:
 def release(text: str) -> Version | None:
     """The release that a version as people write it names: of `stable-2.16.1`, `^2.16` and `2.x` 2.16.1, 2.16 and 2."""
     plain = text.strip()[:LONGEST]
-    found = _RELEASE_IN.search(plain)
-    return _plain(plain) or (_version(found[1]) if found else None)
+    match = _RELEASE_IN.search(plain)
+    return _plain(plain) or (_version(match[1]) if match else None)
 
 
 def nearest(asked: str, stored: Iterable[str]) -> str | None:
@@ -145,23 +151,20 @@ def nearest(asked: str, stored: Iterable[str]) -> str | None:
     Of the same minor version if there is one; the newest that is not above, else the next above. Where less is named
     (`2`, `2.16`), the newest of that series; of a name like `latest` the newest of all.
     """
-    known = {name: found for name in stored if (found := release(name)) is not None}
-    wanted = release(asked)
-    if wanted is None:
-        return max(known, key=known.__getitem__, default=None) if asked.strip().casefold() in _MOVING else None
-    same = {name: one for name, one in known.items() if one.major == wanted.major}
-    count = len(wanted.release)
-    minor = {name: one for name, one in same.items() if count > 1 and one.release[:2] == wanted.release[:2]}
+    releases = {name: parsed for name in stored if (parsed := release(name)) is not None}
+    target = release(asked)
+    if target is None:
+        return max(releases, key=releases.__getitem__, default=None) if asked.strip().casefold() in _MOVING else None
+    same = {name: version for name, version in releases.items() if version.major == target.major}
+    count = len(target.release)
+    minor = {name: version for name, version in same.items() if count > 1 and version.release[:2] == target.release[:2]}
     pool = minor or same
-    below = {name: one for name, one in pool.items() if one <= wanted or count == 1 or (count == 2 and minor)}
+    below = {
+        name: version for name, version in pool.items() if version <= target or count == 1 or (count == 2 and minor)
+    }
     if below:
         return max(below, key=below.__getitem__)
     return min(pool, key=pool.__getitem__, default=None)
-
-
-def _in_use(text: str) -> Version | None:
-    mark, _, release = text.strip().partition(IN_USE)
-    return None if mark or not release else _plain(release.strip())
 
 
 def _names_series(text: str, used: Version) -> bool:
@@ -194,7 +197,7 @@ def _specifiers(text: str) -> str:
         return f"{_specifier('>=', between[1])},{_specifier('<=', between[2])}"
     compared = _COMPARED.findall(text)
     if compared and not _COMPARED.sub("", text).strip(", "):
-        return ",".join(_specifier(*one) for one in compared)
+        return ",".join(_specifier(*comparison) for comparison in compared)
     return _specifier("==", text)
 
 

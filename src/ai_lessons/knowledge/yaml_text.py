@@ -44,15 +44,15 @@ def normal(value: Any) -> Any:
     return value
 
 
-def same(one: Any, other: Any) -> bool:
+def same(left: Any, right: Any) -> bool:
     """Equality of normal values that keeps `1`, `1.0` and `true` apart."""
-    if type(one) is not type(other):
+    if type(left) is not type(right):
         return False
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other)
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(same(value, right[key]) for key, value in left.items())
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left == right)
 
 
 def scalar(value: Any, *, flow: bool = False, timestamp: bool = False) -> str:
@@ -71,7 +71,7 @@ def scalar(value: Any, *, flow: bool = False, timestamp: bool = False) -> str:
     read = _WORDS.fullmatch(value) or _NUMBER.fullmatch(value) or _DATE.fullmatch(value)
     if plain and not read and not (flow and _FLOW_INDICATOR.search(value)):
         return value
-    return '"' + _ESCAPED.sub(lambda one: _SHORT_ESCAPES.get(one[0]) or f"\\u{ord(one[0]):04x}", value) + '"'
+    return '"' + _ESCAPED.sub(lambda match: _SHORT_ESCAPES.get(match[0]) or f"\\u{ord(match[0]):04x}", value) + '"'
 
 
 def flow(value: Any) -> str:

@@ -86,8 +86,8 @@ def compose(matter: str, path: str = "", first_line: int = 1) -> Node | None:
         position = error.problem_mark.index if error.problem_mark else 0
         reader.refuse(f"not valid YAML{reader.near()}: {error.problem or error.context}", position, cause=error)
     except yaml.YAMLError as error:
-        found = _UNPRINTABLE.search(matter)
-        reader.refuse("the frontmatter holds a control character", found.start() if found else 0, cause=error)
+        match = _UNPRINTABLE.search(matter)
+        reader.refuse("the frontmatter holds a control character", match.start() if match else 0, cause=error)
 
 
 class _Reader:
@@ -117,8 +117,11 @@ class _Reader:
                 self._check_frame(event)
                 continue
             count += 1
-            if event.anchor is not None or event.tag is not None or count > MAX_NODES:
-                self._refuse_event(event)
+            if event.anchor is not None or event.tag is not None:
+                what = "tags (!name)" if event.anchor is None else "anchors (&name)"
+                self.refuse(f"{what} are not read{self.near()}", event.start_mark.index)
+            if count > MAX_NODES:
+                self.refuse(f"the frontmatter has more than {MAX_NODES} values", event.start_mark.index)
             if stack:
                 self._place(stack[-1], node, plain=kind is yaml.ScalarEvent and event.implicit[0])
             elif node.keys is None:
@@ -172,12 +175,6 @@ class _Reader:
             self.refuse(f"aliases (*name) are not read{self.near()}", event.start_mark.index)
         if kind in {yaml.DocumentStartEvent, yaml.DocumentEndEvent} and event.explicit:
             self.refuse("more than one YAML document", event.start_mark.index)
-
-    def _refuse_event(self, event: Any) -> NoReturn:
-        why = f"the frontmatter has more than {MAX_NODES} values"
-        if event.anchor is not None or event.tag is not None:
-            why = f"{'tags (!name)' if event.anchor is None else 'anchors (&name)'} are not read{self.near()}"
-        self.refuse(why, event.start_mark.index)
 
     def near(self) -> str:
         """Names the last top-level key that was seen, for messages."""

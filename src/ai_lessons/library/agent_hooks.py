@@ -179,7 +179,7 @@ def _after_tool(asking: Asking, event: AgentEvent, fitting: Fitting) -> Told:
     if not failed and event.trial is None and not agent_sessions.is_remembered(state, event.session):
         return NOTHING
     wrote = event.tool.endswith("__add_lesson") or failures.adds_a_lesson(event.command)
-    said = failures.said(failures.shape(event.text)) if failed and not wrote else None
+    said = failures.words_of(failures.shape(event.text)) if failed and not wrote else None
     worked = not failed and not event.text  # a success that reads like a failure says nothing
     with _memory(state, event) as session:
         earlier = [judged(one, event.command, None) if worked else one for one in _earlier(session)]

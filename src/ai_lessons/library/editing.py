@@ -89,7 +89,7 @@ def _failure_of(options: Options, draft: LessonDraft) -> str:
 
     def fits(row: list[Any]) -> tuple[int, int]:
         programs = {one.lower() for one in failures.programs(row[0])}
-        about = {*_WORD.findall(row[0].lower())} | failures.said(failures.shape(row[1]))
+        about = {*_WORD.findall(row[0].lower())} | failures.words_of(failures.shape(row[1]))
         return 2 * (not programs.isdisjoint(quoted)) or int(not programs.isdisjoint(words)), len(about & words)
 
     named = [row for row in kept if fits(row)[0]] or [row for row in kept if known and row[4]][-1:]

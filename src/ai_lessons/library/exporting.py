@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, StorageFailed, UsageError
@@ -22,10 +23,10 @@ from ai_lessons.repository import agent_files, outside
 from ai_lessons.repository.files import Staging, read_file, remove_file, status_of, translated, write_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from ai_lessons.knowledge.agent_rules import Told
+    from ai_lessons.knowledge.agent_rules import ExportedEntry
     from ai_lessons.library.answers import Shown
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
@@ -37,14 +38,11 @@ _ONE_FILE = (".md", ".windsurfrules", ".cursorrules")
 
 
 class Exported(NamedTuple):
-    """What was given away: `files` (path, what was done), else the `document`, and `skipped` (path, reason)."""
+    """What was written: `files` (path, what was done), else the `document`, `skipped` (path, reason), and counts."""
 
     form: str
     files: tuple[tuple[str, str], ...]
-    lessons: int = 0
-    rules: int = 0
-    docs: int = 0
-    scripts: int = 0
+    entries: Mapping[Kind, int] = MappingProxyType({})
     events: int = 0
     skipped: tuple[tuple[str, str], ...] = ()
     document: dict[str, Any] | None = None
@@ -83,8 +81,8 @@ def export_file(
             done = [(str(file), agent_files.carry_out(file, job, text, agent_files.marks(agent_rules.NAME)))]
         else:
             done = _folder(file, form, told, replace=replace)
-    rules = sum(entry.kind is Kind.RULE for _, entry in told)
-    return Exported(form, tuple(done), len(told) - rules, rules, skipped=tuple(left_out), notes=tuple(repo.notes()))
+    counts = Counter(entry.kind for _, entry in told)
+    return Exported(form, tuple(done), counts, skipped=tuple(left_out), notes=tuple(repo.notes()))
 
 
 # --- a site of files ---
@@ -134,11 +132,9 @@ def export_site(
     # the list may have been pulled: of what it names only pages of entries go
     for name in filter(_ENTRY_PAGE.fullmatch, before.difference(done)):
         remove_file(folder, name)
-    found = Counter(one.entry.kind for one in shown)
-    return Exported(
-        SITE, ((str(folder), f"{len(done)} files"),), found[Kind.LESSON], found[Kind.RULE], found[Kind.DOC],
-        found[Kind.SCRIPT], skipped=tuple(skipped), notes=tuple(repo.notes()),
-    )  # fmt: skip
+    counts = Counter(one.entry.kind for one in shown)
+    files = ((str(folder), f"{len(done)} files"),)
+    return Exported(SITE, files, counts, skipped=tuple(skipped), notes=tuple(repo.notes()))
 
 
 def _site_before(folder: Path) -> frozenset[str]:
@@ -153,7 +149,7 @@ def _site_before(folder: Path) -> frozenset[str]:
 
 def _chosen(
     repo: RepositorySession, project: str | None, globs: Sequence[str], most: int
-) -> tuple[list[Told], list[tuple[str, str]]]:
+) -> tuple[list[ExportedEntry], list[tuple[str, str]]]:
     """What is told, the global first and each project by its titles, and what there was no room for."""
     kinds = frozenset({Kind.RULE, Kind.LESSON})
     wanted = [
@@ -197,7 +193,7 @@ def _is_for_others(lesson: Light) -> bool:
     )
 
 
-def _folder(folder: Path, form: str, told: Sequence[Told], *, replace: bool) -> list[tuple[str, str]]:
+def _folder(folder: Path, form: str, told: Sequence[ExportedEntry], *, replace: bool) -> list[tuple[str, str]]:
     """One file each, or one skill a project; files of ours that say what is no longer in force go."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise StorageFailed(f"{folder} is no folder", hint="name a folder such as .claude/rules")
@@ -240,7 +236,6 @@ def _file(folder: Path, name: str, text: str | None, *, replace: bool) -> str:
 def _export_all(repo: RepositorySession, file: Path | None, project: str | None, *, replace: bool) -> Exported:
     found, skipped = _entries(repo, project)
     document = _document(repo, found)
-    counts = {f"{kind.value}s": sum(entry.kind is kind for entry, _ in found) for kind in Kind}
     done: tuple[tuple[str, str], ...] = ()
     if file is not None:
         if file.is_symlink() or (file.exists() and not file.is_file()):
@@ -252,8 +247,8 @@ def _export_all(repo: RepositorySession, file: Path | None, project: str | None,
         outside.write(file, bundle.dump(document))
         done = ((str(file), "replaced" if there else "written"),)
     return Exported(
-        GROOVE, done, **counts, events=len(document["events"]), skipped=tuple(skipped),
-        document=document if file is None else None, notes=tuple(repo.notes()),
+        GROOVE, done, Counter(entry.kind for entry, _ in found), len(document["events"]), tuple(skipped),
+        document if file is None else None, tuple(repo.notes()),
     )  # fmt: skip
 
 

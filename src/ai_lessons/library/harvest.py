@@ -27,7 +27,7 @@ from ai_lessons.knowledge.command_patterns import (
 )
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.layout import check_path
-from ai_lessons.knowledge.lesson_drafts import Candidate, Effect, Said, drafts, in_sessions, measured, said
+from ai_lessons.knowledge.lesson_drafts import Candidate, Effect, Remark, drafts, in_sessions, measured, remarks_of
 from ai_lessons.knowledge.transcripts import READER, Transcript
 from ai_lessons.library import secret_scan
 from ai_lessons.library.reports import LessonDraft, Written
@@ -284,7 +284,7 @@ class Seen(NamedTuple):
     known: int
     unknown: int
     happened: list[Happened]
-    said: list[Said]
+    said: list[Remark]
 
 
 def _remembered(row: list[Any]) -> Happened:
@@ -309,7 +309,7 @@ class _Memory:
         """What a file holds; it is read again only if it has changed."""
         row = self._files.get(str(file))
         if row and row[:2] == [status.st_size, status.st_mtime_ns]:
-            return Seen(row[2], row[3], [_remembered(one) for one in row[4]], [Said._make(one) for one in row[5]])
+            return Seen(row[2], row[3], [_remembered(one) for one in row[4]], [Remark._make(one) for one in row[5]])
         every = list(sessions(file))
         projects = {one.cwd: project_of(one.first_cwd) for one in every}
         ended = [
@@ -317,7 +317,7 @@ class _Memory:
             for each in every
             for one in happened(each.steps, each.session, projects[each.cwd], each.host, each.file)
         ]
-        remarks = [one for each in every for one in said(each, projects[each.cwd])]
+        remarks = [one for each in every for one in remarks_of(each, projects[each.cwd])]
         remarks = [
             one._replace(text=secret_scan.masked(one.text), command=secret_scan.masked(one.command)) for one in remarks
         ]

@@ -105,7 +105,7 @@ def why(library: Library, ref: str) -> Why:
     entry, _ = repo.load(light.id)
     revisions = repo.history.log(repo.file_of(light))
     approval = approval_of(repo, light) if light.kind is Kind.RULE else None
-    stated = {key: origins.told(entry.fields[key]) for key in _STATED if entry.fields.get(key) not in (None, "")}
+    stated = {key: origins.source_line(entry.fields[key]) for key in _STATED if entry.fields.get(key) not in (None, "")}
     chain, others = _linked(library.reading.catalog, light)
     lines = (
         *_said(approval, revisions),

@@ -11,7 +11,7 @@ from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.nearness import BAR, NAMED, chance, holders
 from ai_lessons.index.ranking import VECTOR_WEIGHT, Match, Ranked, RankingFacts, fuse, gap_prompt, rank
 from ai_lessons.index.rows import Candidates, IndexRefresh, names
-from ai_lessons.knowledge.entries import KINDS, Kind, Light
+from ai_lessons.knowledge.entries import KINDS, Kind, Light, Status
 from ai_lessons.knowledge.queries import Asked, gist, one_project, parse
 from ai_lessons.knowledge.versions import newest_first
 from ai_lessons.library.answers import Answer, Hit, Query
@@ -274,7 +274,7 @@ def _hits(
 
 def _passes(light: Light, query: Query, aliases: Mapping[str, str]) -> bool:
     """Whether it is not wrong, of a scope that is asked for, and, as a rule, of a context that is."""
-    active = light.details.get("status") != "wrong"
+    active = light.details.get("status") != Status.WRONG
     in_scope = not query.scopes or light.details.get("scope", "") in query.scopes
     in_context = light.kind is not Kind.RULE or not query.context_tags or belongs(light, query, aliases)
     return active and in_scope and in_context

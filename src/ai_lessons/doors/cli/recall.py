@@ -58,7 +58,7 @@ search_options = options.stack(
     tool=Tool(
         "search",
         "query=words! context_tags type=kinds! versions project limit",
-        "notice rules scripts lessons docs prompt notes",
+        f"notice {framing.FOLDERS} prompt notes",
         "Search rules, scripts, lessons and docs by meaning and words. Call before a task; with `$ command` and output "
         "of what failed as query, it answers what helps.",
         notes={"context_tags": "tag: weight"},

@@ -14,7 +14,7 @@ from ai_lessons.doors.cli import error_handler
 from ai_lessons.doors.encode import encode
 from ai_lessons.doors.terminal import View, clean, line
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.knowledge.entries import Kind, Status
+from ai_lessons.knowledge.entries import KINDS, Kind, Status
 from ai_lessons.library.answers import Answer, Context, Shown
 
 if TYPE_CHECKING:
@@ -37,12 +37,13 @@ SECTION_CALL = "get_resource {} section "
 EMPTY: tuple[Any, ...] = (None, "", [], {})
 TEXT = {"type": "string"}
 OBJECT = {"type": "object"}
+FOLDERS = " ".join(facts.folder for facts in KINDS.values())  # The groups of an answer to a search
 OUTPUT: Mapping[str, dict[str, Any]] = {
     key: schema
     for schema, keys in (
         (
             {"type": "array"},
-            "notes warnings rules scripts lessons docs related written skipped groups refreshed pending versions",
+            f"notes warnings {FOLDERS} related written skipped groups refreshed pending versions",
         ),
         (OBJECT, "usage evaluation entries"),
         ({"type": ["object", "null"]}, "copy proposal"),
