@@ -34,10 +34,10 @@ def show(opened: Library, ref: str, *, section: int | None = None, heading: str 
     repo, light = opened.holding(ref)
     entry, raw = contents_of(repo, light)
     text = entry.body if light.kind is not Kind.SCRIPT else entry.body or entry.code
-    found, lines = _sections(text)
+    sections, lines = _sections(text)
     chosen = None
     if section is not None or heading is not None:
-        chosen = _choose(found, section, heading, light.title)
+        chosen = _choose(sections, section, heading, light.title)
         text = "".join(lines[chosen.start - 1 : chosen.end])
     if light.kind is Kind.RULE:
         notes = repo.rules.notes
@@ -50,7 +50,7 @@ def show(opened: Library, ref: str, *, section: int | None = None, heading: str 
         frontmatter=entry.fields,
         code=entry.code,
         related=_neighbours(opened.reading.catalog, light.id, 1),
-        sections=found,
+        sections=sections,
         section=chosen.number if chosen else None,
         notes=notes,
         approval=library.provenance.approval_of(repo, light) if light.kind is Kind.RULE else None,
@@ -89,7 +89,7 @@ def list_entries(
     """
     catalog = opened.reading.current()
     at = place_of(scope) if scope else ScopePlace(project or "")
-    wanted = Filter(
+    query = Filter(
         kinds=frozenset(kinds),
         project=at.project or None,
         scopes=at.scopes,
@@ -102,12 +102,12 @@ def list_entries(
         without=superseded(opened.reading) if status == Status.ACTIVE and not every else frozenset(),
     )
     if silent:
-        found = catalog.select(wanted._replace(status=None, without=frozenset(), limit=None))
-        why = library.usage.silent(opened.reading, found)
-        quiet = tuple(light for light in found if light.id in why)
+        lights = catalog.select(query._replace(status=None, without=frozenset(), limit=None))
+        why = library.usage.silent(opened.reading, lights)
+        quiet = tuple(light for light in lights if light.id in why)
         return Listing(quiet[:limit], len(quiet), tuple(opened.reading.notes()), why)
-    entries = tuple(light for light in catalog.select(wanted) if origin in {None, light.details.get("from")})
-    total = len(entries) if limit is None else catalog.count(wanted)
+    entries = tuple(light for light in catalog.select(query) if origin in {None, light.details.get("from")})
+    total = len(entries) if limit is None else catalog.count(query)
     asked = {"project": (project or "",), "tag": (tag or "",), "version": versions}
     unknown = [] if entries else not_here(catalog, asked)
     return Listing(entries, total, (*opened.reading.notes(), *unknown))
@@ -128,9 +128,9 @@ def versions(opened: Library, project: str | None = None) -> tuple[Tally, ...]:
         raise NotFound("project", project, hint=unknown[0].partition(": ")[2])
     resources = catalog.select(Filter(kinds=frozenset(kind for kind in Kind if kind.is_resource), project=project))
     plain = Counter(light.kind.value for light in resources if not light.versions)
-    rest = (Tally(UNVERSIONED, plain.total(), dict(plain)),) if plain else ()
-    known = {one.name: one for one in catalog.versions(project)}
-    return (*(known[name] for name in newest_first(known)), *rest)
+    unversioned = (Tally(UNVERSIONED, plain.total(), dict(plain)),) if plain else ()
+    tallies = {tally.name: tally for tally in catalog.versions(project)}
+    return (*(tallies[name] for name in newest_first(tallies)), *unversioned)
 
 
 def projects(opened: Library) -> tuple[Tally, ...]:
@@ -165,12 +165,12 @@ def change(opened: Library, ref: str, commit: str) -> str:
     """Unified diff of what one commit changed in the entry's file. Raises NotFound: no such commit, or not of it."""
     repo, light = opened.holding(ref)
     log = repo.history.log(repo.file_of(light))
-    found = next((pair for pair in zip_longest(log, log[1:]) if pair[0].commit == commit), None)
-    if found is None:
+    pair = next((pair for pair in zip_longest(log, log[1:]) if pair[0].commit == commit), None)
+    if pair is None:
         raise NotFound(f"commit of {light.handle}", commit)
     from ai_lessons.repository.history import unified
 
-    after, before = found
+    after, before = pair
     old = repo.history.text_at(before.commit, before.path) if before else None
     return unified(after.path, old, repo.history.text_at(after.commit, after.path))
 
@@ -189,21 +189,21 @@ def _sections(text: str) -> tuple[tuple[Cut, ...], Sequence[str]]:
     return sections(text), lines_of(text)
 
 
-def _choose(found: Sequence[Cut], number: int | None, heading: str | None, title: str) -> Cut:
+def _choose(sections: Sequence[Cut], number: int | None, heading: str | None, title: str) -> Cut:
     """The section of that number, or the first whose heading is, else holds, the words."""
     if number is not None:
-        fitting = [cut for cut in found if cut.number == number]
+        fitting = [cut for cut in sections if cut.number == number]
     else:
         words = (heading or "").casefold().strip()
         fitting = sorted(
-            (cut for cut in found if words in cut.heading.casefold()), key=lambda c: c.heading.casefold() != words
+            (cut for cut in sections if words in cut.heading.casefold()), key=lambda c: c.heading.casefold() != words
         )
     if fitting:
         return fitting[0]
-    known = ", ".join(f"{cut.number} {cut.heading}" for cut in found[:12])
+    headings = ", ".join(f"{cut.number} {cut.heading}" for cut in sections[:12])
     raise NotFound(
         f"section of {title!r}", str(number if number is not None else heading),
-        hint=f"it has: {known}" if known else "it has no headings: show it whole",
+        hint=f"it has: {headings}" if headings else "it has no headings: show it whole",
     )  # fmt: skip
 
 
@@ -222,9 +222,9 @@ def contents_of(repo: RepositorySession, light: Light) -> tuple[Entry, str]:
     place = repo.catalog.locate(light.id)
     data, side = repo.files_of(place)
     texts = texts_of(place.path, data, side, script=light.kind is Kind.SCRIPT)
-    own = data if side is None else side
+    main = data if side is None else side
     same = (place.hash is None or blob_id(data) == place.hash) and (side is None or blob_id(side) == place.side_hash)
     # parsed if a file was changed in the moment since the catalog looked
     fields = repo.catalog.fields(place.id) if same else repo.parse(place.path, data, side).fields
-    known = Entry(light.id, light.kind, light.title, light.path, light.project)
-    return known._replace(fields=fields, body=texts.body, code=texts.code), own.decode("utf-8", "replace")
+    bare = Entry(light.id, light.kind, light.title, light.path, light.project)
+    return bare._replace(fields=fields, body=texts.body, code=texts.code), main.decode("utf-8", "replace")

@@ -76,15 +76,15 @@ def export_file(
         return _export_all(repo, file, project, replace=replace)
     if file is None:
         raise UsageError(f"{form} is written into files of yours", hint="name the file or folder in place of -")
-    told, left_out = _chosen(repo, project, globs, most)
+    entries, left_out = _chosen(repo, project, globs, most)
     with translated(str(file), writing=True):
         if form == AGENTS or (form != SKILLS and not file.is_dir() and file.name.endswith(_ONE_FILE)):
-            job, text = ("install", agent_rules.whole(told)) if told else ("uninstall", "")
+            job, text = ("install", agent_rules.whole(entries)) if entries else ("uninstall", "")
             done = [(str(file), agent_files.carry_out(file, job, text, agent_files.marks(agent_rules.NAME)))]
         else:
-            done = _folder(file, form, told, replace=replace)
-    rules = sum(entry.kind is Kind.RULE for _, entry in told)
-    return Exported(form, tuple(done), len(told) - rules, rules, skipped=tuple(left_out), notes=tuple(repo.notes()))
+            done = _folder(file, form, entries, replace=replace)
+    rules = sum(entry.kind is Kind.RULE for _, entry in entries)
+    return Exported(form, tuple(done), len(entries) - rules, rules, skipped=tuple(left_out), notes=tuple(repo.notes()))
 
 
 # --- a site of files ---
@@ -115,13 +115,13 @@ def export_site(
         before = _site_before(folder)
         if any(folder.iterdir()) and not before and not replace:
             raise Refused(f"{folder} has files that are not ours", hint=f"name a new or an empty folder, or {REPLACE}")
-    wanted = repo.current().select(Filter(project=project, without=superseded(repo)))
-    wanted = [one for one in wanted if not str(one.details.get("scope", "")).startswith(f"{USER}:")]
+    lights = repo.current().select(Filter(project=project, without=superseded(repo)))
+    lights = [light for light in lights if not str(light.details.get("scope", "")).startswith(f"{USER}:")]
     shown: list[Shown] = []
     skipped: list[tuple[str, str]] = []
-    for one in repo.options.each("reading", wanted):
-        with noting(one.path, skipped):
-            shown.append(show(library, one.id))
+    for light in repo.options.each("reading", lights):
+        with noting(light.path, skipped):
+            shown.append(show(library, light.id))
     done: list[str] = []
     with Staging(folder, durable=False) as staging:
         for name, data in draw(shown):
@@ -134,10 +134,10 @@ def export_site(
     # the list may have been pulled: of what it names only pages of entries go
     for name in filter(_ENTRY_PAGE.fullmatch, before.difference(done)):
         remove_file(folder, name)
-    found = Counter(one.entry.kind for one in shown)
+    counts = Counter(page.entry.kind for page in shown)
     return Exported(
-        SITE, ((str(folder), f"{len(done)} files"),), found[Kind.LESSON], found[Kind.RULE], found[Kind.DOC],
-        found[Kind.SCRIPT], skipped=tuple(skipped), notes=tuple(repo.notes()),
+        SITE, ((str(folder), f"{len(done)} files"),), counts[Kind.LESSON], counts[Kind.RULE], counts[Kind.DOC],
+        counts[Kind.SCRIPT], skipped=tuple(skipped), notes=tuple(repo.notes()),
     )  # fmt: skip
 
 
@@ -156,62 +156,71 @@ def _chosen(
 ) -> tuple[list[Told], list[tuple[str, str]]]:
     """What is told, the global first and each project by its titles, and what there was no room for."""
     kinds = frozenset({Kind.RULE, Kind.LESSON})
-    wanted = [
-        one
-        for one in repo.current().select(Filter(kinds=kinds, status=None))
-        if (one.kind is Kind.RULE or _is_for_others(one))
-        and (project is None or one.project in {project, GLOBAL_PROJECT})
-        and (not globs or any(fnmatchcase(name, glob) for glob in globs for name in (one.path, one.title)))
+    lights = [
+        light
+        for light in repo.current().select(Filter(kinds=kinds, status=None))
+        if (light.kind is Kind.RULE or _is_for_others(light))
+        and (project is None or light.project in {project, GLOBAL_PROJECT})
+        and (not globs or any(fnmatchcase(name, glob) for glob in globs for name in (light.path, light.title)))
     ]
-    usages = repo.usages.several([one for one in wanted if one.kind is Kind.LESSON])
+    usages = repo.usages.several([light for light in lights if light.kind is Kind.LESSON])
 
-    def worth(one: Light) -> tuple[bool, bool, bool, float, str]:
-        proven = usages[one.id].confidence if one.id in usages else 1.0
-        everywhere = one.project == GLOBAL_PROJECT
-        return one.kind is not Kind.RULE, everywhere, not one.details.get("applies_to"), -proven, one.id
+    def worth(light: Light) -> tuple[bool, bool, bool, float, str]:
+        proven = usages[light.id].confidence if light.id in usages else 1.0
+        everywhere = light.project == GLOBAL_PROJECT
+        return light.kind is not Kind.RULE, everywhere, not light.details.get("applies_to"), -proven, light.id
 
-    wanted.sort(key=worth)
-    repo.expect([one.id for one in wanted])
-    room, told, left_out = max(most - agent_rules.FRAME, 0), [], []
-    for one in wanted:
+    lights.sort(key=worth)
+    repo.expect([light.id for light in lights])
+    room, chosen, left_out = max(most - agent_rules.FRAME, 0), [], []
+    for light in lights:
         try:
-            entry = repo.load(one.id)[0]
+            entry = repo.load(light.id)[0]
         except NotFound as error:  # removed meanwhile, or the text in force is missing in git
-            left_out.append((one.path, error.message))
+            left_out.append((light.path, error.message))
             continue
-        size = len(agent_rules.section(one.handle, entry, 3)) + 2
+        size = len(agent_rules.section(light.handle, entry, 3)) + 2
         if size > room:
-            left_out.append((one.path, f"{size:,} characters, and {room:,} of {most:,} are left (--max-chars)"))
+            left_out.append((light.path, f"{size:,} characters, and {room:,} of {most:,} are left (--max-chars)"))
             continue
         room -= size
-        told.append((one.handle, entry))
-    told.sort(key=lambda one: (one[1].project != GLOBAL_PROJECT, one[1].project, one[1].title.casefold(), one[1].id))
-    return told, left_out
+        chosen.append((light.handle, entry))
+    chosen.sort(
+        key=lambda pair: (pair[1].project != GLOBAL_PROJECT, pair[1].project, pair[1].title.casefold(), pair[1].id)
+    )
+    return chosen, left_out
 
 
 def _is_for_others(lesson: Light) -> bool:
     """Whether a person stated it, and for more than one person."""
-    said = lesson.details
+    details = lesson.details
     return (
-        said.get("status") != Status.WRONG and is_firm(lesson) and not str(said.get("scope", "")).startswith(f"{USER}:")
+        details.get("status") != Status.WRONG
+        and is_firm(lesson)
+        and not str(details.get("scope", "")).startswith(f"{USER}:")
     )
 
 
-def _folder(folder: Path, form: str, told: Sequence[Told], *, replace: bool) -> list[tuple[str, str]]:
+def _folder(folder: Path, form: str, entries: Sequence[Told], *, replace: bool) -> list[tuple[str, str]]:
     """One file each, or one skill a project; files of ours that say what is no longer in force go."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise StorageFailed(f"{folder} is no folder", hint="name a folder such as .claude/rules")
     if form == SKILLS:
-        projects = dict.fromkeys(entry.project for _, entry in told)
-        wanted = dict(agent_rules.skill(one, [each for each in told if each[1].project == one]) for one in projects)
+        projects = dict.fromkeys(entry.project for _, entry in entries)
+        texts = dict(
+            agent_rules.skill(project, [each for each in entries if each[1].project == project]) for project in projects
+        )
         pattern = f"{agent_rules.PREFIX}*/SKILL.md"
     else:
         suffix = agent_rules.RULE_FILES[form].suffix
-        wanted = {agent_rules.file_name(one, suffix): agent_rules.rule_file(form, handle, one) for handle, one in told}
+        texts = {
+            agent_rules.file_name(entry, suffix): agent_rules.rule_file(form, handle, entry)
+            for handle, entry in entries
+        }
         pattern = f"{agent_rules.PREFIX}*{suffix}"
-    there = {one.relative_to(folder).as_posix() for one in outside.matches(folder, pattern.split("/"))}
-    names = [*wanted, *sorted(there - wanted.keys())]
-    return [(str(folder / name), _file(folder, name, wanted.get(name), replace=replace)) for name in names]
+    present = {path.relative_to(folder).as_posix() for path in outside.matches(folder, pattern.split("/"))}
+    names = [*texts, *sorted(present - texts.keys())]
+    return [(str(folder / name), _file(folder, name, texts.get(name), replace=replace)) for name in names]
 
 
 def _file(folder: Path, name: str, text: str | None, *, replace: bool) -> str:
@@ -238,19 +247,19 @@ def _file(folder: Path, name: str, text: str | None, *, replace: bool) -> str:
 
 
 def _export_all(repo: RepositorySession, file: Path | None, project: str | None, *, replace: bool) -> Exported:
-    found, skipped = _entries(repo, project)
-    document = _document(repo, found)
-    counts = {f"{kind.value}s": sum(entry.kind is kind for entry, _ in found) for kind in Kind}
+    entries, skipped = _entries(repo, project)
+    document = _document(repo, entries)
+    counts = {f"{kind.value}s": sum(entry.kind is kind for entry, _ in entries) for kind in Kind}
     done: tuple[tuple[str, str], ...] = ()
     if file is not None:
         if file.is_symlink() or (file.exists() and not file.is_file()):
             raise StorageFailed(f"{file} is no plain file", hint="name another file")
-        there = file.exists()
-        if there and not replace and not _is_export(file):
+        exists = file.exists()
+        if exists and not replace and not _is_export(file):
             hint = f"name another file, or {REPLACE}; for agents see --to"
             raise Refused(f"{file} is not an export of ours, and stays", hint=hint)
         outside.write(file, bundle.dump(document))
-        done = ((str(file), "replaced" if there else "written"),)
+        done = ((str(file), "replaced" if exists else "written"),)
     return Exported(
         GROOVE, done, **counts, events=len(document["events"]), skipped=tuple(skipped),
         document=document if file is None else None, notes=tuple(repo.notes()),
@@ -270,7 +279,7 @@ def _entries(repo: RepositorySession, project: str | None) -> tuple[list[tuple[E
     """Every entry with its file by their ids, and those that cannot be read with the reason."""
     lights = sorted(repo.current().select(Filter(project=project, status=None)), key=lambda light: light.id)
     repo.expect([light.id for light in lights])
-    found, skipped = [], list[tuple[str, str]]()
+    entries, skipped = [], list[tuple[str, str]]()
     for light in repo.options.each("reading", lights):
         with noting(light.path, skipped):
             entry, text = repo.load(light.id)
@@ -282,20 +291,20 @@ def _entries(repo: RepositorySession, project: str | None) -> tuple[list[tuple[E
             else:
                 side, data = text.encode() if place.side_path else None, repo.store.read(entry.path)
                 file = Item("", entry.path, data, side, repo.executable(entry.path))
-            found.append((entry, file))
-    return found, skipped
+            entries.append((entry, file))
+    return entries, skipped
 
 
-def _document(repo: RepositorySession, found: Sequence[tuple[Entry, Item]]) -> dict[str, Any]:
-    lessons = [(entry, file) for entry, file in found if entry.kind is Kind.LESSON]
+def _document(repo: RepositorySession, entries: Sequence[tuple[Entry, Item]]) -> dict[str, Any]:
+    lessons = [(entry, file) for entry, file in entries if entry.kind is Kind.LESSON]
     usages = repo.usages.several(list(repo.catalog.many([entry.id for entry, _ in lessons]).values()))
-    others = ((entry, file) for entry, file in found if entry.kind is not Kind.LESSON)
+    resources = ((entry, file) for entry, file in entries if entry.kind is not Kind.LESSON)
     return {
         "version": bundle.VERSION,
         "exported_at": frontmatter.stamp(repo.options.now()),
         "learnings": [bundle.learning(entry, file, usages[entry.id]) for entry, file in lessons],
         "params": [],  # the events say how they were moved
-        "relations": bundle.relations([entry for entry, _ in found], [entry.id for entry, _ in lessons]),
-        "files": [{"kind": entry.kind.value, **bundle.kept(file)} for entry, file in others],
-        "events": all_events(repo, {entry.id for entry, _ in found}),
+        "relations": bundle.relations([entry for entry, _ in entries], [entry.id for entry, _ in lessons]),
+        "files": [{"kind": entry.kind.value, **bundle.kept(file)} for entry, file in resources],
+        "events": all_events(repo, {entry.id for entry, _ in entries}),
     }

@@ -202,8 +202,8 @@ def promote_lesson(opened: Library, ref: str, to: str, targets: Targets) -> Writ
     file = root / path
     repo, light = lesson(opened.writing, ref)
     refuse_wrong(light)
-    with held(repo.options.state_dir / "promote.lock", patience=PATIENCE) as mine:
-        if not mine:
+    with held(repo.options.state_dir / "promote.lock", patience=PATIENCE) as is_held:
+        if not is_held:
             raise Conflict(f"{file} is being written by another process", hint="try again in a moment")
         problems = library.secret_scan.problems(repo.catalog.fields(light.id), [(light.path, addition("", light))])
         if problems:  # the lesson may have been written by hand

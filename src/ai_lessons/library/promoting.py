@@ -73,7 +73,7 @@ class TargetCopy(NamedTuple):
         """What the files say, with empty lines for what we wrote of where it comes from: no author can revise it."""
         file = self.entry.side_path or self.entry.path
         texts = {path: data.decode("utf-8", "replace") for path, data in self.files.items()}
-        texts[file] = _SOURCE.sub(lambda found: "\n" * found[0].count("\n"), texts[file], count=1)
+        texts[file] = _SOURCE.sub(lambda match: "\n" * match[0].count("\n"), texts[file], count=1)
         return texts
 
 

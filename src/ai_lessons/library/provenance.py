@@ -43,13 +43,17 @@ def approval_of(repo: RepositorySession, rule: Light) -> Approval | None:
 
 def approvals_of(repo: Reading, rules: Iterable[Light]) -> dict[str, Approval]:
     """Who approved these rules, by id, without a look for unapproved changes. Call `current` first."""
-    wanted, found = list(rules), dict[str, Approval]()
+    lights, approvals = list(rules), dict[str, Approval]()
     for place in repo.every:
-        ids = [rule.id for rule in wanted if rule.tier == place.options.tier]
+        ids = [rule.id for rule in lights if rule.tier == place.options.tier]
         view = place.rules.known() if ids else None
         verdicts = view.verdicts if view else {}
-        found |= {one: _approval(verdicts[one].evidence) for one in ids if one in verdicts and verdicts[one].in_force}
-    return found
+        approvals |= {
+            rule_id: _approval(verdicts[rule_id].evidence)
+            for rule_id in ids
+            if rule_id in verdicts and verdicts[rule_id].in_force
+        }
+    return approvals
 
 
 def _approval(evidence: Evidence, unapproved_change: str = "") -> Approval:
@@ -67,12 +71,12 @@ def _approval(evidence: Evidence, unapproved_change: str = "") -> Approval:
 def _unapproved_change(repo: RepositorySession, view: BranchView, verdict: Verdict, path: str, blob: str) -> str:
     """The diff to the working tree if the rule was edited there, else to the branch."""
     approved = _unix(repo.rules.text(verdict.rule, path, blob))
-    there = _text(lambda: repo.store.read(path))
-    if there != approved:
+    text_here = _text(lambda: repo.store.read(path))
+    if text_here != approved:
         # a tree at another commit may simply have another text
         head = repo.store.head().commit
-        if head and (head == view.tip or there != _text(lambda: repo.history.text_at("HEAD", path))):
-            return _diff(path, approved, there, "working tree")
+        if head and (head == view.tip or text_here != _text(lambda: repo.history.text_at("HEAD", path))):
+            return _diff(path, approved, text_here, "working tree")
     for arrival in verdict.unapproved:
         if arrival.blob != blob:  # else another copy of the same text
             text = _unix(repo.rules.text(verdict.rule, arrival.path, arrival.blob)) if arrival.blob else None
@@ -95,8 +99,8 @@ def _unix(data: bytes) -> bytes:
 def _diff(path: str, approved: bytes, other: bytes | None, where: str) -> str:
     from ai_lessons.repository.history import unified  # most have none, and need not load what reads git's objects
 
-    there = f"{path} ({where})" if other is not None else f"removed from the {where}"
-    return unified(path, approved, other, (f"{path} (in force)", there))
+    other_name = f"{path} ({where})" if other is not None else f"removed from the {where}"
+    return unified(path, approved, other, (f"{path} (in force)", other_name))
 
 
 def why(library: Library, ref: str) -> Why:
@@ -106,15 +110,15 @@ def why(library: Library, ref: str) -> Why:
     revisions = repo.history.log(repo.file_of(light))
     approval = approval_of(repo, light) if light.kind is Kind.RULE else None
     stated = {key: origins.told(entry.fields[key]) for key in _STATED if entry.fields.get(key) not in (None, "")}
-    chain, others = _linked(library.reading.catalog, light)
+    chain, neighbours = _linked(library.reading.catalog, light)
     lines = (
         *_said(approval, revisions),
         *([f"stated by {light.details['stated_by']}"] if light.details.get("stated_by") else []),
         *(f"{'its file says ' if light.kind is Kind.LESSON else ''}{key}: {value}" for key, value in stated.items()),
-        *(f"derived from {_title(one)}" for one in chain),
+        *(f"derived from {_title(related)}" for related in chain),
         *(
-            f"{one.relation.replace('_', ' ')}{'' if one.outgoing else ' (said there):'} {_title(one)}"
-            for one in others
+            f"{related.relation.replace('_', ' ')}{'' if related.outgoing else ' (said there):'} {_title(related)}"
+            for related in neighbours
         ),
         *(_approved(approval) if approval else () if light.kind is Kind.RULE else _taken(repo, light)),
     )
@@ -157,19 +161,19 @@ def _said(approval: Approval | None, revisions: Sequence[FileRevision]) -> Itera
         yield f"changed {times} since, last by {last.author} on {last.when}"
 
 
-def _title(one: Related) -> str:
-    return f"{one.entry.handle} {one.entry.title}" if one.entry else f"{one.target} (not here)"
+def _title(related: Related) -> str:
+    return f"{related.entry.handle} {related.entry.title}" if related.entry else f"{related.target} (not here)"
 
 
 def _taken(repo: RepositorySession, light: Light) -> Iterator[str]:
     """Who took the proposals of it, newest first; nothing where it was simply written."""
     from ai_lessons.library.audit import taken  # what is no rule need not pay for what rules are judged with
 
-    for one in taken(repo, light.id):
-        way = f"by a merge of {one.proposal}" if one.how == "merge" else f"by a commit of {one.proposal}"
-        by = f" by {one.approved_by}" if one.approved_by else ""
-        who = one.suggested_by
-        yield f"approved{by} on {one.approved_at}, {way} (suggested by {who}), commit {one.commit[:10]}"
+    for proposal in taken(repo, light.id):
+        way = f"by a merge of {proposal.proposal}" if proposal.how == "merge" else f"by a commit of {proposal.proposal}"
+        by = f" by {proposal.approved_by}" if proposal.approved_by else ""
+        who = proposal.suggested_by
+        yield f"approved{by} on {proposal.approved_at}, {way} (suggested by {who}), commit {proposal.commit[:10]}"
 
 
 def _approved(approval: Approval) -> Iterator[str]:

@@ -103,36 +103,38 @@ class _Session:
         for at, step in enumerate(self._steps):
             self._call(step)
             if step.failed:
-                self._failure(step, [one.text for one in self._steps[at + 1 :] if one.failed is False][:NEXT])
+                self._failure(step, [later.text for later in self._steps[at + 1 :] if later.failed is False][:NEXT])
 
     def _call(self, step: Step) -> None:
         self._counts["calls"] += 1
-        told = {*self._told, *self._before}
-        found = library.telling.before_a_tool(self._opened, (), (), step.text, (step.cwd, self._first), told)
-        self._before |= {one.id: one for one in found.entries}
-        self._counts["before"] += bool(found.entries)
-        self._counts["before_right"] += bool(found.entries and step.failed)
-        self._counts["characters"] += _length(found)
+        shown_ids = {*self._told, *self._before}
+        result = library.telling.before_a_tool(self._opened, (), (), step.text, (step.cwd, self._first), shown_ids)
+        self._before |= {light.id: light for light in result.entries}
+        self._counts["before"] += bool(result.entries)
+        self._counts["before_right"] += bool(result.entries and step.failed)
+        self._counts["characters"] += _length(result)
 
     def _failure(self, step: Step, worked: Sequence[str]) -> None:
         error, folders = f"$ {step.text}\n{step.output}", (step.cwd, self._first)
         call = blamed_call(error, step.cwd)
-        warned = any(fits(named_commands(one), call) for one in self._before.values())
-        found = library.telling.at_a_failure(self._opened, error, self._told, folders, words=True)
-        self._told |= {one.id for one in found.entries}
-        does = [str(one.details.get("pattern") or found.texts.get(one.id, "")) for one in found.entries]
-        does += [found.ran_next] if found.ran_next else []
+        warned = any(fits(named_commands(light), call) for light in self._before.values())
+        result = library.telling.at_a_failure(self._opened, error, self._told, folders, words=True)
+        self._told |= {light.id for light in result.entries}
+        does = [str(light.details.get("pattern") or result.texts.get(light.id, "")) for light in result.entries]
+        does += [result.ran_next] if result.ran_next else []
         right = any(carried_out(what, line, step.text) for what in does for line in worked)
         self._counts.update(
             failures=1, at_failures=bool(does), at_failures_right=right, warned=warned, helped=warned or right,
-            characters=_length(found),
+            characters=_length(result),
         )  # fmt: skip
         if not (warned or right):
             attempt = next(iter(failures.attempts(step.text)), "") or " ".join(failures.programs(step.text)[:1])
             self._unhelped[f"{attempt}: {failures.headline(step.output)}"[:200]] += 1
 
 
-def _length(found: Context) -> int:
+def _length(result: Context) -> int:
     """Characters of the entries that are told."""
-    texts = (f"{one.title} {one.details.get('pattern') or found.texts.get(one.id, '')}" for one in found.entries)
-    return sum(map(len, texts)) + len(found.ran_next)
+    texts = (
+        f"{light.title} {light.details.get('pattern') or result.texts.get(light.id, '')}" for light in result.entries
+    )
+    return sum(map(len, texts)) + len(result.ran_next)
