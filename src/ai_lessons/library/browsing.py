@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from ai_lessons.knowledge.passages import TextSection as Cut
-    from ai_lessons.library.multi_repository import Reader
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.history import FileRevision
@@ -32,10 +31,15 @@ if TYPE_CHECKING:
 def show(opened: Library, ref: str, *, section: int | None = None, heading: str | None = None) -> Shown:
     """One entry whole, or one section, by number (from 1) or words of its heading. Raises NotFound, AmbiguousName."""
     repo, light = opened.holding(ref)
+    catalog = opened.reading.catalog
     entry, raw = contents_of(repo, light)
     text = entry.body if light.kind is not Kind.SCRIPT else entry.body or entry.code
-    sections, lines = _sections(text)
-    chosen = None
+    sections: tuple[Cut, ...] = ()
+    chosen, lines = None, list[str]()
+    if may_have_headings(text):
+        from ai_lessons.knowledge import passages
+
+        sections, lines = passages.sections(text), passages.lines_of(text)
     if section is not None or heading is not None:
         chosen = _choose(sections, section, heading, light.title)
         text = "".join(lines[chosen.start - 1 : chosen.end])
@@ -49,7 +53,7 @@ def show(opened: Library, ref: str, *, section: int | None = None, heading: str 
         raw=raw,
         frontmatter=entry.fields,
         code=entry.code,
-        related=_neighbours(opened.reading.catalog, light.id, 1),
+        related=related_of(catalog, relations.reach(catalog.edges(light.id), light.id)),
         sections=sections,
         section=chosen.number if chosen else None,
         notes=notes,
@@ -140,8 +144,9 @@ def projects(opened: Library) -> tuple[Tally, ...]:
 
 def related(opened: Library, ref: str, depth: int = 1) -> tuple[Related, ...]:
     """Entries reached over links within `depth` steps, either way, nearest first; each once."""
-    catalog = opened.reading.current()
-    return _neighbours(catalog, opened.reading.resolve(ref).id, depth)
+    catalog, start = opened.reading.current(), opened.reading.resolve(ref).id
+    edges = catalog.edges(None if depth > 1 else start)
+    return related_of(catalog, relations.reach(edges, start, depth))
 
 
 def log(opened: Library, ref: str) -> tuple[FileRevision, ...]:
@@ -180,37 +185,20 @@ def complete(opened: Library, prefix: str, what: str) -> Sequence[tuple[str, str
     return opened.reading.current().complete(what, prefix)
 
 
-def _sections(text: str) -> tuple[tuple[Cut, ...], Sequence[str]]:
-    """The sections of a text, and its lines."""
-    if not may_have_headings(text):
-        return (), ()
-    from ai_lessons.knowledge.passages import lines_of, sections
-
-    return sections(text), lines_of(text)
-
-
 def _choose(sections: Sequence[Cut], number: int | None, heading: str | None, title: str) -> Cut:
     """The section of that number, or the first whose heading is, else holds, the words."""
+    words = (heading or "").casefold().strip()
     if number is not None:
         fitting = [cut for cut in sections if cut.number == number]
     else:
-        words = (heading or "").casefold().strip()
-        fitting = sorted(
-            (cut for cut in sections if words in cut.heading.casefold()), key=lambda c: c.heading.casefold() != words
-        )
+        fitting = [cut for cut in sections if words in cut.heading.casefold()]
     if fitting:
-        return fitting[0]
+        return min(fitting, key=lambda cut: cut.heading.casefold() != words)
     headings = ", ".join(f"{cut.number} {cut.heading}" for cut in sections[:12])
     raise NotFound(
         f"section of {title!r}", str(number if number is not None else heading),
         hint=f"it has: {headings}" if headings else "it has no headings: show it whole",
     )  # fmt: skip
-
-
-def _neighbours(catalog: Reader, start: str, depth: int) -> tuple[Related, ...]:
-    edges = catalog.edges(None if depth > 1 else start)
-    reached = relations.reach(edges, start, depth)
-    return related_of(catalog, reached)
 
 
 def contents_of(repo: RepositorySession, light: Light) -> tuple[Entry, str]:

@@ -54,7 +54,7 @@ class Said(NamedTuple):
 
     @property
     def name(self) -> str:
-        """How people are told which one it is."""
+        """How messages call it."""
         return f"{self.handle} {self.title!r} ({self.state})"
 
     @property
@@ -63,7 +63,7 @@ class Said(NamedTuple):
         return f"{self.title}\n{self.rationale}\n{self.body}"
 
 
-def said(entry: Entry, handle: str, state: str) -> Said:
+def comparable(entry: Entry, handle: str = "", state: str = "") -> Said:
     """An entry's text for comparison."""
     text = f"{entry.body}\n{entry.code}" if entry.code else entry.body
     return Said(entry.id, handle, entry.title, entry.rationale, text, state)
@@ -77,12 +77,11 @@ def alike(text: Said, texts: Iterable[Said]) -> tuple[str, ...]:
 
 def likeness(text: Said, other: Said) -> float:
     """How alike two texts (titles, where the other is only that) are, 0 to 1; 0.0: not to be called so."""
-    text_words, other_words = words(text.title), words(other.title)
-    shorter = min(len(text_words), len(other_words))
+    title_words, other_words = words(text.title), words(other.title)
+    shorter = min(len(title_words), len(other_words))
     # two words in common of two say little, so a short title has to be the same
-    title = (
-        len(text_words & other_words) / shorter if shorter > 2 or (text_words == other_words and text_words) else 0.0
-    )
+    is_clear = shorter > 2 or (shorter and title_words == other_words)
+    title = len(title_words & other_words) / shorter if is_clear else 0.0
     full = overlap(text.text, other.text) if other.body or other.rationale else 0.0
     return 0.0 if title < ALIKE and full < ALIKE_IN_FULL else max(title, full)
 
@@ -96,17 +95,17 @@ def words(text: str) -> frozenset[str]:
 
 def same(text: Said, other: Said) -> bool:
     """True for the same words in the same order, whatever id, date and tags say."""
-    text_words, other_words = ([word.casefold() for word in _WORD.findall(x.text)] for x in (text, other))
-    return text_words == other_words
+    return _WORD.findall(text.text.casefold()) == _WORD.findall(other.text.casefold())
 
 
 def says_the_same(entry: Entry, other: Entry) -> bool:
     """Whether two entries teach the same, word for word, whatever their ids, tags and dates."""
-    entry_parts, other_parts = (
-        (x.kind, x.title, x.pattern, str(x.fields.get("rationale") or ""), x.body.strip(), x.code)
-        for x in (entry, other)
-    )
-    return entry_parts == other_parts
+
+    def parts(entry: Entry) -> tuple[object, ...]:
+        rationale = str(entry.fields.get("rationale") or "")
+        return entry.kind, entry.title, entry.pattern, rationale, entry.body.strip(), entry.code
+
+    return parts(entry) == parts(other)
 
 
 def contradicted(repo: RepositorySession, entry: Entry) -> list[str]:
@@ -132,7 +131,7 @@ def evaluate(
     findings = list(_secrets(entry, files))
     findings += (EvaluationFinding("duplicates", STOP, f"the same is there already: {name}") for name in same)
     if not same:
-        near = alike(said(entry, "", ""), _like(target, entry))
+        near = alike(comparable(entry), _like(target, entry))
         findings += (EvaluationFinding("duplicates", WARNING, f"much like {name}") for name in near)
         findings += (EvaluationFinding("contradictions", WARNING, sentence) for sentence in _opposed(target, entry))
     findings += specific(files, projects)
@@ -152,11 +151,10 @@ def _like(repo: RepositorySession, entry: Entry) -> Iterator[Said]:
     """Entries of the same kind that may say much the same: its copies, and those whose titles are like its own."""
     lights = {light.id: light for light in repo.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))}
     titled = [light.id for light in lights.values() if relating.alike(light.title, entry.title)]
-    for light in [
-        lights[entry_id] for entry_id in dict.fromkeys([*copies(repo, entry), *titled[:COMPARED]]) if entry_id in lights
-    ]:
+    for entry_id in dict.fromkeys([*copies(repo, entry), *titled[:COMPARED]]):
         with suppress(AiLessonsError):  # removed or broken since the catalog looked
-            yield said(repo.load(light.id)[0], light.handle, light.tier)
+            if light := lights.get(entry_id):
+                yield comparable(repo.load(entry_id)[0], light.handle, light.tier)
 
 
 def refuse_repetition(opened: Library, draft: LessonDraft) -> None:
@@ -201,11 +199,8 @@ def _text(repo: RepositorySession, entry_id: str) -> str:
 def overlap(text: str, other: str) -> float:
     """Words in common of all words of two texts, 0 to 1; 0.0 where they are too few to tell."""
     text_words, other_words = words(text), words(other)
-    return (
-        len(text_words & other_words) / len(text_words | other_words)
-        if len(text_words & other_words) >= TELLING
-        else 0.0
-    )
+    common = len(text_words & other_words)
+    return common / len(text_words | other_words) if common >= TELLING else 0.0
 
 
 def _much_like(light: Light, share: float) -> str:

@@ -32,7 +32,7 @@ from ai_lessons.library.relating import giving_way
 from ai_lessons.repository import outside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ai_lessons.library.opened import Library, Reading
 
@@ -46,6 +46,7 @@ _LIKELIEST = 10  # Entries that may help with a failure, among which is chosen
 _BY_PATH, _BY_PROJECT, _BY_GLOBAL = 2.0, 1.0, 0.5  # What the reasons weigh, beside the tags
 
 _SURE = {word.value: place for place, word in enumerate(Confidence)}
+_ABOUT_RUNNING = re.compile(r"WHEN (?:inside `[^`]+`, )?running `")
 
 
 def context(opened: Library, query: ContextQuery, ask: Callable[..., Context] | None = None) -> Context:
@@ -59,19 +60,11 @@ def context(opened: Library, query: ContextQuery, ask: Callable[..., Context] | 
     return result._replace(notes=(*result.notes, *library.usage.record(opened, came(result))))
 
 
-def _answer(light: Light, result: Context) -> str:
-    """What a lesson says of a failure: its pattern and how its text begins."""
-    text, pattern = " ".join(result.texts.get(light.id, "").split()), str(light.details.get("pattern") or "")
-    return " | ".join(filter(None, (pattern, text))) or light.snippet
-
-
 def came(result: Context) -> list[Event]:
     """That these entries came, and which were left out on purpose, to measure whether it makes a difference."""
-    injected = [Event("", "", INJECTED, light.id, edge=result.edges.get(light.id, {})) for light in result.entries]
-    return [
-        *injected,
-        *(Event("", "", LEFT_OUT, omitted.entry.id) for omitted in result.left_out if omitted.reason == "ablation"),
-    ]
+    events = [Event("", "", INJECTED, light.id, edge=result.edges.get(light.id, {})) for light in result.entries]
+    omitted = (left.entry.id for left in result.left_out if left.reason == "ablation")
+    return events + [Event("", "", LEFT_OUT, entry_id) for entry_id in omitted]
 
 
 def known(opened: Library, query: ContextQuery) -> Context:
@@ -80,9 +73,11 @@ def known(opened: Library, query: ContextQuery) -> Context:
     repo.current()
     if query.error.strip():
         result = helping(repo, query.error, query.budget)
-        return result._replace(
-            entries=tuple(light._replace(snippet=_answer(light, result)) for light in result.entries)
-        )
+        entries = [*result.entries]
+        for n, light in enumerate(entries):  # each with its pattern and its text
+            parts = str(light.details.get("pattern") or ""), " ".join(result.texts.get(light.id, "").split())
+            entries[n] = light._replace(snippet=" | ".join(filter(None, parts)) or light.snippet)
+        return result._replace(entries=tuple(entries))
     injecting = Injecting(repo, query.budget)
     asked = _Asked(repo, query, injecting.budget)
     rules = asked.rules()
@@ -153,7 +148,8 @@ def helping(
         chances[light.id] = max(chances.get(light.id, 0.0), seen.chance() if seen else failures.BAR)
     # what is known to hold for some commands helps with no other one, however alike the messages are
     for light in repo.catalog.about_commands() if shown_ids is not None else ():
-        if light not in about and seen_in(light.details) and _is_before(light):
+        pattern = str(light.details.get("pattern") or "")  # about running it, and not about one way in which it fails
+        if light not in about and seen_in(light.details) and _ABOUT_RUNNING.match(pattern):
             chances.pop(light.id, None)
     likeliest = sorted(chances, key=lambda entry_id: -chances[entry_id])[:_LIKELIEST]
     lights_by_id = repo.catalog.many(likeliest)
@@ -174,16 +170,10 @@ def about_command(repo: Reading, calls: Sequence[Called], folders: Sequence[str]
         names = (*outside.names_of(place), place.name)
         here |= {light.project for light in likely if any(outside.same_name(light.project, name) for name in names)}
     # `cd shop` inside of `shop` is right where there is a `shop` in it, as in many packages
-    folders_below = {
-        name for _, name in calls for cwd in folders[:1] if name and os.path.lexists(os.path.join(cwd, name))
-    }
-    forms = {light.id: [form for form in named_commands(light) if form.inside not in folders_below] for light in likely}
+    cwd = folders[0] if folders else None
+    below = {name for _, name in calls if name and cwd is not None and os.path.lexists(os.path.join(cwd, name))}
+    forms = {light.id: [form for form in named_commands(light) if form.inside not in below] for light in likely}
     return [light for light in likely if light.project in here and fits(forms[light.id], calls)]
-
-
-def _is_before(light: Light) -> bool:
-    """Whether a lesson is about running a command, and not about one way in which it fails."""
-    return bool(re.match(r"WHEN (?:inside `[^`]+`, )?running `", str(light.details.get("pattern") or "")))
 
 
 def named_commands(light: Light) -> tuple[Form, ...]:
@@ -215,10 +205,8 @@ def naming(repo: Reading, paths: Sequence[str]) -> list[tuple[Light, int]]:
     """
     files = [_in_project(path, repo.options.cwd) for path in paths]
     lights = repo.catalog.with_globs(frozenset({Kind.RULE, Kind.LESSON}))
-    globs = ((light, stated(light.details.get("applies_to"))) for light in lights)
-    return [
-        (light, specificity(globs_stated, files)) for light, globs_stated in globs if any_match(globs_stated, files)
-    ]
+    pairs = ((light, stated(light.details.get("applies_to"))) for light in lights)
+    return [(light, specificity(globs, files)) for light, globs in pairs if any_match(globs, files)]
 
 
 class _Asked:
@@ -240,12 +228,7 @@ class _Asked:
             return []
         catalog, kinds = self._repo.catalog, frozenset({Kind.RULE})
         lights = catalog.with_globs(kinds) if self._only_paths else catalog.select(Filter(kinds=kinds))
-        nearest = self._nearest(lights)
-        if self._query.query.strip():
-            here = {light.id for light in nearest}
-            surfacing = (light for light in self._searched(frozenset()) if light.kind is Kind.RULE)
-            nearest += [light for light in surfacing if light.id not in here and self._may_come(light)]
-        return nearest
+        return self._with_searched(self._nearest(lights), frozenset(), Kind.RULE)
 
     def lessons(self) -> list[Light]:
         """The lessons, nearest first, then the surest, then the newest."""
@@ -253,19 +236,17 @@ class _Asked:
         candidates = {light.id: light for light in catalog.with_globs(kinds)} if self._paths else {}
         if self._query.query.strip():
             named = self._nearest(light for light in candidates.values() if self._names_a_path(light))
-            here = {light.id for light in named}
-            return named + [light for light in self._searched(kinds) if light.id not in here and self._may_come(light)]
-        for query in self._filters(kinds):
+            return self._with_searched(named, kinds, Kind.LESSON)
+        filters = []
+        if self._project:
+            filters.append(Filter(kinds=kinds, project=self._project, limit=LOOKED_AT))
+            filters.append(Filter(kinds=kinds, project=GLOBAL_PROJECT, sort="firm", limit=LOOKED_AT))
+        tags = {tag for tag, weight in self._weights.items() if weight > 0}
+        tags |= {alias for alias, tag in self._aliases.items() if tag in tags}
+        filters += [Filter(kinds=kinds, tags=(tag,), limit=LOOKED_AT) for tag in sorted(tags)]
+        for query in filters:
             candidates |= {light.id: light for light in catalog.select(query)}
         return self._nearest(candidates.values())
-
-    def _filters(self, kinds: frozenset[Kind]) -> Iterator[Filter]:
-        if self._project:
-            yield Filter(kinds=kinds, project=self._project, limit=LOOKED_AT)
-            yield Filter(kinds=kinds, project=GLOBAL_PROJECT, sort="firm", limit=LOOKED_AT)
-        for tag in (tag for tag, weight in self._weights.items() if weight > 0):
-            for name in (tag, *(alias for alias, name in self._aliases.items() if name == tag)):
-                yield Filter(kinds=kinds, tags=(name,), limit=LOOKED_AT)
 
     def _nearest(self, lights: Iterable[Light]) -> list[Light]:
         scored = [light._replace(score=score) for light in lights if (score := self._score(light)) > 0]
@@ -294,11 +275,16 @@ class _Asked:
     def _names_a_path(self, light: Light) -> bool:
         return any_match(stated(light.details.get("applies_to")), self._paths)
 
-    def _searched(self, kinds: frozenset[Kind]) -> list[Light]:
+    def _with_searched(self, lights: list[Light], kinds: frozenset[Kind], kind: Kind) -> list[Light]:
+        """These, and those of a kind that a search among `kinds` finds by the words of the query, if it has any."""
         query = self._query
-        asked = Query(query.query, kinds, project=query.project, limit=self._budget, plain=True)
-        result = library.searching.find(self._repo, asked._replace(context_tags=query.context_tags))
-        return [] if result.weak else [hit.entry for hit in result.hits]
+        if not query.query.strip():
+            return lights
+        search = Query(query.query, kinds, project=query.project, limit=self._budget, plain=True)
+        result = library.searching.find(self._repo, search._replace(context_tags=query.context_tags))
+        ids = {light.id for light in lights}
+        hits = () if result.weak else (hit.entry for hit in result.hits)
+        return lights + [x for x in hits if x.kind is kind and x.id not in ids and self._may_come(x)]
 
 
 def _in_project(path: str, cwd: Path) -> str:

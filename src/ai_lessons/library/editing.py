@@ -207,9 +207,8 @@ def unlink(opened: Library, a: str, b: str, relation: str | None = None) -> Writ
     start, end = _pair(opened, a, b)
     for light, other in ((start, end), (end, start)):
         entry, _ = opened.reading.of(light.id).load(light.id)
-        edges = entry.links
-        kept = [x for x in edges if x.target != other.id or relation not in {None, x.relation}]
-        if len(kept) != len(edges):
+        kept = [x for x in entry.links if x.target != other.id or relation not in {None, x.relation}]
+        if len(kept) != len(entry.links):
             links = frontmatter.link_items(kept) or REMOVE
             subject = f"Unlink: {light.title} and {other.title}"
             return change(opened.writing(light.id)[0], light, {"links": links}, subject)
@@ -292,15 +291,11 @@ def remove(repo: RepositorySession, every: Sequence[Light]) -> tuple[Written, ..
     proposed = tuple(library.proposing.removal(repo, light.id) for light in rules)
     if not lights:
         return proposed
-    files = [
-        path
-        for place in catalog.locations([light.id for light in lights])
-        for path, blob in ((place.path, place.hash), (place.side_path, place.side_hash))
-        if path and blob
-    ]
+    places = catalog.locations([light.id for light in lights])
+    pairs = [pair for at in places for pair in ((at.path, at.hash), (at.side_path, at.side_hash))]
+    files = list(dict.fromkeys(path for path, blob in pairs if path and blob))
     what = f"{lights[0].kind}: {lights[0].title}" if len(lights) == 1 else f"{len(lights)} entries"
     trailers = [("Entry", light.id) for light in lights]
-    files = list(dict.fromkeys(files))
     repo.keep_edits(files)
     applied = repo.write(f"Delete {what}", [Change(path, None) for path in files], trailers)
     return (*proposed, *repo.told(lights, applied))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -112,11 +113,13 @@ def export_site(
     folder = outside.typed(folder, repo.options.cwd)
     with translated(str(folder), writing=True):
         folder.mkdir(parents=True, exist_ok=True)
-        before = _site_before(folder)
+        before: set[str] = set()
+        with suppress(NotFound):
+            before |= {*read_file(folder, SITE_FILES)[0].decode("utf-8", "replace").splitlines()}
         if any(folder.iterdir()) and not before and not replace:
             raise Refused(f"{folder} has files that are not ours", hint=f"name a new or an empty folder, or {REPLACE}")
     lights = repo.current().select(Filter(project=project, without=superseded(repo)))
-    lights = [light for light in lights if not str(light.details.get("scope", "")).startswith(f"{USER}:")]
+    lights = [light for light in lights if not _is_personal(light)]
     shown: list[Shown] = []
     skipped: list[tuple[str, str]] = []
     for light in repo.options.each("reading", lights):
@@ -141,25 +144,18 @@ def export_site(
     )  # fmt: skip
 
 
-def _site_before(folder: Path) -> frozenset[str]:
-    try:
-        return frozenset(read_file(folder, SITE_FILES)[0].decode("utf-8", "replace").splitlines())
-    except NotFound:
-        return frozenset()
-
-
 # --- rules in force and firm lessons, for the agents of other tools ---
 
 
 def _chosen(
     repo: RepositorySession, project: str | None, globs: Sequence[str], most: int
 ) -> tuple[list[Told], list[tuple[str, str]]]:
-    """What is told, the global first and each project by its titles, and what there was no room for."""
+    """Handles and entries to write, the global first and each project by its titles, and what has no room."""
     kinds = frozenset({Kind.RULE, Kind.LESSON})
     lights = [
         light
         for light in repo.current().select(Filter(kinds=kinds, status=None))
-        if (light.kind is Kind.RULE or _is_for_others(light))
+        if (light.kind is Kind.RULE or _is_for_all(light))
         and (project is None or light.project in {project, GLOBAL_PROJECT})
         and (not globs or any(fnmatchcase(name, glob) for glob in globs for name in (light.path, light.title)))
     ]
@@ -191,14 +187,12 @@ def _chosen(
     return chosen, left_out
 
 
-def _is_for_others(lesson: Light) -> bool:
-    """Whether a person stated it, and for more than one person."""
-    details = lesson.details
-    return (
-        details.get("status") != Status.WRONG
-        and is_firm(lesson)
-        and not str(details.get("scope", "")).startswith(f"{USER}:")
-    )
+def _is_personal(lesson: Light) -> bool:
+    return str(lesson.details.get("scope", "")).startswith(f"{USER}:")
+
+
+def _is_for_all(lesson: Light) -> bool:
+    return lesson.details.get("status") != Status.WRONG and is_firm(lesson) and not _is_personal(lesson)
 
 
 def _folder(folder: Path, form: str, entries: Sequence[Told], *, replace: bool) -> list[tuple[str, str]]:
@@ -207,16 +201,12 @@ def _folder(folder: Path, form: str, entries: Sequence[Told], *, replace: bool) 
         raise StorageFailed(f"{folder} is no folder", hint="name a folder such as .claude/rules")
     if form == SKILLS:
         projects = dict.fromkeys(entry.project for _, entry in entries)
-        texts = dict(
-            agent_rules.skill(project, [each for each in entries if each[1].project == project]) for project in projects
-        )
+        groups = {name: [pair for pair in entries if pair[1].project == name] for name in projects}
+        texts = dict(agent_rules.skill(name, group) for name, group in groups.items())
         pattern = f"{agent_rules.PREFIX}*/SKILL.md"
     else:
         suffix = agent_rules.RULE_FILES[form].suffix
-        texts = {
-            agent_rules.file_name(entry, suffix): agent_rules.rule_file(form, handle, entry)
-            for handle, entry in entries
-        }
+        texts = {agent_rules.file_name(x, suffix): agent_rules.rule_file(form, handle, x) for handle, x in entries}
         pattern = f"{agent_rules.PREFIX}*{suffix}"
     present = {path.relative_to(folder).as_posix() for path in outside.matches(folder, pattern.split("/"))}
     names = [*texts, *sorted(present - texts.keys())]
@@ -248,7 +238,17 @@ def _file(folder: Path, name: str, text: str | None, *, replace: bool) -> str:
 
 def _export_all(repo: RepositorySession, file: Path | None, project: str | None, *, replace: bool) -> Exported:
     entries, skipped = _entries(repo, project)
-    document = _document(repo, entries)
+    lessons = [(entry, item) for entry, item in entries if entry.kind is Kind.LESSON]
+    usages = repo.usages.several(list(repo.catalog.many([entry.id for entry, _ in lessons]).values()))
+    document = {
+        "version": bundle.VERSION,
+        "exported_at": frontmatter.stamp(repo.options.now()),
+        "learnings": [bundle.learning(entry, item, usages[entry.id]) for entry, item in lessons],
+        "params": [],  # the events say how they were moved
+        "relations": bundle.relations([entry for entry, _ in entries], [entry.id for entry, _ in lessons]),
+        "files": [{"kind": e.kind.value, **bundle.kept(item)} for e, item in entries if e.kind is not Kind.LESSON],
+        "events": (events := all_events(repo, {entry.id for entry, _ in entries})),
+    }
     counts = {f"{kind.value}s": sum(entry.kind is kind for entry, _ in entries) for kind in Kind}
     done: tuple[tuple[str, str], ...] = ()
     if file is not None:
@@ -261,7 +261,7 @@ def _export_all(repo: RepositorySession, file: Path | None, project: str | None,
         outside.write(file, bundle.dump(document))
         done = ((str(file), "replaced" if exists else "written"),)
     return Exported(
-        GROOVE, done, **counts, events=len(document["events"]), skipped=tuple(skipped),
+        GROOVE, done, **counts, events=len(events), skipped=tuple(skipped),
         document=document if file is None else None, notes=tuple(repo.notes()),
     )  # fmt: skip
 
@@ -293,18 +293,3 @@ def _entries(repo: RepositorySession, project: str | None) -> tuple[list[tuple[E
                 file = Item("", entry.path, data, side, repo.executable(entry.path))
             entries.append((entry, file))
     return entries, skipped
-
-
-def _document(repo: RepositorySession, entries: Sequence[tuple[Entry, Item]]) -> dict[str, Any]:
-    lessons = [(entry, file) for entry, file in entries if entry.kind is Kind.LESSON]
-    usages = repo.usages.several(list(repo.catalog.many([entry.id for entry, _ in lessons]).values()))
-    resources = ((entry, file) for entry, file in entries if entry.kind is not Kind.LESSON)
-    return {
-        "version": bundle.VERSION,
-        "exported_at": frontmatter.stamp(repo.options.now()),
-        "learnings": [bundle.learning(entry, file, usages[entry.id]) for entry, file in lessons],
-        "params": [],  # the events say how they were moved
-        "relations": bundle.relations([entry for entry, _ in entries], [entry.id for entry, _ in lessons]),
-        "files": [{"kind": entry.kind.value, **bundle.kept(file)} for entry, file in resources],
-        "events": all_events(repo, {entry.id for entry, _ in entries}),
-    }

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from contextlib import suppress
+from functools import cache
 from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -85,47 +86,49 @@ def harvest(
         memory.save()
     first = f"{since:%Y-%m-%d}" if since else ""
     # a time to the millisecond is that of one event; one to the second may be that of two sessions
-    commands = {
-        (event.at, event.words, "." in event.at or event.session): event
-        for transcript in seen
-        for event in transcript.happened
-    }
-    every = sorted((event for event in commands.values() if event.at >= first), key=lambda event: event.at)
-    remarks = [event for transcript in seen for event in transcript.said if event.at >= first]
-    stored = _Stored(repo, memory.decided)
-    proposed = drafts(every, remarks, stored)
+    events = (event for transcript in seen for event in transcript.happened if event.at >= first)
+    commands = {(event.at, event.words, "." in event.at or event.session): event for event in events}
+    every = sorted(commands.values(), key=lambda event: event.at)
+    remarks = [remark for transcript in seen for remark in transcript.said if remark.at >= first]
+    candidates = drafts(every, remarks, _stored_already(repo, memory.decided))
     if not folder and not since:
-        _save_next(
-            repo.options.state_dir / FOLDER,
-            [_next_of(candidate) for candidate in proposed if candidate.do and candidate.content],
-        )
-    chosen = tuple(candidate for candidate in proposed if not project or outside.same_name(candidate.project, project))
-    read_records, unread_records = sum(each.known for each in seen), sum(each.unknown for each in seen)
-    effect = measured(in_sessions(every), chosen)
-    return Harvest(chosen, effect, len(seen), read_records, unread_records, (*notes, *repo.notes()))
+        rows = [
+            (each.id, each.when, "\n".join(_output_lines(each)), each.do, each.seen.sessions)
+            for each in candidates
+            if each.do and each.content
+        ]
+        _save_next(repo.options.state_dir / FOLDER, rows)
+    chosen = tuple(each for each in candidates if not project or outside.same_name(each.project, project))
+    effect, every_note = measured(in_sessions(every), chosen), (*notes, *repo.notes())
+    unread = sum(transcript.unknown for transcript in seen)
+    return Harvest(chosen, effect, len(seen), sum(transcript.known for transcript in seen), unread, every_note)
 
 
-class _Stored:
-    """Whether a candidate says what a stored lesson says, or was decided about."""
+def _output_lines(candidate: Candidate) -> list[str]:
+    """The lines of a candidate's text that are no fence and no command."""
+    return [line for line in candidate.content.splitlines() if line and line[0] not in "~$"]
 
-    def __init__(self, repo: Reading, decided: Mapping[str, str]) -> None:
-        catalog = repo.current()
-        lessons = catalog.select(Filter(kinds=frozenset({Kind.LESSON})))
-        stated_patterns = [str(lesson.details.get("pattern") or "") for lesson in lessons]
-        self._forms = {form for text in stated_patterns for form in named_forms(when_and_does(text)[0])}
-        self._texts = [*stated_patterns, *catalog.openings(lesson.id for lesson in lessons).values()]
-        self._shapes = [shape for _, shape in catalog.failures()]
-        self._decided = decided
 
-    def __call__(self, candidate: Candidate) -> bool:
-        if candidate.id in self._decided:
+def _stored_already(repo: Reading, decided: Mapping[str, str]) -> Callable[[Candidate], bool]:
+    """A test whether a candidate says what a stored lesson says, or was decided about."""
+    catalog = repo.current()
+    lessons = catalog.select(Filter(kinds=frozenset({Kind.LESSON})))
+    stated = [str(lesson.details.get("pattern") or "") for lesson in lessons]
+    forms = {form for text in stated for form in named_forms(when_and_does(text)[0])}
+    texts = [*stated, *catalog.openings(lesson.id for lesson in lessons).values()]
+    stored_shapes = [shape for _, shape in catalog.failures()]
+
+    def is_stored(candidate: Candidate) -> bool:
+        if candidate.id in decided:
             return True
         if candidate.sort == "pattern":
-            return not self._forms.isdisjoint(named_forms(candidate.when))
-        shapes = [failures.shape(line) for line in candidate.content.splitlines() if line[:1] not in "~$"]
-        return any(failures.alike(shape, other, {}) >= failures.SAME for shape in shapes for other in self._shapes) or (
-            candidate.sort == "correction" and any(candidate.do in text for text in self._texts)
-        )
+            return not forms.isdisjoint(named_forms(candidate.when))
+        if candidate.sort == "correction" and any(candidate.do in text for text in texts):
+            return True
+        shapes = map(failures.shape, _output_lines(candidate))
+        return any(failures.alike(shape, other, {}) >= failures.SAME for shape in shapes for other in stored_shapes)
+
+    return is_stored
 
 
 def keep(
@@ -177,11 +180,8 @@ def ran_next(state_dir: Path, error: str, cwd: str = "") -> str:
     """What ran next, and worked, after a failure like this one (`$ command`, then its output) in transcripts."""
     command, output = failures.parted(error)
     shape = failures.shape(output)
-    rows = [
-        row
-        for row in _next(state_dir / FOLDER)
-        if is_general(row[3]) and fits(named_forms(row[1]), called(command, cwd))
-    ]
+    calls = called(command, cwd)
+    rows = [row for row in _next(state_dir / FOLDER) if is_general(row[3]) and fits(named_forms(row[1]), calls)]
     shapes = [tuple(map(failures.shape, row[2].split("\n"))) for row in rows]
     weights = failures.rarity([line for lines in shapes for line in lines])
     near = (
@@ -221,20 +221,19 @@ def transcripts(
     where: Where, cwd: Path, folder: str, since: datetime | None = None
 ) -> list[tuple[Path, os.stat_result]]:
     """The transcripts of all hosts, or those in `folder`. Raises NotFound: no such folder."""
-    files = outside.transcripts(_globs(where, cwd, folder))
+    if folder:
+        place = outside.typed(outside.expanded(folder), cwd)
+        if not place.exists():
+            hint = "without a folder those of this user's agents are read"
+            raise NotFound("folder of transcripts", folder, hint=hint)
+        globs = [(place, pattern) for pattern in ("**/*.json", "**/*.jsonl", "**/opencode.db")]
+        if place.is_file():
+            file = outside.kept(place)
+            globs = [(file.parent, escape(file.name))]
+    else:
+        globs = agent_hosts.transcripts(where)
+    files = outside.transcripts(globs)
     return [(file, status) for file, status in files if since is None or status.st_mtime >= since.timestamp()]
-
-
-def _globs(where: Where, cwd: Path, folder: str) -> list[tuple[Path, str]]:
-    if not folder:
-        return agent_hosts.transcripts(where)
-    place = outside.typed(outside.expanded(folder), cwd)
-    if not place.exists():
-        raise NotFound("folder of transcripts", folder, hint="without a folder those of this user's agents are read")
-    if place.is_file():
-        file = outside.kept(place)
-        return [(file.parent, escape(file.name))]
-    return [(place, "**/*.json"), (place, "**/*.jsonl"), (place, "**/opencode.db")]
 
 
 def sessions(file: Path) -> Iterator[Transcript]:
@@ -272,11 +271,6 @@ def project_of(cwd: str) -> str:
 
 Next = tuple[str, str, str, str, int]
 """What hooks may tell: a candidate's id, its WHEN, lines of the failure, what worked then, in how many sessions."""
-
-
-def _next_of(candidate: Candidate) -> Next:
-    lines = [line for line in candidate.content.splitlines() if line and line[0] not in "~$"]
-    return candidate.id, candidate.when, "\n".join(lines), candidate.do, candidate.seen.sessions
 
 
 def _next(folder: Path) -> list[Next]:
@@ -322,23 +316,16 @@ class _Memory:
         if row and row[:2] == [status.st_size, status.st_mtime_ns]:
             commands, remarks = row[4:]
             return Seen(row[2], row[3], list(map(_remembered, commands)), list(map(Said._make, remarks)))
-        transcripts = list(sessions(file))
-        projects = {transcript.cwd: project_of(transcript.first_cwd) for transcript in transcripts}
-        ended = [
-            _masked(command)
-            for transcript in transcripts
-            for command in happened(
-                transcript.steps, transcript.session, projects[transcript.cwd], transcript.host, transcript.file
-            )
-        ]
-        remarks = [command for transcript in transcripts for command in said(transcript, projects[transcript.cwd])]
-        remarks = [
-            remark._replace(text=secret_scan.masked(remark.text), command=secret_scan.masked(remark.command))
-            for remark in remarks
-        ]
-        seen = Seen(
-            sum(remark.known for remark in transcripts), sum(remark.unknown for remark in transcripts), ended, remarks
-        )
+        name_of = cache(project_of)
+        seen = Seen(0, 0, [], [])
+        for session in sessions(file):
+            project = name_of(session.first_cwd)
+            events = happened(session.steps, session.session, project, session.host, session.file)
+            seen.happened.extend(map(_masked, events))
+            for remark in said(session, project):
+                text, command = map(secret_scan.masked, (remark.text, remark.command))
+                seen.said.append(remark._replace(text=text, command=command))
+            seen = seen._replace(known=seen.known + session.known, unknown=seen.unknown + session.unknown)
         self._files[str(file)] = [status.st_size, status.st_mtime_ns, *seen]
         return seen
 

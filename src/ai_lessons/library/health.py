@@ -41,16 +41,16 @@ def doctor(library: Library, agents: Where | None = None, event: bytes = b"") ->
 
     `agents` and `event`: as `setup.hosts` takes them; without them hosts of agents are not looked at.
     """
-    repo, checks_done = library.primary, []
-    checks: dict[str, Callable[[RepositorySession], Finding]] = {**CHECKS}
+    repo, results = library.primary, list[Check]()
+    checks = {**CHECKS}
     if agents:
         checks["agents"] = partial(_agents, agents, event)
     for name, look in checks.items():
         try:
-            checks_done.append(Check(name, *look(repo)))
+            results.append(Check(name, *look(repo)))
         except AiLessonsError as error:
-            checks_done.append(Check(name, "error", error.message, error.hint))
-    return tuple(checks_done)
+            results.append(Check(name, "error", error.message, error.hint))
+    return tuple(results)
 
 
 def _repository(repo: RepositorySession) -> Finding:
@@ -116,22 +116,21 @@ def _hooks(repo: RepositorySession) -> Finding:
 
 
 def _agents(at: Where, event: bytes, _repo: RepositorySession) -> Finding:
-    tried = {
-        target.runs: (f"{host.name}, {target.place}: {target.answered}", target.works)
+    targets = {
+        target.runs: (target.works, f"{host.name}, {target.place}: {target.answered}")
         for host in setup.hosts(at, event)
         for target in host.targets
         if target.runs
     }
-    if broken := [answer for answer, works in tried.values() if not works]:
+    if broken := [answer for works, answer in targets.values() if not works]:
         return "warning", "; ".join(broken), "ai-lessons admin hosts --install"
-    return "ok", "; ".join(answer for answer, _ in tried.values()) or "no agent host calls ours", ""
+    return "ok", "; ".join(answer for _, answer in targets.values()) or "no agent host calls ours", ""
 
 
 def _catalog(repo: RepositorySession) -> Finding:
-    catalog, state_dir = repo.current(), repo.store.state_dir
+    catalog, folder = repo.current(), repo.store.state_dir
     if catalog.in_memory:
-        remedy = f"make it writable: chmod -R u+w {state_dir}"
-        return "warning", f"{state_dir} cannot be written: rebuilt by every command", remedy
+        return "warning", f"{folder} cannot be written: rebuilt by every command", f"chmod -R u+w {folder}"
     return "ok", f"generation {catalog.generation}", ""
 
 
@@ -210,12 +209,8 @@ def stats(library: Library) -> Stats:
 
 def _lead_time(repo: RepositorySession) -> int | None:
     view = repo.rules.known()
-    evidence = (verdict.evidence for verdict in view.verdicts.values() if verdict.in_force) if view else ()
-    merged = {
-        evidence_item.commit: evidence_item.at
-        for evidence_item in evidence
-        if evidence_item.how in {"merge", "self-merge"}
-    }
+    verdicts = [verdict for verdict in view.verdicts.values() if verdict.in_force] if view else []
+    merged = {x.evidence.commit: x.evidence.at for x in verdicts if x.evidence.how in {"merge", "self-merge"}}
     if not merged:
         return None
     asked = "".join(f"{merge}^2\n" for merge in merged).encode()  # of a batch the first proposal stands for all
@@ -237,9 +232,13 @@ def stale(repo: RepositorySession) -> Iterator[Stale]:
 
 def told_of_scripts(library: Library, lights: Iterable[Light]) -> list[str]:
     """A sentence about each of these scripts whose file outside the repository is no longer the one that was read."""
-    held = (library.holding(light.id) for light in lights if light.kind is Kind.SCRIPT and light.details.get("path"))
-    reasons = ((light, _moved_on(repo, light, known_sources(repo))) for repo, light in held)
-    return [f"[{light.handle}] {reason}" for light, reason in reasons if reason]
+    sentences = []
+    for light in lights:
+        if light.kind is Kind.SCRIPT and light.details.get("path"):
+            repo = library.holding(light.id)[0]
+            if reason := _moved_on(repo, light, known_sources(repo)):
+                sentences.append(f"[{light.handle}] {reason}")
+    return sentences
 
 
 def _moved_on(repo: RepositorySession, light: Light, sources: frozenset[str]) -> str:

@@ -252,7 +252,13 @@ class Planner:
         entry = read_entry(path, data, side)
         if entry.kind is not self._draft.kind:
             raise Conflict(f"{path} is a {entry.kind}, not a {self._draft.kind}", hint=f"--type {entry.kind}")
-        changes: dict[str, Any] = self._new_identity(entry, data, path) if entry.derived else {}
+        changes: dict[str, Any] = {}
+        if entry.derived:  # an id that others link to already stays
+            changes = frontmatter.identity(entry) | {"created": frontmatter.stamp(self._now)}
+            if not self._repo.catalog.edges(entry.id):
+                changes["id"] = frontmatter.new_id(self._now)
+            if source := self._sources.ref(store.root / path, data):
+                changes["source_ref"] = source
         versions = self._versions or (() if self._draft.versions else frontmatter.versions_of_place(entry.path))
         if versions and set(versions) != set(entry.versions):
             changes["versions"] = list(versions)
@@ -264,14 +270,6 @@ class Planner:
         new = markdown.edit(decode(old or b"", target), changes).encode()
         changed = checked(path, data, new) if is_script else checked(path, new)
         return Planned(changed, (*as_it_is, Change(target, new, expect=None if old is None else blob_id(old))))
-
-    def _new_identity(self, entry: Entry, data: bytes, path: str) -> dict[str, Any]:
-        """What is stated about a plain file: as everywhere, but for the id of one that others link to already."""
-        fields: dict[str, Any] = frontmatter.identity(entry)
-        if not self._repo.catalog.edges(entry.id):
-            fields["id"] = frontmatter.new_id(self._now)
-        source = self._sources.ref(self._repo.store.root / path, data)
-        return fields | {"created": frontmatter.stamp(self._now)} | ({"source_ref": source} if source else {})
 
 
 def preview(library: Library, draft: ResourceDraft) -> tuple[PassagePreview, ...]:

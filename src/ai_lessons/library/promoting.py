@@ -230,24 +230,18 @@ class _Promotion:
             for waiting in at.waiting:
                 entry, branch = at.entry(waiting), waiting.branch
                 if entry and lets_go(entry, original.whole_entry, to):
-                    again = (f"asked for already: {branch} waits for a person",)
+                    note = f"asked for already: {branch} waits for a person"
                     handle = at.called(waiting)
-                    return Suggested(waiting.entry, handle, entry.title, waiting.path, branch, waiting.commit, again)
+                    return Suggested(waiting.entry, handle, entry.title, waiting.path, branch, waiting.commit, (note,))
             return self._propose(at, copy, f"Release to {to}: {copy.entry.title}", report)
 
     def _propose(
         self, at: ProposalContext, copy: TargetCopy, subject: str, report: str, *, decided: bool = False
     ) -> Suggested:
         return make(
-            at,
-            copy.entry,
-            copy.files,
-            subject,
-            report=report,
-            trailers=[self._trailer],
-            executable=copy.executable,
-            decided=decided,
-        )
+            at, copy.entry, copy.files, subject,
+            report=report, trailers=[self._trailer], executable=copy.executable, decided=decided,
+        )  # fmt: skip
 
     @property
     def _trailer(self) -> tuple[str, str]:
@@ -257,9 +251,8 @@ class _Promotion:
         """The entry over there that is the same, else a copy of it, with the tier named to which it may go."""
         text = digest(original.whole_entry)
         lights = enterprise.catalog.many(copies(enterprise, original.entry)).values()
-        near = (
-            source_entry(enterprise, x) for x in lights if x.kind is not Kind.SCRIPT or enterprise.store.exists(x.path)
-        )
+        readable = (x for x in lights if x.kind is not Kind.SCRIPT or enterprise.store.exists(x.path))
+        near = (source_entry(enterprise, light) for light in readable)
         same = next((entry for entry in near if digest(entry.whole_entry) == text), None)
         if same is None:
             copy = self._copy(original, enterprise)
@@ -286,17 +279,13 @@ class _Promotion:
         """What is to be done, decided without doing any of it."""
         same, asks = self._same_there(copy), decision.verdict is PolicyVerdict.NEEDS_RELEASE
         outcome = PRESENT if same else ASKED if asks else PROPOSED if self._proposes else COPIED
-        whose = {PROPOSED: self.target.options.tier, ASKED: decision.enterprise}
+        source, target = self.source.options.tier, self.target.options.tier
+        decided_in = {PROPOSED: target, ASKED: decision.enterprise}.get(outcome, "")
+        report = evaluate(self.target, copy.entry, copy.texts, [place_of(self.source)], same)
         return Promoted(
-            entry=self.light,
-            source=self.source.options.tier,
-            target=self.target.options.tier,
-            outcome=outcome,
-            report=evaluate(self.target, copy.entry, copy.texts, [place_of(self.source)], same),
-            policy=decision.sentence,
-            decided_in=whose.get(outcome, ""),
-            notes=(*decision.notes, *same),
-        )
+            self.light, source, target, outcome, report,
+            policy=decision.sentence, decided_in=decided_in, notes=(*decision.notes, *same),
+        )  # fmt: skip
 
     def _start(self) -> tuple[float, float] | None:
         """Alpha and beta with which a lesson begins that did well or badly; None: as its author says."""
@@ -336,9 +325,9 @@ class _Promotion:
         subject = f"Promote {copy.entry.kind}: {copy.entry.title}"
         if not self._proposes:
             trailers = [("Entry", copy.entry.id), self._trailer, *([("Reason", reason)] if reason else [])]
+            runs = copy.executable
             changes = [
-                Change(path, data, executable=path in copy.executable or None, expect=None)
-                for path, data in copy.files.items()
+                Change(path, data, executable=path in runs or None, expect=None) for path, data in copy.files.items()
             ]
             applied = self.target.write(subject, changes, trailers, decided=True)
             return plan._replace(written=self.target.written_one(copy.entry, applied))

@@ -13,7 +13,7 @@ from ai_lessons.knowledge.entries import HANDLE_LENGTH, Entry, Kind, Light, id_e
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.globs import stated
 from ai_lessons.knowledge.layout import place, side_of
-from ai_lessons.library.comparing import Said, said
+from ai_lessons.library.comparing import Said, comparable
 from ai_lessons.library.reports import Pending, ProposedFile
 from ai_lessons.repository import proposal_records, proposals
 from ai_lessons.repository.approval import approval_history as trunks
@@ -55,8 +55,8 @@ class ProposalContext:
         return proposals.unmerged(self.trunk, {rejection.commit for rejection in self.rejections})
 
     @cached_property
-    def some(self) -> Some:
-        """Open proposals, oldest first: all, or `SHOWN` of them, and how many more there are of whom."""
+    def page(self) -> Some:
+        """Open proposals, oldest first: at most `SHOWN`, and how many more each author has."""
         page = proposals.some(self.git, self.trunk, self._refs, SHOWN)
         self.repo.rules.notes = tuple(dict.fromkeys((*self.repo.rules.notes, *page.damaged.values())))
         return page
@@ -64,7 +64,7 @@ class ProposalContext:
     @property
     def waiting(self) -> list[Waiting]:
         """Those that are shown."""
-        return self.some.found
+        return self.page.found
 
     @cached_property
     def every(self) -> Some:
@@ -75,7 +75,7 @@ class ProposalContext:
         """How many proposals wait; branches beyond those that can be looked at are taken for open ones."""
         return len(self.every.found) + self.every.left_out.total()
 
-    def own(self) -> list[Waiting]:
+    def local(self) -> list[Waiting]:
         """Every open proposal that has a branch here."""
         here = {ref: commit for ref, commit in self._refs.items() if ref.startswith("refs/heads/")}
         return proposals.waiting(self.git, self.trunk, here)
@@ -87,15 +87,13 @@ class ProposalContext:
     def _near(self, end: str, names: Collection[str] = ()) -> list[Waiting]:
         ends = {ref: rule_end(branch_of(ref)) or entry_end(branch_of(ref)) or "" for ref in self._refs}
         exact = [ref for ref in self._refs if {branch_of(ref), branch_name(ref)} & set(names)]
-        ends_wanted = {ends[ref] for ref in exact} | ({end.upper()} if len(end) >= SHORTEST_END else set())
-        ends_wanted -= {""}
-
-        def fits(name_end: str) -> bool:
-            return bool(name_end) and any(
-                name_end.endswith(end_wanted) or end_wanted.endswith(name_end) for end_wanted in ends_wanted
-            )
-
-        meant = {ref: commit for ref, commit in self._refs.items() if ref in exact or fits(ends[ref])}
+        targets = {ends[ref] for ref in exact} | ({end.upper()} if len(end) >= SHORTEST_END else set())
+        targets -= {""}
+        meant = {
+            ref: commit
+            for ref, commit in self._refs.items()
+            if ref in exact or (ends[ref] and any(ends[ref].endswith(t) or t.endswith(ends[ref]) for t in targets))
+        }
         near = proposals.some(self.git, self.trunk, meant, max(SHOWN, len(exact)), exact).found
         refs = {proposal.ref for proposal in near}
         return [*near, *(proposal for proposal in self.waiting if proposal.ref not in refs)]
@@ -106,10 +104,10 @@ class ProposalContext:
         near = self._near(id_end(text), {text})
         path, end = self.repo.inside(text) or text, id_end(text)
         matches = (
-            [proposal for proposal in near if text == proposal.branch]
-            or [proposal for proposal in near if text == proposal.name]
-            or [proposal for proposal in near if any(path == piece.path for piece in proposal.pieces)]
-            or [proposal for proposal in near if len(end) >= SHORTEST_END and proposal.entry.endswith(end)]
+            [waiting for waiting in near if text == waiting.branch]
+            or [waiting for waiting in near if text == waiting.name]
+            or [waiting for waiting in near if any(path == piece.path for piece in waiting.pieces)]
+            or [waiting for waiting in near if len(end) >= SHORTEST_END and waiting.entry.endswith(end)]
         )
         if len(matches) > 1:
             raise AmbiguousName(text, [proposal.branch for proposal in matches])
@@ -170,10 +168,9 @@ class ProposalContext:
         """The entry as proposed; None where its text cannot be read."""
         if proposal not in self._entries:
             blobs = self._blobs(proposal)  # of a thousand files that claim to be one entry only two are read
-            blobs_read = {path: blob for path in (proposal.path, side_of(proposal.path)) if (blob := blobs.get(path))}
-            self._entries[proposal] = entry_of(
-                proposal.path, {path: self._text(path, blob) for path, blob in blobs_read.items()}
-            )
+            paths = (proposal.path, side_of(proposal.path))
+            files = {path: self._text(path, blob) for path in paths if (blob := blobs.get(path))}
+            self._entries[proposal] = entry_of(proposal.path, files)
         return self._entries[proposal]
 
     def faults(self, proposal: Waiting) -> Iterator[str]:
@@ -203,11 +200,11 @@ class ProposalContext:
         rules = {}
         for light in lights:
             with suppress(NotFound):  # its text is missing in git, as readers are told
-                rules[light.id] = said(self.repo.load(light.id)[0], light.handle, IN_FORCE)
+                rules[light.id] = comparable(self.repo.load(light.id)[0], light.handle, IN_FORCE)
         for proposal in self.waiting:
             entry = self.entry(proposal) if proposal.is_rule else None
             if entry and proposal.sort != "removal":
-                rules.setdefault(proposal.entry, said(entry, self.called(proposal), PENDING))
+                rules.setdefault(proposal.entry, comparable(entry, self.called(proposal), PENDING))
         return list(rules.values())
 
     def compared(self, entry: Entry) -> Sequence[Said]:
@@ -270,13 +267,13 @@ def refuse_changed(now: str, shown: str | None) -> None:
 
 def proposed_file(path: str, old: bytes | None, new: bytes | None) -> ProposedFile:
     """A file as a reviewer reads it."""
-    return ProposedFile(path, *(data if data is None else _readable(data) for data in (old, new)))
 
+    def readable(data: bytes | None) -> str | None:
+        if data and b"\0" in data:
+            return f"(binary, {len(data)} bytes, SHA-256 {sha256(data).hexdigest()})\n"
+        return None if data is None else data.decode("utf-8", "backslashreplace")
 
-def _readable(data: bytes) -> str:
-    if b"\0" in data:
-        return f"(binary, {len(data)} bytes, SHA-256 {sha256(data).hexdigest()})\n"
-    return data.decode("utf-8", "backslashreplace")
+    return ProposedFile(path, readable(old), readable(new))
 
 
 def described(at: ProposalContext, entry: Entry | None, files: Sequence[ProposedFile], **facts: Any) -> Pending:

@@ -9,7 +9,7 @@ from ai_lessons.knowledge import frontmatter, layout, markdown
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.library import gate, secret_scan
-from ai_lessons.library.comparing import Said, alike, contradicted, said, same
+from ai_lessons.library.comparing import Said, alike, comparable, contradicted, same
 from ai_lessons.library.gate import checked, project_name
 from ai_lessons.library.proposal_context import ProposalContext, desk, entry_of
 from ai_lessons.library.relating import refuse_wrong_kinds
@@ -92,7 +92,7 @@ class Objections(NamedTuple):
 
 def objections(at: ProposalContext, entry: Entry, handle: str) -> Objections:
     """What speaks against an entry that is or would be proposed."""
-    text, texts = said(entry, handle, ""), at.compared(entry)
+    text, texts = comparable(entry, handle), at.compared(entry)
     names = {entry_id.id: entry_id.name for entry_id in texts if entry_id.id != entry.id}
     against = (f"it contradicts {names[entry_id]}" for entry_id in contradicted(at.repo, entry) if entry_id in names)
     return Objections(tuple(against), alike(text, texts), rejected_before(at, text))
@@ -102,7 +102,7 @@ def rejected_before(at: ProposalContext, text: Said) -> str:
     """When and why the same text was turned down; empty if it never was."""
     for rejection in reversed(at.rejections):
         old = entry_of(rejection.path, {path: text.encode() for path, text in rejection.texts().items()})
-        if old is not None and same(text, said(old, "", "")):
+        if old is not None and same(text, comparable(old)):
             return f"on {rejection.at[:10]}: {rejection.reason or 'no reason was given'}"
     return ""
 
