@@ -1,4 +1,4 @@
-"""What the hooks of an agent host ask and tell: the right entry at the moment it is needed, and nothing else."""
+"""Answers to the hooks of agent hosts: which entries an agent is told at which moment of its session."""
 
 from __future__ import annotations
 

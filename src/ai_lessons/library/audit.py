@@ -1,4 +1,4 @@
-"""Who approved what, when, by which commit; and everything on the approval branch that violates its policy."""
+"""The audit: who approved which rule, when, by which commit, and what violates the policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What speaks against an entry before a person reads it, by words: much the same elsewhere, the opposite, a secret."""
+"""Checks of an entry against others by words: near duplicates, contradictions, secrets."""
 
 from __future__ import annotations
 

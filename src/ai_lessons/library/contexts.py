@@ -1,4 +1,4 @@
-"""What to know before one begins: rules in force and lessons for a project, tags or files, from the catalog alone."""
+"""Rules in force and lessons for a project, tags, files, a command or a failure."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def context(opened: Library, query: ContextQuery, ask: Callable[..., Context] | 
     project or a context tag, or as a global rule; of lessons those that `learning.choose` lets pass.
     `ask` does the job `context`, elsewhere perhaps.
     """
-    result = ask("context", query) if ask else known(opened, query)
+    result = ask("context", query) if ask else find_context(opened, query)
     return result._replace(notes=(*result.notes, *library.usage.record(opened, came(result))))
 
 
@@ -67,8 +67,8 @@ def came(result: Context) -> list[Event]:
     return events + [Event("", "", LEFT_OUT, entry_id) for entry_id in omitted]
 
 
-def known(opened: Library, query: ContextQuery) -> Context:
-    """The same, and nothing is written down."""
+def find_context(opened: Library, query: ContextQuery) -> Context:
+    """As `context`, but nothing is recorded."""
     repo = opened.reading
     repo.current()
     if query.error.strip():

@@ -1,4 +1,4 @@
-"""Knowledge on its way out: everything as one JSON document, or what agents of other tools read by themselves."""
+"""Exports: everything as one JSON document, a site, or files that agents of other tools read."""
 
 from __future__ import annotations
 

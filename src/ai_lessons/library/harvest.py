@@ -89,7 +89,7 @@ def harvest(
     events = (event for transcript in seen for event in transcript.happened if event.at >= first)
     commands = {(event.at, event.words, "." in event.at or event.session): event for event in events}
     every = sorted(commands.values(), key=lambda event: event.at)
-    remarks = [remark for transcript in seen for remark in transcript.said if remark.at >= first]
+    remarks = [remark for transcript in seen for remark in transcript.remarks if remark.at >= first]
     candidates = drafts(every, remarks, _stored_already(repo, memory.decided))
     if not folder and not since:
         rows = [
@@ -100,8 +100,8 @@ def harvest(
         _save_next(repo.options.state_dir / FOLDER, rows)
     chosen = tuple(each for each in candidates if not project or outside.same_name(each.project, project))
     effect, every_note = measured(in_sessions(every), chosen), (*notes, *repo.notes())
-    unread = sum(transcript.unknown for transcript in seen)
-    return Harvest(chosen, effect, len(seen), sum(transcript.known for transcript in seen), unread, every_note)
+    unread = sum(transcript.unread for transcript in seen)
+    return Harvest(chosen, effect, len(seen), sum(transcript.read for transcript in seen), unread, every_note)
 
 
 def _output_lines(candidate: Candidate) -> list[str]:
@@ -286,10 +286,10 @@ def _save_next(folder: Path, rows: Iterable[Next]) -> None:
 class Seen(NamedTuple):
     """What a transcript held: records of a form that is known or not, commands and remarks, without secrets."""
 
-    known: int
-    unknown: int
+    read: int
+    unread: int
     happened: list[Happened]
-    said: list[Said]
+    remarks: list[Said]
 
 
 def _remembered(row: list[Any]) -> Happened:
@@ -324,8 +324,8 @@ class _Memory:
             seen.happened.extend(map(_masked, events))
             for remark in said(session, project):
                 text, command = map(secret_scan.masked, (remark.text, remark.command))
-                seen.said.append(remark._replace(text=text, command=command))
-            seen = seen._replace(known=seen.known + session.known, unknown=seen.unknown + session.unknown)
+                seen.remarks.append(remark._replace(text=text, command=command))
+            seen = seen._replace(read=seen.read + session.known, unread=seen.unread + session.unknown)
         self._files[str(file)] = [status.st_size, status.st_mtime_ns, *seen]
         return seen
 

@@ -1,4 +1,4 @@
-"""What state everything is in: the doctor's checks, statistics, stale scripts, and the parameters that learn."""
+"""The doctor's checks, statistics, stale scripts, and the parameters that learn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sources that can be imported: which file or folder is read how. Nothing is followed, nothing is written."""
+"""Readers of the sources that can be imported. They follow no link and write nothing."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ _MAIN = ("lessons", "rules", "resources")
 _LISTS = {"tags": "tag", "contexts": "context", "versions": "version"}
 """What has a table of its own for each main table (`lesson_tags`), and the column of it."""
 
-_TABLES = (*_MAIN, "edges", "rule_links", *(f"{one[:-1]}_{name}" for one in _MAIN for name in _LISTS))
+_TABLES = (*_MAIN, "edges", "rule_links", *(f"{table[:-1]}_{name}" for table in _MAIN for name in _LISTS))
 
 
 def read_database(file: Path, now: datetime) -> Bundle:

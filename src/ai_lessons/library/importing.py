@@ -1,4 +1,4 @@
-"""Bringing docs and scripts in: which file goes where, what its frontmatter says, one commit for all of them."""
+"""Import of docs and scripts: where each file goes and what its frontmatter says, in one commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lessons as the program `lesson` has them: what a session begins with, who states one, and what was wrong."""
+"""The jobs of the program `lesson`: load, add, mark wrong, promote into skills and tools."""
 
 from __future__ import annotations
 

@@ -43,7 +43,10 @@ _SOURCE = re.compile(r"^source:[ \t]*\r?\n(?:[ \t]+[^\n]*\n)+", re.MULTILINE)
 
 
 class SourceEntry(NamedTuple):
-    """An entry with the text of the file that holds its frontmatter, and of a script the bytes of its code."""
+    """An entry with the text of the file that holds its frontmatter, and of a script the bytes of its code.
+
+    A script's code is in `entry` also where it lies outside of the repository.
+    """
 
     entry: Entry
     text: str
@@ -53,12 +56,7 @@ class SourceEntry(NamedTuple):
     @property
     def whole(self) -> str:
         """All its files as one text: what a policy looks at, and what a person releases."""
-        return self.text if self.code is None else f"{self.text}\n{self.code.decode('utf-8', 'replace')}"
-
-    @property
-    def whole_entry(self) -> Entry:
-        """The entry with its code, also where that lies outside of the repository."""
-        return self.entry if self.code is None else self.entry._replace(code=self.code.decode("utf-8", "replace"))
+        return self.text if self.code is None else f"{self.text}\n{self.entry.code}"
 
 
 class TargetCopy(NamedTuple):
@@ -91,6 +89,7 @@ def source_entry(repo: RepositorySession, light: Light) -> SourceEntry:
             f"{light.handle} names a file outside its repository that this machine does not trust: {file}",
             hint=f"read it, then allow it: ai-lessons admin trust-script {light.handle}",
         )
+    entry = entry._replace(code=code.decode("utf-8", "replace"))
     return SourceEntry(entry, text, code, os.access(file, os.X_OK))
 
 
@@ -176,7 +175,7 @@ class _Promotion:
         original = source_entry(self.source, self.light)
         copy = self._copy(original, self.target)
         code = original.code is not None or any(map(code_in, copy.files, copy.files.values()))
-        move = Move(original.whole_entry, self.source.options.tier, to, code, self._ties(original))
+        move = Move(original.entry, self.source.options.tier, to, code, self._ties(original))
         decision = decide(self.library, move)
         plan = self._plan(copy, decision)
         if plan.outcome == PRESENT:
@@ -229,7 +228,7 @@ class _Promotion:
         with desk(enterprise) as at:
             for waiting in at.waiting:
                 entry, branch = at.entry(waiting), waiting.branch
-                if entry and lets_go(entry, original.whole_entry, to):
+                if entry and lets_go(entry, original.entry, to):
                     note = f"asked for already: {branch} waits for a person"
                     handle = at.called(waiting)
                     return Suggested(waiting.entry, handle, entry.title, waiting.path, branch, waiting.commit, (note,))
@@ -249,11 +248,11 @@ class _Promotion:
 
     def _to_release(self, original: SourceEntry, enterprise: RepositorySession) -> TargetCopy:
         """The entry over there that is the same, else a copy of it, with the tier named to which it may go."""
-        text = digest(original.whole_entry)
+        text = digest(original.entry)
         lights = enterprise.catalog.many(copies(enterprise, original.entry)).values()
         readable = (x for x in lights if x.kind is not Kind.SCRIPT or enterprise.store.exists(x.path))
         near = (source_entry(enterprise, light) for light in readable)
-        same = next((entry for entry in near if digest(entry.whole_entry) == text), None)
+        same = next((entry for entry in near if digest(entry.entry) == text), None)
         if same is None:
             copy = self._copy(original, enterprise)
         else:

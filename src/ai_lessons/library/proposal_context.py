@@ -1,4 +1,4 @@
-"""What jobs about proposals look at: approval branch, what waits, what was turned down, and what it is called."""
+"""Open and rejected proposals of a repository, and the names that people call them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proposing: an entry of any kind on a branch of its own, and what speaks against it."""
+"""Proposals: an entry of any kind on a branch of its own, and what speaks against it."""
 
 from __future__ import annotations
 
@@ -142,7 +142,9 @@ def removal(repo: RepositorySession, rule: str) -> Written:
     """The removal of the rule in force with this id as a proposal."""
     with desk(repo) as at:
         entry, _ = repo.load(rule)
-        return told(make(at, entry, dict.fromkeys(sorted(at.trunk.places(rule))), f"Propose removal: {entry.title}"))
+        return as_written(
+            make(at, entry, dict.fromkeys(sorted(at.trunk.places(rule))), f"Propose removal: {entry.title}")
+        )
 
 
 def propose_text(repo: RepositorySession, entry: Entry, path: str, text: str) -> Written:
@@ -153,10 +155,10 @@ def propose_text(repo: RepositorySession, entry: Entry, path: str, text: str) ->
         new = checked(path, data, was=entry)
         refuse_wrong_kinds(repo, Kind.RULE, (link[:2] for link in new.links if link not in entry.links))
         made = make(at, new, {**old, path: data}, f"Propose edit: {new.title}")
-    return told(made)
+    return as_written(made)
 
 
-def told(made: Suggested) -> Written:
+def as_written(made: Suggested) -> Written:
     """A proposal as the answer of a job that writes entries."""
     note = f"proposed on {made.branch}; what is in force stays until a person takes it"
     return Written(made.id, made.handle, Kind.RULE, made.title, made.path, made.commit, (note, *made.warnings))

@@ -1,4 +1,4 @@
-"""What relations do to results: the superseded make way, the contradicting are named, the general are not repeated."""
+"""Effects of links on results: superseded entries are dropped, contradictions are named, and the graph is drawn."""
 
 from __future__ import annotations
 
@@ -219,14 +219,16 @@ def refuse_wrong_kinds(repo: Reading, source: Kind, links: Iterable[tuple[str, s
 def opposites(repo: Reading, written: str, pattern: Pattern) -> list[str]:
     """A suggestion for each active lesson of its project and `global` that says the opposite for the same case."""
     new = repo.catalog.many([written]).get(written)
-    projects = dict.fromkeys((new.project, GLOBAL_PROJECT)) if new else ()
-    asked = [Filter(kinds=frozenset({Kind.LESSON}), project=project) for project in projects]
-    lessons = [light for query in asked for light in repo.catalog.select(query)]
+    if new is None:
+        return []
+    filters = [
+        Filter(kinds=frozenset({Kind.LESSON}), project=name) for name in dict.fromkeys((new.project, GLOBAL_PROJECT))
+    ]
+    lessons = [light for query in filters for light in repo.catalog.select(query) if light.id != written]
     return [
         f"[{light.handle}] says the opposite for the same case; if so, say it: "
         f"ai-lessons contribute link {new.handle} {light.handle} --relation contradicts"
         for light in opposed(lessons, pattern)
-        if new and light.id != written
     ]
 
 
@@ -242,19 +244,19 @@ def namesakes(repo: Reading, written: str, title: str) -> list[str]:
 
 def opposed(lessons: Iterable[Light], pattern: Pattern) -> list[Light]:
     """Those lessons whose pattern says the opposite of this one for the same case, as far as their words tell."""
-    opposites_ = []
+    opposed_lessons = []
     for light in lessons:
         with suppress(UsageError):  # no pattern: a file may say anything
             stated = parse(str(light.details.get("pattern") or ""))
             same_case = alike(stated.when, pattern.when) and alike(stated.action, pattern.action)
             if stated.negative != pattern.negative and same_case:
-                opposites_.append(light)
-    return opposites_
+                opposed_lessons.append(light)
+    return opposed_lessons
 
 
-def alike(text: str, other_text: str) -> bool:
+def alike(a_text: str, b_text: str) -> bool:
     """Whether two texts share half of their words (Jaccard)."""
-    a, b = (set(_WORD.findall(text.casefold())) for text in (text, other_text))
+    a, b = set(_WORD.findall(a_text.casefold())), set(_WORD.findall(b_text.casefold()))
     return bool(a | b) and 2 * len(a & b) >= len(a | b)
 
 

@@ -1,8 +1,7 @@
-"""What the stored entries change in sessions that were: what hooks would have told in them, and how often rightly.
+"""Replay of past sessions: what hooks would have told in them, and how often rightly.
 
-Each session is gone through in its order with the questions that the hooks ask, from words alone. Nothing is written
-down. Of a telling before a command it is right that the command then failed; of one at a failure, that one of the next
-commands that worked is what the entry says to do.
+Each session gets the questions that the hooks ask, by full text alone; nothing is stored. A hint before a command was
+right if the command then failed; a hint at a failure, if one of the next commands that worked does what the entry says.
 """
 
 from __future__ import annotations
