@@ -231,7 +231,7 @@ def stale(repo: RepositorySession) -> Iterator[Stale]:
 
 
 def told_of_scripts(library: Library, lights: Iterable[Light]) -> list[str]:
-    """A sentence about each of these scripts whose file outside the repository is no longer the one that was read."""
+    """A sentence about each of these scripts whose file outside the repository changed since it was read."""
     sentences = []
     for light in lights:
         if light.kind is Kind.SCRIPT and light.details.get("path"):

@@ -203,8 +203,7 @@ class Planner:
             versions=self._versions, tags=sorted(set(self._draft.tags)),
         )  # fmt: skip
         fields |= secret_scan.fields(self._draft.allow_secrets, text=came.data.decode("utf-8", "replace"))
-        existing = self._script_there(came)
-        if existing is not None:
+        if existing := self._script_there(came):
             return existing
         path = self._place(came, came.file.name)
         side = markdown.render(fields, frontmatter.body_of(frontmatter.description(came.data))).encode()
@@ -216,15 +215,14 @@ class Planner:
 
     def _script_there(self, came: Incoming) -> Planned | None:
         """The script itself, if it was imported before and has not changed since."""
-        path = self._home(came, came.file.name)
-        if path in self._taken or layout.place(path) is None:
+        path, store = self._home(came, came.file.name), self._repo.store
+        side_path = layout.side_of(path)
+        files = [side_path] if self._draft.in_place else [path, side_path]
+        if path in self._taken or layout.place(path) is None or not all(map(store.exists, files)):
             return None
-        where, side = (layout.side_of(path), None) if self._draft.in_place else (path, layout.side_of(path))
-        if not self._repo.store.exists(where) or (side and not self._repo.store.exists(side)):
-            return None
-        data = self._repo.store.read(where)
-        entry = read_entry(where, data, self._repo.store.read(side) if side else None)
-        same = entry.fields.get("path") == came.source_path if self._draft.in_place else data == came.data
+        data = [store.read(file) for file in files]
+        entry = read_entry(files[0], *data)
+        same = entry.fields.get("path") == came.source_path if self._draft.in_place else data[0] == came.data
         return Planned(entry, ()) if same else None
 
     def _place(self, came: Incoming, name: str) -> str:
