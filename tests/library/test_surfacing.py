@@ -503,7 +503,7 @@ def test_rules_of_other_projects_stay_away_where_nothing_is_in_common(other_proj
 def test_a_context_has_the_rules_of_its_project_and_those_with_its_tags(
     other_projects: World, asked: dict[str, Any], come: list[str]
 ) -> None:
-    found = contexts_jobs.known(other_projects.library, ContextQuery(**asked)).rules
+    found = contexts_jobs.find_context(other_projects.library, ContextQuery(**asked)).rules
     assert sorted(light.title for light in found) == come
 
 

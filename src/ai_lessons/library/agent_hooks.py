@@ -1,4 +1,4 @@
-"""What the hooks of an agent host ask and tell: the right entry at the moment it is needed, and nothing else."""
+"""Answers to the hooks of agent hosts: which entries an agent is told at which moment of its session."""
 
 from __future__ import annotations
 
@@ -79,13 +79,7 @@ class Told(NamedTuple):
 NOTHING = Told()
 
 
-def hear(
-    asking: Asking,
-    event: AgentEvent,
-    fitting: Fitting,
-    *,
-    explain: bool = False,
-) -> Told:
+def hear(asking: Asking, event: AgentEvent, fitting: Fitting, *, explain: bool = False) -> Told:
     """What to tell the agent at this event of its session; `fitting` has the ids of what can be told whole.
 
     `explain`: nothing is remembered or written down.
@@ -94,13 +88,16 @@ def hear(
     state = asking.options.state_dir
     if explain:
         event = event._replace(trial=agent_sessions.peeked(state, event.session))
-    if event.moment is Moment.STOP:
-        return _stop(state, event) if asking.root.is_dir() else NOTHING
-    if event.moment is Moment.PROMPT:
-        return _prompt(asking, event, fitting)
-    if event.moment is Moment.BEGIN:
-        return _begin(asking, event, fitting)
-    return (_before_tool if event.moment is Moment.BEFORE_TOOL else _after_tool)(asking, event, fitting)
+    match event.moment:
+        case Moment.STOP:
+            return _stop(state, event) if asking.root.is_dir() else NOTHING
+        case Moment.PROMPT:
+            return _prompt(asking, event, fitting)
+        case Moment.BEGIN:
+            return _begin(asking, event, fitting)
+        case Moment.BEFORE_TOOL:
+            return _before_tool(asking, event, fitting)
+    return _after_tool(asking, event, fitting)
 
 
 @contextmanager
@@ -131,14 +128,14 @@ def _prompt(asking: Asking, event: AgentEvent, fitting: Fitting) -> Told:
     text = event.text
     with _memory(asking.options.state_dir, event) as session:
         earlier = _earlier(session)
-        for n, one in enumerate(earlier):
-            if n >= session.turn and not one.outcome and corrects(text, one):
-                earlier[n] = one._replace(outcome=RECURRED)
+        for n, entry in enumerate(earlier):
+            if n >= session.turn and not entry.outcome and corrects(text, entry):
+                earlier[n] = entry._replace(outcome=RECURRED)
         happened = _happened(session, earlier)
         session.turn = len(earlier)
-        told = session.ids(event.agent)
+        shown_ids = session.ids(event.agent)
     _record(asking, event, happened)
-    offered = asking.if_warm("at_a_prompt", text[:_TEXT], told) if len(text.split()) > _SHORT else None
+    offered = asking.if_warm("at_a_prompt", text[:_TEXT], shown_ids) if len(text.split()) > _SHORT else None
     return _tell(asking, event, offered, fitting) if offered else NOTHING
 
 
@@ -150,11 +147,11 @@ def _before_tool(asking: Asking, event: AgentEvent, fitting: Fitting) -> Told:
     servers = servers_of(event.tool)
     with _memory(asking.options.state_dir, event) as session:
         # looked for once a session, found or not: an agent calls `ls` a hundred times
-        new = session.fresh(event.agent, (f"call {one}" for one in (*servers, *forms)))
-        told, folders = session.ids(event.agent), (str(event.cwd), session.folder)
+        new = session.fresh(event.agent, (f"call {name}" for name in (*servers, *forms)))
+        shown_ids, folders = session.ids(event.agent), (str(event.cwd), session.folder)
     if not new and not event.paths:
         return NOTHING
-    asked = event.paths, servers, event.command if new else "", folders, told
+    asked = event.paths, servers, event.command if new else "", folders, shown_ids
     if event.paths and event.text:
         offered = asking.if_warm("before_a_tool", *asked, event.text[:_TEXT]) or asking.here("before_a_tool", *asked)
     else:
@@ -173,21 +170,21 @@ def servers_of(tool: str) -> tuple[str, ...]:
 
 
 def _after_tool(asking: Asking, event: AgentEvent, fitting: Fitting) -> Told:
-    """Note how it went, and what that says of what was told before; tell what helps with a failure."""
+    """Note how it went, and what that says of earlier hints; tell what helps with a failure."""
     state, failed = asking.options.state_dir, event.moment is Moment.TOOL_FAILED
     attempts = failures.attempts(event.command) if event.tool in _SHELLS else (event.tool,)
     if not failed and event.trial is None and not agent_sessions.is_remembered(state, event.session):
         return NOTHING
     wrote = event.tool.endswith("__add_lesson") or failures.adds_a_lesson(event.command)
-    said = failures.words_of(failures.shape(event.text)) if failed and not wrote else None
+    message = failures.words_of(failures.shape(event.text)) if failed and not wrote else None
     worked = not failed and not event.text  # a success that reads like a failure says nothing
     with _memory(state, event) as session:
-        earlier = [judged(one, event.command, None) if worked else one for one in _earlier(session)]
+        earlier = [judged(entry, event.command, None) if worked else entry for entry in _earlier(session)]
         happened = _happened(session, earlier)
         if failed and attempts and not wrote:
             session.failures += 1
             session.failed = [*session.failed, [(event.command or event.tool)[:_DOES], ""]][-_MISSED:]
-            if event.command and said:
+            if event.command and message:
                 command, output = map(secret_scan.without_suspects, (event.command, failures.telling(event.text)))
                 session.keep_failure(command, output, event.cwd, attempts)
         elif wrote and not failed:
@@ -197,39 +194,41 @@ def _after_tool(asking: Asking, event: AgentEvent, fitting: Fitting) -> Told:
             _solve(session, event.command or event.tool, earlier)
             session.note_success(attempts)
         happened += _seen_again(session, event, failed=failed)
-        told = tuple(set(session.ids(event.agent)) - session.only_before())
+        shown_ids = tuple(set(session.ids(event.agent)) - session.only_before())
         folders = str(event.cwd), session.folder
     _record(asking, event, happened)
-    if not said:
+    if not message:
         return NOTHING
-    asked = f"$ {event.command}\n{event.text}", told, folders
+    asked = f"$ {event.command}\n{event.text}", shown_ids, folders
     offered = asking.if_warm("at_a_failure", *asked) or asking.here("at_a_failure", *asked, words=True)
-    kept = {left.entry.id for left in offered.left_out if left.reason == "told"} | {one.id for one in offered.entries}
+    kept = {left.entry.id for left in offered.left_out if left.reason == "told"} | {
+        entry.id for entry in offered.entries
+    }
     with _memory(state, event) as session:
-        earlier = [judged(one, event.command, said, kept=one.id in kept) for one in _earlier(session)]
+        earlier = [judged(entry, event.command, message, kept=entry.id in kept) for entry in _earlier(session)]
         happened = _happened(session, earlier)
     _record(asking, event, happened)
-    return _tell(asking, event, offered, fitting, attempts or failures.programs(event.command), sorted(said))
+    return _tell(asking, event, offered, fitting, attempts or failures.programs(event.command), sorted(message))
 
 
 def _seen_again(session: Session, event: AgentEvent, *, failed: bool) -> list[Event]:
     """Once a session, whether the command that an entry was told before did fail, as the entry says."""
-    cwd, found = str(event.cwd), list[Event]()
+    cwd, events = str(event.cwd), list[Event]()
     calls = blamed_call(f"$ {event.command}\n{event.text}", cwd) if failed else called(event.command, cwd)
-    for one in _earlier(session) if calls else ():
-        told = one.moment == Moment.BEFORE_TOOL and fits(named_forms(when_and_does(one.does)[0]), calls)
-        if told and session.fresh(event.agent, [f"seen {one.id}"]):
-            found.append(Event("", "", HELD if failed else PASSED, one.id))
-    return found
+    for entry in _earlier(session) if calls else ():
+        warned = entry.moment == Moment.BEFORE_TOOL and fits(named_forms(when_and_does(entry.does)[0]), calls)
+        if warned and session.fresh(event.agent, [f"seen {entry.id}"]):
+            events.append(Event("", "", HELD if failed else PASSED, entry.id))
+    return events
 
 
 def _solve(session: Session, command: str, earlier: Sequence[Earlier]) -> None:
     """Note which failures this command did the job of; those that a stored entry had the answer to are settled."""
-    mine = [one for one in session.failed if not one[1] and same_job(one[0], command)]
-    if any(carried_out(one.does, command, one.command) for one in earlier):
-        session.failed = [one for one in session.failed if one not in mine]
-    for one in mine:
-        one[1] = command[:_DOES]
+    solved = [failure for failure in session.failed if not failure[1] and same_job(failure[0], command)]
+    if any(carried_out(entry.does, command, entry.command) for entry in earlier):
+        session.failed = [failure for failure in session.failed if failure not in solved]
+    for failure in solved:
+        failure[1] = command[:_DOES]
 
 
 def _earlier(session: Session) -> list[Earlier]:
@@ -238,10 +237,10 @@ def _earlier(session: Session) -> list[Earlier]:
 
 def _happened(session: Session, earlier: Sequence[Earlier]) -> list[Event]:
     """The outcomes that are new, once these are what the session remembers as told."""
-    judged_before = {one.id for one in _earlier(session) if one.outcome}
-    session.told = [list(one) for one in earlier]
+    judged_before = {entry.id for entry in _earlier(session) if entry.outcome}
+    session.told = [list(entry) for entry in earlier]
     # an entry that was told twice in a session is judged once
-    new = {one.id: one.outcome for one in earlier if one.outcome and one.id not in judged_before}
+    new = {entry.id: entry.outcome for entry in earlier if entry.outcome and entry.id not in judged_before}
     return [Event("", "", outcome, entry_id) for entry_id, outcome in new.items()]
 
 
@@ -251,47 +250,37 @@ def _record(asking: Asking, event: AgentEvent, happened: Sequence[Event]) -> Non
 
 
 def _tell(
-    asking: Asking,
-    event: AgentEvent,
-    offered: Context,
-    fitting: Fitting,
-    attempts: Sequence[str] = (),
-    shape: Sequence[str] = (),
-) -> Told:
+    asking: Asking, event: AgentEvent, offered: Context, fitting: Fitting,
+    attempts: Sequence[str] = (), shape: Sequence[str] = (),
+) -> Told:  # fmt: skip
     """What of the offered fits and no other process told meanwhile; it is remembered and written down."""
     with _memory(asking.options.state_dir, event) as session:
         shown = set(session.ids(event.agent))
         if event.moment is Moment.TOOL_FAILED:
             shown -= session.only_before()
-        offered = _whole(
-            offered._replace(entries=tuple(one for one in offered.entries if one.id not in shown)), fitting
-        )
-        session.fresh(event.agent, (one.id for one in offered.entries))
+        new = tuple(entry for entry in offered.entries if entry.id not in shown)
+        fits = fitting(offered._replace(entries=new))
+        # what has no room now may be told later
+        cut = [LeftOut(entry, "room", "its text does not fit whole") for entry in new if entry.id not in fits]
+        entries = tuple(entry for entry in new if entry.id in fits)
+        offered = offered._replace(entries=entries, left_out=(*offered.left_out, *cut))
+        session.fresh(event.agent, (entry.id for entry in entries))
         offered = offered._replace(ran_next="".join(session.fresh(event.agent, filter(None, [offered.ran_next]))))
         at_stake = {left.entry.id for left in offered.left_out if left.reason == "told"} if shape else ()
-        for n, known in enumerate(_earlier(session)):
-            if known.id in at_stake and not known.shape:
-                session.told[n] = list(known._replace(command=event.command, shape=[*shape]))
-        if shape and not at_stake and not offered.entries:
+        for n, shown_entry in enumerate(_earlier(session)):
+            if shown_entry.id in at_stake and not shown_entry.shape:
+                session.told[n] = list(shown_entry._replace(command=event.command, shape=[*shape]))
+        if shape and not at_stake and not entries:
             missed = f"{', '.join(attempts) or event.tool}: {failures.headline(event.text)}"
             session.missed = [*session.missed, missed][-_MISSED:]
-        for one in offered.entries:
-            does, why = str(one.details.get("pattern") or offered.texts.get(one.id, "")), offered.why[one.id]
-            told = Earlier(
-                one.id, one.handle, one.title, event.moment, why, event.command[:_DOES], [*shape], does[:_DOES]
-            )
-            session.told.append(list(told))
-    if offered.entries and event.trial is None:
+        command = event.command[:_DOES]
+        for entry in entries:
+            does, why = str(entry.details.get("pattern") or offered.texts.get(entry.id, "")), offered.why[entry.id]
+            row = Earlier(entry.id, entry.handle, entry.title, event.moment, why, command, [*shape], does[:_DOES])
+            session.told.append(list(row))
+    if entries and event.trial is None:
         asking.record(library.contexts.came(offered))
     return Told(event.moment, offered)
-
-
-def _whole(offered: Context, fitting: Fitting) -> Context:
-    """What of the offered can be told whole; the rest may be told later, where there is more room."""
-    fits = fitting(offered)
-    away = (LeftOut(one, "room", "its text does not fit whole") for one in offered.entries if one.id not in fits)
-    entries = tuple(one for one in offered.entries if one.id in fits)
-    return offered._replace(entries=entries, left_out=(*offered.left_out, *away))
 
 
 def _stop(state_dir: Path, event: AgentEvent) -> Told:
@@ -299,7 +288,7 @@ def _stop(state_dir: Path, event: AgentEvent) -> Told:
     if event.again or event.unfinished or not (event.trial or agent_sessions.is_remembered(state_dir, event.session)):
         return NOTHING
     with _memory(state_dir, event) as session:
-        solved = next((one for one in session.failed if one[1]), None)
+        solved = next((failure for failure in session.failed if failure[1]), None)
         if session.asked or not solved:
             return NOTHING
         session.asked = True
@@ -323,11 +312,11 @@ def lately(state_dir: Path) -> tuple[list[SessionTold], list[tuple[str, int]]]:
     Those are what failed, with what it said, while nothing was known that helps, and how often it did: most first.
     """
     sessions, missing = [], Counter[str]()
-    for at, known in agent_sessions.recent(state_dir):
-        missing.update(map(secret_scan.masked, known.missed))
+    for at, session in agent_sessions.recent(state_dir):
+        missing.update(map(secret_scan.masked, session.missed))
         when = f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"
-        told = tuple(one._replace(command=secret_scan.masked(one.command)) for one in _earlier(known))
-        sessions.append(SessionTold(known.name, known.host, known.folder, when, known.failures, told))
+        shown = tuple(entry._replace(command=secret_scan.masked(entry.command)) for entry in _earlier(session))
+        sessions.append(SessionTold(session.name, session.host, session.folder, when, session.failures, shown))
     return sessions, missing.most_common()
 
 
@@ -336,10 +325,10 @@ def why_told(opened: Library, session: str | None = None) -> tuple[Earlier, ...]
 
     Raises NotFound: no such session.
     """
-    known = lately(opened.options.state_dir)[0]
-    found = next((one for one in known if session in {None, one.session}), None)
-    if found is None:
+    shown = next((each.told for each in lately(opened.options.state_dir)[0] if session in {None, each.session}), None)
+    if shown is None:
         hint = "hooks remember a session for seven days: ai-lessons recall sessions"
         raise NotFound("session", session or "", hint=hint)
-    silent = library.usage.silent(opened.reading, opened.reading.current().many(one.id for one in found.told).values())
-    return tuple(one._replace(silent=silent.get(one.id, "")) for one in found.told)
+    lights = opened.reading.current().many(entry.id for entry in shown)
+    silent = library.usage.silent(opened.reading, lights.values())
+    return tuple(entry._replace(silent=silent.get(entry.id, "")) for entry in shown)

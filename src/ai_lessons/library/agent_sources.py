@@ -27,16 +27,16 @@ def read_files(places: Sequence[Path], form: str, project: str | None, options: 
 
     Raises InvalidEntry: there is nothing of that form in them.
     """
-    found = [(place.name, place, True) for place in places if not place.is_dir()]
-    found += [(name, path, False) for place in places if place.is_dir() for name, path in _below(place)]
+    files = [(place.name, place, True) for place in places if not place.is_dir()]
+    files += [(name, path, False) for place in places if place.is_dir() for name, path in _below(place)]
     if form == MEM0:
         return _memories(places, project, options)
     if form in {MARKDOWN, BASIC_MEMORY}:
-        bundle = _notes(found, form, project, options)
+        bundle = _notes(files, form, project, options)
     elif form == SKILLS:
-        bundle = _skills(found, places, project, options)
+        bundle = _skills(files, places, project, options)
     else:
-        bundle = _instructions(found, form, project, options, split_up=split_up)
+        bundle = _instructions(files, form, project, options, split_up=split_up)
     if not (bundle.items or bundle.damaged or any(fate != OTHER for _, fate, _ in bundle.left)):
         what = {MARKDOWN: "Markdown", BASIC_MEMORY: "Markdown", SKILLS: "skill"}.get(form, "instructions for agents")
         hint = f"looked at {len(bundle.left):,} files; name files or a quoted glob to take them as they are"
@@ -47,9 +47,8 @@ def read_files(places: Sequence[Path], form: str, project: str | None, options: 
 def _below(folder: Path) -> Iterator[tuple[str, Path]]:
     """Every file below a folder, hidden ones too, by its path there; links and what is installed are left out."""
     for place, folders, names in os.walk(folder):
-        folders[:] = sorted(one for one in folders if one not in _NEVER_ENTERED)
-        for name in sorted(names):
-            path = Path(place, name)
+        folders[:] = sorted(name for name in folders if name not in _NEVER_ENTERED)
+        for path in (Path(place, name) for name in sorted(names)):
             if path.is_file() and not path.is_symlink():
                 yield path.relative_to(folder).as_posix(), path
 
@@ -59,15 +58,15 @@ _Found = tuple[str, Path, bool]
 
 
 def _memories(places: Sequence[Path], project: str | None, options: Options) -> Bundle:
-    texts = ((one.name, outside.read(one, LIMIT)[0].decode("utf-8", "replace")) for one in places)
+    texts = ((place.name, outside.read(place, LIMIT)[0].decode("utf-8", "replace")) for place in places)
     parts = [notes.memories(text.removeprefix("\ufeff"), name, project, options.now()) for name, text in texts]
-    return Bundle([item for one in parts for item in one.items], [bad for one in parts for bad in one.damaged])
+    return Bundle([item for part in parts for item in part.items], [bad for part in parts for bad in part.damaged])
 
 
-def _notes(found: Sequence[_Found], form: str, project: str | None, options: Options) -> Bundle:
+def _notes(files: Sequence[_Found], form: str, project: str | None, options: Options) -> Bundle:
     items: list[Item] = []
     damaged, left = list[tuple[str, str]](), list[tuple[str, str, str]]()
-    for name, path, named in options.each("reading", found):
+    for name, path, named in options.each("reading", files):
         if any(part.startswith(".") for part in name.split("/")) and not named:
             continue
         if not layout.is_markdown(name) and not named:
@@ -79,20 +78,20 @@ def _notes(found: Sequence[_Found], form: str, project: str | None, options: Opt
 
 
 def _instructions(
-    found: Sequence[_Found], form: str, project: str | None, options: Options, *, split_up: bool
+    files: Sequence[_Found], form: str, project: str | None, options: Options, *, split_up: bool
 ) -> Bundle:
     items: list[Item] = []
     rules: list[agent_rules.Instruction] = []
     damaged, left = list[tuple[str, str]](), list[tuple[str, str, str]]()
-    homes = {path.parent for _, path, _ in found if path.name == notes.MEMORY}
-    for below, path, named in options.each("reading", found):
+    homes = {path.parent for _, path, _ in files if path.name == notes.MEMORY}
+    for below, path, named in options.each("reading", files):
         memory = path.parent in homes and layout.is_markdown(path.name)
-        known = ("claude", below) if memory else agent_rules.host_of(path.absolute().as_posix())
-        if not named and (known is None or form not in {known[0], AGENTS}):
-            left.append((below, OTHER, f"--from {known[0]} reads it" if known else ""))
+        host_file = ("claude", below) if memory else agent_rules.host_of(path.absolute().as_posix())
+        if not named and (host_file is None or form not in {host_file[0], AGENTS}):
+            left.append((below, OTHER, f"--from {host_file[0]} reads it" if host_file else ""))
             continue
         # a folder such as .claude/rules may itself be what was named
-        name = known[1] if known and not agent_rules.host_of(below) else below
+        name = host_file[1] if host_file and not agent_rules.host_of(below) else below
         with noting(name, damaged):
             data = outside.read(path)[0]
             lessons = notes.memory(name, data, project, options.now()) if memory else []
@@ -103,28 +102,31 @@ def _instructions(
                 left.append((name, SKIPPED, "it says nothing of its own"))
     kept, like = agent_rules.joined(rules)
     left += [(where, JOINED, other) for where, other in like]
-    return Bundle([*items, *(agent_rules.rule(one, project, options.now()) for one in kept)], damaged, left=left)
+    return Bundle(
+        [*items, *(agent_rules.rule(instruction, project, options.now()) for instruction in kept)], damaged, left=left
+    )
 
 
-def _skills(found: Sequence[_Found], places: Sequence[Path], project: str | None, options: Options) -> Bundle:
+def _skills(files: Sequence[_Found], places: Sequence[Path], project: str | None, options: Options) -> Bundle:
     items: list[Item] = []
     damaged, left = list[tuple[str, str]](), list[tuple[str, str, str]]()
-    homes = {path.parent: path.parent.name for _, path, _ in found if path.name == notes.SKILL}
-    for place in [one for one in places if not one.is_dir() and one.parent in homes]:  # the file was named: all of it
-        found = [*found, *((name, path, False) for name, path in _below(place.parent) if path != place)]
-    files: dict[Path, dict[str, tuple[bytes, bool]]] = {home: {} for home in homes}
-    for name, path, _ in options.each("reading", found):
-        inside = [one for one in path.parents if one in homes]
-        if not inside:
+    homes = {path.parent: path.parent.name for _, path, _ in files if path.name == notes.SKILL}
+    for place in places:
+        if place.parent in homes and not place.is_dir():  # the file was named: all of the skill
+            files = [*files, *((name, path, False) for name, path in _below(place.parent) if path != place)]
+    contents: dict[Path, dict[str, tuple[bytes, bool]]] = {home: {} for home in homes}
+    for name, path, _ in options.each("reading", files):
+        home = next((folder for folder in path.parents if folder in homes), None)
+        if home is None:
             left.append((name, OTHER, f"in no folder with a {notes.SKILL}"))
             continue
         with noting(name, damaged):
-            files[inside[0]][path.relative_to(inside[0]).as_posix()] = outside.read(path)
-    for home, of_skill in files.items():
+            contents[home][path.relative_to(home).as_posix()] = outside.read(path)
+    for home, of_skill in contents.items():
         try:
-            made, others = notes.skill(homes[home], of_skill, project, options.now())
+            made, ignored = notes.skill(homes[home], of_skill, project, options.now())
             items += made
-            left += [(one, OTHER, "neither Markdown nor a script") for one in others]
+            left += [(path, OTHER, "neither Markdown nor a script") for path in ignored]
         except AiLessonsError as error:
-            damaged += [(f"{homes[home]}/{one}", error.message) for one in of_skill]
+            damaged += [(f"{homes[home]}/{path}", error.message) for path in of_skill]
     return Bundle(items, damaged, left=left)

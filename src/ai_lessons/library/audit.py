@@ -1,4 +1,4 @@
-"""Who approved what, when, by which commit; and everything on the approval branch that violates its policy."""
+"""The audit: who approved which rule, when, by which commit, and what violates the policy."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def audit(library: Library) -> Audit:
     view = repo.rules.view()
     if view is None:
         return Audit((), ("there is no approval branch, so no rule is in force",), ok=False)
-    verdicts = [one for one in view.verdicts.values() if one.in_force or one.unapproved]
-    rows = sorted((_row(repo, view, one) for one in verdicts), key=lambda row: (row.path, row.id))
+    verdicts = [verdict for verdict in view.verdicts.values() if verdict.in_force or verdict.unapproved]
+    rows = sorted((_row(repo, view, verdict) for verdict in verdicts), key=lambda row: (row.path, row.id))
     alarms = tuple(f"{alarm.message} ({alarm.hint})" if alarm.hint else alarm.message for alarm in view.alarms)
     odd = odd_commits(repo.store.worktree, view.ref)
     alarms += tuple(f"commit {commit[:10]} proves nothing: {what} (look: git fsck)" for commit, what in odd)
     alarms += tuple(what for _, what in _left(repo, view))
     ok = not alarms and not any(row.problem for row in rows)
-    told = signing.notes(view, repo.rules.signers(view.ref)) if view.policy.require == "signed" else ()
-    return Audit(tuple(rows), (*alarms, *view.damaged, *told), ok, tuple(taken(repo)))
+    signing_notes = signing.notes(view, repo.rules.signers(view.ref)) if view.policy.require == "signed" else ()
+    return Audit(tuple(rows), (*alarms, *view.damaged, *signing_notes), ok, tuple(taken(repo)))
 
 
 def taken(repo: RepositorySession, entry: str = "") -> list[TakenProposal]:
@@ -46,18 +46,18 @@ def taken(repo: RepositorySession, entry: str = "") -> list[TakenProposal]:
     ref = repo.rules.ref()
     if not ref or not (tip := read_ref(repo.store.worktree, ref)):
         return []
-    found = proposal_records.taken(repo.store.worktree, tip, short_name(ref))
-    return [one for one in found if not entry or (one.id and entry.endswith(one.id))]
+    proposals = proposal_records.taken(repo.store.worktree, tip, short_name(ref))
+    return [proposal for proposal in proposals if not entry or (proposal.id and entry.endswith(proposal.id))]
 
 
 def _row(repo: RepositorySession, view: BranchView, verdict: Verdict) -> AuditRow:
     evidence = verdict.evidence
-    path = verdict.path or next((one.path for one in verdict.unapproved), "")
+    path = verdict.path or next((arrival.path for arrival in verdict.unapproved), "")
     light = repo.catalog.many([verdict.rule]).get(verdict.rule)
     problems = [
-        f"{'a text' if one.blob else 'its removal'} at {one.path} is on {branch_name(view.ref)} without approval: "
-        f"{one.evidence.reason}"
-        for one in verdict.unapproved
+        f"{'a text' if arrival.blob else 'its removal'} at {arrival.path} is on {branch_name(view.ref)}"
+        f" without approval: {arrival.evidence.reason}"
+        for arrival in verdict.unapproved
     ]
     return AuditRow(
         id=verdict.rule,
@@ -77,10 +77,10 @@ def _row(repo: RepositorySession, view: BranchView, verdict: Verdict) -> AuditRo
 
 def _left(repo: RepositorySession, view: BranchView) -> Iterator[tuple[str, str]]:
     """The commits that approved with keys which are on the list no more, nobody having looked since, and what of it."""
-    known = approval_memory.load(repo.store.worktree.state_dir).signed if view.policy.require == "signed" else {}
-    listed = {one.key for one in repo.rules.signers(view.ref).read() or ()} if known else set()
+    signed = approval_memory.load(repo.store.worktree.state_dir).signed if view.policy.require == "signed" else {}
+    listed = {signer.key for signer in repo.rules.signers(view.ref).read() or ()} if signed else set()
     for verdict in view.verdicts.values():
-        by = known.get(verdict.evidence.commit) if verdict.in_force else None
+        by = signed.get(verdict.evidence.commit) if verdict.in_force else None
         if by and by.key and by.key not in listed:
             left = f"{verdict.path} was approved by {by.who} with a key that left the list of signers, {by.key}"
             yield verdict.evidence.commit, f"{left} (if it still holds: ai-lessons admin audit --acknowledge)"
@@ -90,13 +90,13 @@ def acknowledge(library: Library, ask: Callable[[str], bool] | None) -> Audit:
     """Take the approval branch as it is now for what was seen last, if `ask` agrees. Raises Refused, StorageFailed."""
     repo = library.primary
     repo.options.refuse_agents("acknowledge alarms", "ai-lessons admin audit --acknowledge")
-    found = audit(library)
-    if not found.alarms:
-        return found
+    current = audit(library)
+    if not current.alarms:
+        return current
     if ask is None:
         raise Refused("alarms are looked at by a person, and there is no terminal to ask on", hint="--yes")
     looks = repo.rules.looks()
-    if not ask("\n".join(found.alarms)):
+    if not ask("\n".join(current.alarms)):
         raise Refused("the alarms stay; nothing was changed")
     worktree = repo.store.worktree
     memory = approval_memory.load(worktree.state_dir)

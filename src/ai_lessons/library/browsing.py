@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from ai_lessons.knowledge.passages import TextSection as Cut
-    from ai_lessons.library.multi_repository import Reader
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.history import FileRevision
@@ -32,12 +31,17 @@ if TYPE_CHECKING:
 def show(opened: Library, ref: str, *, section: int | None = None, heading: str | None = None) -> Shown:
     """One entry whole, or one section, by number (from 1) or words of its heading. Raises NotFound, AmbiguousName."""
     repo, light = opened.holding(ref)
+    catalog = opened.reading.catalog
     entry, raw = contents_of(repo, light)
     text = entry.body if light.kind is not Kind.SCRIPT else entry.body or entry.code
-    found, lines = _sections(text)
-    chosen = None
+    sections: tuple[Cut, ...] = ()
+    chosen, lines = None, list[str]()
+    if may_have_headings(text):
+        from ai_lessons.knowledge import passages
+
+        sections, lines = passages.sections(text), passages.lines_of(text)
     if section is not None or heading is not None:
-        chosen = _choose(found, section, heading, light.title)
+        chosen = _choose(sections, section, heading, light.title)
         text = "".join(lines[chosen.start - 1 : chosen.end])
     if light.kind is Kind.RULE:
         notes = repo.rules.notes
@@ -49,8 +53,8 @@ def show(opened: Library, ref: str, *, section: int | None = None, heading: str 
         raw=raw,
         frontmatter=entry.fields,
         code=entry.code,
-        related=_neighbours(opened.reading.catalog, light.id, 1),
-        sections=found,
+        related=related_of(catalog, relations.reach(catalog.edges(light.id), light.id)),
+        sections=sections,
         section=chosen.number if chosen else None,
         notes=notes,
         approval=library.provenance.approval_of(repo, light) if light.kind is Kind.RULE else None,
@@ -89,7 +93,7 @@ def list_entries(
     """
     catalog = opened.reading.current()
     at = place_of(scope) if scope else ScopePlace(project or "")
-    wanted = Filter(
+    query = Filter(
         kinds=frozenset(kinds),
         project=at.project or None,
         scopes=at.scopes,
@@ -102,12 +106,12 @@ def list_entries(
         without=superseded(opened.reading) if status == Status.ACTIVE and not every else frozenset(),
     )
     if silent:
-        found = catalog.select(wanted._replace(status=None, without=frozenset(), limit=None))
-        why = library.usage.silent(opened.reading, found)
-        quiet = tuple(light for light in found if light.id in why)
+        lights = catalog.select(query._replace(status=None, without=frozenset(), limit=None))
+        why = library.usage.silent(opened.reading, lights)
+        quiet = tuple(light for light in lights if light.id in why)
         return Listing(quiet[:limit], len(quiet), tuple(opened.reading.notes()), why)
-    entries = tuple(light for light in catalog.select(wanted) if origin in {None, light.details.get("from")})
-    total = len(entries) if limit is None else catalog.count(wanted)
+    entries = tuple(light for light in catalog.select(query) if origin in {None, light.details.get("from")})
+    total = len(entries) if limit is None else catalog.count(query)
     asked = {"project": (project or "",), "tag": (tag or "",), "version": versions}
     unknown = [] if entries else not_here(catalog, asked)
     return Listing(entries, total, (*opened.reading.notes(), *unknown))
@@ -128,9 +132,9 @@ def versions(opened: Library, project: str | None = None) -> tuple[Tally, ...]:
         raise NotFound("project", project, hint=unknown[0].partition(": ")[2])
     resources = catalog.select(Filter(kinds=frozenset(kind for kind in Kind if kind.is_resource), project=project))
     plain = Counter(light.kind.value for light in resources if not light.versions)
-    rest = (Tally(UNVERSIONED, plain.total(), dict(plain)),) if plain else ()
-    known = {one.name: one for one in catalog.versions(project)}
-    return (*(known[name] for name in newest_first(known)), *rest)
+    unversioned = (Tally(UNVERSIONED, plain.total(), dict(plain)),) if plain else ()
+    tallies = {tally.name: tally for tally in catalog.versions(project)}
+    return (*(tallies[name] for name in newest_first(tallies)), *unversioned)
 
 
 def projects(opened: Library) -> tuple[Tally, ...]:
@@ -140,8 +144,9 @@ def projects(opened: Library) -> tuple[Tally, ...]:
 
 def related(opened: Library, ref: str, depth: int = 1) -> tuple[Related, ...]:
     """Entries reached over links within `depth` steps, either way, nearest first; each once."""
-    catalog = opened.reading.current()
-    return _neighbours(catalog, opened.reading.resolve(ref).id, depth)
+    catalog, start = opened.reading.current(), opened.reading.resolve(ref).id
+    edges = catalog.edges(None if depth > 1 else start)
+    return related_of(catalog, relations.reach(edges, start, depth))
 
 
 def log(opened: Library, ref: str) -> tuple[FileRevision, ...]:
@@ -165,12 +170,12 @@ def change(opened: Library, ref: str, commit: str) -> str:
     """Unified diff of what one commit changed in the entry's file. Raises NotFound: no such commit, or not of it."""
     repo, light = opened.holding(ref)
     log = repo.history.log(repo.file_of(light))
-    found = next((pair for pair in zip_longest(log, log[1:]) if pair[0].commit == commit), None)
-    if found is None:
+    pair = next((pair for pair in zip_longest(log, log[1:]) if pair[0].commit == commit), None)
+    if pair is None:
         raise NotFound(f"commit of {light.handle}", commit)
     from ai_lessons.repository.history import unified
 
-    after, before = found
+    after, before = pair
     old = repo.history.text_at(before.commit, before.path) if before else None
     return unified(after.path, old, repo.history.text_at(after.commit, after.path))
 
@@ -180,37 +185,20 @@ def complete(opened: Library, prefix: str, what: str) -> Sequence[tuple[str, str
     return opened.reading.current().complete(what, prefix)
 
 
-def _sections(text: str) -> tuple[tuple[Cut, ...], Sequence[str]]:
-    """The sections of a text, and its lines."""
-    if not may_have_headings(text):
-        return (), ()
-    from ai_lessons.knowledge.passages import lines_of, sections
-
-    return sections(text), lines_of(text)
-
-
-def _choose(found: Sequence[Cut], number: int | None, heading: str | None, title: str) -> Cut:
+def _choose(sections: Sequence[Cut], number: int | None, heading: str | None, title: str) -> Cut:
     """The section of that number, or the first whose heading is, else holds, the words."""
+    words = (heading or "").casefold().strip()
     if number is not None:
-        fitting = [cut for cut in found if cut.number == number]
+        fitting = [cut for cut in sections if cut.number == number]
     else:
-        words = (heading or "").casefold().strip()
-        fitting = sorted(
-            (cut for cut in found if words in cut.heading.casefold()), key=lambda c: c.heading.casefold() != words
-        )
+        fitting = [cut for cut in sections if words in cut.heading.casefold()]
     if fitting:
-        return fitting[0]
-    known = ", ".join(f"{cut.number} {cut.heading}" for cut in found[:12])
+        return min(fitting, key=lambda cut: cut.heading.casefold() != words)
+    headings = ", ".join(f"{cut.number} {cut.heading}" for cut in sections[:12])
     raise NotFound(
         f"section of {title!r}", str(number if number is not None else heading),
-        hint=f"it has: {known}" if known else "it has no headings: show it whole",
+        hint=f"it has: {headings}" if headings else "it has no headings: show it whole",
     )  # fmt: skip
-
-
-def _neighbours(catalog: Reader, start: str, depth: int) -> tuple[Related, ...]:
-    edges = catalog.edges(None if depth > 1 else start)
-    reached = relations.reach(edges, start, depth)
-    return related_of(catalog, reached)
 
 
 def contents_of(repo: RepositorySession, light: Light) -> tuple[Entry, str]:
@@ -222,9 +210,9 @@ def contents_of(repo: RepositorySession, light: Light) -> tuple[Entry, str]:
     place = repo.catalog.locate(light.id)
     data, side = repo.files_of(place)
     texts = texts_of(place.path, data, side, script=light.kind is Kind.SCRIPT)
-    own = data if side is None else side
+    main = data if side is None else side
     same = (place.hash is None or blob_id(data) == place.hash) and (side is None or blob_id(side) == place.side_hash)
     # parsed if a file was changed in the moment since the catalog looked
     fields = repo.catalog.fields(place.id) if same else repo.parse(place.path, data, side).fields
-    known = Entry(light.id, light.kind, light.title, light.path, light.project)
-    return known._replace(fields=fields, body=texts.body, code=texts.code), own.decode("utf-8", "replace")
+    bare = Entry(light.id, light.kind, light.title, light.path, light.project)
+    return bare._replace(fields=fields, body=texts.body, code=texts.code), main.decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""What speaks against an entry before a person reads it, by words: much the same elsewhere, the opposite, a secret."""
+"""Checks of an entry against others by words: near duplicates, contradictions, secrets."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Said(NamedTuple):
 
     @property
     def name(self) -> str:
-        """How people are told which one it is."""
+        """How messages call it."""
         return f"{self.handle} {self.title!r} ({self.state})"
 
     @property
@@ -63,55 +63,57 @@ class Said(NamedTuple):
         return f"{self.title}\n{self.rationale}\n{self.body}"
 
 
-def said(entry: Entry, handle: str, state: str) -> Said:
+def comparable(entry: Entry, handle: str = "", state: str = "") -> Said:
     """An entry's text for comparison."""
     text = f"{entry.body}\n{entry.code}" if entry.code else entry.body
     return Said(entry.id, handle, entry.title, entry.rationale, text, state)
 
 
-def alike(one: Said, others: Iterable[Said]) -> tuple[str, ...]:
+def alike(text: Said, texts: Iterable[Said]) -> tuple[str, ...]:
     """Names of up to `TOLD` entries that say much the same, each with how much (0 to 1), most alike first."""
-    scored = [(-score, other.name) for other in others if other.id != one.id and (score := likeness(one, other))]
+    scored = [(-score, other.name) for other in texts if other.id != text.id and (score := likeness(text, other))]
     return tuple(f"{name}, {-score:.2f}" for score, name in sorted(scored)[:TOLD])
 
 
-def likeness(one: Said, other: Said) -> float:
+def likeness(text: Said, other: Said) -> float:
     """How alike two texts (titles, where the other is only that) are, 0 to 1; 0.0: not to be called so."""
-    here, there = words(one.title), words(other.title)
-    shorter = min(len(here), len(there))
+    title_words, other_words = words(text.title), words(other.title)
+    shorter = min(len(title_words), len(other_words))
     # two words in common of two say little, so a short title has to be the same
-    title = len(here & there) / shorter if shorter > 2 or (here == there and here) else 0.0
-    full = overlap(one.text, other.text) if other.body or other.rationale else 0.0
+    is_clear = shorter > 2 or (shorter and title_words == other_words)
+    title = len(title_words & other_words) / shorter if is_clear else 0.0
+    full = overlap(text.text, other.text) if other.body or other.rationale else 0.0
     return 0.0 if title < ALIKE and full < ALIKE_IN_FULL else max(title, full)
 
 
 @lru_cache(maxsize=1 << 15)
 def words(text: str) -> frozenset[str]:
     """The words of a text that say something, singular and plural as one."""
-    found = (word.casefold() for word in _WORD.findall(text))
-    return frozenset(_PLURAL.sub("", word) for word in found if word not in _FILLERS)
+    matches = (word.casefold() for word in _WORD.findall(text))
+    return frozenset(_PLURAL.sub("", word) for word in matches if word not in _FILLERS)
 
 
-def same(one: Said, other: Said) -> bool:
+def same(text: Said, other: Said) -> bool:
     """True for the same words in the same order, whatever id, date and tags say."""
-    mine, theirs = ([word.casefold() for word in _WORD.findall(x.text)] for x in (one, other))
-    return mine == theirs
+    return _WORD.findall(text.text.casefold()) == _WORD.findall(other.text.casefold())
 
 
-def says_the_same(one: Entry, other: Entry) -> bool:
+def says_the_same(entry: Entry, other: Entry) -> bool:
     """Whether two entries teach the same, word for word, whatever their ids, tags and dates."""
-    mine, theirs = (
-        (x.kind, x.title, x.pattern, str(x.fields.get("rationale") or ""), x.body.strip(), x.code) for x in (one, other)
-    )
-    return mine == theirs
+
+    def parts(entry: Entry) -> tuple[object, ...]:
+        rationale = str(entry.fields.get("rationale") or "")
+        return entry.kind, entry.title, entry.pattern, rationale, entry.body.strip(), entry.code
+
+    return parts(entry) == parts(other)
 
 
 def contradicted(repo: RepositorySession, entry: Entry) -> list[str]:
     """The ids that an entry contradicts by a link of either side."""
-    found = [link.target for link in entry.links if link.relation == Relation.CONTRADICTS]
+    ids = [link.target for link in entry.links if link.relation == Relation.CONTRADICTS]
     edges = [edge for edge in repo.catalog.edges(entry.id) if edge.relation == Relation.CONTRADICTS]
-    found += [edge.source if edge.target == entry.id else edge.target for edge in edges]
-    return list(dict.fromkeys(found))
+    ids += [edge.source if edge.target == entry.id else edge.target for edge in edges]
+    return list(dict.fromkeys(ids))
 
 
 def evaluate(
@@ -126,32 +128,33 @@ def evaluate(
     `same`: what is known to say the same there; then nothing else is compared with it.
     """
     target.current()
-    found = list(_secrets(entry, files))
-    found += (EvaluationFinding("duplicates", STOP, f"the same is there already: {one}") for one in same)
+    findings = list(_secrets(entry, files))
+    findings += (EvaluationFinding("duplicates", STOP, f"the same is there already: {name}") for name in same)
     if not same:
-        near = alike(said(entry, "", ""), _like(target, entry))
-        found += (EvaluationFinding("duplicates", WARNING, f"much like {one}") for one in near)
-        found += (EvaluationFinding("contradictions", WARNING, said) for said in _opposed(target, entry))
-    found += specific(files, projects)
-    return EvaluationReport(tuple(one._replace(message=one_line(one.message, LONGEST)) for one in found))
+        near = alike(comparable(entry), _like(target, entry))
+        findings += (EvaluationFinding("duplicates", WARNING, f"much like {name}") for name in near)
+        findings += (EvaluationFinding("contradictions", WARNING, sentence) for sentence in _opposed(target, entry))
+    findings += specific(files, projects)
+    return EvaluationReport(tuple(finding._replace(message=one_line(finding.message, LONGEST)) for finding in findings))
 
 
 def _secrets(entry: Entry, files: Mapping[str, str]) -> Iterator[EvaluationFinding]:
     may_stay = secret_scan.allowed(entry.fields)
     for path, text in files.items():
-        for one in secret_scan.secrets_in(text):
-            allowed = one.fingerprint in may_stay
-            what = f"holds what looks like a secret ({one.sort})" + (", which its file allows" if allowed else "")
-            yield EvaluationFinding("secrets", NOTE if allowed else STOP, what, f"{path}:{one.line}")
+        for secret in secret_scan.secrets_in(text):
+            allowed = secret.fingerprint in may_stay
+            what = f"holds what looks like a secret ({secret.sort})" + (", which its file allows" if allowed else "")
+            yield EvaluationFinding("secrets", NOTE if allowed else STOP, what, f"{path}:{secret.line}")
 
 
 def _like(repo: RepositorySession, entry: Entry) -> Iterator[Said]:
     """Entries of the same kind that may say much the same: its copies, and those whose titles are like its own."""
-    lights = {one.id: one for one in repo.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))}
-    titled = [one.id for one in lights.values() if relating.alike(one.title, entry.title)]
-    for light in [lights[one] for one in dict.fromkeys([*copies(repo, entry), *titled[:COMPARED]]) if one in lights]:
+    lights = {light.id: light for light in repo.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))}
+    titled = [light.id for light in lights.values() if relating.alike(light.title, entry.title)]
+    for entry_id in dict.fromkeys([*copies(repo, entry), *titled[:COMPARED]]):
         with suppress(AiLessonsError):  # removed or broken since the catalog looked
-            yield said(repo.load(light.id)[0], light.handle, light.tier)
+            if light := lights.get(entry_id):
+                yield comparable(repo.load(entry_id)[0], light.handle, light.tier)
 
 
 def refuse_repetition(opened: Library, draft: LessonDraft) -> None:
@@ -159,9 +162,9 @@ def refuse_repetition(opened: Library, draft: LessonDraft) -> None:
     repo = opened.primary
     repo.current()
     active = repo.catalog.select(Filter(kinds=frozenset({Kind.LESSON})))
-    mine = "\n".join(filter(None, (draft.title, draft.content, draft.when, draft.do, draft.dont, draft.because)))
-    for light in [one for one in active if relating.alike(one.title, draft.title)][:COMPARED]:
-        share = overlap(mine, _text(repo, light.id))
+    text = "\n".join(filter(None, (draft.title, draft.content, draft.when, draft.do, draft.dont, draft.because)))
+    for light in [light for light in active if relating.alike(light.title, draft.title)][:COMPARED]:
+        share = overlap(text, _text(repo, light.id))
         if share >= REPEATED:
             hint = f"update it: `ai-lessons contribute update {light.handle}`; or add this one with --anyway"
             raise Conflict(_much_like(light, share), hint=hint)
@@ -169,23 +172,23 @@ def refuse_repetition(opened: Library, draft: LessonDraft) -> None:
 
 def repetitions(repo: RepositorySession) -> dict[str, str]:
     """Which active lessons and rules say nearly the same as an older one: by id, a sentence that names the older."""
-    wanted, gone = Filter(kinds=frozenset({Kind.LESSON, Kind.RULE}), sort="created"), relating.superseded(repo)
-    lights = [light for light in repo.catalog.select(wanted) if light.id not in gone]
+    query, gone = Filter(kinds=frozenset({Kind.LESSON, Kind.RULE}), sort="created"), relating.superseded(repo)
+    lights = [light for light in repo.catalog.select(query) if light.id not in gone]
     common = Counter(word for light in lights for word in words(light.title))
     holding: defaultdict[tuple[Kind, str], list[Light]] = defaultdict(list)
-    text, found = cache(partial(_text, repo)), {}
+    text, repeated = cache(partial(_text, repo)), {}
     for light in lights:
         title = sorted(words(light.title), key=lambda word: (common[word], word))
         # titles with half of their words in common have one of the rarer half in common
         telling = [(light.kind, word) for word in title[: len(title) // 2 + 1]]
-        older = {one.id: one for word in telling for one in holding[word][-COMPARED:]}
-        near = [one for one in older.values() if relating.alike(one.title, light.title)]
-        share, first = max(((overlap(text(light.id), text(one.id)), one) for one in near), default=(0.0, light))
+        older = {other.id: other for word in telling for other in holding[word][-COMPARED:]}
+        near = [other for other in older.values() if relating.alike(other.title, light.title)]
+        share, first = max(((overlap(text(light.id), text(other.id)), other) for other in near), default=(0.0, light))
         if share >= REPEATED:
-            found[light.id] = _much_like(first, share)
+            repeated[light.id] = _much_like(first, share)
         for word in telling:
             holding[word].append(light)
-    return found
+    return repeated
 
 
 def _text(repo: RepositorySession, entry_id: str) -> str:
@@ -193,10 +196,11 @@ def _text(repo: RepositorySession, entry_id: str) -> str:
     return f"{entry.title}\n{entry.opening}\n{entry.body}"
 
 
-def overlap(one: str, other: str) -> float:
+def overlap(text: str, other: str) -> float:
     """Words in common of all words of two texts, 0 to 1; 0.0 where they are too few to tell."""
-    mine, theirs = words(one), words(other)
-    return len(mine & theirs) / len(mine | theirs) if len(mine & theirs) >= TELLING else 0.0
+    text_words, other_words = words(text), words(other)
+    common = len(text_words & other_words)
+    return common / len(text_words | other_words) if common >= TELLING else 0.0
 
 
 def _much_like(light: Light, share: float) -> str:
@@ -218,19 +222,19 @@ def promoted_from(repo: RepositorySession, entry_id: str) -> list[str]:
 def _opposed(repo: RepositorySession, entry: Entry) -> Iterator[str]:
     """Sentences about what here says the opposite: by a link of either, or for the same case in the same words."""
     catalog, pattern = repo.catalog, entry.pattern
-    known = catalog.many(contradicted(repo, entry))
-    for light in known.values():
+    linked = catalog.many(contradicted(repo, entry))
+    for light in linked.values():
         yield f"it contradicts {_name(light)}"
     if pattern is None:
         return
     for light in relating.opposed(catalog.select(Filter(kinds=frozenset({Kind.LESSON}))), pattern):
-        if light.id not in known:
+        if light.id not in linked:
             yield f"{_name(light)} says the opposite for the same case"
     for light in catalog.select(Filter(kinds=frozenset({Kind.RULE}), status=None)):
         begins = _NEGATIVE.match(light.title)
         differs = bool(begins) is not pattern.negative  # one forbids, the other demands
         action = light.title[begins.end() :] if begins else light.title
-        if light.id not in known and differs and relating.alike(action, pattern.action):
+        if light.id not in linked and differs and relating.alike(action, pattern.action):
             yield f"{_name(light)} says the opposite"
 
 

@@ -1,4 +1,4 @@
-"""What to know before one begins: rules in force and lessons for a project, tags or files, from the catalog alone."""
+"""Rules in force and lessons for a project, tags, files, a command or a failure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from ai_lessons.library.relating import giving_way
 from ai_lessons.repository import outside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ai_lessons.library.opened import Library, Reading
 
@@ -46,6 +46,7 @@ _LIKELIEST = 10  # Entries that may help with a failure, among which is chosen
 _BY_PATH, _BY_PROJECT, _BY_GLOBAL = 2.0, 1.0, 0.5  # What the reasons weigh, beside the tags
 
 _SURE = {word.value: place for place, word in enumerate(Confidence)}
+_ABOUT_RUNNING = re.compile(r"WHEN (?:inside `[^`]+`, )?running `")
 
 
 def context(opened: Library, query: ContextQuery, ask: Callable[..., Context] | None = None) -> Context:
@@ -55,43 +56,42 @@ def context(opened: Library, query: ContextQuery, ask: Callable[..., Context] | 
     project or a context tag, or as a global rule; of lessons those that `learning.choose` lets pass.
     `ask` does the job `context`, elsewhere perhaps.
     """
-    found = ask("context", query) if ask else known(opened, query)
-    return found._replace(notes=(*found.notes, *library.usage.record(opened, came(found))))
+    result = ask("context", query) if ask else find_context(opened, query)
+    return result._replace(notes=(*result.notes, *library.usage.record(opened, came(result))))
 
 
-def _answer(light: Light, found: Context) -> str:
-    """What a lesson says of a failure: its pattern and how its text begins."""
-    text, pattern = " ".join(found.texts.get(light.id, "").split()), str(light.details.get("pattern") or "")
-    return " | ".join(filter(None, (pattern, text))) or light.snippet
-
-
-def came(found: Context) -> list[Event]:
+def came(result: Context) -> list[Event]:
     """That these entries came, and which were left out on purpose, to measure whether it makes a difference."""
-    told = [Event("", "", INJECTED, one.id, edge=found.edges.get(one.id, {})) for one in found.entries]
-    return [*told, *(Event("", "", LEFT_OUT, one.entry.id) for one in found.left_out if one.reason == "ablation")]
+    events = [Event("", "", INJECTED, light.id, edge=result.edges.get(light.id, {})) for light in result.entries]
+    omitted = (left.entry.id for left in result.left_out if left.reason == "ablation")
+    return events + [Event("", "", LEFT_OUT, entry_id) for entry_id in omitted]
 
 
-def known(opened: Library, query: ContextQuery) -> Context:
-    """The same, and nothing is written down."""
+def find_context(opened: Library, query: ContextQuery) -> Context:
+    """As `context`, but nothing is recorded."""
     repo = opened.reading
     repo.current()
     if query.error.strip():
-        found = helping(repo, query.error, query.budget)
-        return found._replace(entries=tuple(one._replace(snippet=_answer(one, found)) for one in found.entries))
+        result = helping(repo, query.error, query.budget)
+        entries = [*result.entries]
+        for n, light in enumerate(entries):  # each with its pattern and its text
+            parts = str(light.details.get("pattern") or ""), " ".join(result.texts.get(light.id, "").split())
+            entries[n] = light._replace(snippet=" | ".join(filter(None, parts)) or light.snippet)
+        return result._replace(entries=tuple(entries))
     injecting = Injecting(repo, query.budget)
     asked = _Asked(repo, query, injecting.budget)
     rules = asked.rules()
     near = asked.lessons()[: NEAREST + 3 * injecting.budget]
     similar = similarities(repo, query.query) if near and query.query.strip() else {}
-    fits = [Fit(one, level=one.score or 0.0, similarity=similar.get(one.id)) for one in near]
-    found = injecting.tell(None, fits, None, query.project, rules=len(rules))
-    chosen = rules[: injecting.budget - len(found.entries)]
-    notes = [*found.notes]
+    fits = [Fit(light, level=light.score or 0.0, similarity=similar.get(light.id)) for light in near]
+    result = injecting.tell(None, fits, None, query.project, rules=len(rules))
+    chosen = rules[: injecting.budget - len(result.entries)]
+    notes = [*result.notes]
     if len(rules) > len(chosen):
         notes.append(f"{len(rules) - len(chosen)} more rules apply, beyond the budget of {injecting.budget}")
-    return found._replace(
-        entries=(*chosen, *found.entries),
-        notes=(*notes, *(injecting.question() if found.entries else ())),
+    return result._replace(
+        entries=(*chosen, *result.entries),
+        notes=(*notes, *(injecting.question() if result.entries else ())),
         approvals=library.provenance.approvals_of(repo, chosen) if query.approvals else {},
     )
 
@@ -113,15 +113,15 @@ def helping_or_found(opened: Library, query: Query, ask: Callable[..., Any]) -> 
         command, output = failures.parted(error)
         words = f"{command[:_COMMAND]} {failures.headline(output)}".strip()
         query = query._replace(text=words, plain=True, limit=min(query.limit, FEW + 1))
-    found: Answer = ask("search", query)
-    return found._replace(prompt=NOT_KEPT) if alone else found
+    answer: Answer = ask("search", query)
+    return answer._replace(prompt=NOT_KEPT) if alone else answer
 
 
 def helping(
     repo: Reading,
     error: str,
     most: int | None = None,
-    told: Collection[str] | None = None,
+    shown_ids: Collection[str] | None = None,
     folders: Sequence[str] = (),
     *,
     words: bool = False,
@@ -129,32 +129,37 @@ def helping(
     """What helps with a failure, the surest first: entries that keep one like it. `words`: without the index.
 
     The score of an entry is the chance that it helps: see `failures.chance`; where it says of the command that it
-    fails, how surely. `told` None: a person asked. `folders` as for `telling.before_a_tool`.
+    fails, how surely. `shown_ids` None: a person asked. `folders` as for `telling.before_a_tool`.
     """
     command, output = failures.parted(error)
-    kept, said = repo.catalog.failures(), failures.shape(output)
+    kept, shape = repo.catalog.failures(), failures.shape(output)
     weights, alike = failures.rarity([words for _, words in kept]), dict[str, float]()
-    for entry_id, one in kept:
-        alike[entry_id] = max(alike.get(entry_id, 0.0), failures.alike(said, one, weights))
+    for entry_id, stored_shape in kept:
+        alike[entry_id] = max(alike.get(entry_id, 0.0), failures.alike(shape, stored_shape, weights))
     similar: dict[str, float] = {}
     if alike and not words:
         repo.indexing.refresh()
         telling = f"{command}\n{failures.telling(output)}"
         similar = similarities(repo, telling, frozenset({Kind.LESSON, Kind.RULE}))
-    chances = {one: failures.chance(much, similar.get(one)) for one, much in alike.items()}
+    chances = {entry_id: failures.chance(much, similar.get(entry_id)) for entry_id, much in alike.items()}
     about = about_command(repo, blamed_call(error, folders[0] if folders else ""), folders)
     for light in about:
         seen = seen_in(light.details)
         chances[light.id] = max(chances.get(light.id, 0.0), seen.chance() if seen else failures.BAR)
     # what is known to hold for some commands helps with no other one, however alike the messages are
-    for light in repo.catalog.about_commands() if told is not None else ():
-        if light not in about and seen_in(light.details) and _is_before(light):
+    for light in repo.catalog.about_commands() if shown_ids is not None else ():
+        pattern = str(light.details.get("pattern") or "")  # about running it, and not about one way in which it fails
+        if light not in about and seen_in(light.details) and _ABOUT_RUNNING.match(pattern):
             chances.pop(light.id, None)
-    likeliest = sorted(chances, key=lambda one: -chances[one])[:_LIKELIEST]
-    known = repo.catalog.many(likeliest)
-    lights = [known[one]._replace(score=chances[one]) for one in likeliest if one in known]
-    fits = [Fit(one, f"keeps a failure like this one ({one.score:.2f})", chance=one.score or 0.0) for one in lights]
-    return Injecting(repo, None, most or FEW).tell(Moment.TOOL_FAILED, fits, told)
+    likeliest = sorted(chances, key=lambda entry_id: -chances[entry_id])[:_LIKELIEST]
+    lights_by_id = repo.catalog.many(likeliest)
+    lights = [
+        lights_by_id[entry_id]._replace(score=chances[entry_id]) for entry_id in likeliest if entry_id in lights_by_id
+    ]
+    fits = [
+        Fit(light, f"keeps a failure like this one ({light.score:.2f})", chance=light.score or 0.0) for light in lights
+    ]
+    return Injecting(repo, None, most or FEW).tell(Moment.TOOL_FAILED, fits, shown_ids)
 
 
 def about_command(repo: Reading, calls: Sequence[Called], folders: Sequence[str]) -> list[Light]:
@@ -163,16 +168,12 @@ def about_command(repo: Reading, calls: Sequence[Called], folders: Sequence[str]
     here = {GLOBAL_PROJECT}
     for place in map(Path, folders if likely else ()):
         names = (*outside.names_of(place), place.name)
-        here |= {one.project for one in likely if any(outside.same_name(one.project, name) for name in names)}
+        here |= {light.project for light in likely if any(outside.same_name(light.project, name) for name in names)}
     # `cd shop` inside of `shop` is right where there is a `shop` in it, as in many packages
-    there = {name for _, name in calls for cwd in folders[:1] if name and os.path.lexists(os.path.join(cwd, name))}
-    forms = {one.id: [form for form in named_commands(one) if form.inside not in there] for one in likely}
-    return [one for one in likely if one.project in here and fits(forms[one.id], calls)]
-
-
-def _is_before(light: Light) -> bool:
-    """Whether a lesson is about running a command, and not about one way in which it fails."""
-    return bool(re.match(r"WHEN (?:inside `[^`]+`, )?running `", str(light.details.get("pattern") or "")))
+    cwd = folders[0] if folders else None
+    below = {name for _, name in calls if name and cwd is not None and os.path.lexists(os.path.join(cwd, name))}
+    forms = {light.id: [form for form in named_commands(light) if form.inside not in below] for light in likely}
+    return [light for light in likely if light.project in here and fits(forms[light.id], calls)]
 
 
 def named_commands(light: Light) -> tuple[Form, ...]:
@@ -184,8 +185,8 @@ def named_commands(light: Light) -> tuple[Form, ...]:
 
 def fit(light: Light, why: str, project: str | None, *, level: float = EXACT, chance: float = 1.0) -> Fit:
     """An entry that may be told in this project; what is of it, and of nobody's enterprise, is one's own."""
-    own = 0.5 * (light.project == project) + 0.25 * (light.tier in {"user", "project"})
-    return Fit(light, why, level=level, chance=chance, own=own)
+    nearness = 0.5 * (light.project == project) + 0.25 * (light.tier in {"user", "project"})
+    return Fit(light, why, level=level, chance=chance, own=nearness)
 
 
 def holding(repo: Reading, project: str | None) -> list[Light]:
@@ -203,9 +204,9 @@ def naming(repo: Reading, paths: Sequence[str]) -> list[tuple[Light, int]]:
     Nothing is left out yet. The catalog is up to date.
     """
     files = [_in_project(path, repo.options.cwd) for path in paths]
-    known = repo.catalog.with_globs(frozenset({Kind.RULE, Kind.LESSON}))
-    globs = ((one, stated(one.details.get("applies_to"))) for one in known)
-    return [(one, specificity(said, files)) for one, said in globs if any_match(said, files)]
+    lights = repo.catalog.with_globs(frozenset({Kind.RULE, Kind.LESSON}))
+    pairs = ((light, stated(light.details.get("applies_to"))) for light in lights)
+    return [(light, specificity(globs, files)) for light, globs in pairs if any_match(globs, files)]
 
 
 class _Asked:
@@ -223,36 +224,29 @@ class _Asked:
 
     def rules(self) -> list[Light]:
         """The rules that apply, nearest first."""
-        if not any(one.rules.count for one in self._repo.every):
+        if not any(place.rules.count for place in self._repo.every):
             return []
         catalog, kinds = self._repo.catalog, frozenset({Kind.RULE})
-        known = catalog.with_globs(kinds) if self._only_paths else catalog.select(Filter(kinds=kinds))
-        found = self._nearest(known)
-        if self._query.query.strip():
-            here = {light.id for light in found}
-            surfacing = (light for light in self._searched(frozenset()) if light.kind is Kind.RULE)
-            found += [light for light in surfacing if light.id not in here and self._may_come(light)]
-        return found
+        lights = catalog.with_globs(kinds) if self._only_paths else catalog.select(Filter(kinds=kinds))
+        return self._with_searched(self._nearest(lights), frozenset(), Kind.RULE)
 
     def lessons(self) -> list[Light]:
         """The lessons, nearest first, then the surest, then the newest."""
         catalog, kinds = self._repo.catalog, frozenset({Kind.LESSON})
-        found = {light.id: light for light in catalog.with_globs(kinds)} if self._paths else {}
+        candidates = {light.id: light for light in catalog.with_globs(kinds)} if self._paths else {}
         if self._query.query.strip():
-            named = self._nearest(light for light in found.values() if self._names_a_path(light))
-            here = {light.id for light in named}
-            return named + [light for light in self._searched(kinds) if light.id not in here and self._may_come(light)]
-        for wanted in self._filters(kinds):
-            found |= {light.id: light for light in catalog.select(wanted)}
-        return self._nearest(found.values())
-
-    def _filters(self, kinds: frozenset[Kind]) -> Iterator[Filter]:
+            named = self._nearest(light for light in candidates.values() if self._names_a_path(light))
+            return self._with_searched(named, kinds, Kind.LESSON)
+        filters = []
         if self._project:
-            yield Filter(kinds=kinds, project=self._project, limit=LOOKED_AT)
-            yield Filter(kinds=kinds, project=GLOBAL_PROJECT, sort="firm", limit=LOOKED_AT)
-        for tag in (tag for tag, weight in self._weights.items() if weight > 0):
-            for name in (tag, *(alias for alias, name in self._aliases.items() if name == tag)):
-                yield Filter(kinds=kinds, tags=(name,), limit=LOOKED_AT)
+            filters.append(Filter(kinds=kinds, project=self._project, limit=LOOKED_AT))
+            filters.append(Filter(kinds=kinds, project=GLOBAL_PROJECT, sort="firm", limit=LOOKED_AT))
+        tags = {tag for tag, weight in self._weights.items() if weight > 0}
+        tags |= {alias for alias, tag in self._aliases.items() if tag in tags}
+        filters += [Filter(kinds=kinds, tags=(tag,), limit=LOOKED_AT) for tag in sorted(tags)]
+        for query in filters:
+            candidates |= {light.id: light for light in catalog.select(query)}
+        return self._nearest(candidates.values())
 
     def _nearest(self, lights: Iterable[Light]) -> list[Light]:
         scored = [light._replace(score=score) for light in lights if (score := self._score(light)) > 0]
@@ -281,11 +275,16 @@ class _Asked:
     def _names_a_path(self, light: Light) -> bool:
         return any_match(stated(light.details.get("applies_to")), self._paths)
 
-    def _searched(self, kinds: frozenset[Kind]) -> list[Light]:
+    def _with_searched(self, lights: list[Light], kinds: frozenset[Kind], kind: Kind) -> list[Light]:
+        """These, and those of a kind that a search among `kinds` finds by the words of the query, if it has any."""
         query = self._query
-        asked = Query(query.query, kinds, project=query.project, limit=self._budget, plain=True)
-        found = library.searching.find(self._repo, asked._replace(context_tags=query.context_tags))
-        return [] if found.weak else [hit.entry for hit in found.hits]
+        if not query.query.strip():
+            return lights
+        search = Query(query.query, kinds, project=query.project, limit=self._budget, plain=True)
+        result = library.searching.find(self._repo, search._replace(context_tags=query.context_tags))
+        ids = {light.id for light in lights}
+        hits = () if result.weak else (hit.entry for hit in result.hits)
+        return lights + [x for x in hits if x.kind is kind and x.id not in ids and self._may_come(x)]
 
 
 def _in_project(path: str, cwd: Path) -> str:
@@ -328,7 +327,7 @@ class Injecting:
         self,
         moment: Moment | None,
         fits: Sequence[Fit],
-        told: Collection[str] | None,
+        shown_ids: Collection[str] | None,
         project: str | None = None,
         *,
         rules: int = 0,
@@ -337,20 +336,20 @@ class Injecting:
 
         `rules`: so many come beside them, and take at most half of the budget while lessons are left.
         """
-        usages = library.usage.several(self._repo, [one.entry for one in fits])
-        every = [one._replace(usage=usages[one.entry.id]) for one in fits]
-        could = tell(moment, every, told, self._bars._replace(budget=len(every) + 1)).chosen
-        lessons = [one.entry for one in could if one.entry.kind is Kind.LESSON]
-        often = [one for one in lessons if usages[one.id].tallies.injected >= OFTEN]
+        usages = library.usage.several(self._repo, [candidate.entry for candidate in fits])
+        every = [candidate._replace(usage=usages[candidate.entry.id]) for candidate in fits]
+        could = tell(moment, every, shown_ids, self._bars._replace(budget=len(every) + 1)).chosen
+        lessons = [candidate.entry for candidate in could if candidate.entry.kind is Kind.LESSON]
+        often = [light for light in lessons if usages[light.id].tallies.injected >= OFTEN]
         away = giving_way(self._repo, lessons, project)
-        every = [one._replace(against=away.get(one.entry.id)) for one in every]
+        every = [candidate._replace(against=away.get(candidate.entry.id)) for candidate in every]
         beside = min(rules, max((self.budget + 1) // 2, self.budget - (len(lessons) - len(away))))
         bars = self._bars._replace(budget=self.budget - beside)
-        choice = tell(moment, every, told, bars, self._ablation(often).__contains__)
-        why = {one.entry.id: one.why for one in choice.chosen}
-        approved = [one.entry for one in choice.chosen if one.entry.kind is Kind.RULE]
+        choice = tell(moment, every, shown_ids, bars, self._ablation(often).__contains__)
+        why = {candidate.entry.id: candidate.why for candidate in choice.chosen}
+        approved = [candidate.entry for candidate in choice.chosen if candidate.entry.kind is Kind.RULE]
         return Context(
-            tuple(one.entry for one in choice.chosen),
+            tuple(candidate.entry for candidate in choice.chosen),
             why,
             self._repo.catalog.openings(why),
             library.provenance.approvals_of(self._repo, approved) if approved else {},
@@ -361,7 +360,7 @@ class Injecting:
 
     def _ablation(self, lessons: Sequence[Light]) -> frozenset[str]:
         """Lessons to leave out on purpose. Only in a session with a name that is recorded: else it measures nothing."""
-        if not (lessons and self._session and all(one.usages.recording for one in self._repo.every)):
+        if not (lessons and self._session and all(place.usages.recording for place in self._repo.every)):
             return frozenset()
         rate = self._parameters[ABLATION].value
         return frozenset(light.id for light in lessons if self._chance(f"without {light.id}").random() < rate)
@@ -374,8 +373,8 @@ class Injecting:
 
 def similarities(repo: Reading, words: str, kinds: frozenset[Kind] = frozenset({Kind.LESSON})) -> dict[str, float]:
     """Cosine similarity of the best passage of each entry that the vectors found."""
-    wanted = PassageFilter(kinds=frozenset(kind.value for kind in kinds))
+    filter_ = PassageFilter(kinds=frozenset(kind.value for kind in kinds))
     best: dict[str, float] = {}
-    for hit in repo.indexing.begin(words, wanted, DEPTH)().vectors:
+    for hit in repo.indexing.begin(words, filter_, DEPTH)().vectors:
         best[hit.entry_id] = max(hit.score, best.get(hit.entry_id, -1.0))
     return best

@@ -47,10 +47,10 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
         opened.reading.current()
         links = frontmatter.resolved(draft.links, opened.reading.resolve)
         refuse_wrong_kinds(opened.reading, Kind.LESSON, links)
-    said = {name: value for name, value in draft._asdict().items() if name not in _NOT_FIELDS}
+    stated = {name: value for name, value in draft._asdict().items() if name not in _NOT_FIELDS}
     if repo.options.agent:
-        said["origin"] = statements.AI  # whoever it says that it speaks for
-    fields = frontmatter.lesson_fields(entry_id, frontmatter.stamp(created), links=links, **said)
+        stated["origin"] = statements.AI  # whoever it says that it speaks for
+    fields = frontmatter.lesson_fields(entry_id, frontmatter.stamp(created), links=links, **stated)
     fields |= secret_scan.fields(draft.allow_secrets)
     project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
     path = layout.new_path(Kind.LESSON, project, draft.title, entry_id, frontmatter.stamp(created))
@@ -79,20 +79,20 @@ def _failure_of(options: Options, draft: LessonDraft) -> str:
     if not options.agent or failures.keeps_one(draft.content):
         return ""
     state, name = options.state_dir, options.session or ""
-    if known := agent_sessions.is_remembered(state, name):
+    if is_known := agent_sessions.is_remembered(state, name):
         with agent_sessions.opened(state, name) as session:
             kept = session.failures_kept
     else:
         kept = agent_sessions.kept_in(state, options.cwd)
-    said = " ".join(filter(None, (draft.title, draft.when, draft.do, draft.dont, draft.because, draft.content)))
-    quoted, words = ({*_WORD.findall(text.lower())} for text in (" ".join(_QUOTED.findall(said)), said))
+    text = " ".join(filter(None, (draft.title, draft.when, draft.do, draft.dont, draft.because, draft.content)))
+    quoted, words = ({*_WORD.findall(text.lower())} for text in (" ".join(_QUOTED.findall(text)), text))
 
     def fits(row: list[Any]) -> tuple[int, int]:
-        programs = {one.lower() for one in failures.programs(row[0])}
+        programs = {program.lower() for program in failures.programs(row[0])}
         about = {*_WORD.findall(row[0].lower())} | failures.words_of(failures.shape(row[1]))
         return 2 * (not programs.isdisjoint(quoted)) or int(not programs.isdisjoint(words)), len(about & words)
 
-    named = [row for row in kept if fits(row)[0]] or [row for row in kept if known and row[4]][-1:]
+    named = [row for row in kept if fits(row)[0]] or [row for row in kept if is_known and row[4]][-1:]
     if not named:
         return ""
     command, output, *_ = max(reversed(named), key=fits)
@@ -127,12 +127,14 @@ def update(
         kept = set(light.tags if tags is None else tags) | set(add_tags)
         new_tags = sorted(kept - set(remove_tags))
     plain = [v for v in versions if v != UNVERSIONED] if versions is not None else None
-    said = {key: value for key, value in {**stated, "tags": new_tags, "versions": plain}.items() if value is not None}
-    changes: dict[str, Any] = {k: v if isinstance(v, str) else list(v) or REMOVE for k, v in said.items()}
+    given_keys = {
+        key: value for key, value in {**stated, "tags": new_tags, "versions": plain}.items() if value is not None
+    }
+    changes: dict[str, Any] = {k: v if isinstance(v, str) else list(v) or REMOVE for k, v in given_keys.items()}
     changes |= secret_scan.fields(allow_secrets, there=repo.catalog.fields(light.id))
     if not changes and project is None and content is None:
         raise UsageError("nothing to change", hint="give at least one of --title, --tags, --version, …")
-    subject = f"Update {light.kind}: {said.get('title') or light.title}"
+    subject = f"Update {light.kind}: {given_keys.get('title') or light.title}"
     done = change(repo, light, changes, subject, content=content, project=project, versions=plain)
     repo.usages.note_status(light, changes.get("status"))
     return done
@@ -175,7 +177,7 @@ def delete(opened: Library, refs: Sequence[str], *, only_resources: bool = False
         if only_resources:
             _refuse_others(light, "delete")
         places.setdefault(repo, {})[light.id] = light
-    return tuple(one for repo, own in places.items() for one in remove(repo, list(own.values())))
+    return tuple(written for repo, lights in places.items() for written in remove(repo, list(lights.values())))
 
 
 def link(opened: Library, a: str, b: str, relation: str, weight: float | None = None) -> Written:
@@ -186,8 +188,8 @@ def link(opened: Library, a: str, b: str, relation: str, weight: float | None = 
     start, end = _pair(opened, a, b)
     refuse_wrong_kinds(opened.reading, start.kind, [(relation, end.id)])
     refuse_circle(opened.reading, start, relation, end)
-    there, _ = opened.reading.of(end.id).load(end.id)
-    if Relation(relation).symmetric and (relation, start.id) in {(x.relation, x.target) for x in there.links}:
+    end_entry, _ = opened.reading.of(end.id).load(end.id)
+    if Relation(relation).symmetric and (relation, start.id) in {(x.relation, x.target) for x in end_entry.links}:
         start, end = end, start
     entry, _ = opened.reading.of(start.id).load(start.id)
     kept = [x for x in entry.links if (x.relation, x.target) != (relation, end.id)]
@@ -203,14 +205,13 @@ def link(opened: Library, a: str, b: str, relation: str, weight: float | None = 
 def unlink(opened: Library, a: str, b: str, relation: str | None = None) -> Written:
     """Take the edges between two entries away (of one relation, or all). Raises NotFound: there is none."""
     start, end = _pair(opened, a, b)
-    for here, there in ((start, end), (end, start)):
-        entry, _ = opened.reading.of(here.id).load(here.id)
-        edges = entry.links
-        kept = [x for x in edges if x.target != there.id or relation not in {None, x.relation}]
-        if len(kept) != len(edges):
+    for light, other in ((start, end), (end, start)):
+        entry, _ = opened.reading.of(light.id).load(light.id)
+        kept = [x for x in entry.links if x.target != other.id or relation not in {None, x.relation}]
+        if len(kept) != len(entry.links):
             links = frontmatter.link_items(kept) or REMOVE
-            subject = f"Unlink: {here.title} and {there.title}"
-            return change(opened.writing(here.id)[0], here, {"links": links}, subject)
+            subject = f"Unlink: {light.title} and {other.title}"
+            return change(opened.writing(light.id)[0], light, {"links": links}, subject)
     raise NotFound(f"link between {start.handle} and", end.handle, hint=f"ai-lessons recall related {start.handle}")
 
 
@@ -290,15 +291,11 @@ def remove(repo: RepositorySession, every: Sequence[Light]) -> tuple[Written, ..
     proposed = tuple(library.proposing.removal(repo, light.id) for light in rules)
     if not lights:
         return proposed
-    files = [
-        path
-        for place in catalog.locations([light.id for light in lights])
-        for path, there in ((place.path, place.hash), (place.side_path, place.side_hash))
-        if path and there
-    ]
+    places = catalog.locations([light.id for light in lights])
+    pairs = [pair for at in places for pair in ((at.path, at.hash), (at.side_path, at.side_hash))]
+    files = list(dict.fromkeys(path for path, blob in pairs if path and blob))
     what = f"{lights[0].kind}: {lights[0].title}" if len(lights) == 1 else f"{len(lights)} entries"
     trailers = [("Entry", light.id) for light in lights]
-    files = list(dict.fromkeys(files))
     repo.keep_edits(files)
     applied = repo.write(f"Delete {what}", [Change(path, None) for path in files], trailers)
     return (*proposed, *repo.told(lights, applied))
@@ -316,12 +313,12 @@ def feedback(opened: Library, ref: str, outcome: str, note: str = "") -> Feedbac
         kept = f"{light.handle} is firm: a person stated it, so this is kept as a question: ai-lessons admin review"
         return Feedback(light, outcome, usages.of(light), (kept,))
     before = usages.tallies([light.id]).get(light.id, NOTHING)
-    said = [Event("", "", outcome, light.id, note=note), *learned(outcome, usages.edge_of(light.id))]
+    events = [Event("", "", outcome, light.id, note=note), *learned(outcome, usages.edge_of(light.id))]
     if repo.options.session and light.kind is Kind.LESSON:
         # where there are sessions, how much is left to learn says how often to ask, and how often to leave out
-        said += [
+        events += [
             Event("", "", OBSERVED, ASSESSMENT, value=round(curiosity(before.outcomes), 6), weight=1.0),
             Event("", "", OBSERVED, ABLATION, value=round(curiosity(before.left_out), 6), weight=1.0),
         ]
-    usages.record(said)
+    usages.record(events)
     return Feedback(light, outcome, usages.of(light))

@@ -1,9 +1,10 @@
-"""Knowledge on its way out: everything as one JSON document, or what agents of other tools read by themselves."""
+"""Exports: everything as one JSON document, a site, or files that agents of other tools read."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -74,14 +75,14 @@ def export_file(
         return _export_all(repo, file, project, replace=replace)
     if file is None:
         raise UsageError(f"{form} is written into files of yours", hint="name the file or folder in place of -")
-    told, left_out = _chosen(repo, project, globs, most)
+    entries, left_out = _chosen(repo, project, globs, most)
     with translated(str(file), writing=True):
         if form == AGENTS or (form != SKILLS and not file.is_dir() and file.name.endswith(_ONE_FILE)):
-            job, text = ("install", agent_rules.whole(told)) if told else ("uninstall", "")
+            job, text = ("install", agent_rules.whole(entries)) if entries else ("uninstall", "")
             done = [(str(file), agent_files.carry_out(file, job, text, agent_files.marks(agent_rules.NAME)))]
         else:
-            done = _folder(file, form, told, replace=replace)
-    counts = Counter(entry.kind for _, entry in told)
+            done = _folder(file, form, entries, replace=replace)
+    counts = Counter(entry.kind for _, entry in entries)
     return Exported(form, tuple(done), counts, skipped=tuple(left_out), notes=tuple(repo.notes()))
 
 
@@ -110,16 +111,18 @@ def export_site(
     folder = outside.typed(folder, repo.options.cwd)
     with translated(str(folder), writing=True):
         folder.mkdir(parents=True, exist_ok=True)
-        before = _site_before(folder)
+        before: set[str] = set()
+        with suppress(NotFound):
+            before |= {*read_file(folder, SITE_FILES)[0].decode("utf-8", "replace").splitlines()}
         if any(folder.iterdir()) and not before and not replace:
             raise Refused(f"{folder} has files that are not ours", hint=f"name a new or an empty folder, or {REPLACE}")
-    wanted = repo.current().select(Filter(project=project, without=superseded(repo)))
-    wanted = [one for one in wanted if not str(one.details.get("scope", "")).startswith(f"{USER}:")]
+    lights = repo.current().select(Filter(project=project, without=superseded(repo)))
+    lights = [light for light in lights if not _is_personal(light)]
     shown: list[Shown] = []
     skipped: list[tuple[str, str]] = []
-    for one in repo.options.each("reading", wanted):
-        with noting(one.path, skipped):
-            shown.append(show(library, one.id))
+    for light in repo.options.each("reading", lights):
+        with noting(light.path, skipped):
+            shown.append(show(library, light.id))
     done: list[str] = []
     with Staging(folder, durable=False) as staging:
         for name, data in draw(shown):
@@ -132,16 +135,9 @@ def export_site(
     # the list may have been pulled: of what it names only pages of entries go
     for name in filter(_ENTRY_PAGE.fullmatch, before.difference(done)):
         remove_file(folder, name)
-    counts = Counter(one.entry.kind for one in shown)
+    counts = Counter(page.entry.kind for page in shown)
     files = ((str(folder), f"{len(done)} files"),)
     return Exported(SITE, files, counts, skipped=tuple(skipped), notes=tuple(repo.notes()))
-
-
-def _site_before(folder: Path) -> frozenset[str]:
-    try:
-        return frozenset(read_file(folder, SITE_FILES)[0].decode("utf-8", "replace").splitlines())
-    except NotFound:
-        return frozenset()
 
 
 # --- rules in force and firm lessons, for the agents of other tools ---
@@ -150,64 +146,67 @@ def _site_before(folder: Path) -> frozenset[str]:
 def _chosen(
     repo: RepositorySession, project: str | None, globs: Sequence[str], most: int
 ) -> tuple[list[ExportedEntry], list[tuple[str, str]]]:
-    """What is told, the global first and each project by its titles, and what there was no room for."""
+    """Handles and entries to write, the global first and each project by its titles, and what has no room."""
     kinds = frozenset({Kind.RULE, Kind.LESSON})
-    wanted = [
-        one
-        for one in repo.current().select(Filter(kinds=kinds, status=None))
-        if (one.kind is Kind.RULE or _is_for_others(one))
-        and (project is None or one.project in {project, GLOBAL_PROJECT})
-        and (not globs or any(fnmatchcase(name, glob) for glob in globs for name in (one.path, one.title)))
+    lights = [
+        light
+        for light in repo.current().select(Filter(kinds=kinds, status=None))
+        if (light.kind is Kind.RULE or _is_for_all(light))
+        and (project is None or light.project in {project, GLOBAL_PROJECT})
+        and (not globs or any(fnmatchcase(name, glob) for glob in globs for name in (light.path, light.title)))
     ]
-    usages = repo.usages.several([one for one in wanted if one.kind is Kind.LESSON])
+    usages = repo.usages.several([light for light in lights if light.kind is Kind.LESSON])
 
-    def worth(one: Light) -> tuple[bool, bool, bool, float, str]:
-        proven = usages[one.id].confidence if one.id in usages else 1.0
-        everywhere = one.project == GLOBAL_PROJECT
-        return one.kind is not Kind.RULE, everywhere, not one.details.get("applies_to"), -proven, one.id
+    def worth(light: Light) -> tuple[bool, bool, bool, float, str]:
+        proven = usages[light.id].confidence if light.id in usages else 1.0
+        everywhere = light.project == GLOBAL_PROJECT
+        return light.kind is not Kind.RULE, everywhere, not light.details.get("applies_to"), -proven, light.id
 
-    wanted.sort(key=worth)
-    repo.expect([one.id for one in wanted])
-    room, told, left_out = max(most - agent_rules.FRAME, 0), [], []
-    for one in wanted:
+    lights.sort(key=worth)
+    repo.expect([light.id for light in lights])
+    room, chosen, left_out = max(most - agent_rules.FRAME, 0), [], []
+    for light in lights:
         try:
-            entry = repo.load(one.id)[0]
+            entry = repo.load(light.id)[0]
         except NotFound as error:  # removed meanwhile, or the text in force is missing in git
-            left_out.append((one.path, error.message))
+            left_out.append((light.path, error.message))
             continue
-        size = len(agent_rules.section(one.handle, entry, 3)) + 2
+        size = len(agent_rules.section(light.handle, entry, 3)) + 2
         if size > room:
-            left_out.append((one.path, f"{size:,} characters, and {room:,} of {most:,} are left (--max-chars)"))
+            left_out.append((light.path, f"{size:,} characters, and {room:,} of {most:,} are left (--max-chars)"))
             continue
         room -= size
-        told.append((one.handle, entry))
-    told.sort(key=lambda one: (one[1].project != GLOBAL_PROJECT, one[1].project, one[1].title.casefold(), one[1].id))
-    return told, left_out
-
-
-def _is_for_others(lesson: Light) -> bool:
-    """Whether a person stated it, and for more than one person."""
-    said = lesson.details
-    return (
-        said.get("status") != Status.WRONG and is_firm(lesson) and not str(said.get("scope", "")).startswith(f"{USER}:")
+        chosen.append((light.handle, entry))
+    chosen.sort(
+        key=lambda pair: (pair[1].project != GLOBAL_PROJECT, pair[1].project, pair[1].title.casefold(), pair[1].id)
     )
+    return chosen, left_out
 
 
-def _folder(folder: Path, form: str, told: Sequence[ExportedEntry], *, replace: bool) -> list[tuple[str, str]]:
+def _is_personal(lesson: Light) -> bool:
+    return str(lesson.details.get("scope", "")).startswith(f"{USER}:")
+
+
+def _is_for_all(lesson: Light) -> bool:
+    return lesson.details.get("status") != Status.WRONG and is_firm(lesson) and not _is_personal(lesson)
+
+
+def _folder(folder: Path, form: str, entries: Sequence[ExportedEntry], *, replace: bool) -> list[tuple[str, str]]:
     """One file each, or one skill a project; files of ours that say what is no longer in force go."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise StorageFailed(f"{folder} is no folder", hint="name a folder such as .claude/rules")
     if form == SKILLS:
-        projects = dict.fromkeys(entry.project for _, entry in told)
-        wanted = dict(agent_rules.skill(one, [each for each in told if each[1].project == one]) for one in projects)
+        projects = dict.fromkeys(entry.project for _, entry in entries)
+        groups = {name: [pair for pair in entries if pair[1].project == name] for name in projects}
+        texts = dict(agent_rules.skill(name, group) for name, group in groups.items())
         pattern = f"{agent_rules.PREFIX}*/SKILL.md"
     else:
         suffix = agent_rules.RULE_FILES[form].suffix
-        wanted = {agent_rules.file_name(one, suffix): agent_rules.rule_file(form, handle, one) for handle, one in told}
+        texts = {agent_rules.file_name(x, suffix): agent_rules.rule_file(form, handle, x) for handle, x in entries}
         pattern = f"{agent_rules.PREFIX}*{suffix}"
-    there = {one.relative_to(folder).as_posix() for one in outside.matches(folder, pattern.split("/"))}
-    names = [*wanted, *sorted(there - wanted.keys())]
-    return [(str(folder / name), _file(folder, name, wanted.get(name), replace=replace)) for name in names]
+    present = {path.relative_to(folder).as_posix() for path in outside.matches(folder, pattern.split("/"))}
+    names = [*texts, *sorted(present - texts.keys())]
+    return [(str(folder / name), _file(folder, name, texts.get(name), replace=replace)) for name in names]
 
 
 def _file(folder: Path, name: str, text: str | None, *, replace: bool) -> str:
@@ -234,20 +233,30 @@ def _file(folder: Path, name: str, text: str | None, *, replace: bool) -> str:
 
 
 def _export_all(repo: RepositorySession, file: Path | None, project: str | None, *, replace: bool) -> Exported:
-    found, skipped = _entries(repo, project)
-    document = _document(repo, found)
+    entries, skipped = _entries(repo, project)
+    lessons = [(entry, item) for entry, item in entries if entry.kind is Kind.LESSON]
+    usages = repo.usages.several(list(repo.catalog.many([entry.id for entry, _ in lessons]).values()))
+    document = {
+        "version": bundle.VERSION,
+        "exported_at": frontmatter.stamp(repo.options.now()),
+        "learnings": [bundle.learning(entry, item, usages[entry.id]) for entry, item in lessons],
+        "params": [],  # the events say how they were moved
+        "relations": bundle.relations([entry for entry, _ in entries], [entry.id for entry, _ in lessons]),
+        "files": [{"kind": e.kind.value, **bundle.kept(item)} for e, item in entries if e.kind is not Kind.LESSON],
+        "events": (events := all_events(repo, {entry.id for entry, _ in entries})),
+    }
     done: tuple[tuple[str, str], ...] = ()
     if file is not None:
         if file.is_symlink() or (file.exists() and not file.is_file()):
             raise StorageFailed(f"{file} is no plain file", hint="name another file")
-        there = file.exists()
-        if there and not replace and not _is_export(file):
+        exists = file.exists()
+        if exists and not replace and not _is_export(file):
             hint = f"name another file, or {REPLACE}; for agents see --to"
             raise Refused(f"{file} is not an export of ours, and stays", hint=hint)
         outside.write(file, bundle.dump(document))
-        done = ((str(file), "replaced" if there else "written"),)
+        done = ((str(file), "replaced" if exists else "written"),)
     return Exported(
-        GROOVE, done, Counter(entry.kind for entry, _ in found), len(document["events"]), tuple(skipped),
+        GROOVE, done, Counter(entry.kind for entry, _ in entries), len(events), tuple(skipped),
         document if file is None else None, tuple(repo.notes()),
     )  # fmt: skip
 
@@ -265,7 +274,7 @@ def _entries(repo: RepositorySession, project: str | None) -> tuple[list[tuple[E
     """Every entry with its file by their ids, and those that cannot be read with the reason."""
     lights = sorted(repo.current().select(Filter(project=project, status=None)), key=lambda light: light.id)
     repo.expect([light.id for light in lights])
-    found, skipped = [], list[tuple[str, str]]()
+    entries, skipped = [], list[tuple[str, str]]()
     for light in repo.options.each("reading", lights):
         with noting(light.path, skipped):
             entry, text = repo.load(light.id)
@@ -277,20 +286,5 @@ def _entries(repo: RepositorySession, project: str | None) -> tuple[list[tuple[E
             else:
                 side, data = text.encode() if place.side_path else None, repo.store.read(entry.path)
                 file = Item("", entry.path, data, side, repo.executable(entry.path))
-            found.append((entry, file))
-    return found, skipped
-
-
-def _document(repo: RepositorySession, found: Sequence[tuple[Entry, Item]]) -> dict[str, Any]:
-    lessons = [(entry, file) for entry, file in found if entry.kind is Kind.LESSON]
-    usages = repo.usages.several(list(repo.catalog.many([entry.id for entry, _ in lessons]).values()))
-    others = ((entry, file) for entry, file in found if entry.kind is not Kind.LESSON)
-    return {
-        "version": bundle.VERSION,
-        "exported_at": frontmatter.stamp(repo.options.now()),
-        "learnings": [bundle.learning(entry, file, usages[entry.id]) for entry, file in lessons],
-        "params": [],  # the events say how they were moved
-        "relations": bundle.relations([entry for entry, _ in found], [entry.id for entry, _ in lessons]),
-        "files": [{"kind": entry.kind.value, **bundle.kept(file)} for entry, file in others],
-        "events": all_events(repo, {entry.id for entry, _ in found}),
-    }
+            entries.append((entry, file))
+    return entries, skipped

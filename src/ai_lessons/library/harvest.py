@@ -6,6 +6,7 @@ import json
 import os
 import re
 from contextlib import suppress
+from functools import cache
 from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -85,58 +86,69 @@ def harvest(
         memory.save()
     first = f"{since:%Y-%m-%d}" if since else ""
     # a time to the millisecond is that of one event; one to the second may be that of two sessions
-    commands = {(one.at, one.words, "." in one.at or one.session): one for each in seen for one in each.happened}
-    every = sorted((one for one in commands.values() if one.at >= first), key=lambda one: one.at)
-    remarks = [one for each in seen for one in each.said if one.at >= first]
-    stored = _Stored(repo, memory.decided)
-    proposed = drafts(every, remarks, stored)
+    events = (event for transcript in seen for event in transcript.happened if event.at >= first)
+    commands = {(event.at, event.words, "." in event.at or event.session): event for event in events}
+    every = sorted(commands.values(), key=lambda event: event.at)
+    remarks = [remark for transcript in seen for remark in transcript.remarks if remark.at >= first]
+    candidates = drafts(every, remarks, _stored_already(repo, memory.decided))
     if not folder and not since:
-        _save_next(repo.options.state_dir / FOLDER, [_next_of(one) for one in proposed if one.do and one.content])
-    chosen = tuple(one for one in proposed if not project or outside.same_name(one.project, project))
-    known, unknown = sum(each.known for each in seen), sum(each.unknown for each in seen)
-    effect = measured(in_sessions(every), chosen)
-    return Harvest(chosen, effect, len(seen), known, unknown, (*notes, *repo.notes()))
+        rows = [
+            (each.id, each.when, "\n".join(_output_lines(each)), each.do, each.seen.sessions)
+            for each in candidates
+            if each.do and each.content
+        ]
+        _save_next(repo.options.state_dir / FOLDER, rows)
+    chosen = tuple(each for each in candidates if not project or outside.same_name(each.project, project))
+    effect, every_note = measured(in_sessions(every), chosen), (*notes, *repo.notes())
+    unread = sum(transcript.unread for transcript in seen)
+    return Harvest(chosen, effect, len(seen), sum(transcript.read for transcript in seen), unread, every_note)
 
 
-class _Stored:
-    """Whether a candidate says what a stored lesson says, or was decided about."""
+def _output_lines(candidate: Candidate) -> list[str]:
+    """The lines of a candidate's text that are no fence and no command."""
+    return [line for line in candidate.content.splitlines() if line and line[0] not in "~$"]
 
-    def __init__(self, repo: Reading, decided: Mapping[str, str]) -> None:
-        catalog = repo.current()
-        lessons = catalog.select(Filter(kinds=frozenset({Kind.LESSON})))
-        said = [str(one.details.get("pattern") or "") for one in lessons]
-        self._forms = {form for text in said for form in named_forms(when_and_does(text)[0])}
-        self._texts = [*said, *catalog.openings(one.id for one in lessons).values()]
-        self._shapes = [shape for _, shape in catalog.failures()]
-        self._decided = decided
 
-    def __call__(self, one: Candidate) -> bool:
-        if one.id in self._decided:
+def _stored_already(repo: Reading, decided: Mapping[str, str]) -> Callable[[Candidate], bool]:
+    """A test whether a candidate says what a stored lesson says, or was decided about."""
+    catalog = repo.current()
+    lessons = catalog.select(Filter(kinds=frozenset({Kind.LESSON})))
+    stated = [str(lesson.details.get("pattern") or "") for lesson in lessons]
+    forms = {form for text in stated for form in named_forms(when_and_does(text)[0])}
+    texts = [*stated, *catalog.openings(lesson.id for lesson in lessons).values()]
+    stored_shapes = [shape for _, shape in catalog.failures()]
+
+    def is_stored(candidate: Candidate) -> bool:
+        if candidate.id in decided:
             return True
-        if one.sort == "pattern":
-            return not self._forms.isdisjoint(named_forms(one.when))
-        shapes = [failures.shape(line) for line in one.content.splitlines() if line[:1] not in "~$"]
-        return any(failures.alike(shape, other, {}) >= failures.SAME for shape in shapes for other in self._shapes) or (
-            one.sort == "correction" and any(one.do in text for text in self._texts)
-        )
+        if candidate.sort == "pattern":
+            return not forms.isdisjoint(named_forms(candidate.when))
+        if candidate.sort == "correction" and any(candidate.do in text for text in texts):
+            return True
+        shapes = map(failures.shape, _output_lines(candidate))
+        return any(failures.alike(shape, other, {}) >= failures.SAME for shape in shapes for other in stored_shapes)
+
+    return is_stored
 
 
 def keep(
-    opened: Library, one: Candidate, origin: str, edit: Callable[[str, str], str | None] | None = None
+    opened: Library, candidate: Candidate, origin: str, edit: Callable[[str, str], str | None] | None = None
 ) -> Written | None:
     """Add a candidate as it is, or what `edit(draft, suffix)` leaves; None: nothing.
 
     Raises UsageError: a part of the lesson is missing.
     """
-    text = draft(one)
+    text = draft(candidate)
     edited = edit(text, ".md") if edit else text
     lesson = drafted(text if edited is None else edited)
     if lesson is None:
         return None
-    seen = one.seen._asdict() if one.seen.calls else None
-    lesson = lesson._replace(project=one.project, applies_to=one.applies_to, origin=origin, source="tested", seen=seen)
+    seen = candidate.seen._asdict() if candidate.seen.calls else None
+    lesson = lesson._replace(
+        project=candidate.project, applies_to=candidate.applies_to, origin=origin, source="tested", seen=seen
+    )
     written = library.editing.add_lesson(opened, lesson)
-    decide(opened, one, "kept")
+    decide(opened, candidate, "kept")
     return written
 
 
@@ -146,38 +158,35 @@ def keep_these(opened: Library, harvested: Harvest, names: Sequence[str], origin
     Raises Refused: an agent asks. NotFound: no such candidate. UsageError: it does not say what helps.
     """
     opened.options.refuse_agents("keep what was harvested", "ai-lessons contribute harvest --keep ID")
-    known = {one.id: one for one in harvested.candidates}
-    if unknown := [name for name in names if name not in {*known, "all"}]:
+    by_id = {candidate.id: candidate for candidate in harvested.candidates}
+    if unknown := [name for name in names if name not in {*by_id, "all"}]:
         raise NotFound("candidate", unknown[0], hint="ai-lessons contribute harvest names them")
-    chosen = [known[name] for name in names if name != "all"]
+    chosen = [by_id[name] for name in names if name != "all"]
     if "all" in names:
-        chosen = [one for one in harvested.candidates if one.do]
-    return [written for one in chosen if (written := keep(opened, one, origin))]
+        chosen = [candidate for candidate in harvested.candidates if candidate.do]
+    return [written for candidate in chosen if (written := keep(opened, candidate, origin))]
 
 
-def decide(opened: Library, one: Candidate, how: str) -> None:
+def decide(opened: Library, candidate: Candidate, how: str) -> None:
     """Do not propose it again: it was `kept`, or is `never` wanted."""
     memory = _Memory(opened.options.state_dir / FOLDER)
-    memory.decided[one.id] = how
+    memory.decided[candidate.id] = how
     memory.save()
     folder = opened.options.state_dir / FOLDER
-    _save_next(folder, [row for row in _next(folder) if row[0] != one.id])
+    _save_next(folder, [row for row in _next(folder) if row[0] != candidate.id])
 
 
 def ran_next(state_dir: Path, error: str, cwd: str = "") -> str:
     """What ran next, and worked, after a failure like this one (`$ command`, then its output) in transcripts."""
     command, output = failures.parted(error)
     shape = failures.shape(output)
-    rows = [
-        row
-        for row in _next(state_dir / FOLDER)
-        if is_general(row[3]) and fits(named_forms(row[1]), called(command, cwd))
-    ]
+    calls = called(command, cwd)
+    rows = [row for row in _next(state_dir / FOLDER) if is_general(row[3]) and fits(named_forms(row[1]), calls)]
     shapes = [tuple(map(failures.shape, row[2].split("\n"))) for row in rows]
-    weights = failures.rarity([one for several in shapes for one in several])
+    weights = failures.rarity([line for lines in shapes for line in lines])
     near = (
-        (max(failures.alike(shape, one, weights) for one in several), row[4], row[3])
-        for several, row in zip(shapes, rows, strict=True)
+        (max(failures.alike(shape, line, weights) for line in lines), row[4], row[3])
+        for lines, row in zip(shapes, rows, strict=True)
     )
     much, sessions, then = max(near, default=(0.0, 0, ""))
     if failures.chance(much) < failures.BAR:
@@ -185,23 +194,23 @@ def ran_next(state_dir: Path, error: str, cwd: str = "") -> str:
     return f"ran next, and worked, in {count(sessions, 'session')}: {then}"
 
 
-def draft(one: Candidate) -> str:
+def draft(candidate: Candidate) -> str:
     """A candidate as the text that a person edits: title, pattern, what happened."""
-    said = f"WHEN {one.when}\n-> DO {one.do or _UNKNOWN}\n-> BECAUSE {one.because}"
-    return f"# {one.title}\n\n{said}\n\n{one.content}"
+    pattern = f"WHEN {candidate.when}\n-> DO {candidate.do or _UNKNOWN}\n-> BECAUSE {candidate.because}"
+    return f"# {candidate.title}\n\n{pattern}\n\n{candidate.content}"
 
 
 def drafted(text: str) -> LessonDraft | None:
     """The lesson that an edited draft says; None: it is empty. Raises UsageError: a part is missing."""
     if not text.strip():
         return None
-    found = _DRAFT.match(text)
-    if not found:
+    match = _DRAFT.match(text)
+    if not match:
         raise UsageError("the draft does not begin with its title", hint="first line: # TITLE")
-    title, body = found["title"].strip(), found["body"].strip()
-    if not found["pattern"]:
+    title, body = match["title"].strip(), match["body"].strip()
+    if not match["pattern"]:
         return LessonDraft(title, body)
-    pattern = patterns.parse(" ".join(found["pattern"].split()))
+    pattern = patterns.parse(" ".join(match["pattern"].split()))
     if _UNKNOWN in {pattern.when, pattern.action, pattern.because}:
         raise UsageError("the draft does not say yet what to do", hint=f"write it in the place of {_UNKNOWN} after DO")
     do, dont = (None, pattern.action) if pattern.negative else (pattern.action, None)
@@ -212,20 +221,19 @@ def transcripts(
     where: Where, cwd: Path, folder: str, since: datetime | None = None
 ) -> list[tuple[Path, os.stat_result]]:
     """The transcripts of all hosts, or those in `folder`. Raises NotFound: no such folder."""
-    files = outside.transcripts(_globs(where, cwd, folder))
+    if folder:
+        place = outside.typed(outside.expanded(folder), cwd)
+        if not place.exists():
+            hint = "without a folder those of this user's agents are read"
+            raise NotFound("folder of transcripts", folder, hint=hint)
+        globs = [(place, pattern) for pattern in ("**/*.json", "**/*.jsonl", "**/opencode.db")]
+        if place.is_file():
+            file = outside.kept(place)
+            globs = [(file.parent, escape(file.name))]
+    else:
+        globs = agent_hosts.transcripts(where)
+    files = outside.transcripts(globs)
     return [(file, status) for file, status in files if since is None or status.st_mtime >= since.timestamp()]
-
-
-def _globs(where: Where, cwd: Path, folder: str) -> list[tuple[Path, str]]:
-    if not folder:
-        return agent_hosts.transcripts(where)
-    place = outside.typed(outside.expanded(folder), cwd)
-    if not place.exists():
-        raise NotFound("folder of transcripts", folder, hint="without a folder those of this user's agents are read")
-    if place.is_file():
-        file = outside.kept(place)
-        return [(file.parent, escape(file.name))]
-    return [(place, "**/*.json"), (place, "**/*.jsonl"), (place, "**/opencode.db")]
 
 
 def sessions(file: Path) -> Iterator[Transcript]:
@@ -241,12 +249,14 @@ def sessions(file: Path) -> Iterator[Transcript]:
     yield now.closed()
 
 
-def _masked(one: Happened) -> Happened:
+def _masked(command: Happened) -> Happened:
     """Without secrets; of a command that worked only its first words are kept."""
-    if not one.failed:
-        return one._replace(words=tuple(word if len(word) <= _WORD else _UNKNOWN for word in one.words[:_WORDS]))
-    words, output, done = map(secret_scan.masked, ("\n".join(one.words), one.output, one.done[:_LINE]))
-    return one._replace(words=tuple(words.split("\n")), output=output, done=done)
+    if not command.failed:
+        return command._replace(
+            words=tuple(word if len(word) <= _WORD else _UNKNOWN for word in command.words[:_WORDS])
+        )
+    words, output, done = map(secret_scan.masked, ("\n".join(command.words), command.output, command.done[:_LINE]))
+    return command._replace(words=tuple(words.split("\n")), output=output, done=done)
 
 
 def project_of(cwd: str) -> str:
@@ -263,11 +273,6 @@ Next = tuple[str, str, str, str, int]
 """What hooks may tell: a candidate's id, its WHEN, lines of the failure, what worked then, in how many sessions."""
 
 
-def _next_of(one: Candidate) -> Next:
-    lines = [line for line in one.content.splitlines() if line and line[0] not in "~$"]
-    return one.id, one.when, "\n".join(lines), one.do, one.seen.sessions
-
-
 def _next(folder: Path) -> list[Next]:
     with suppress(AiLessonsError, ValueError, TypeError):  # mostly, because nothing was harvested
         return [(str(a), str(b), str(c), str(d), int(e)) for a, b, c, d, e in json.loads(read_file(folder, NEXT)[0])]
@@ -281,15 +286,15 @@ def _save_next(folder: Path, rows: Iterable[Next]) -> None:
 class Seen(NamedTuple):
     """What a transcript held: records of a form that is known or not, commands and remarks, without secrets."""
 
-    known: int
-    unknown: int
+    read: int
+    unread: int
     happened: list[Happened]
-    said: list[Remark]
+    remarks: list[Remark]
 
 
 def _remembered(row: list[Any]) -> Happened:
-    words, folder, failed, output, ways, *rest = row
-    return Happened(tuple(words), folder, failed, output, tuple(map(Difference._make, ways)), *rest)
+    words, folder, failed, output, ways, *place = row
+    return Happened(tuple(words), folder, failed, output, tuple(map(Difference._make, ways)), *place)
 
 
 class _Memory:
@@ -301,27 +306,26 @@ class _Memory:
         self.decided: dict[str, str] = {}
         # it is not there, or of another version
         with suppress(AiLessonsError, ValueError, KeyError, AttributeError, TypeError):
-            known = json.loads(read_file(folder, FILE, _MEMORY_LIMIT)[0])
-            self.decided = {str(one): str(how) for one, how in known["decided"].items()}
-            self._files = known["files"] if known["reader"] == READER else {}
+            stored = json.loads(read_file(folder, FILE, _MEMORY_LIMIT)[0])
+            self.decided = {str(candidate_id): str(how) for candidate_id, how in stored["decided"].items()}
+            self._files = stored["files"] if stored["reader"] == READER else {}
 
     def seen(self, file: Path, status: os.stat_result) -> Seen:
         """What a file holds; it is read again only if it has changed."""
         row = self._files.get(str(file))
         if row and row[:2] == [status.st_size, status.st_mtime_ns]:
-            return Seen(row[2], row[3], [_remembered(one) for one in row[4]], [Remark._make(one) for one in row[5]])
-        every = list(sessions(file))
-        projects = {one.cwd: project_of(one.first_cwd) for one in every}
-        ended = [
-            _masked(one)
-            for each in every
-            for one in happened(each.steps, each.session, projects[each.cwd], each.host, each.file)
-        ]
-        remarks = [one for each in every for one in remarks_of(each, projects[each.cwd])]
-        remarks = [
-            one._replace(text=secret_scan.masked(one.text), command=secret_scan.masked(one.command)) for one in remarks
-        ]
-        seen = Seen(sum(one.known for one in every), sum(one.unknown for one in every), ended, remarks)
+            commands, remarks = row[4:]
+            return Seen(row[2], row[3], list(map(_remembered, commands)), list(map(Remark._make, remarks)))
+        name_of = cache(project_of)
+        seen = Seen(0, 0, [], [])
+        for session in sessions(file):
+            project = name_of(session.first_cwd)
+            events = happened(session.steps, session.session, project, session.host, session.file)
+            seen.happened.extend(map(_masked, events))
+            for remark in remarks_of(session, project):
+                text, command = map(secret_scan.masked, (remark.text, remark.command))
+                seen.remarks.append(remark._replace(text=text, command=command))
+            seen = seen._replace(read=seen.read + session.known, unread=seen.unread + session.unknown)
         self._files[str(file)] = [status.st_size, status.st_mtime_ns, *seen]
         return seen
 

@@ -1,4 +1,4 @@
-"""What state everything is in: the doctor's checks, statistics, stale scripts, and the parameters that learn."""
+"""The doctor's checks, statistics, stale scripts, and the parameters that learn."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ def doctor(library: Library, agents: Where | None = None, event: bytes = b"") ->
 
     `agents` and `event`: as `setup.hosts` takes them; without them hosts of agents are not looked at.
     """
-    repo, found = library.primary, []
-    checks: dict[str, Callable[[RepositorySession], Finding]] = {**CHECKS}
+    repo, results = library.primary, list[Check]()
+    checks = {**CHECKS}
     if agents:
         checks["agents"] = partial(_agents, agents, event)
     for name, look in checks.items():
         try:
-            found.append(Check(name, *look(repo)))
+            results.append(Check(name, *look(repo)))
         except AiLessonsError as error:
-            found.append(Check(name, "error", error.message, error.hint))
-    return tuple(found)
+            results.append(Check(name, "error", error.message, error.hint))
+    return tuple(results)
 
 
 def _repository(repo: RepositorySession) -> Finding:
@@ -70,9 +70,9 @@ def _identity(repo: RepositorySession) -> Finding:
 
 def _pending(repo: RepositorySession) -> Finding:
     if damaged := repo.store.journal.damaged():
-        found = f"notes of writes that cannot be read: {', '.join(damaged)}"
+        damage = f"notes of writes that cannot be read: {', '.join(damaged)}"
         remedy = f"commit what `git status` lists, rm {repo.store.state_dir}/journal/*.damaged"
-        return "warning", found, f"the files are in place: {remedy}"
+        return "warning", damage, f"the files are in place: {remedy}"
     if swept := _taken_away(repo):
         return "warning", f"writes that were taken away before their commit: {swept}", "ai-lessons admin recover --list"
     if waiting := repo.store.pending():
@@ -103,7 +103,7 @@ def _approval(repo: RepositorySession) -> Finding:
         return "ok", "no approval branch yet, so no rule is in force", ""
     if view.alarms:
         return "warning", "; ".join(alarm.message for alarm in view.alarms), view.alarms[0].hint
-    count = sum(one.in_force for one in view.verdicts.values())
+    count = sum(verdict.in_force for verdict in view.verdicts.values())
     return "ok", f"{count} rule{'' if count == 1 else 's'} in force by {view.policy.require}", ""
 
 
@@ -116,22 +116,21 @@ def _hooks(repo: RepositorySession) -> Finding:
 
 
 def _agents(at: Where, event: bytes, _repo: RepositorySession) -> Finding:
-    tried = {
-        target.runs: (f"{host.name}, {target.place}: {target.answered}", target.works)
+    targets = {
+        target.runs: (target.works, f"{host.name}, {target.place}: {target.answered}")
         for host in setup.hosts(at, event)
         for target in host.targets
         if target.runs
     }
-    if broken := [said for said, works in tried.values() if not works]:
+    if broken := [answer for works, answer in targets.values() if not works]:
         return "warning", "; ".join(broken), "ai-lessons admin hosts --install"
-    return "ok", "; ".join(said for said, _ in tried.values()) or "no agent host calls ours", ""
+    return "ok", "; ".join(answer for _, answer in targets.values()) or "no agent host calls ours", ""
 
 
 def _catalog(repo: RepositorySession) -> Finding:
-    catalog, state_dir = repo.current(), repo.store.state_dir
+    catalog, folder = repo.current(), repo.store.state_dir
     if catalog.in_memory:
-        remedy = f"make it writable: chmod -R u+w {state_dir}"
-        return "warning", f"{state_dir} cannot be written: rebuilt by every command", remedy
+        return "warning", f"{folder} cannot be written: rebuilt by every command", f"chmod -R u+w {folder}"
     return "ok", f"generation {catalog.generation}", ""
 
 
@@ -147,10 +146,10 @@ def _index(repo: RepositorySession) -> Finding:
 def _model(repo: RepositorySession) -> Finding:
     from ai_lessons.index import model_files
 
-    found = model_files.find(repo.options.cache_dir, repo.options.model_dir)
-    if found is None:
+    location = model_files.find(repo.options.cache_dir, repo.options.model_dir)
+    if location is None:
         return "warning", "not on this machine: search works on text alone", "ai-lessons admin model pull"
-    return "ok", f"{found.path} ({found.source})", ""
+    return "ok", f"{location.path} ({location.source})", ""
 
 
 def _disk(repo: RepositorySession) -> Finding:
@@ -163,8 +162,8 @@ def _disk(repo: RepositorySession) -> Finding:
 
 
 def _files(repo: RepositorySession) -> Finding:
-    if found := loose(repo.store):
-        return "warning", "; ".join(found), "ai-lessons admin save --edits; move or remove what is no entry"
+    if problems := loose(repo.store):
+        return "warning", "; ".join(problems), "ai-lessons admin save --edits; move or remove what is no entry"
     return "ok", "every file is an entry, and in a commit", ""
 
 
@@ -185,8 +184,8 @@ def stats(library: Library) -> Stats:
     status = repo.index.status()
     most, least = usage.judged(repo)
     cache = repo.usages.cache
-    pairs = [(one.source, one.target) for one in repo.catalog.edges() if one.relation == Relation.RELATED_TO]
-    known = repo.catalog.many({end for pair in pairs for end in pair})
+    pairs = [(edge.source, edge.target) for edge in repo.catalog.edges() if edge.relation == Relation.RELATED_TO]
+    lights = repo.catalog.many({end for pair in pairs for end in pair})
     recent = git.run(
         repo.store.worktree, "rev-list", "--count", "--since=30.days", "HEAD", "--", ".", cwd=repo.store.root
     )
@@ -203,15 +202,15 @@ def stats(library: Library) -> Stats:
         least_useful=least,
         damaged_events=cache.damaged() if cache else 0,
         ablation=measured(cache.in_sessions()) if cache else None,
-        clusters=tuple(len(one) for one in clusters(pair for pair in pairs if {*pair} <= known.keys())),
+        clusters=tuple(len(cluster) for cluster in clusters(pair for pair in pairs if {*pair} <= lights.keys())),
         approval_lead_time=_lead_time(repo),
     )
 
 
 def _lead_time(repo: RepositorySession) -> int | None:
     view = repo.rules.known()
-    found = (one.evidence for one in view.verdicts.values() if one.in_force) if view else ()
-    merged = {one.commit: one.at for one in found if one.how in {"merge", "self-merge"}}
+    verdicts = [verdict for verdict in view.verdicts.values() if verdict.in_force] if view else []
+    merged = {x.evidence.commit: x.evidence.at for x in verdicts if x.evidence.how in {"merge", "self-merge"}}
     if not merged:
         return None
     asked = "".join(f"{merge}^2\n" for merge in merged).encode()  # of a batch the first proposal stands for all
@@ -225,25 +224,29 @@ GONE = "gone"
 
 def stale(repo: RepositorySession) -> Iterator[Stale]:
     """Docs and scripts whose file outside the repository changed since it was read, or is gone."""
-    known = known_sources(repo)
+    sources = known_sources(repo)
     for light in repo.current().select(Filter(kinds=frozenset({Kind.DOC, Kind.SCRIPT}), status=None)):
-        if reason := _moved_on(repo, light, known):
+        if reason := _moved_on(repo, light, sources):
             yield Stale(light.handle, light.title, str(source_of(repo, light)), reason)
 
 
 def told_of_scripts(library: Library, lights: Iterable[Light]) -> list[str]:
-    """A sentence about each of these scripts whose file outside the repository is no longer the one that was read."""
-    held = (library.holding(one.id) for one in lights if one.kind is Kind.SCRIPT and one.details.get("path"))
-    found = ((one, _moved_on(repo, one, known_sources(repo))) for repo, one in held)
-    return [f"[{one.handle}] {reason}" for one, reason in found if reason]
+    """A sentence about each of these scripts whose file outside the repository changed since it was read."""
+    sentences = []
+    for light in lights:
+        if light.kind is Kind.SCRIPT and light.details.get("path"):
+            repo = library.holding(light.id)[0]
+            if reason := _moved_on(repo, light, known_sources(repo)):
+                sentences.append(f"[{light.handle}] {reason}")
+    return sentences
 
 
-def _moved_on(repo: RepositorySession, light: Light, known: frozenset[str]) -> str:
+def _moved_on(repo: RepositorySession, light: Light, sources: frozenset[str]) -> str:
     """What became of the file that an entry was read from; empty where it is as it was, a page, or not known here."""
     where, hashed = source_of(repo, light), light.details.get("content_hash")
     if not where or is_url(where):
         return ""
-    file, was_read = outside.expanded(where), bool(hashed) and source_mark(light.id, where) in known
+    file, was_read = outside.expanded(where), bool(hashed) and source_mark(light.id, where) in sources
     if light.kind is Kind.DOC and not (was_read and file.is_absolute() and file.parent.is_dir()):
         return ""  # a snapshot, whose source may be on another machine
     if not file.is_file():
@@ -264,7 +267,7 @@ def params(library: Library, name: str | None = None) -> tuple[ParameterState, .
     """The parameters that learn, or one of them. Raises NotFound: no such parameter."""
     if name is not None and name not in DEFINITIONS:
         raise NotFound("parameter", name, hint="one of: " + ", ".join(DEFINITIONS))
-    return tuple(one for one in library.primary.usages.parameters().values() if name in {None, one.name})
+    return tuple(state for state in library.primary.usages.parameters().values() if name in {None, state.name})
 
 
 def params_reset(library: Library, name: str | None = None) -> tuple[ParameterState, ...]:
@@ -274,5 +277,5 @@ def params_reset(library: Library, name: str | None = None) -> tuple[ParameterSt
     repo.refuse_other_formats()
     if not repo.usages.recording:
         raise Refused("this repository records no events", hint="record them: ai-lessons admin config set events true")
-    repo.usages.record([Event("", "", RESET, one) for one in ([name] if name else DEFINITIONS)])
+    repo.usages.record([Event("", "", RESET, parameter) for parameter in ([name] if name else DEFINITIONS)])
     return params(library, name)

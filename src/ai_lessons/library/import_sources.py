@@ -1,4 +1,4 @@
-"""The sources that can be imported: which file or folder is read how. Nothing is followed, nothing is written."""
+"""Readers of the sources that can be imported. They follow no link and write nothing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Row = dict[str, Any]
 
 def named(paths: Sequence[str], cwd: Path) -> list[Path]:
     """The files and folders that paths and globs name, each once. Raises NotFound: one of them names nothing."""
-    return list(dict.fromkeys(found for path in paths for found in outside.named(path, cwd)))
+    return list(dict.fromkeys(place for path in paths for place in outside.named(path, cwd)))
 
 
 def text_of(file: str, cwd: Path) -> str:
@@ -99,12 +99,12 @@ def read_log(text: str, name: str) -> Bundle:
             entry = json.loads(line)
         except (ValueError, RecursionError):
             entry = None
-        known = entry.get("id") if isinstance(entry, dict) else None
-        if not isinstance(known, str | int) or not str(known).strip():
+        entry_key = entry.get("id") if isinstance(entry, dict) else None
+        if not isinstance(entry_key, str | int) or not str(entry_key).strip():
             damaged.append((f"{name}:{number}", "no JSON object with an id"))
             continue
-        start, first, last = rows.get(str(known), (number, entry, {}))
-        rows[str(known)] = (start, first, {**last, **entry})
+        start, first, last = rows.get(str(entry_key), (number, entry, {}))
+        rows[str(entry_key)] = (start, first, {**last, **entry})
     items = []
     for number, first, last in rows.values():
         where = f"{name}:{number}"
@@ -126,10 +126,10 @@ def _logged(where: str, first: Row, last: Row) -> Item:
         negative = "dont" in parts or str(last.get("action")) in {"dont", "don't", "do not"}
         do, dont = (None, action) if negative else (action, None)
         pattern = patterns.build(parts.get("when"), do, dont, parts.get("because"))
-    said = first.get("created") or last.get("created")
-    created = moment(said)
+    stated_date = first.get("created") or last.get("created")
+    created = moment(stated_date)
     if created is None:
-        raise UsageError(f"created {said!r} is not a date")
+        raise UsageError(f"created {stated_date!r} is not a date")
     origin = "user" if last.get("from") == "user" else "ai"
     at = place_of(str(last.get("scope") or ""))
     entry_id = made_id(str(first.get("id")), *(first.get(key) for key in _SAME), created=created)
@@ -150,7 +150,7 @@ _MAIN = ("lessons", "rules", "resources")
 _LISTS = {"tags": "tag", "contexts": "context", "versions": "version"}
 """What has a table of its own for each main table (`lesson_tags`), and the column of it."""
 
-_TABLES = (*_MAIN, "edges", "rule_links", *(f"{one[:-1]}_{name}" for one in _MAIN for name in _LISTS))
+_TABLES = (*_MAIN, "edges", "rule_links", *(f"{table[:-1]}_{name}" for table in _MAIN for name in _LISTS))
 
 
 def read_database(file: Path, now: datetime) -> Bundle:
@@ -169,8 +169,8 @@ def read_database(file: Path, now: datetime) -> Bundle:
         except sqlite3.Error as error:
             raise InvalidEntry([Problem(str(file), f"the database cannot be read: {error}")]) from error
     if not tables.keys() & set(_MAIN):
-        known = ", ".join(_MAIN)
-        raise InvalidEntry([Problem(str(file), f"no database of ai-lessons: it has none of the tables {known}")])
+        names = ", ".join(_MAIN)
+        raise InvalidEntry([Problem(str(file), f"no database of ai-lessons: it has none of the tables {names}")])
     rows = [(table, row, str(row.get("id"))) for table in _MAIN for row in tables[table]]
     ids = {
         key: stated_id(key) or made_id("ai-lessons", table, key, created=moment(row.get("created_at")))
@@ -186,8 +186,8 @@ def read_database(file: Path, now: datetime) -> Bundle:
     for table, row, key in rows:
         where = f"{file.name}: {table} {key[:60]}"
         with noting(where, damaged):
-            told = row | {name: lists[table, key, name] for name in _LISTS}
-            items.append(_entry(where, table, told, ids[key], now, links[key]))
+            values = row | {name: lists[table, key, name] for name in _LISTS}
+            items.append(_entry(where, table, values, ids[key], now, links[key]))
     return Bundle(items, damaged)
 
 
@@ -206,29 +206,29 @@ def _tables(file: Path) -> dict[str, list[Row]]:
         db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, READ_LIMIT)
         for setting in ("trusted_schema = OFF", "query_only = ON", "cell_size_check = ON"):
             db.execute(f"PRAGMA {setting}")
-        found = {}
+        tables = {}
         for name, sql in db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall():
             if name.lower() in _TABLES and not str(sql).upper().lstrip().startswith("CREATE VIRTUAL"):
                 quoted = name.replace('"', '""')
                 rows = [{k.lower(): row[k] for k in row.keys()} for row in db.execute(f'SELECT * FROM "{quoted}"')]  # noqa: S608, SIM118 - quoted; a Row iterates over values
-                found[name.lower()] = sorted(rows, key=lambda row: str(row.get("id")))
-        return found
+                tables[name.lower()] = sorted(rows, key=lambda row: str(row.get("id")))
+        return tables
 
 
 def _links(
     name: str, tables: Mapping[str, list[Row]], ids: Mapping[str, str], scripts: set[str]
 ) -> tuple[Mapping[str, list[Row]], list[tuple[str, str]]]:
     """The edges of the graph and the links of rules, each once, by the id that they start from; and damaged ones."""
-    found: dict[str, list[Row]] = defaultdict(list)
+    links: dict[str, list[Row]] = defaultdict(list)
     damaged = []
     for row in (*tables["edges"], *tables["rule_links"]):
         start, end = _text(row.get("from_id", row.get("rule_id"))), _text(row.get("to_id", row.get("target_id")))
         relation = _text(row.get("relation")) or (Relation.HAS_SCRIPT if end in scripts else Relation.RELATED_TO).value
         if start not in ids or end not in ids or start == end or relation not in set(Relation):
             damaged.append((f"{name}: link {start[:40]} -> {end[:40]}", "it leads nowhere, or means nothing"))
-        elif {relation: ids[end]} not in found[start]:
-            found[start].append({relation: ids[end]})
-    return found, damaged
+        elif {relation: ids[end]} not in links[start]:
+            links[start].append({relation: ids[end]})
+    return links, damaged
 
 
 def _entry(where: str, table: str, row: Row, entry_id: str, now: datetime, links: list[Row]) -> Item:
@@ -253,22 +253,22 @@ def _entry(where: str, table: str, row: Row, entry_id: str, now: datetime, links
     return made(where, Kind.LESSON, GLOBAL_PROJECT, _content(row), fields | linked)
 
 
-def _resource(where: str, row: Row, said: Row, told: tuple[str, str], linked: Row) -> Item:
-    said["versions"] = [one for one in row["versions"] if one != UNVERSIONED]
+def _resource(where: str, row: Row, stated: Row, identity: tuple[str, str], linked: Row) -> Item:
+    stated["versions"] = [version for version in row["versions"] if version != UNVERSIONED]
     ref, place = _text(row.get("source_ref")) or None, _text(row.get("path"))
-    parts = [one for one in place.replace("\\", "/").split("/") if one not in {"", ".", "..", "~"}]
-    kinds = [n for n, one in enumerate(parts) if one in {Kind.DOC.folder, Kind.SCRIPT.folder} and n > 0]
+    parts = [part for part in place.replace("\\", "/").split("/") if part not in {"", ".", "..", "~"}]
+    kinds = [n for n, part in enumerate(parts) if part in {Kind.DOC.folder, Kind.SCRIPT.folder} and n > 0]
     project = project_of(parts[kinds[-1] - 1]) if kinds else GLOBAL_PROJECT  # …/jira-api/docs/v3/Workflows.md
-    name = parts[-1] if parts else layout.slug(said["title"])
+    name = parts[-1] if parts else layout.slug(stated["title"])
     if row.get("type") != Kind.SCRIPT:
         name = name if layout.is_markdown(name) else f"{name}.md"
-        fields = frontmatter.doc_fields(*told, **said, source_path=place or None, source_ref=ref)
-        path = layout.resource_path(Kind.DOC, project, said["versions"], name)
+        fields = frontmatter.doc_fields(*identity, **stated, source_path=place or None, source_ref=ref)
+        path = layout.resource_path(Kind.DOC, project, stated["versions"], name)
         return Item(where, path, markdown.render(fields | linked, frontmatter.body_of(_content(row))).encode())
     content = row.get("content")
     code = content if isinstance(content, bytes) else _text(content).encode()
-    path = layout.resource_path(Kind.SCRIPT, project, said["versions"], name)
-    fields = frontmatter.script_fields(*told, **said, source_ref=ref, path=None if code else place)
+    path = layout.resource_path(Kind.SCRIPT, project, stated["versions"], name)
+    fields = frontmatter.script_fields(*identity, **stated, source_ref=ref, path=None if code else place)
     side = markdown.render(fields | linked, frontmatter.body_of(frontmatter.description(code))).encode()
     if not code:  # it stays where it is
         return Item(where, layout.side_of(path), side)

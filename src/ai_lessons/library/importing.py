@@ -1,4 +1,4 @@
-"""Bringing docs and scripts in: which file goes where, what its frontmatter says, one commit for all of them."""
+"""Import of docs and scripts: where each file goes and what its frontmatter says, in one commit."""
 
 from __future__ import annotations
 
@@ -67,19 +67,19 @@ def _add_pages(repo: RepositorySession, draft: ResourceDraft) -> Imported:
     if maps and not draft.recursive:
         raise UsageError(f"{maps[0]} is a sitemap", hint="add --recursive to take every page in it")
     named = [url.partition("#")[0] for url in draft.urls if url not in maps]
-    listed = [page for one in maps for page in asked.sitemap(one)]
+    listed = [page for sitemap in maps for page in asked.sitemap(sitemap)]
     urls = list(dict.fromkeys(named + listed))
     if draft.title and len(urls) > 1:
         raise UsageError(f"one title for {len(urls)} pages", hint="leave --title out: each page has its own")
     done, planner = Imported((), 0, (), None), Planner(repo, draft)
     waiting = iter(repo.options.each("reading", urls))
-    while some := list(islice(waiting, _PAGES_A_COMMIT)):
-        by = ((url, asked if url.split("/")[:3] in typed else public) for url in some)
-        each = ((url, partial(planner.page, url, one, named)) for url, one in by)
-        more = planner.bring(each, alone=len(urls) == 1)
+    while batch := list(islice(waiting, _PAGES_A_COMMIT)):
+        by = ((url, asked if url.split("/")[:3] in typed else public) for url in batch)
+        each = ((url, partial(planner.page, url, client, named)) for url, client in by)
+        part = planner.bring(each, alone=len(urls) == 1)
         done = Imported(
-            done.written + more.written, done.unchanged + more.unchanged, done.skipped + more.skipped,
-            more.commit or done.commit, (*done.notes, *more.notes),
+            done.written + part.written, done.unchanged + part.unchanged, done.skipped + part.skipped,
+            part.commit or done.commit, (*done.notes, *part.notes),
         )  # fmt: skip
     return done
 
@@ -116,21 +116,21 @@ class Planner:
             if light.details.get(key)
         }
 
-    def bring(self, wanted: Iterable[tuple[str, Callable[[], Planned]]], *, alone: bool) -> Imported:
+    def bring(self, plans: Iterable[tuple[str, Callable[[], Planned]]], *, alone: bool) -> Imported:
         """What is wanted, each behind its name, as it is planned: in one commit, or skipped unless it is `alone`."""
         planned: dict[str, Planned] = {}
         skipped: list[tuple[str, str]] = []
-        for name, plan in wanted:
+        for name, plan in plans:
             with noting(name, skipped, alone=alone):
-                one = plan()
-                planned[one.entry.id] = one
-        fresh = [one.entry for one in planned.values() if one.changes]
+                result = plan()
+                planned[result.entry.id] = result
+        fresh = [result.entry for result in planned.values() if result.changes]
         done = bring(self._repo, planned.values(), f"Add {len(fresh)} {self._draft.kind}s", skipped)
-        entries = (one.entry for one in planned.values())
-        places = ((one.id, one.fields.get(key)) for one in entries for key in _SOURCES[one.kind])
+        entries = (result.entry for result in planned.values())
+        places = ((result.id, result.fields.get(key)) for result in entries for key in _SOURCES[result.kind])
         remember_sources(self._repo, [(entry_id, str(place)) for entry_id, place in places if place])
         if self._draft.kind is Kind.SCRIPT:  # they may run on this machine
-            marks = [(one.path, fingerprint(content(self._repo, one)[1], interpreter_of(one))) for one in fresh]
+            marks = [(entry.path, fingerprint(content(self._repo, entry)[1], interpreter_of(entry))) for entry in fresh]
             Trust(self._repo.options.state_dir).add_all(marks)
         return done
 
@@ -147,13 +147,13 @@ class Planner:
 
     def page(self, url: str, asked: Web, named: Sequence[str]) -> Planned:
         """What the page becomes; one that is here already is asked for only if it is `named`. Raises as `take_page`."""
-        known = self._known.get((url, frozenset(self._versions)))
-        there = self._repo.load(known.id)[0] if known else None
-        if there and url not in named:
-            return Planned(there, ())
-        came = take_page(asked, url, there.fields if there else {}, self._now)
-        if came is None and there:
-            return Planned(there, ())
+        light = self._known.get((url, frozenset(self._versions)))
+        entry = self._repo.load(light.id)[0] if light else None
+        if entry and url not in named:
+            return Planned(entry, ())
+        came = take_page(asked, url, entry.fields if entry else {}, self._now)
+        if came is None and entry:
+            return Planned(entry, ())
         if came is None:
             raise Unreachable(f"{url}: the server says that it has not changed, and it is not here")
         return self._doc(came)
@@ -164,9 +164,9 @@ class Planner:
         return layout.resource_path(self._draft.kind, project, self._versions, name)
 
     def _doc(self, came: Incoming) -> Planned:
-        known = self._known.get((came.source, frozenset(self._versions)))
-        if known is not None:  # it is brought up to date, its identity stays
-            entry, old = self._repo.load(known.id)
+        light = self._known.get((came.source, frozenset(self._versions)))
+        if light is not None:  # it is brought up to date, its identity stays
+            entry, old = self._repo.load(light.id)
             new = refreshed_text(old, entry, came, self._new_words(entry, came.data))
             changes = (Change(entry.path, new.encode(), expect=blob_id(old.encode())),) if new != old else ()
             return Planned(entry, changes)
@@ -203,9 +203,8 @@ class Planner:
             versions=self._versions, tags=sorted(set(self._draft.tags)),
         )  # fmt: skip
         fields |= secret_scan.fields(self._draft.allow_secrets, text=came.data.decode("utf-8", "replace"))
-        there = self._script_there(came)
-        if there is not None:
-            return there
+        if existing := self._script_there(came):
+            return existing
         path = self._place(came, came.file.name)
         side = markdown.render(fields, frontmatter.body_of(frontmatter.description(came.data))).encode()
         if self._draft.in_place:
@@ -216,29 +215,28 @@ class Planner:
 
     def _script_there(self, came: Incoming) -> Planned | None:
         """The script itself, if it was imported before and has not changed since."""
-        path = self._home(came, came.file.name)
-        if path in self._taken or layout.place(path) is None:
+        path, store = self._home(came, came.file.name), self._repo.store
+        side_path = layout.side_of(path)
+        files = [side_path] if self._draft.in_place else [path, side_path]
+        if path in self._taken or layout.place(path) is None or not all(map(store.exists, files)):
             return None
-        where, side = (layout.side_of(path), None) if self._draft.in_place else (path, layout.side_of(path))
-        if not self._repo.store.exists(where) or (side and not self._repo.store.exists(side)):
-            return None
-        data = self._repo.store.read(where)
-        entry = read_entry(where, data, self._repo.store.read(side) if side else None)
-        same = entry.fields.get("path") == came.source_path if self._draft.in_place else data == came.data
+        data = [store.read(file) for file in files]
+        entry = read_entry(files[0], *data)
+        same = entry.fields.get("path") == came.source_path if self._draft.in_place else data[0] == came.data
         return Planned(entry, ()) if same else None
 
     def _place(self, came: Incoming, name: str) -> str:
         path = self._home(came, name)
         layout.check_path(path)
-        mine = {path, layout.side_of(path)} if self._draft.kind is Kind.SCRIPT else {path}
-        if mine & self._taken:
+        paths = {path, layout.side_of(path)} if self._draft.kind is Kind.SCRIPT else {path}
+        if paths & self._taken:
             raise Conflict(f"{path} is taken by another file of this import", hint="import them one folder at a time")
-        if any(map(self._repo.store.exists, mine)):
+        if any(map(self._repo.store.exists, paths)):
             raise Conflict(
                 f"{path} is there already, with another content or from another source",
                 hint="update it with `ai-lessons contribute edit`, or choose another --project or --version",
             )
-        self._taken |= mine
+        self._taken |= paths
         return path
 
     def _describe(self, path: str) -> Planned:
@@ -252,7 +250,13 @@ class Planner:
         entry = read_entry(path, data, side)
         if entry.kind is not self._draft.kind:
             raise Conflict(f"{path} is a {entry.kind}, not a {self._draft.kind}", hint=f"--type {entry.kind}")
-        changes: dict[str, Any] = self._new_identity(entry, data, path) if entry.derived else {}
+        changes: dict[str, Any] = {}
+        if entry.derived:  # an id that others link to already stays
+            changes = frontmatter.identity(entry) | {"created": frontmatter.stamp(self._now)}
+            if not self._repo.catalog.edges(entry.id):
+                changes["id"] = frontmatter.new_id(self._now)
+            if source := self._sources.ref(store.root / path, data):
+                changes["source_ref"] = source
         versions = self._versions or (() if self._draft.versions else frontmatter.versions_of_place(entry.path))
         if versions and set(versions) != set(entry.versions):
             changes["versions"] = list(versions)
@@ -265,27 +269,19 @@ class Planner:
         changed = checked(path, data, new) if is_script else checked(path, new)
         return Planned(changed, (*as_it_is, Change(target, new, expect=None if old is None else blob_id(old))))
 
-    def _new_identity(self, entry: Entry, data: bytes, path: str) -> dict[str, Any]:
-        """What is stated about a plain file: as everywhere, but for the id of one that others link to already."""
-        said: dict[str, Any] = frontmatter.identity(entry)
-        if not self._repo.catalog.edges(entry.id):
-            said["id"] = frontmatter.new_id(self._now)
-        source = self._sources.ref(self._repo.store.root / path, data)
-        return said | {"created": frontmatter.stamp(self._now)} | ({"source_ref": source} if source else {})
-
 
 def preview(library: Library, draft: ResourceDraft) -> tuple[PassagePreview, ...]:
     """How `add_resources` would cut the files into passages. Writes nothing."""
     repo = library.primary
-    found = []
+    previews = []
     for file in _files(repo, draft):
         data, _ = outside.read(file.path)
         if draft.kind is Kind.SCRIPT:
             entry = read_entry(layout.resource_path(Kind.SCRIPT, GLOBAL_PROJECT, (), file.path.name), data)
         else:
             entry = as_doc(file.path, data)
-        found += [
+        previews += [
             PassagePreview(file.name, passage.heading, estimate_tokens(passage.text), passage.text)
             for passage in split(entry, repo.reading_config.chunking)
         ]
-    return tuple(found)
+    return tuple(previews)

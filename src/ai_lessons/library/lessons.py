@@ -1,4 +1,4 @@
-"""Lessons as the program `lesson` has them: what a session begins with, who states one, and what was wrong."""
+"""The jobs of the program `lesson`: load, add, mark wrong, promote into skills and tools."""
 
 from __future__ import annotations
 
@@ -119,17 +119,14 @@ def add(opened: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") -
         return done._replace(change="confirmed")
     draft = LessonDraft(title_of(pattern), project=at.project, scope=at.stated, confidence=CONFIDENCE[by], origin=by)
     written = library.editing.add_lesson(opened, draft._replace(**pattern.parts))
-    notes = (*written.notes, *(_history(repo, light) for light in same))
-    return written._replace(notes=notes, change="added", origin=by)
-
-
-def _history(repo: RepositorySession, light: Light) -> str:
-    """What an author should know of the same lesson that is not active any more."""
-    fields = repo.catalog.fields(light.id)
-    if light.details.get("status") == Status.WRONG:
-        reason = f": {fields['reason']}" if fields.get("reason") else ""
-        return f"{light.handle} says the same and was marked wrong{reason}"
-    return f"{light.handle} says the same and was promoted to {', '.join(promoted_to(fields)) or 'another place'}"
+    notes = [*written.notes]
+    for light in same:  # those that are not active any more
+        fields = repo.catalog.fields(light.id)
+        history = f"was promoted to {', '.join(promoted_to(fields)) or 'another place'}"
+        if light.details.get("status") == Status.WRONG:
+            history = "was marked wrong" + (f": {fields['reason']}" if fields.get("reason") else "")
+        notes.append(f"{light.handle} says the same and {history}")
+    return written._replace(notes=tuple(notes), change="added", origin=by)
 
 
 def wrong(opened: Library, ref: str, reason: str = "", *, by: str = "ai") -> Written:
@@ -202,8 +199,8 @@ def promote_lesson(opened: Library, ref: str, to: str, targets: Targets) -> Writ
     file = root / path
     repo, light = lesson(opened.writing, ref)
     refuse_wrong(light)
-    with held(repo.options.state_dir / "promote.lock", patience=PATIENCE) as mine:
-        if not mine:
+    with held(repo.options.state_dir / "promote.lock", patience=PATIENCE) as is_held:
+        if not is_held:
             raise Conflict(f"{file} is being written by another process", hint="try again in a moment")
         problems = library.secret_scan.problems(repo.catalog.fields(light.id), [(light.path, addition("", light))])
         if problems:  # the lesson may have been written by hand

@@ -43,7 +43,10 @@ _SOURCE = re.compile(r"^source:[ \t]*\r?\n(?:[ \t]+[^\n]*\n)+", re.MULTILINE)
 
 
 class SourceEntry(NamedTuple):
-    """An entry with the text of the file that holds its frontmatter, and of a script the bytes of its code."""
+    """An entry with the text of the file that holds its frontmatter, and of a script the bytes of its code.
+
+    A script's code is in `entry` also where it lies outside of the repository.
+    """
 
     entry: Entry
     text: str
@@ -53,12 +56,7 @@ class SourceEntry(NamedTuple):
     @property
     def whole(self) -> str:
         """All its files as one text: what a policy looks at, and what a person releases."""
-        return self.text if self.code is None else f"{self.text}\n{self.code.decode('utf-8', 'replace')}"
-
-    @property
-    def whole_entry(self) -> Entry:
-        """The entry with its code, also where that lies outside of the repository."""
-        return self.entry if self.code is None else self.entry._replace(code=self.code.decode("utf-8", "replace"))
+        return self.text if self.code is None else f"{self.text}\n{self.entry.code}"
 
 
 class TargetCopy(NamedTuple):
@@ -73,7 +71,7 @@ class TargetCopy(NamedTuple):
         """What the files say, with empty lines for what we wrote of where it comes from: no author can revise it."""
         file = self.entry.side_path or self.entry.path
         texts = {path: data.decode("utf-8", "replace") for path, data in self.files.items()}
-        texts[file] = _SOURCE.sub(lambda found: "\n" * found[0].count("\n"), texts[file], count=1)
+        texts[file] = _SOURCE.sub(lambda match: "\n" * match[0].count("\n"), texts[file], count=1)
         return texts
 
 
@@ -91,6 +89,7 @@ def source_entry(repo: RepositorySession, light: Light) -> SourceEntry:
             f"{light.handle} names a file outside its repository that this machine does not trust: {file}",
             hint=f"read it, then allow it: ai-lessons admin trust-script {light.handle}",
         )
+    entry = entry._replace(code=code.decode("utf-8", "replace"))
     return SourceEntry(entry, text, code, os.access(file, os.X_OK))
 
 
@@ -176,7 +175,7 @@ class _Promotion:
         original = source_entry(self.source, self.light)
         copy = self._copy(original, self.target)
         code = original.code is not None or any(map(code_in, copy.files, copy.files.values()))
-        move = Move(original.whole_entry, self.source.options.tier, to, code, self._ties(original))
+        move = Move(original.entry, self.source.options.tier, to, code, self._ties(original))
         decision = decide(self.library, move)
         plan = self._plan(copy, decision)
         if plan.outcome == PRESENT:
@@ -229,25 +228,19 @@ class _Promotion:
         with desk(enterprise) as at:
             for waiting in at.waiting:
                 entry, branch = at.entry(waiting), waiting.branch
-                if entry and lets_go(entry, original.whole_entry, to):
-                    again = (f"asked for already: {branch} waits for a person",)
+                if entry and lets_go(entry, original.entry, to):
+                    note = f"asked for already: {branch} waits for a person"
                     handle = at.called(waiting)
-                    return Suggested(waiting.entry, handle, entry.title, waiting.path, branch, waiting.commit, again)
+                    return Suggested(waiting.entry, handle, entry.title, waiting.path, branch, waiting.commit, (note,))
             return self._propose(at, copy, f"Release to {to}: {copy.entry.title}", report)
 
     def _propose(
         self, at: ProposalContext, copy: TargetCopy, subject: str, report: str, *, decided: bool = False
     ) -> Suggested:
         return make(
-            at,
-            copy.entry,
-            copy.files,
-            subject,
-            report=report,
-            trailers=[self._trailer],
-            executable=copy.executable,
-            decided=decided,
-        )
+            at, copy.entry, copy.files, subject,
+            report=report, trailers=[self._trailer], executable=copy.executable, decided=decided,
+        )  # fmt: skip
 
     @property
     def _trailer(self) -> tuple[str, str]:
@@ -255,12 +248,11 @@ class _Promotion:
 
     def _to_release(self, original: SourceEntry, enterprise: RepositorySession) -> TargetCopy:
         """The entry over there that is the same, else a copy of it, with the tier named to which it may go."""
-        text = digest(original.whole_entry)
+        text = digest(original.entry)
         lights = enterprise.catalog.many(copies(enterprise, original.entry)).values()
-        near = (
-            source_entry(enterprise, x) for x in lights if x.kind is not Kind.SCRIPT or enterprise.store.exists(x.path)
-        )
-        same = next((entry for entry in near if digest(entry.whole_entry) == text), None)
+        readable = (x for x in lights if x.kind is not Kind.SCRIPT or enterprise.store.exists(x.path))
+        near = (source_entry(enterprise, light) for light in readable)
+        same = next((entry for entry in near if digest(entry.entry) == text), None)
         if same is None:
             copy = self._copy(original, enterprise)
         else:
@@ -286,17 +278,13 @@ class _Promotion:
         """What is to be done, decided without doing any of it."""
         same, asks = self._same_there(copy), decision.verdict is PolicyVerdict.NEEDS_RELEASE
         outcome = PRESENT if same else ASKED if asks else PROPOSED if self._proposes else COPIED
-        whose = {PROPOSED: self.target.options.tier, ASKED: decision.enterprise}
+        source, target = self.source.options.tier, self.target.options.tier
+        decided_in = {PROPOSED: target, ASKED: decision.enterprise}.get(outcome, "")
+        report = evaluate(self.target, copy.entry, copy.texts, [place_of(self.source)], same)
         return Promoted(
-            entry=self.light,
-            source=self.source.options.tier,
-            target=self.target.options.tier,
-            outcome=outcome,
-            report=evaluate(self.target, copy.entry, copy.texts, [place_of(self.source)], same),
-            policy=decision.sentence,
-            decided_in=whose.get(outcome, ""),
-            notes=(*decision.notes, *same),
-        )
+            self.light, source, target, outcome, report,
+            policy=decision.sentence, decided_in=decided_in, notes=(*decision.notes, *same),
+        )  # fmt: skip
 
     def _start(self) -> tuple[float, float] | None:
         """Alpha and beta with which a lesson begins that did well or badly; None: as its author says."""
@@ -336,9 +324,9 @@ class _Promotion:
         subject = f"Promote {copy.entry.kind}: {copy.entry.title}"
         if not self._proposes:
             trailers = [("Entry", copy.entry.id), self._trailer, *([("Reason", reason)] if reason else [])]
+            runs = copy.executable
             changes = [
-                Change(path, data, executable=path in copy.executable or None, expect=None)
-                for path, data in copy.files.items()
+                Change(path, data, executable=path in runs or None, expect=None) for path, data in copy.files.items()
             ]
             applied = self.target.write(subject, changes, trailers, decided=True)
             return plan._replace(written=self.target.written_one(copy.entry, applied))

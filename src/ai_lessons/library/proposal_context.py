@@ -1,4 +1,4 @@
-"""What jobs about proposals look at: approval branch, what waits, what was turned down, and what it is called."""
+"""Open and rejected proposals of a repository, and the names that people call them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ai_lessons.knowledge.entries import HANDLE_LENGTH, Entry, Kind, Light, id_e
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.globs import stated
 from ai_lessons.knowledge.layout import place, side_of
-from ai_lessons.library.comparing import Said, said
+from ai_lessons.library.comparing import Said, comparable
 from ai_lessons.library.reports import Pending, ProposedFile
 from ai_lessons.repository import proposal_records, proposals
 from ai_lessons.repository.approval import approval_history as trunks
@@ -53,19 +53,19 @@ class ProposalContext:
 
     @cached_property
     def _refs(self) -> dict[str, str]:
-        return proposals.unmerged(self.trunk, {one.commit for one in self.rejections})
+        return proposals.unmerged(self.trunk, {rejection.commit for rejection in self.rejections})
 
     @cached_property
-    def some(self) -> Some:
-        """Open proposals, oldest first: all, or `SHOWN` of them, and how many more there are of whom."""
-        found = proposals.some(self.git, self.trunk, self._refs, SHOWN)
-        self.repo.rules.notes = tuple(dict.fromkeys((*self.repo.rules.notes, *found.damaged.values())))
-        return found
+    def page(self) -> Some:
+        """Open proposals, oldest first: at most `SHOWN`, and how many more each author has."""
+        page = proposals.some(self.git, self.trunk, self._refs, SHOWN)
+        self.repo.rules.notes = tuple(dict.fromkeys((*self.repo.rules.notes, *page.damaged.values())))
+        return page
 
     @property
     def waiting(self) -> list[Waiting]:
         """Those that are shown."""
-        return self.some.found
+        return self.page.found
 
     @cached_property
     def every(self) -> Some:
@@ -76,63 +76,63 @@ class ProposalContext:
         """How many proposals wait; branches beyond those that can be looked at are taken for open ones."""
         return len(self.every.found) + self.every.left_out.total()
 
-    def own(self) -> list[Waiting]:
+    def local(self) -> list[Waiting]:
         """Every open proposal that has a branch here."""
         here = {ref: commit for ref, commit in self._refs.items() if ref.startswith("refs/heads/")}
         return proposals.waiting(self.git, self.trunk, here)
 
     def about(self, entry: str) -> list[Waiting]:
         """Open proposals about the entry with this id."""
-        return [one for one in self._near(entry) if one.entry == entry]
+        return [proposal for proposal in self._near(entry) if proposal.entry == entry]
 
     def _near(self, end: str, names: Collection[str] = ()) -> list[Waiting]:
         ends = {ref: rule_end(branch_of(ref)) or entry_end(branch_of(ref)) or "" for ref in self._refs}
         exact = [ref for ref in self._refs if {branch_of(ref), branch_name(ref)} & set(names)]
-        wanted = {ends[ref] for ref in exact} | ({end.upper()} if len(end) >= SHORTEST_END else set())
-        wanted -= {""}
-
-        def fits(own: str) -> bool:
-            return bool(own) and any(own.endswith(one) or one.endswith(own) for one in wanted)
-
-        meant = {ref: commit for ref, commit in self._refs.items() if ref in exact or fits(ends[ref])}
+        targets = {ends[ref] for ref in exact} | ({end.upper()} if len(end) >= SHORTEST_END else set())
+        targets -= {""}
+        meant = {
+            ref: commit
+            for ref, commit in self._refs.items()
+            if ref in exact or (ends[ref] and any(ends[ref].endswith(t) or t.endswith(ends[ref]) for t in targets))
+        }
         near = proposals.some(self.git, self.trunk, meant, max(SHOWN, len(exact)), exact).found
-        known = {one.ref for one in near}
-        return [*near, *(one for one in self.waiting if one.ref not in known)]
+        refs = {proposal.ref for proposal in near}
+        return [*near, *(proposal for proposal in self.waiting if proposal.ref not in refs)]
 
     def find(self, ref: str) -> Waiting:
         """The open proposal that a branch, handle, id, end of an id or path names. Raises NotFound, AmbiguousName."""
-        wanted = ref.strip()
-        near = self._near(id_end(wanted), {wanted})
-        path, end = self.repo.inside(wanted) or wanted, id_end(wanted)
-        found = (
-            [one for one in near if wanted == one.branch]
-            or [one for one in near if wanted == one.name]
-            or [one for one in near if any(path == piece.path for piece in one.pieces)]
-            or [one for one in near if len(end) >= SHORTEST_END and one.entry.endswith(end)]
+        text = ref.strip()
+        near = self._near(id_end(text), {text})
+        path, end = self.repo.inside(text) or text, id_end(text)
+        matches = (
+            [waiting for waiting in near if text == waiting.branch]
+            or [waiting for waiting in near if text == waiting.name]
+            or [waiting for waiting in near if any(path == piece.path for piece in waiting.pieces)]
+            or [waiting for waiting in near if len(end) >= SHORTEST_END and waiting.entry.endswith(end)]
         )
-        if len(found) > 1:
-            raise AmbiguousName(wanted, [one.branch for one in found])
-        if not found:
-            known = [self.called(one) for one in self.waiting]
-            hint = "" if known else "no proposal waits: ai-lessons admin pending-rules"
-            raise NotFound("open proposal", ref, suggestions=known[:5], hint=hint)
-        return found[0]
+        if len(matches) > 1:
+            raise AmbiguousName(text, [proposal.branch for proposal in matches])
+        if not matches:
+            handles = [self.called(proposal) for proposal in self.waiting]
+            hint = "" if handles else "no proposal waits: ai-lessons admin pending-rules"
+            raise NotFound("open proposal", ref, suggestions=handles[:5], hint=hint)
+        return matches[0]
 
-    def what(self, one: Waiting) -> str:
+    def what(self, proposal: Waiting) -> str:
         """What kind of entry a proposal is about."""
-        if one.is_rule:
+        if proposal.is_rule:
             return Kind.RULE.value
-        entry, where = self.entry(one), place(one.path)
+        entry, where = self.entry(proposal), place(proposal.path)
         return (entry.kind if entry else where.kind if where and where.kind else Kind.DOC).value
 
-    def called(self, one: Waiting) -> str:
+    def called(self, proposal: Waiting) -> str:
         """What people call what a proposal is about."""
-        return self.handle(one.entry, Kind(self.what(one)).letter)
+        return self.handle(proposal.entry, Kind(self.what(proposal)).letter)
 
     def handle(self, entry: str, letter: str = Kind.RULE.letter) -> str:
         """What people call an entry, proposed ones included."""
-        others = [one.entry for one in self.waiting if one.entry != entry]
-        length = max([HANDLE_LENGTH, *(shared_tail(entry, other) + 1 for other in others)])
+        other_ids = [proposal.entry for proposal in self.waiting if proposal.entry != entry]
+        length = max([HANDLE_LENGTH, *(shared_tail(entry, other) + 1 for other in other_ids)])
         while length < len(entry):
             try:
                 if self.repo.catalog.resolve(entry[-length:]).id == entry:
@@ -144,52 +144,53 @@ class ProposalContext:
             length += 1
         return f"{letter}-{entry[-length:]}"
 
-    def text(self, one: Waiting) -> bytes:
+    def text(self, proposal: Waiting) -> bytes:
         """The text that a proposal ends with; of a removal the one that goes."""
-        blob = one.piece.new or one.piece.old
-        return self._text(one.piece.path, blob) if blob else b""
+        blob = proposal.piece.new or proposal.piece.old
+        return self._text(proposal.piece.path, blob) if blob else b""
 
     def _text(self, path: str, blob: str) -> bytes:
         return text_of(self.trunk.worktree, self.git, path, blob)
 
-    def _blobs(self, one: Waiting) -> dict[str, str | None]:
-        gone = one.sort == "removal"
-        blobs = {piece.path: piece.old if gone else piece.new for piece in one.pieces}
-        where = place(one.path)
+    def _blobs(self, proposal: Waiting) -> dict[str, str | None]:
+        gone = proposal.sort == "removal"
+        blobs = {piece.path: piece.old if gone else piece.new for piece in proposal.pieces}
+        where = place(proposal.path)
         if where and where.kind is Kind.SCRIPT:  # a proposal may change one of its two files only
-            both, prefix = (one.path, side_of(one.path)), self.repo.store.prefix
-            blobs = {path: blob_at(self.git, self.trunk.tip, prefix + path) for path in both} | blobs
+            two_paths, prefix = (proposal.path, side_of(proposal.path)), self.repo.store.prefix
+            blobs = {path: blob_at(self.git, self.trunk.tip, prefix + path) for path in two_paths} | blobs
         return blobs
 
-    def files(self, one: Waiting) -> dict[str, bytes]:
+    def files(self, proposal: Waiting) -> dict[str, bytes]:
         """The files of what is proposed as they shall be, by path; of a removal as they were, and are to go."""
-        return {path: self._text(path, blob) for path, blob in self._blobs(one).items() if blob}
+        return {path: self._text(path, blob) for path, blob in self._blobs(proposal).items() if blob}
 
-    def entry(self, one: Waiting) -> Entry | None:
+    def entry(self, proposal: Waiting) -> Entry | None:
         """The entry as proposed; None where its text cannot be read."""
-        if one not in self._entries:
-            blobs = self._blobs(one)  # of a thousand files that claim to be one entry only two are read
-            own = {path: blob for path in (one.path, side_of(one.path)) if (blob := blobs.get(path))}
-            self._entries[one] = entry_of(one.path, {path: self._text(path, blob) for path, blob in own.items()})
-        return self._entries[one]
+        if proposal not in self._entries:
+            blobs = self._blobs(proposal)  # of a thousand files that claim to be one entry only two are read
+            paths = (proposal.path, side_of(proposal.path))
+            files = {path: self._text(path, blob) for path in paths if (blob := blobs.get(path))}
+            self._entries[proposal] = entry_of(proposal.path, files)
+        return self._entries[proposal]
 
-    def faults(self, one: Waiting) -> Iterator[str]:
+    def faults(self, proposal: Waiting) -> Iterator[str]:
         """Why a proposal cannot be taken as it is, besides other files that it changes."""
-        yield from one.faults
-        if one.is_rule or one.sort == "removal":
+        yield from proposal.faults
+        if proposal.is_rule or proposal.sort == "removal":
             return
-        entry = self.entry(one)
+        entry = self.entry(proposal)
         if entry is not None and entry.kind is Kind.RULE:
-            yield f"{one.path} says that it is a rule, and rules are proposed on branches below {PROPOSALS}"
-        moved = {piece.path for piece in one.pieces} | {one.path}
-        for path in {here.path for here in self.repo.catalog.locations([one.entry])} - moved:
+            yield f"{proposal.path} says that it is a rule, and rules are proposed on branches below {PROPOSALS}"
+        moved = {piece.path for piece in proposal.pieces} | {proposal.path}
+        for path in {here.path for here in self.repo.catalog.locations([proposal.entry])} - moved:
             if blob_at(self.git, self.trunk.tip, self.repo.store.prefix + path):
                 yield f"the entry stands at {path} on {self.trunk.name} already"
 
-    def title(self, one: Waiting) -> str:
+    def title(self, proposal: Waiting) -> str:
         """The proposed title, else the branch."""
-        entry = self.entry(one)
-        return entry.title if entry else one.branch
+        entry = self.entry(proposal)
+        return entry.title if entry else proposal.branch
 
     @cached_property
     def _rules(self) -> list[Said]:
@@ -198,13 +199,13 @@ class ProposalContext:
         lights = catalog.select(Filter(kinds=frozenset({Kind.RULE}), status=None))
         self.repo.expect([light.id for light in lights])
         rules = {}
-        for one in lights:
+        for light in lights:
             with suppress(NotFound):  # its text is missing in git, as readers are told
-                rules[one.id] = said(self.repo.load(one.id)[0], one.handle, IN_FORCE)
+                rules[light.id] = comparable(self.repo.load(light.id)[0], light.handle, IN_FORCE)
         for proposal in self.waiting:
             entry = self.entry(proposal) if proposal.is_rule else None
             if entry and proposal.sort != "removal":
-                rules.setdefault(proposal.entry, said(entry, self.called(proposal), PENDING))
+                rules.setdefault(proposal.entry, comparable(entry, self.called(proposal), PENDING))
         return list(rules.values())
 
     def compared(self, entry: Entry) -> Sequence[Said]:
@@ -267,13 +268,13 @@ def refuse_changed(now: str, shown: str | None) -> None:
 
 def proposed_file(path: str, old: bytes | None, new: bytes | None) -> ProposedFile:
     """A file as a reviewer reads it."""
-    return ProposedFile(path, *(data if data is None else _readable(data) for data in (old, new)))
 
+    def readable(data: bytes | None) -> str | None:
+        if data and b"\0" in data:
+            return f"(binary, {len(data)} bytes, SHA-256 {sha256(data).hexdigest()})\n"
+        return None if data is None else data.decode("utf-8", "backslashreplace")
 
-def _readable(data: bytes) -> str:
-    if b"\0" in data:
-        return f"(binary, {len(data)} bytes, SHA-256 {sha256(data).hexdigest()})\n"
-    return data.decode("utf-8", "backslashreplace")
+    return ProposedFile(path, readable(old), readable(new))
 
 
 def described(at: ProposalContext, entry: Entry | None, files: Sequence[ProposedFile], **facts: Any) -> Pending:
@@ -282,7 +283,7 @@ def described(at: ProposalContext, entry: Entry | None, files: Sequence[Proposed
         unified(path, None if old is None else old.encode(), None if new is None else new.encode())
         for path, old, new in files
     ]
-    diff, lines = "".join(diffs), [line for one in diffs for line in one.split("\n")[2:]]
+    diff, lines = "".join(diffs), [line for text in diffs for line in text.split("\n")[2:]]
     links = [link.target for link in entry.links] if entry else []
     lights = at.repo.catalog.many(links)
     return Pending(

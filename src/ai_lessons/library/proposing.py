@@ -1,4 +1,4 @@
-"""Proposing: an entry of any kind on a branch of its own, and what speaks against it."""
+"""Proposals: an entry of any kind on a branch of its own, and what speaks against it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ai_lessons.knowledge import frontmatter, layout, markdown
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.library import gate, secret_scan
-from ai_lessons.library.comparing import Said, alike, contradicted, said, same
+from ai_lessons.library.comparing import Said, alike, comparable, contradicted, same
 from ai_lessons.library.gate import checked, project_name
 from ai_lessons.library.proposal_context import ProposalContext, desk, entry_of
 from ai_lessons.library.relating import refuse_wrong_kinds
@@ -48,11 +48,11 @@ def make(
     Raises Refused, InvalidEntry (also where a secret would get into git), Conflict, StorageFailed.
     """
     handle = at.handle(entry.id, entry.kind.letter)
-    for one in at.about(entry.id):
-        new = {x.path: text_of(at.trunk.worktree, at.git, x.path, x.new) if x.new else None for x in one.pieces}
+    for proposal in at.about(entry.id):
+        new = {x.path: text_of(at.trunk.worktree, at.git, x.path, x.new) if x.new else None for x in proposal.pieces}
         if new == dict(files):
-            known = ("proposed already",)
-            return Suggested(entry.id, handle, entry.title, entry.path, one.branch, one.commit, known)
+            notes = ("proposed already",)
+            return Suggested(entry.id, handle, entry.title, entry.path, proposal.branch, proposal.commit, notes)
     if dry_run:
         return Suggested(entry.id, handle, entry.title, entry.path, "", "")
     at.repo.refuse_other_formats()
@@ -92,18 +92,18 @@ class Objections(NamedTuple):
 
 def objections(at: ProposalContext, entry: Entry, handle: str) -> Objections:
     """What speaks against an entry that is or would be proposed."""
-    mine, others = said(entry, handle, ""), at.compared(entry)
-    known = {one.id: one.name for one in others if one.id != entry.id}
-    against = (f"it contradicts {known[one]}" for one in contradicted(at.repo, entry) if one in known)
-    return Objections(tuple(against), alike(mine, others), rejected_before(at, mine))
+    text, texts = comparable(entry, handle), at.compared(entry)
+    names = {entry_id.id: entry_id.name for entry_id in texts if entry_id.id != entry.id}
+    against = (f"it contradicts {names[entry_id]}" for entry_id in contradicted(at.repo, entry) if entry_id in names)
+    return Objections(tuple(against), alike(text, texts), rejected_before(at, text))
 
 
-def rejected_before(at: ProposalContext, mine: Said) -> str:
+def rejected_before(at: ProposalContext, text: Said) -> str:
     """When and why the same text was turned down; empty if it never was."""
-    for one in reversed(at.rejections):
-        old = entry_of(one.path, {path: text.encode() for path, text in one.texts().items()})
-        if old is not None and same(mine, said(old, "", "")):
-            return f"on {one.at[:10]}: {one.reason or 'no reason was given'}"
+    for rejection in reversed(at.rejections):
+        old = entry_of(rejection.path, {path: text.encode() for path, text in rejection.texts().items()})
+        if old is not None and same(text, comparable(old)):
+            return f"on {rejection.at[:10]}: {rejection.reason or 'no reason was given'}"
     return ""
 
 
@@ -142,21 +142,23 @@ def removal(repo: RepositorySession, rule: str) -> Written:
     """The removal of the rule in force with this id as a proposal."""
     with desk(repo) as at:
         entry, _ = repo.load(rule)
-        return told(make(at, entry, dict.fromkeys(sorted(at.trunk.places(rule))), f"Propose removal: {entry.title}"))
+        return as_written(
+            make(at, entry, dict.fromkeys(sorted(at.trunk.places(rule))), f"Propose removal: {entry.title}")
+        )
 
 
 def propose_text(repo: RepositorySession, entry: Entry, path: str, text: str) -> Written:
     """A proposal of another text (or place) of a rule in force; the library's answer to an edit of one."""
     data = text.encode()
     with desk(repo) as at:
-        old = {one: None for one in at.trunk.places(entry.id) if one != path}
+        old = {place: None for place in at.trunk.places(entry.id) if place != path}
         new = checked(path, data, was=entry)
         refuse_wrong_kinds(repo, Kind.RULE, (link[:2] for link in new.links if link not in entry.links))
         made = make(at, new, {**old, path: data}, f"Propose edit: {new.title}")
-    return told(made)
+    return as_written(made)
 
 
-def told(made: Suggested) -> Written:
+def as_written(made: Suggested) -> Written:
     """A proposal as the answer of a job that writes entries."""
     note = f"proposed on {made.branch}; what is in force stays until a person takes it"
     return Written(made.id, made.handle, Kind.RULE, made.title, made.path, made.commit, (note, *made.warnings))
@@ -176,29 +178,29 @@ def propose(library: Library, paths: Sequence[str] = ()) -> tuple[Suggested, ...
         return path.rstrip("/") if place is None else place
 
     with desk(repo) as at:
-        found = rule_edits.edited(repo.store, at.git, [inside(path) for path in paths])
+        edits = rule_edits.edited(repo.store, at.git, [inside(path) for path in paths])
         made = []
-        for entry, files in [_text_of(at, one) for one in found]:  # all are checked before the first is made
+        for entry, files in [_text_of(at, edit) for edit in edits]:  # all are checked before the first is made
             what = "removal" if not any(files.values()) else "edit" if at.trunk.places(entry.id) else "rule"
             made.append(make(at, entry, files, f"Propose {what}: {entry.title}"))
-        notes = rule_edits.put_back(repo.store, at.git, found) if found else ()
+        notes = rule_edits.put_back(repo.store, at.git, edits) if edits else ()
     if made and notes:
         made[-1] = made[-1]._replace(warnings=(*made[-1].warnings, *notes))
     return tuple(made)
 
 
-def _text_of(at: ProposalContext, one: Edited) -> tuple[Entry, Mapping[str, bytes | None]]:
+def _text_of(at: ProposalContext, edit: Edited) -> tuple[Entry, Mapping[str, bytes | None]]:
     """The rule as it shall be, with id and kind written down, and the files that say so."""
-    texts = {path: data for path, data in one.files.items() if data is not None}
+    texts = {path: data for path, data in edit.files.items() if data is not None}
     if not texts:
-        path = next(iter(one.files))
-        blob = one.blobs[path][1]
+        path = next(iter(edit.files))
+        blob = edit.blobs[path][1]
         old = text_of(at.trunk.worktree, at.git, path, blob) if blob else b""
-        return read_entry(path, old), one.files
+        return read_entry(path, old), edit.files
     path, data = next(iter(texts.items()))
     entry = read_entry(path, data)
     if entry.derived:
         data = markdown.edit(data.decode(), frontmatter.identity(entry)).encode()
-    said = checked(path, data)
-    refuse_wrong_kinds(at.repo, Kind.RULE, (link[:2] for link in said.links))
-    return said, {**one.files, path: data}
+    rule = checked(path, data)
+    refuse_wrong_kinds(at.repo, Kind.RULE, (link[:2] for link in rule.links))
+    return rule, {**edit.files, path: data}

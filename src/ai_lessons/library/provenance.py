@@ -43,13 +43,15 @@ def approval_of(repo: RepositorySession, rule: Light) -> Approval | None:
 
 def approvals_of(repo: Reading, rules: Iterable[Light]) -> dict[str, Approval]:
     """Who approved these rules, by id, without a look for unapproved changes. Call `current` first."""
-    wanted, found = list(rules), dict[str, Approval]()
-    for place in repo.every:
-        ids = [rule.id for rule in wanted if rule.tier == place.options.tier]
-        view = place.rules.known() if ids else None
-        verdicts = view.verdicts if view else {}
-        found |= {one: _approval(verdicts[one].evidence) for one in ids if one in verdicts and verdicts[one].in_force}
-    return found
+    lights, approvals = list(rules), dict[str, Approval]()
+    tiers = {rule.tier for rule in lights}
+    views = {place.options.tier: place.rules.known() for place in repo.every if place.options.tier in tiers}
+    for rule in lights:
+        view = views.get(rule.tier)
+        verdict = view.verdicts.get(rule.id) if view else None
+        if verdict and verdict.in_force:
+            approvals[rule.id] = _approval(verdict.evidence)
+    return approvals
 
 
 def _approval(evidence: Evidence, unapproved_change: str = "") -> Approval:
@@ -67,12 +69,12 @@ def _approval(evidence: Evidence, unapproved_change: str = "") -> Approval:
 def _unapproved_change(repo: RepositorySession, view: BranchView, verdict: Verdict, path: str, blob: str) -> str:
     """The diff to the working tree if the rule was edited there, else to the branch."""
     approved = _unix(repo.rules.text(verdict.rule, path, blob))
-    there = _text(lambda: repo.store.read(path))
-    if there != approved:
+    text_here = _text(lambda: repo.store.read(path))
+    if text_here != approved:
         # a tree at another commit may simply have another text
         head = repo.store.head().commit
-        if head and (head == view.tip or there != _text(lambda: repo.history.text_at("HEAD", path))):
-            return _diff(path, approved, there, "working tree")
+        if head and (head == view.tip or text_here != _text(lambda: repo.history.text_at("HEAD", path))):
+            return _diff(path, approved, text_here, "working tree")
     for arrival in verdict.unapproved:
         if arrival.blob != blob:  # else another copy of the same text
             text = _unix(repo.rules.text(verdict.rule, arrival.path, arrival.blob)) if arrival.blob else None
@@ -95,8 +97,8 @@ def _unix(data: bytes) -> bytes:
 def _diff(path: str, approved: bytes, other: bytes | None, where: str) -> str:
     from ai_lessons.repository.history import unified  # most have none, and need not load what reads git's objects
 
-    there = f"{path} ({where})" if other is not None else f"removed from the {where}"
-    return unified(path, approved, other, (f"{path} (in force)", there))
+    other_name = f"{path} ({where})" if other is not None else f"removed from the {where}"
+    return unified(path, approved, other, (f"{path} (in force)", other_name))
 
 
 def why(library: Library, ref: str) -> Why:
@@ -106,19 +108,25 @@ def why(library: Library, ref: str) -> Why:
     revisions = repo.history.log(repo.file_of(light))
     approval = approval_of(repo, light) if light.kind is Kind.RULE else None
     stated = {key: origins.source_line(entry.fields[key]) for key in _STATED if entry.fields.get(key) not in (None, "")}
-    chain, others = _linked(library.reading.catalog, light)
-    lines = (
-        *_said(approval, revisions),
-        *([f"stated by {light.details['stated_by']}"] if light.details.get("stated_by") else []),
-        *(f"{'its file says ' if light.kind is Kind.LESSON else ''}{key}: {value}" for key, value in stated.items()),
-        *(f"derived from {_title(one)}" for one in chain),
-        *(
-            f"{one.relation.replace('_', ' ')}{'' if one.outgoing else ' (said there):'} {_title(one)}"
-            for one in others
-        ),
-        *(_approved(approval) if approval else () if light.kind is Kind.RULE else _taken(repo, light)),
-    )
-    return Why(light, approval, lines, repo.usages.of(light))
+    chain, neighbours = _linked(library.reading.catalog, light)
+    lines = [*_author_lines(approval, revisions)]
+    if light.details.get("stated_by"):
+        lines.append(f"stated by {light.details['stated_by']}")
+    prefix = "its file says " if light.kind is Kind.LESSON else ""
+    lines += [f"{prefix}{key}: {value}" for key, value in stated.items()]
+    lines += [f"derived from {_title(related)}" for related in chain]
+    for related in neighbours:
+        relation = related.relation.replace("_", " ") + ("" if related.outgoing else " (said there):")
+        lines.append(f"{relation} {_title(related)}")
+    if light.kind is not Kind.RULE:
+        lines += _merge_lines(repo, light)
+    elif approval:
+        by = f" by {approval.approved_by}" if approval.approved_by else ""
+        way = f"{_WAYS.get(approval.how, approval.how)} (evidence {approval.evidence})"
+        lines.append(f"approved{by} on {approval.approved_at}, {way}, commit {approval.commit[:10]}")
+        if approval.unapproved_change:
+            lines.append("an unapproved change of it exists; the approved text is in force")
+    return Why(light, approval, tuple(lines), repo.usages.of(light))
 
 
 def _linked(catalog: Reader, light: Light) -> tuple[tuple[Related, ...], tuple[Related, ...]]:
@@ -132,15 +140,12 @@ def _linked(catalog: Reader, light: Light) -> tuple[tuple[Related, ...], tuple[R
         origins += [relations.GraphStep(e.target, e.relation, True, e.weight, depth, e.source) for e in ring]  # noqa: FBT003
         border = {edge.target for edge in ring}
         seen |= border
-    near = [
-        step
-        for step in relations.reach(catalog.edges(light.id), light.id)
-        if not (step.relation == derived and step.outgoing)
-    ]
+    steps = relations.reach(catalog.edges(light.id), light.id)
+    near = [step for step in steps if not (step.relation == derived and step.outgoing)]
     return related_of(catalog, origins), related_of(catalog, near)
 
 
-def _said(approval: Approval | None, revisions: Sequence[FileRevision]) -> Iterator[str]:
+def _author_lines(approval: Approval | None, revisions: Sequence[FileRevision]) -> Iterator[str]:
     """Who said it: the author of the first commit, of a rule those of its proposal."""
     if revisions:
         first, agent = revisions[-1], revisions[-1].trailers.get("Agent")
@@ -157,24 +162,16 @@ def _said(approval: Approval | None, revisions: Sequence[FileRevision]) -> Itera
         yield f"changed {times} since, last by {last.author} on {last.when}"
 
 
-def _title(one: Related) -> str:
-    return f"{one.entry.handle} {one.entry.title}" if one.entry else f"{one.target} (not here)"
+def _title(related: Related) -> str:
+    return f"{related.entry.handle} {related.entry.title}" if related.entry else f"{related.target} (not here)"
 
 
-def _taken(repo: RepositorySession, light: Light) -> Iterator[str]:
+def _merge_lines(repo: RepositorySession, light: Light) -> Iterator[str]:
     """Who took the proposals of it, newest first; nothing where it was simply written."""
     from ai_lessons.library.audit import taken  # what is no rule need not pay for what rules are judged with
 
-    for one in taken(repo, light.id):
-        way = f"by a merge of {one.proposal}" if one.how == "merge" else f"by a commit of {one.proposal}"
-        by = f" by {one.approved_by}" if one.approved_by else ""
-        who = one.suggested_by
-        yield f"approved{by} on {one.approved_at}, {way} (suggested by {who}), commit {one.commit[:10]}"
-
-
-def _approved(approval: Approval) -> Iterator[str]:
-    by = f" by {approval.approved_by}" if approval.approved_by else ""
-    way = f"{_WAYS.get(approval.how, approval.how)} (evidence {approval.evidence})"
-    yield f"approved{by} on {approval.approved_at}, {way}, commit {approval.commit[:10]}"
-    if approval.unapproved_change:
-        yield "an unapproved change of it exists; the approved text is in force"
+    for proposal in taken(repo, light.id):
+        way = f"by a merge of {proposal.proposal}" if proposal.how == "merge" else f"by a commit of {proposal.proposal}"
+        by = f" by {proposal.approved_by}" if proposal.approved_by else ""
+        who = proposal.suggested_by
+        yield f"approved{by} on {proposal.approved_at}, {way} (suggested by {who}), commit {proposal.commit[:10]}"

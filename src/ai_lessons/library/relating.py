@@ -1,4 +1,4 @@
-"""What relations do to results: the superseded make way, the contradicting are named, the general are not repeated."""
+"""Effects of links on results: superseded entries are dropped, contradictions are named, and the graph is drawn."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ def settled(repo: Reading, query: Query, hits: Sequence[Hit]) -> list[Hit]:
 
 def nearer_first(repo: Reading, hits: Sequence[Hit]) -> list[Hit]:
     """The same hits; of two that contradict each other over tiers the nearer stands first."""
-    found = list(hits)
+    ordered = list(hits)
     if len(repo.every) == 1:
-        return found
+        return ordered
     lights = [hit.entry for hit in hits]
     for a, b in contradictions(repo, lights):
         first, second = sorted((a, b), key=lambda light: repo.nearness(light.tier))
-        places = {hit.entry.id: place for place, hit in enumerate(found)}
+        places = {hit.entry.id: place for place, hit in enumerate(ordered)}
         if places[first.id] > places[second.id]:
-            found.insert(places[second.id], found.pop(places[first.id]))
-    return found
+            ordered.insert(places[second.id], ordered.pop(places[first.id]))
+    return ordered
 
 
 def farther_copies(repo: Reading, lights: Iterable[Light]) -> set[str]:
@@ -86,32 +86,32 @@ def superseded_by(repo: Reading, entry_id: str, light: Light | None = None) -> L
 
     Follows up to `CHAIN` links; of a firm lesson only those count that may silence one.
     """
-    found: Light | None = None
+    newest: Light | None = None
     seen, border = {entry_id}, [entry_id]
-    known = {entry_id: light} if light else {}
+    lights = {entry_id: light} if light else {}
     for _ in range(CHAIN):
         steps = [
-            (edge.source, one)
-            for one in border
-            for edge in repo.catalog.edges(one)
-            if edge.relation == Relation.SUPERSEDES and edge.target == one and edge.source not in seen
+            (edge.source, old)
+            for old in border
+            for edge in repo.catalog.edges(old)
+            if edge.relation == Relation.SUPERSEDES and edge.target == old and edge.source not in seen
         ]
         if not steps:
             break
-        known |= repo.catalog.many({one for step in steps for one in step if one not in known})
-        newer = [source for source, one in steps if may_silence(repo, source, one, known)]
+        lights |= repo.catalog.many({end for step in steps for end in step if end not in lights})
+        newer = [source for source, old in steps if may_silence(repo, source, old, lights)]
         seen.update(newer)
-        active = [known[one] for one in newer if one in known and _is_active(known[one])]
-        found = active[0] if active else found
+        active = [lights[source] for source in newer if source in lights and _is_active(lights[source])]
+        newest = active[0] if active else newest
         border = newer
-    return found
+    return newest
 
 
 def superseded(repo: Reading) -> frozenset[str]:
     """The ids of all entries that something active takes the place of; of rules none, see `settled`."""
     old = {edge.target for edge in repo.catalog.edges() if edge.relation == Relation.SUPERSEDES}
-    known = repo.catalog.many(old) if old else {}
-    return frozenset(x.id for x in known.values() if x.kind is not Kind.RULE and superseded_by(repo, x.id, x))
+    lights = repo.catalog.many(old) if old else {}
+    return frozenset(x.id for x in lights.values() if x.kind is not Kind.RULE and superseded_by(repo, x.id, x))
 
 
 def _is_active(light: Light) -> bool:
@@ -123,8 +123,8 @@ def contradictions(repo: Reading, lights: Iterable[Light]) -> list[tuple[Light, 
     shown = {light.id: light for light in lights}
     pairs = {
         frozenset((edge.source, edge.target))
-        for one in shown
-        for edge in repo.catalog.edges(one)
+        for entry_id in shown
+        for edge in repo.catalog.edges(entry_id)
         if edge.relation == Relation.CONTRADICTS
     }
     return [(a, b) for a, b in combinations(shown.values(), 2) if frozenset((a.id, b.id)) in pairs]
@@ -132,30 +132,30 @@ def contradictions(repo: Reading, lights: Iterable[Light]) -> list[tuple[Light, 
 
 def warnings(repo: Reading, lights: Iterable[Light]) -> list[str]:
     """A sentence for each pair of results that contradict each other: both are never shown without saying so."""
-    told = []
+    sentences = []
     for a, b in contradictions(repo, lights):
         near = min(a, b, key=lambda light: repo.nearness(light.tier))
         why = "" if a.tier == b.tier else f": [{near.handle}] of the {near.tier} tier is nearer, so it counts"
-        told.append(f"[{a.handle}] and [{b.handle}] contradict each other{why}")
-    return told
+        sentences.append(f"[{a.handle}] and [{b.handle}] contradict each other{why}")
+    return sentences
 
 
 def see_also(repo: Reading, lights: Sequence[Light]) -> list[str]:
     """A sentence that names what is related to the best results and is not among them; none without such a link."""
     shown = {light.id for light in lights}
-    others: dict[str, str] = {}
+    handles: dict[str, str] = {}
     for light in lights[:SEE_ALSO]:
         for edge in repo.catalog.edges(light.id):
             other = edge.target if edge.source == light.id else edge.source
             if edge.relation == Relation.RELATED_TO and other not in shown:
-                others.setdefault(other, light.handle)
-    known = repo.catalog.many(others) if others else {}
-    found = [
-        f"{known[one].handle} {known[one].title} (related to {handle})"
-        for one, handle in others.items()
-        if one in known and _is_active(known[one]) and superseded_by(repo, one) is None
+                handles.setdefault(other, light.handle)
+    lights_related = repo.catalog.many(handles) if handles else {}
+    sentences = [
+        f"{lights_related[entry_id].handle} {lights_related[entry_id].title} (related to {handle})"
+        for entry_id, handle in handles.items()
+        if entry_id in lights_related and _is_active(lights_related[entry_id]) and superseded_by(repo, entry_id) is None
     ]
-    return [f"see also: {'; '.join(found[:SEE_ALSO])}"] if found else []
+    return [f"see also: {'; '.join(sentences[:SEE_ALSO])}"] if sentences else []
 
 
 def giving_way(repo: Reading, lights: Sequence[Light], project: str | None) -> dict[str, tuple[str, str]]:
@@ -175,13 +175,13 @@ def giving_way(repo: Reading, lights: Sequence[Light], project: str | None) -> d
             special = special and edge.target in by_id and light.id not in away and edge.target not in away
             if special and may_silence(repo, light.id, edge.target, by_id):
                 away[edge.target] = "specialized", f"[{light.handle}] says it for this case"
-    for one, other in contradictions(repo, lights):
-        if one.id in away or other.id in away:
+    for first, second in contradictions(repo, lights):
+        if first.id in away or second.id in away:
             continue
         # its own project is nearer than what holds everywhere, that than another project
         steps = {GLOBAL_PROJECT: 1} | {project: 0}
-        far, near = ((repo.nearness(x.tier), steps.get(x.project, 2)) for x in (one, other))
-        wins, loses = (other, one) if far > near else (one, other)
+        far, near = ((repo.nearness(x.tier), steps.get(x.project, 2)) for x in (first, second))
+        wins, loses = (second, first) if far > near else (first, second)
         if not may_silence(repo, wins.id, loses.id, by_id):
             wins, loses = loses, wins
         away[loses.id] = "contradicts", f"contradicts [{wins.handle}], which is nearer or surer"
@@ -193,8 +193,10 @@ def refuse_circle(repo: Reading, start: Light, relation: str, end: Light) -> Non
     if relation not in ACYCLIC:
         return
     reached = [end.id]
-    for one in reached:  # it grows on the way
-        next_ones = {edge.target for edge in repo.catalog.edges(one) if (edge.source, edge.relation) == (one, relation)}
+    for entry_id in reached:  # it grows on the way
+        next_ones = {
+            edge.target for edge in repo.catalog.edges(entry_id) if (edge.source, edge.relation) == (entry_id, relation)
+        }
         reached += next_ones.difference(reached)
     if start.id in reached:
         raise Conflict(
@@ -205,54 +207,56 @@ def refuse_circle(repo: Reading, start: Light, relation: str, end: Light) -> Non
 
 def refuse_wrong_kinds(repo: Reading, source: Kind, links: Iterable[tuple[str, str]]) -> None:
     """Look at links (relation, id) to what is in the catalog. Raises UsageError: a relation does not join the kinds."""
-    wanted = list(links)
-    known = repo.catalog.many({target for _, target in wanted}) if wanted else {}
-    for relation, target in wanted:
-        end = known.get(target)
+    pairs = list(links)
+    lights = repo.catalog.many({target for _, target in pairs}) if pairs else {}
+    for relation, target in pairs:
+        end = lights.get(target)
         if end and (wrong := wrong_kinds(relation, source, end.kind)):
-            said, _, fitting = wrong.partition("; ")
-            raise UsageError(f"{said} ({end.handle})", hint=fitting)
+            message, _, fitting = wrong.partition("; ")
+            raise UsageError(f"{message} ({end.handle})", hint=fitting)
 
 
 def opposites(repo: Reading, written: str, pattern: Pattern) -> list[str]:
     """A suggestion for each active lesson of its project and `global` that says the opposite for the same case."""
     new = repo.catalog.many([written]).get(written)
-    projects = dict.fromkeys((new.project, GLOBAL_PROJECT)) if new else ()
-    asked = [Filter(kinds=frozenset({Kind.LESSON}), project=project) for project in projects]
-    known = [light for wanted in asked for light in repo.catalog.select(wanted)]
+    if new is None:
+        return []
+    filters = [
+        Filter(kinds=frozenset({Kind.LESSON}), project=name) for name in dict.fromkeys((new.project, GLOBAL_PROJECT))
+    ]
+    lessons = [light for query in filters for light in repo.catalog.select(query) if light.id != written]
     return [
         f"[{light.handle}] says the opposite for the same case; if so, say it: "
         f"ai-lessons contribute link {new.handle} {light.handle} --relation contradicts"
-        for light in opposed(known, pattern)
-        if new and light.id != written
+        for light in opposed(lessons, pattern)
     ]
 
 
 def namesakes(repo: Reading, written: str, title: str) -> list[str]:
     """A suggestion for each active lesson of the same title."""
-    found = repo.catalog.select(Filter(kinds=frozenset({Kind.LESSON}), title=title))
+    lights = repo.catalog.select(Filter(kinds=frozenset({Kind.LESSON}), title=title))
     return [
         f"[{light.handle}] has the same title; to change that one: ai-lessons contribute update {light.handle}"
-        for light in found
+        for light in lights
         if light.id != written
     ]
 
 
 def opposed(lessons: Iterable[Light], pattern: Pattern) -> list[Light]:
     """Those lessons whose pattern says the opposite of this one for the same case, as far as their words tell."""
-    found = []
+    opposed_lessons = []
     for light in lessons:
         with suppress(UsageError):  # no pattern: a file may say anything
-            there = parse(str(light.details.get("pattern") or ""))
-            same_case = alike(there.when, pattern.when) and alike(there.action, pattern.action)
-            if there.negative != pattern.negative and same_case:
-                found.append(light)
-    return found
+            stated = parse(str(light.details.get("pattern") or ""))
+            same_case = alike(stated.when, pattern.when) and alike(stated.action, pattern.action)
+            if stated.negative != pattern.negative and same_case:
+                opposed_lessons.append(light)
+    return opposed_lessons
 
 
-def alike(one: str, other: str) -> bool:
+def alike(a_text: str, b_text: str) -> bool:
     """Whether two texts share half of their words (Jaccard)."""
-    a, b = (set(_WORD.findall(text.casefold())) for text in (one, other))
+    a, b = set(_WORD.findall(a_text.casefold())), set(_WORD.findall(b_text.casefold()))
     return bool(a | b) and 2 * len(a & b) >= len(a | b)
 
 
@@ -296,10 +300,10 @@ def graph(
     if drawn.left_out:
         every = len(drawn.ids) + drawn.left_out
         notes.append(f"{drawn.left_out} of {every} left out: --limit {every} shows all")
-    joined = [(one.source, one.target) for one in drawn.lines if one.relation == Relation.RELATED_TO]
+    joined = [(line.source, line.target) for line in drawn.lines if line.relation == Relation.RELATED_TO]
     missing = tuple(name for name in drawn.ids if name not in lights)
     entries = tuple(lights[name] for name in drawn.ids if name in lights)
     groups = clusters(pair for pair in joined if {*pair} <= lights.keys())
     lessons = [light for light in entries if light.kind is Kind.LESSON]
-    confidence = {one: used.confidence for one, used in library.usage.several(repo, lessons).items()}
+    confidence = {lesson: used.confidence for lesson, used in library.usage.several(repo, lessons).items()}
     return Graph(entries, missing, drawn.lines, tuple(notes), groups, confidence)

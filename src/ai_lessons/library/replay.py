@@ -1,8 +1,7 @@
-"""What the stored entries change in sessions that were: what hooks would have told in them, and how often rightly.
+"""Replay of past sessions: what hooks would have told in them, and how often rightly.
 
-Each session is gone through in its order with the questions that the hooks ask, from words alone. Nothing is written
-down. Of a telling before a command it is right that the command then failed; of one at a failure, that one of the next
-commands that worked is what the entry says to do.
+Each session gets the questions that the hooks ask, by full text alone; nothing is stored. A hint before a command was
+right if the command then failed; a hint at a failure, if one of the next commands that worked does what the entry says.
 """
 
 from __future__ import annotations
@@ -14,28 +13,21 @@ from ai_lessons import library
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge import failures
 from ai_lessons.knowledge.command_patterns import blamed_call, fits
+from ai_lessons.knowledge.entries import Light
 from ai_lessons.learning.outcomes import carried_out
 from ai_lessons.library import secret_scan
 from ai_lessons.library.contexts import named_commands
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from datetime import datetime
 
-    from ai_lessons.knowledge.entries import Light
-    from ai_lessons.knowledge.transcripts import Step, Transcript
+    from ai_lessons.knowledge.transcripts import Transcript
     from ai_lessons.library.answers import Context
     from ai_lessons.library.opened import Library
     from ai_lessons.repository.agent_hosts import Where
 
 NEXT = 5  # Commands that worked after a failure, among which the way out is looked for
 NAMED = 20  # Failures that nothing helps with that are named
-
-
-COUNTED = (
-    "sessions", "calls", "failures", "before", "before_right", "warned", "at_failures", "at_failures_right", "helped",
-    "characters",
-)  # fmt: skip
 
 
 class Unhelped(NamedTuple):
@@ -83,56 +75,46 @@ def replay(opened: Library, where: Where, folder: str = "", *, since: datetime |
             notes.append(f"{file}: {error.message}")
             continue
         for transcript in sessions:
-            _Session(opened, transcript, counts, unhelped).play()
+            _play(opened, transcript, counts, unhelped)
     most = tuple(Unhelped(secret_scan.masked(text), times) for text, times in unhelped.most_common(NAMED))
-    return Replay._make([*(counts[name] for name in COUNTED), most, (*notes, *opened.reading.notes())])
+    numbers = (counts[name] for name in Replay._fields[: Replay._fields.index("unhelped")])
+    return Replay._make([*numbers, most, (*notes, *opened.reading.notes())])
 
 
-class _Session:
-    """One session while it is played; what happens is counted in `counts` and `unhelped`."""
-
-    def __init__(self, opened: Library, of: Transcript, counts: Counter[str], unhelped: Counter[str]) -> None:
-        self._opened, self._first, self._counts, self._unhelped = opened, of.first_cwd, counts, unhelped
-        self._steps = [step for step in of.steps if step.sort == "command" and step.failed is not None]
-        self._before: dict[str, Light] = {}
-        self._told: set[str] = set()
-
-    def play(self) -> None:
-        """Go through all commands."""
-        self._counts["sessions"] += 1
-        for at, step in enumerate(self._steps):
-            self._call(step)
-            if step.failed:
-                self._failure(step, [one.text for one in self._steps[at + 1 :] if one.failed is False][:NEXT])
-
-    def _call(self, step: Step) -> None:
-        self._counts["calls"] += 1
-        told = {*self._told, *self._before}
-        found = library.telling.before_a_tool(self._opened, (), (), step.text, (step.cwd, self._first), told)
-        self._before |= {one.id: one for one in found.entries}
-        self._counts["before"] += bool(found.entries)
-        self._counts["before_right"] += bool(found.entries and step.failed)
-        self._counts["characters"] += _length(found)
-
-    def _failure(self, step: Step, worked: Sequence[str]) -> None:
-        error, folders = f"$ {step.text}\n{step.output}", (step.cwd, self._first)
+def _play(opened: Library, transcript: Transcript, counts: Counter[str], unhelped: Counter[str]) -> None:
+    """Go through the commands of one session."""
+    counts["sessions"] += 1
+    steps = [step for step in transcript.steps if step.sort == "command" and step.failed is not None]
+    warnings, helped = dict[str, Light](), set[str]()
+    for at, step in enumerate(steps):
+        folders = (step.cwd, transcript.first_cwd)
+        result = library.telling.before_a_tool(opened, (), (), step.text, folders, {*helped, *warnings})
+        warnings |= {light.id: light for light in result.entries}
+        before = bool(result.entries)
+        counts.update(calls=1, before=before, before_right=before and bool(step.failed), characters=_length(result))
+        if not step.failed:
+            continue
+        error = f"$ {step.text}\n{step.output}"
         call = blamed_call(error, step.cwd)
-        warned = any(fits(named_commands(one), call) for one in self._before.values())
-        found = library.telling.at_a_failure(self._opened, error, self._told, folders, words=True)
-        self._told |= {one.id for one in found.entries}
-        does = [str(one.details.get("pattern") or found.texts.get(one.id, "")) for one in found.entries]
-        does += [found.ran_next] if found.ran_next else []
+        warned = any(fits(named_commands(light), call) for light in warnings.values())
+        result = library.telling.at_a_failure(opened, error, helped, folders, words=True)
+        helped |= {light.id for light in result.entries}
+        does = [str(light.details.get("pattern") or result.texts.get(light.id, "")) for light in result.entries]
+        does += [result.ran_next] if result.ran_next else []
+        worked = [later.text for later in steps[at + 1 :] if later.failed is False][:NEXT]
         right = any(carried_out(what, line, step.text) for what in does for line in worked)
-        self._counts.update(
+        counts.update(
             failures=1, at_failures=bool(does), at_failures_right=right, warned=warned, helped=warned or right,
-            characters=_length(found),
+            characters=_length(result),
         )  # fmt: skip
         if not (warned or right):
             attempt = next(iter(failures.attempts(step.text)), "") or " ".join(failures.programs(step.text)[:1])
-            self._unhelped[f"{attempt}: {failures.headline(step.output)}"[:200]] += 1
+            unhelped[f"{attempt}: {failures.headline(step.output)}"[:200]] += 1
 
 
-def _length(found: Context) -> int:
+def _length(result: Context) -> int:
     """Characters of the entries that are told."""
-    texts = (f"{one.title} {one.details.get('pattern') or found.texts.get(one.id, '')}" for one in found.entries)
-    return sum(map(len, texts)) + len(found.ran_next)
+    texts = (
+        f"{light.title} {light.details.get('pattern') or result.texts.get(light.id, '')}" for light in result.entries
+    )
+    return sum(map(len, texts)) + len(result.ran_next)

@@ -55,7 +55,7 @@ def pending_rules(opened: Library, batch: Batch | None = None, *, unsigned: bool
         if batch is not None:
             return tuple(_pending(at, one) for one in _of_one(batch, at.every.found))
         found = [_pending(at, one) for one in at.waiting]
-        more = at.some.left_out.most_common()
+        more = at.page.left_out.most_common()
         if found and more:
             named, rest = more[:WRITERS_NAMED], more[WRITERS_NAMED:]
             said = [f"{number} more of {writer}" for writer, number in named]

@@ -87,7 +87,7 @@ def sync(library: Library, remote: str | None = None, *, ask: bool = False) -> S
 def _own_proposals(repo: RepositorySession) -> dict[str, str]:
     try:
         with desk(repo) as at:
-            return {one.name: one.commit for one in at.own()}
+            return {one.name: one.commit for one in at.local()}
     except NotFound:
         return {}  # no approval branch yet, so nothing is proposed
 

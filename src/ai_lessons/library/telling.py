@@ -112,7 +112,7 @@ def at_a_failure(
     """Entries that keep a failure like this one, else what ran next in transcripts; `words`: without the index."""
     repo = opened.reading
     repo.current()
-    offered = library.contexts.helping(repo, error, told=told, folders=folders, words=words)
+    offered = library.contexts.helping(repo, error, shown_ids=told, folders=folders, words=words)
     known = offered.entries or any(one.reason == "told" for one in offered.left_out)
     cwd = folders[0] if folders else ""
     ran_next = "" if known else library.harvest.ran_next(repo.options.state_dir, error, cwd)

@@ -46,7 +46,7 @@ _NOT_OURS = struct.error, pickle.PickleError, AttributeError, EOFError, ImportEr
 
 JOBS: Mapping[str, Callable[[], Callable[..., Any]]] = {
     "search": lambda: library.searching.search,
-    "context": lambda: library.contexts.known,
+    "context": lambda: library.contexts.find_context,
     "at_the_start": lambda: library.telling.at_the_start,
     "at_a_prompt": lambda: library.telling.at_a_prompt,
     "before_a_tool": lambda: library.telling.before_a_tool,
