@@ -341,5 +341,5 @@ def why_told(opened: Library, session: str | None = None) -> tuple[Earlier, ...]
     if found is None:
         hint = "hooks remember a session for seven days: ai-lessons recall sessions"
         raise NotFound("session", session or "", hint=hint)
-    silent = library.usage.silent(opened.reading, opened.reading.current().many(one.id for one in found.told).values())
+    silent = opened.reading.usages.silent(opened.reading.current().many(one.id for one in found.told).values())
     return tuple(one._replace(silent=silent.get(one.id, "")) for one in found.told)

@@ -103,7 +103,7 @@ def list_entries(
     )
     if silent:
         found = catalog.select(wanted._replace(status=None, without=frozenset(), limit=None))
-        why = library.usage.silent(opened.reading, found)
+        why = opened.reading.usages.silent(found)
         quiet = tuple(light for light in found if light.id in why)
         return Listing(quiet[:limit], len(quiet), tuple(opened.reading.notes()), why)
     entries = tuple(light for light in catalog.select(wanted) if origin in {None, light.details.get("from")})

@@ -56,7 +56,7 @@ def context(opened: Library, query: ContextQuery, ask: Callable[..., Context] | 
     `ask` does the job `context`, elsewhere perhaps.
     """
     found = ask("context", query) if ask else known(opened, query)
-    return found._replace(notes=(*found.notes, *library.usage.record(opened, came(found))))
+    return found._replace(notes=(*found.notes, *opened.record(came(found))))
 
 
 def _answer(light: Light, found: Context) -> str:
@@ -337,7 +337,7 @@ class Injecting:
 
         `rules`: so many come beside them, and take at most half of the budget while lessons are left.
         """
-        usages = library.usage.several(self._repo, [one.entry for one in fits])
+        usages = self._repo.usages.several([one.entry for one in fits])
         every = [one._replace(usage=usages[one.entry.id]) for one in fits]
         could = tell(moment, every, told, self._bars._replace(budget=len(every) + 1)).chosen
         lessons = [one.entry for one in could if one.entry.kind is Kind.LESSON]

@@ -301,7 +301,7 @@ def remove(repo: RepositorySession, every: Sequence[Light]) -> tuple[Written, ..
     files = list(dict.fromkeys(files))
     repo.keep_edits(files)
     applied = repo.write(f"Delete {what}", [Change(path, None) for path in files], trailers)
-    return (*proposed, *repo.told(lights, applied))
+    return (*proposed, *repo.reports(lights, applied))
 
 
 def feedback(opened: Library, ref: str, outcome: str, note: str = "") -> Feedback:

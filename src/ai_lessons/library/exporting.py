@@ -17,7 +17,6 @@ from ai_lessons.library.agent_sources import LIMIT
 from ai_lessons.library.browsing import show
 from ai_lessons.library.lessons import is_firm
 from ai_lessons.library.relating import superseded
-from ai_lessons.library.usage import all_events
 from ai_lessons.repository import agent_files, outside
 from ai_lessons.repository.files import Staging, read_file, remove_file, status_of, translated, write_file
 
@@ -297,5 +296,5 @@ def _document(repo: RepositorySession, found: Sequence[tuple[Entry, Item]]) -> d
         "params": [],  # the events say how they were moved
         "relations": bundle.relations([entry for entry, _ in found], [entry.id for entry, _ in lessons]),
         "files": [{"kind": entry.kind.value, **bundle.kept(file)} for entry, file in others],
-        "events": all_events(repo, {entry.id for entry, _ in found}),
+        "events": repo.usages.all_events({entry.id for entry, _ in found}),
     }

@@ -13,17 +13,16 @@ from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import check_path, side_of
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_scan
-from ai_lessons.library.reports import Imported
 from ai_lessons.repository.files import read_file
 from ai_lessons.repository.git import identity
 from ai_lessons.repository.store import Actor, Change
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from ai_lessons.library.open_repository import OpenRepository
     from ai_lessons.library.secret_scan import Secret
-    from ai_lessons.library.session import RepositorySession
 
     Read = Callable[[str], bytes | None]
 
@@ -57,30 +56,6 @@ def new_files(path: str, data: bytes, side: bytes | None = None, *, runs: bool |
     """The changes that make the files of an entry, where nothing is yet."""
     file = Change(path, data, executable=runs, expect=None)
     return (file,) if side is None else (file, Change(side_of(path), side, expect=None))
-
-
-def bring(
-    repo: RepositorySession, planned: Collection[Planned], many: str, skipped: Sequence[tuple[str, str]] = ()
-) -> Imported:
-    """Put what is planned in place, in one commit, called `many` where it is of several entries. Raises as `write`."""
-    fresh = [one for one in planned if one.changes]
-    if not fresh:
-        return Imported((), len(planned), tuple(skipped), None)
-    first, alone = fresh[0].entry, len(fresh) == 1
-    changes = [change for one in fresh for change in one.changes]
-    repo.options.progress("writing", 0, len(fresh))
-    repo.keep_edits([change.path for change in changes if isinstance(change.expect, str)])
-    subject = f"Add {first.kind}: {first.title}" if alone else many
-    applied = repo.write(subject, changes, [("Entry", first.id)] if alone else [])
-    repo.options.progress("writing", len(fresh), len(fresh))
-    parsed = {
-        path: (data, one.entry)
-        for one in fresh
-        for path, data, _, expect in one.changes
-        if expect is None and path == one.entry.path and isinstance(data, bytes) and not one.entry.side_path
-    }
-    written = repo.written([one.entry.id for one in fresh], applied, parsed=parsed)
-    return Imported(written, len(planned) - len(fresh), tuple(skipped), applied.commit, applied.told)
 
 
 def texts_of(path: str, data: bytes, side: bytes | None) -> list[tuple[str, str]]:
@@ -123,7 +98,7 @@ def _same_entry(old: Entry, new: Entry) -> None:
 ALLOWED = "Allowed-secret"  # The trailer that tells who allowed a secret to stay, by its mark
 
 
-def refuse(repo: RepositorySession, files: Mapping[str, bytes | None], known: str = "") -> list[tuple[str, str]]:
+def refuse(repo: OpenRepository, files: Mapping[str, bytes | None], known: str = "") -> list[tuple[str, str]]:
     """Called before anything is written. `files` are what shall be at their paths, None where nothing shall be.
 
     What HEAD holds at one of these paths, or `known`, is no news. Trailers that tell who allows what is news.
@@ -151,13 +126,13 @@ def _allowed(texts: Mapping[str, str]) -> set[str]:
     return {mark for fields in found for mark in secret_scan.allowed(fields)}
 
 
-def actor(repo: RepositorySession) -> Actor:
+def actor(repo: OpenRepository) -> Actor:
     """Who is working here, for the trailers."""
     agent, session = (name and secret_scan.masked(name) for name in (repo.options.agent, repo.options.session))
     return Actor(agent=agent, session=session)
 
 
-def refuse_waiting(repo: RepositorySession) -> None:
+def refuse_waiting(repo: OpenRepository) -> None:
     """The same look at files that were written and wait for their commit: the user may have edited them since.
 
     Raises InvalidEntry: see `refuse`.
@@ -166,7 +141,7 @@ def refuse_waiting(repo: RepositorySession) -> None:
     refuse(repo, {path: data for path in sorted(paths) if (data := on_disk(repo.store.root, path)) is not None})
 
 
-def refuse_sharing(repo: RepositorySession, remote: str) -> None:
+def refuse_sharing(repo: OpenRepository, remote: str) -> None:
     """Called before a push: what is shared once can only be revoked. Looks at commits that the remote has not seen.
 
     Raises InvalidEntry: a version of a file of ours holds a secret that neither it nor the file as it is now allows.
@@ -210,9 +185,7 @@ def unallowed(path: str, text: str, read: Read) -> list[Secret]:
     return [one for one in secrets if one.fingerprint not in may_stay]
 
 
-def _news(
-    repo: RepositorySession, path: str, text: str, files: Mapping[str, bytes | None], known: str
-) -> list[Problem]:
+def _news(repo: OpenRepository, path: str, text: str, files: Mapping[str, bytes | None], known: str) -> list[Problem]:
     """The secrets in a text that git does not have yet and no frontmatter allows."""
 
     def read(beside: str) -> bytes | None:
@@ -241,7 +214,7 @@ def _fields(text: str) -> Mapping[str, Any]:
         return {}
 
 
-def _committed(repo: RepositorySession, path: str) -> str:
+def _committed(repo: OpenRepository, path: str) -> str:
     try:
         return repo.history.text_at("HEAD", path).decode("utf-8", "replace")
     except NotFound:

@@ -17,7 +17,7 @@ from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.passages import split
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_scan
-from ai_lessons.library.gate import Planned, bring, checked, new_files, project_name
+from ai_lessons.library.gate import Planned, checked, new_files, project_name
 from ai_lessons.library.refreshing import Incoming, as_doc, refreshed_text, remember_sources, take, take_page, web
 from ai_lessons.library.reports import Imported, PassagePreview, ResourceDraft
 from ai_lessons.library.running import content, interpreter_of
@@ -125,7 +125,7 @@ class Planner:
                 one = plan()
                 planned[one.entry.id] = one
         fresh = [one.entry for one in planned.values() if one.changes]
-        done = bring(self._repo, planned.values(), f"Add {len(fresh)} {self._draft.kind}s", skipped)
+        done = self._repo.bring(planned.values(), f"Add {len(fresh)} {self._draft.kind}s", skipped)
         entries = (one.entry for one in planned.values())
         places = ((one.id, one.fields.get(key)) for one in entries for key in _SOURCES[one.kind])
         remember_sources(self._repo, [(entry_id, str(place)) for entry_id, place in places if place])

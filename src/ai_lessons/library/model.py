@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from ai_lessons.index.embedding import Embedder, Vector
-    from ai_lessons.library.opened import Library
+    from ai_lessons.library.open_repository import OpenRepository
     from ai_lessons.library.options import Options
 
 
-def model_status(library: Library) -> ModelState:
+def model_status(repo: OpenRepository) -> ModelState:
     """Whether the embedding model is on this machine, and from where. Asks no network."""
-    name, options = library.primary.reading_config.model, library.options
+    name, options = repo.reading_config.model, repo.options
     if name != DEFAULT_MODEL:
         return ModelState(name, present=True, path=None, source="fastembed, by name")
     return _state(name, model_files.find(options.cache_dir, options.model_dir))
 
 
-def model_pull(library: Library) -> ModelState:
+def model_pull(repo: OpenRepository) -> ModelState:
     """Get the embedding model now, whatever failed before. Raises Unreachable: no source has it."""
-    options, status = library.options, model_status(library)
+    options, status = repo.options, model_status(repo)
     if status.present:
         return status
     found = model_files.pull(

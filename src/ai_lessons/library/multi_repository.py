@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.failures import Shape
     from ai_lessons.knowledge.relations import Edge
+    from ai_lessons.learning.fold import UsageTally
     from ai_lessons.library.session import RepositorySession
 
     Key = Callable[[Light], tuple[object, ...]]
@@ -35,6 +36,7 @@ class MultiRepository:
         self.options = repos[0].options
         self.catalog = Catalogs([one.catalog for one in repos])
         self.indexing = SeveralIndexes(repos)
+        self.usages = SeveralUsages(repos)
         self._place = {one.options.tier: place for place, one in enumerate(repos)}
 
     def current(self) -> Catalogs:
@@ -126,6 +128,27 @@ class SeveralIndexes:
     def passages(self) -> int:
         """How many passages there are."""
         return sum(one.indexing.passages() for one in self._repos)
+
+
+class SeveralUsages:
+    """What happened to entries, as the repositories say in which they lie."""
+
+    def __init__(self, repos: Sequence[RepositorySession]) -> None:
+        self._repos = repos
+
+    def several(self, lights: Sequence[Light]) -> dict[str, UsageTally]:
+        """As `Usages.several`."""
+        usages: dict[str, UsageTally] = {}
+        for repo in self._repos:
+            usages |= repo.usages.several([light for light in lights if light.tier == repo.options.tier])
+        return usages
+
+    def silent(self, lights: Iterable[Light]) -> dict[str, str]:
+        """As `Usages.silent`."""
+        lights, reasons = list(lights), dict[str, str]()
+        for repo in self._repos:
+            reasons |= repo.usages.silent([light for light in lights if light.tier == repo.options.tier])
+        return reasons
 
 
 class Catalogs:

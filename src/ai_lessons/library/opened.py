@@ -14,10 +14,11 @@ from ai_lessons.library.session import RepositorySession
 from ai_lessons.repository.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Light
+    from ai_lessons.learning.events import Event
     from ai_lessons.library.model import Embedders
     from ai_lessons.library.multi_repository import MultiRepository
     from ai_lessons.library.options import Options
@@ -134,6 +135,13 @@ class Library:
                 hint=f"repeat the command with --tier {tier}",
             )
         return found, light
+
+    def record(self, happened: Iterable[Event]) -> list[str]:
+        """Write each event down where its entry lies; notes where that could not be."""
+        by_repo: dict[RepositorySession, list[Event]] = {}
+        for event in happened:
+            by_repo.setdefault(self.reading.of(event.entry), []).append(event)
+        return [note for repo, events in by_repo.items() for note in repo.usages.record_if_possible(events)]
 
     def _found(self, place: TierPlace) -> RepositorySession | None:
         """An opened tier; None (mostly noted): it is not here. Raises: the user's or the project's own is damaged."""

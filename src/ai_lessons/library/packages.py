@@ -18,7 +18,7 @@ from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.manifests import Manifest, normal
 from ai_lessons.knowledge.versions import IN_USE, newest_first
-from ai_lessons.library.gate import Planned, bring, checked, new_files
+from ai_lessons.library.gate import Planned, checked, new_files
 from ai_lessons.library.reports import Imported, Refreshed, Stale
 from ai_lessons.repository import code_repository, outside, packages
 from ai_lessons.repository.files import translated
@@ -122,7 +122,7 @@ def _add(repo: RepositorySession, wanted: Sequence[PackageRequest]) -> Imported:
                         planned[made.entry.path] = made
     names = [f"{one.name} {one.version}" for one in taken]
     many = f"Add docs of {names[0] if len(names) == 1 else f'{len(names)} packages'}"
-    return bring(repo, planned.values(), many, skipped)
+    return repo.bring(planned.values(), many, skipped)
 
 
 def _obtain(repo: RepositorySession, wanted: PackageRequest, places: Sequence[Path], folder: Path) -> Package:

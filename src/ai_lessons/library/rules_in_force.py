@@ -7,11 +7,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons import library
-from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, StorageFailed, UnsupportedRepository
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, UnsupportedRepository
 from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.repository.approval import approval_branch
-from ai_lessons.repository.approval.approval_branch import PROPOSALS, branch_of, proposal_refs, signature
 from ai_lessons.repository.store import Store, blob_id
 from ai_lessons.repository.worktree import read_ref
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
     from ai_lessons.index.catalog import Catalog
     from ai_lessons.library.options import Options
-    from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.approval.approval_types import BranchView
     from ai_lessons.repository.approval.signatures import PinnedSigners
 
@@ -217,34 +215,3 @@ def _named(settings: bytes) -> str:
         return parse_config(settings.decode("utf-8", "replace")).approval_branch
     except AiLessonsError:
         return ""
-
-
-_PENDING = "pending.json"
-
-
-def pending_count(repo: RepositorySession) -> int:
-    """How many proposals wait; with nothing new since the last question it reads a few small files."""
-    worktree, ref = repo.store.worktree, repo.rules.ref()
-
-    def key() -> str:
-        """Everything that the number depends on."""
-        refs = proposal_refs(worktree)
-        rules = {name: commit for name, commit in refs.items() if branch_of(name).startswith(PROPOSALS)}
-        return f"{ref} {approval_branch.key_of(worktree, read_ref(worktree, ref or '') or '', rules)} {signature(refs)}"
-
-    if ref is None or not proposal_refs(worktree):
-        return 0
-    from ai_lessons.repository.approval import approval_memory
-
-    place = approval_branch.folder(repo.store.state_dir) / _PENDING
-    noted = approval_memory.kept(place, key())
-    if isinstance(noted, int):
-        return noted
-    try:
-        with library.proposal_context.desk(repo) as at:
-            found = at.count()
-    except NotFound:
-        return 0
-    with suppress(StorageFailed):  # a repository that cannot be written is counted anew every time
-        approval_memory.keep(place, key(), found)
-    return found

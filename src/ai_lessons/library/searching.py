@@ -45,7 +45,7 @@ def search(library: Library, query: Query) -> Answer:
     With no embedding model, or while vectors are still missing, full text answers and `notes` says so.
     """
     repo = library.reading
-    if not query.typing or any(monotonic() - one.looked > TYPED for one in repo.every):
+    if not query.typing or any(monotonic() - one.refreshed_at > TYPED for one in repo.every):
         repo.current()
     answer = find(repo, query)
     asked = understood(query)[0]

@@ -91,7 +91,7 @@ def config_set(library: Library, key: str, value: str) -> str | None:
 
         dimensions_of(value)
     if key == "search.index" and value:
-        from ai_lessons.library.indexing import agree
+        from ai_lessons.library.search_index import agree
 
         agree(repo, value)
     if new == data:

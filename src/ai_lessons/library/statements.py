@@ -20,8 +20,7 @@ from ai_lessons.repository.trust import Trust
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.library.opened import Reading
-    from ai_lessons.library.session import RepositorySession
+    from ai_lessons.library.open_repository import OpenRepository
     from ai_lessons.repository.history import Introduced
     from ai_lessons.repository.store import Change
 
@@ -41,22 +40,22 @@ def digest(entry: Entry) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def remember(repo: RepositorySession, who: str, entry: Entry) -> None:
+def remember(repo: OpenRepository, who: str, entry: Entry) -> None:
     """Note on this machine that the user in person, or an agent, has just stated a lesson."""
     _marks(repo).add_all([(entry.path, f"{who} {digest(entry)}")])
 
 
-def confirm(repo: RepositorySession, entry: Entry) -> None:
+def confirm(repo: OpenRepository, entry: Entry) -> None:
     """Note that the user in person states what is written already, whoever wrote it."""
     remember(repo, USER, entry)
     repo.catalog.attest({entry.id: Attested(_me(repo)[0], firm=True, start=True)})
 
 
-def _marks(repo: RepositorySession) -> Trust:
+def _marks(repo: OpenRepository) -> Trust:
     return Trust(repo.store.state_dir, "statement")
 
 
-def attest(repo: RepositorySession) -> None:
+def attest(repo: OpenRepository) -> None:
     """Look after claims that the catalog has met since the last look. Stops no reader: without evidence none holds."""
     wanted = repo.catalog.unattested()
     if wanted:
@@ -69,14 +68,14 @@ def attest(repo: RepositorySession) -> None:
         repo.catalog.unattested()  # that nothing is left is written down
 
 
-def _read(repo: RepositorySession, light: Light) -> Entry | None:
+def _read(repo: OpenRepository, light: Light) -> Entry | None:
     try:
         return repo.load(light.id)[0]
     except AiLessonsError:
         return None
 
 
-def _attested(repo: RepositorySession, entries: Mapping[str, Entry]) -> dict[str, Attested]:
+def _attested(repo: OpenRepository, entries: Mapping[str, Entry]) -> dict[str, Attested]:
     (me, addresses), marks = _me(repo), _marks(repo).marks()
     found: dict[str, Attested] = {}
     for entry_id, entry in entries.items():
@@ -89,7 +88,7 @@ def _attested(repo: RepositorySession, entries: Mapping[str, Entry]) -> dict[str
     return found | (_by_history(repo, rest, me, addresses) if rest else {})
 
 
-def _me(repo: RepositorySession) -> tuple[str, tuple[str, ...]]:
+def _me(repo: OpenRepository) -> tuple[str, tuple[str, ...]]:
     """The user as git has it, with name and address, and the addresses of commits: as author and as committer."""
     from ai_lessons.repository import git  # starts programs, which a load that has nothing to look at need not pay
 
@@ -98,7 +97,7 @@ def _me(repo: RepositorySession) -> tuple[str, tuple[str, ...]]:
 
 
 def _by_history(
-    repo: RepositorySession, entries: Mapping[str, Entry], me: str, addresses: tuple[str, ...]
+    repo: OpenRepository, entries: Mapping[str, Entry], me: str, addresses: tuple[str, ...]
 ) -> dict[str, Attested]:
     origins = _Origins(repo, entries)
     committed = repo.history.in_head({one.path for one in entries.values() if digest(one) not in origins.found})
@@ -123,7 +122,7 @@ def _is_users(entry: Entry) -> bool:
 class _Origins:
     """The commits that first said what these lessons say, by digest; a file that only moved says nothing new."""
 
-    def __init__(self, repo: RepositorySession, entries: Mapping[str, Entry]) -> None:
+    def __init__(self, repo: OpenRepository, entries: Mapping[str, Entry]) -> None:
         self._repo = repo
         self._wanted: dict[str, set[str]] = {}
         self._digests: dict[tuple[str, str], str] = {}
@@ -169,7 +168,7 @@ def _is_lesson(path: str) -> bool:
     return where is not None and where.kind is Kind.LESSON
 
 
-def _parsed(repo: RepositorySession, path: str, data: bytes | None) -> Entry | None:
+def _parsed(repo: OpenRepository, path: str, data: bytes | None) -> Entry | None:
     if not data or not _is_lesson(path):
         return None
     try:
@@ -178,7 +177,7 @@ def _parsed(repo: RepositorySession, path: str, data: bytes | None) -> Entry | N
         return None
 
 
-def guard(repo: RepositorySession, changes: Sequence[Change]) -> None:
+def guard(repo: OpenRepository, changes: Sequence[Change]) -> None:
     """Called before an agent's job is written. Raises Refused: it would silence a firm lesson; the question is kept."""
     if not repo.options.agent:
         return
@@ -201,7 +200,7 @@ def guard(repo: RepositorySession, changes: Sequence[Change]) -> None:
                 refuse(repo, end, f"let {entry.title!r} take its place")
 
 
-def _firm(repo: RepositorySession, paths: Iterable[str]) -> Iterator[tuple[Light, Entry]]:
+def _firm(repo: OpenRepository, paths: Iterable[str]) -> Iterator[tuple[Light, Entry]]:
     """The firm lessons at these paths."""
     for path in paths:
         if not _is_lesson(path) or not repo.store.exists(path):
@@ -215,7 +214,7 @@ def _firm(repo: RepositorySession, paths: Iterable[str]) -> Iterator[tuple[Light
             yield light, old
 
 
-def refuse(repo: RepositorySession, light: Light, what: str, person: str = "repeats the command") -> None:
+def refuse(repo: OpenRepository, light: Light, what: str, person: str = "repeats the command") -> None:
     """Keep what an agent would do to a firm lesson as a question, and raise Refused; `person` is what a person does."""
     ask(repo, light, f"would {what}")
     raise Refused(
@@ -224,27 +223,27 @@ def refuse(repo: RepositorySession, light: Light, what: str, person: str = "repe
     )
 
 
-def remember_link(repo: RepositorySession, source: str, target: str) -> None:
+def remember_link(repo: OpenRepository, source: str, target: str) -> None:
     """Note that the user in person lets one lesson silence another."""
     if not repo.options.agent:
         _marks(repo).add_all([(source, f"link {source} {target}")])
 
 
-def may_silence(repo: Reading, source: str, target: str, known: Mapping[str, Light]) -> bool:
+def may_silence(repos: Iterable[OpenRepository], source: str, target: str, known: Mapping[str, Light]) -> bool:
     """Whether a link may keep its target away: a firm lesson only for another one, or by a link of the user's own."""
     firm = [bool(one in known and known[one].details.get("firm")) for one in (source, target)]
     if firm[0] or not firm[1]:
         return True
-    return any(f"link {source} {target}" in _marks(one).marks() for one in repo.every)
+    return any(f"link {source} {target}" in _marks(repo).marks() for repo in repos)
 
 
-def ask(repo: RepositorySession, light: Light, what: str) -> None:
+def ask(repo: OpenRepository, light: Light, what: str) -> None:
     """Keep a question about a firm lesson for `admin review`, on this machine; the same one of a day once."""
     day = repo.options.now().date().isoformat()
     _questions(repo).add_all([(light.path, f"{light.id} {day} {repo.options.agent or 'an agent'} {what}")])
 
 
-def questions(repo: RepositorySession) -> dict[str, list[tuple[str, str]]]:
+def questions(repo: OpenRepository) -> dict[str, list[tuple[str, str]]]:
     """What agents asked about firm lessons, by id: (day, who and what)."""
     found: dict[str, list[tuple[str, str]]] = {}
     for entry_id, day, said in sorted(one.split(" ", 2) for one in _questions(repo).marks() if one.count(" ") > 1):
@@ -252,5 +251,5 @@ def questions(repo: RepositorySession) -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-def _questions(repo: RepositorySession) -> Trust:
+def _questions(repo: OpenRepository) -> Trust:
     return Trust(repo.store.state_dir, "question")

@@ -5,10 +5,11 @@ Here is found what may be told; `learning.choose.tell` decides which of it is.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ai_lessons import library
-from ai_lessons.errors import AiLessonsError
+from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.command_patterns import BAR, LEAST_SESSIONS, called, seen_in
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Light, Moment
@@ -18,12 +19,16 @@ from ai_lessons.learning.outcomes import carried_out
 from ai_lessons.library.answers import Context, Query
 from ai_lessons.library.contexts import Injecting, fit
 from ai_lessons.repository import outside
+from ai_lessons.repository.approval import approval_branch
+from ai_lessons.repository.approval.approval_branch import PROPOSALS, branch_of, proposal_refs, signature
+from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from ai_lessons.library.opened import Library, Reading
+    from ai_lessons.library.session import RepositorySession
 
 AT_THE_START = 8  # Rules and lessons told when a session begins
 _LOOKED_AT = 100
@@ -45,10 +50,38 @@ def at_the_start(opened: Library, cwd: Path) -> Context:
     fits = [one for one in fits if one.firm and not one.entry.details.get("seen")]
     offered = Injecting(repo, AT_THE_START).tell(Moment.BEGIN, fits, (), project)
     try:
-        pending, notes = sum(map(library.rules_in_force.pending_count, repo.every)), offered.notes
+        pending, notes = sum(map(pending_count, repo.every)), offered.notes
     except AiLessonsError as error:
         pending, notes = 0, (*offered.notes, f"the proposals cannot be counted: {error.message}")
     return offered._replace(project=project, pending=pending, notes=notes)
+
+
+def pending_count(repo: RepositorySession) -> int:
+    """How many proposals wait; with nothing new since the last question it reads a few small files."""
+    worktree, ref = repo.store.worktree, repo.rules.ref()
+
+    def key() -> str:
+        """Everything that the number depends on."""
+        refs = proposal_refs(worktree)
+        rules = {name: commit for name, commit in refs.items() if branch_of(name).startswith(PROPOSALS)}
+        return f"{ref} {approval_branch.key_of(worktree, read_ref(worktree, ref or '') or '', rules)} {signature(refs)}"
+
+    if ref is None or not proposal_refs(worktree):
+        return 0
+    from ai_lessons.repository.approval import approval_memory
+
+    place = approval_branch.folder(repo.store.state_dir) / "pending.json"
+    noted = approval_memory.kept(place, key())
+    if isinstance(noted, int):
+        return noted
+    try:
+        with library.proposal_context.desk(repo) as at:
+            found = at.count()
+    except NotFound:
+        return 0
+    with suppress(StorageFailed):  # a repository that cannot be written is counted anew every time
+        approval_memory.keep(place, key(), found)
+    return found
 
 
 def at_a_prompt(opened: Library, text: str, told: Collection[str]) -> Context:
@@ -90,7 +123,7 @@ def before_a_tool(
         for one in catalog.select(Filter(kinds=_TOLD, project=server, limit=_LOOKED_AT)):
             found.setdefault(one.id, (one, BY_NAME, f"about {server}"))
     about = library.contexts.about_command(repo, called(command, folders[0]), folders) if command else []
-    usages = library.usage.several(repo, about) if about else {}
+    usages = repo.usages.several(about) if about else {}
     for one in about:
         seen, why = seen_in(one.details), "names this command"
         if carried_out(str(one.details.get("pattern") or ""), command):

@@ -11,12 +11,11 @@ from ai_lessons.knowledge.bundle import ADDED, KNOWN, QUEUED, SKIPPED, Bundle, I
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, Entry, Kind, handle, stated_id
 from ai_lessons.knowledge.relations import wrong_kinds
 from ai_lessons.library import secret_scan
-from ai_lessons.library.gate import Planned, bring, checked, new_files
+from ai_lessons.library.gate import Planned, checked, new_files
 from ai_lessons.library.import_sources import read_source
 from ai_lessons.library.proposal_context import desk
 from ai_lessons.library.proposing import make
 from ai_lessons.library.reports import Imported, Suggested, Written
-from ai_lessons.library.usage import take_over
 from ai_lessons.repository.approval.rule_files import BATCH
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def import_files(
         raise InvalidEntry([Problem(name, f"{where}: {reason}") for where, reason in skipped[:20]])
     fresh = sorting.fresh
     arrived = {entry.id for _, entry in (*fresh, *sorting.rules)}
-    came, turned, notes = take_over(repo, bundle.events, arrived, dry_run=dry_run)
+    came, turned, notes = repo.usages.take_over(bundle.events, arrived, dry_run=dry_run)
     done = _write(repo, fresh, name, dry_run=dry_run)
     batch = frontmatter.new_id(repo.options.now())[-HANDLE_LENGTH:]
     origin = [("Imported-from", secret_scan.masked(name)), (BATCH, batch)]
@@ -199,7 +198,7 @@ def _write(repo: RepositorySession, fresh: Sequence[Arrival], name: str, *, dry_
         Planned(entry, new_files(item.path, item.data, item.side, runs=item.executable or None))
         for item, entry in fresh
     ]
-    return bring(repo, planned, f"Import {len(fresh)} entries from {name}")
+    return repo.bring(planned, f"Import {len(fresh)} entries from {name}")
 
 
 # --- rules ---

@@ -51,7 +51,7 @@ JOBS: Mapping[str, Callable[[], Callable[..., Any]]] = {
     "at_a_prompt": lambda: library.telling.at_a_prompt,
     "before_a_tool": lambda: library.telling.before_a_tool,
     "at_a_failure": lambda: library.telling.at_a_failure,
-    "record": lambda: library.usage.record,
+    "record": lambda: library.opened.Library.record,
 }
 """By name; nothing else is called in a helper. Each is loaded when it is asked for."""
 
