@@ -129,7 +129,7 @@ def update(
     plain = [v for v in versions if v != UNVERSIONED] if versions is not None else None
     said = {key: value for key, value in {**stated, "tags": new_tags, "versions": plain}.items() if value is not None}
     changes: dict[str, Any] = {k: v if isinstance(v, str) else list(v) or REMOVE for k, v in said.items()}
-    changes |= secret_scan.fields(allow_secrets, there=repo.catalog.fields(light.id))
+    changes |= secret_scan.fields(allow_secrets, existing=repo.catalog.fields(light.id))
     if not changes and project is None and content is None:
         raise UsageError("nothing to change", hint="give at least one of --title, --tags, --version, …")
     subject = f"Update {light.kind}: {said.get('title') or light.title}"

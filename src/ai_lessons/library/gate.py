@@ -98,7 +98,7 @@ def _same_entry(old: Entry, new: Entry) -> None:
 ALLOWED = "Allowed-secret"  # The trailer that tells who allowed a secret to stay, by its mark
 
 
-def refuse(repo: OpenRepository, files: Mapping[str, bytes | None], known: str = "") -> list[tuple[str, str]]:
+def refuse(repo: OpenRepository, files: Mapping[str, bytes | None], old_text: str = "") -> list[tuple[str, str]]:
     """Called before anything is written. `files` are what shall be at their paths, None where nothing shall be.
 
     What HEAD holds at one of these paths, or `known`, is no news. Trailers that tell who allows what is news.
@@ -106,12 +106,12 @@ def refuse(repo: OpenRepository, files: Mapping[str, bytes | None], known: str =
     one that HEAD does not allow.
     """
     texts = {path: data.decode("utf-8", "replace") for path, data in files.items() if data is not None}
-    problems = [found for path, text in texts.items() for found in _news(repo, path, text, files, known)]
+    problems = [problem for path, text in texts.items() for problem in _news(repo, path, text, files, old_text)]
     if problems:
         raise InvalidEntry(problems, hint="nothing was written")
     new = _allowed(texts)
     old = _allowed({path: _committed(repo, path) for path in files}) if new else new
-    marks = sorted(mark for mark in new - old if mark not in known)
+    marks = sorted(mark for mark in new - old if mark not in old_text)
     if marks:
         repo.options.refuse_agents(
             f"allow what looks like a secret ({', '.join(marks)})", "the same command with --allow-secret"
@@ -122,8 +122,8 @@ def refuse(repo: OpenRepository, files: Mapping[str, bytes | None], known: str =
 
 def _allowed(texts: Mapping[str, str]) -> set[str]:
     """Marks of secrets that the frontmatter of these files allows."""
-    found = (_fields(text) for path, text in texts.items() if secret_scan.KEY in text and layout.is_markdown(path))
-    return {mark for fields in found for mark in secret_scan.allowed(fields)}
+    fields = (_fields(text) for path, text in texts.items() if secret_scan.KEY in text and layout.is_markdown(path))
+    return {mark for fields in fields for mark in secret_scan.allowed(fields)}
 
 
 def actor(repo: OpenRepository) -> Actor:
@@ -149,10 +149,10 @@ def refuse_sharing(repo: OpenRepository, remote: str) -> None:
     read = partial(on_disk, repo.store.root)
     problems: dict[str, Problem] = {}
     for path, data in repo.history.unshared(remote, _is_ours):
-        for one in unallowed(path, data.decode("utf-8", "replace"), read):
+        for secret in unallowed(path, data.decode("utf-8", "replace"), read):
             now = (read(path) or b"").decode("utf-8", "replace")
-            if one.fingerprint not in secret_scan.allowed(_frontmatter(path, now, read)):
-                problems.setdefault(f"{path} {one.fingerprint}", secret_scan.problem(path, one))
+            if secret.fingerprint not in secret_scan.allowed(_frontmatter(path, now, read)):
+                problems.setdefault(f"{path} {secret.fingerprint}", secret_scan.problem(path, secret))
     if problems:
         raise InvalidEntry(
             list(problems.values()),
@@ -174,27 +174,31 @@ def on_disk(root: Path, path: str) -> bytes | None:
 
 def why_not(root: Path, path: str, data: bytes) -> str:
     """Why a file of a folder that is no repository yet must not come into git; empty if it may."""
-    found = unallowed(path, data.decode("utf-8", "replace"), partial(on_disk, root))
-    return str(secret_scan.problem(path, found[0])) if found else ""
+    secrets = unallowed(path, data.decode("utf-8", "replace"), partial(on_disk, root))
+    return str(secret_scan.problem(path, secrets[0])) if secrets else ""
 
 
 def unallowed(path: str, text: str, read: Read) -> list[Secret]:
     """The secrets in a file that no frontmatter allows; `read` gives what else is there, None where nothing is."""
     secrets = secret_scan.secrets_of(path, text)
     may_stay = secret_scan.allowed(_frontmatter(path, text, read)) if secrets else frozenset()
-    return [one for one in secrets if one.fingerprint not in may_stay]
+    return [secret for secret in secrets if secret.fingerprint not in may_stay]
 
 
-def _news(repo: OpenRepository, path: str, text: str, files: Mapping[str, bytes | None], known: str) -> list[Problem]:
+def _news(
+    repo: OpenRepository, path: str, text: str, files: Mapping[str, bytes | None], old_text: str
+) -> list[Problem]:
     """The secrets in a text that git does not have yet and no frontmatter allows."""
 
     def read(beside: str) -> bytes | None:
         return files[beside] if beside in files else on_disk(repo.store.root, beside)
 
-    rest = [one for one in unallowed(path, text, read) if one.value not in known]
-    gone = [one for one, data in files.items() if data is None]  # from where it may have been moved
-    before = "\n".join(f"{one}\n{text}" for one in (path, *gone) if rest and (text := _committed(repo, one)))
-    return [secret_scan.problem(path, one) for one in rest if one.value not in before]
+    new = [secret for secret in unallowed(path, text, read) if secret.value not in old_text]
+    gone = [gone_path for gone_path, data in files.items() if data is None]  # from where it may have been moved
+    before = "\n".join(
+        f"{old_path}\n{text}" for old_path in (path, *gone) if new and (text := _committed(repo, old_path))
+    )
+    return [secret_scan.problem(path, secret) for secret in new if secret.value not in before]
 
 
 def _frontmatter(path: str, text: str, read: Read) -> Mapping[str, Any]:

@@ -191,7 +191,7 @@ class Planner:
         if set(self._draft.tags) - set(entry.tags):
             changes["tags"] = sorted({*entry.tags, *self._draft.tags})
         text = data.decode("utf-8", "replace")
-        return changes | secret_scan.fields(self._draft.allow_secrets, there=entry.fields, text=text)
+        return changes | secret_scan.fields(self._draft.allow_secrets, existing=entry.fields, text=text)
 
     def _script(self, came: Incoming) -> Planned:
         if b"\0" in came.data and not came.executable:

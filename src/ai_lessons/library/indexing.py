@@ -32,17 +32,17 @@ def reindex(
     lights = [repo.resolve(ref) for ref in refs]
     if kinds:
         lights += catalog.select(Filter(kinds=frozenset(kinds), status=None))
-    told = _read_in_place(library, lights, named=bool(refs))
+    notes = _read_in_place(library, lights, named=bool(refs))
     again = [light.id for light in lights]
     repo.current()
     done = repo.indexing.refresh(seconds=seconds, full=full, again=again, shared=True)
-    return done._replace(notes=(*done.notes, *told))
+    return done._replace(notes=(*done.notes, *notes))
 
 
 def _read_in_place(library: Library, lights: Sequence[Light], *, named: bool) -> list[str]:
     """Read scripts that are kept elsewhere again; why one could not be. Raises it, where they are `named`."""
-    repo, told = library.primary, []
-    for light in (one for one in lights if one.details.get("path")):
+    repo, notes = library.primary, []
+    for light in (light for light in lights if light.details.get("path")):
         place = source_of(repo, light)
         if place and (named or source_mark(light.id, place) in known_sources(repo)):
             try:
@@ -50,8 +50,8 @@ def _read_in_place(library: Library, lights: Sequence[Light], *, named: bool) ->
             except AiLessonsError as error:
                 if named:
                     raise
-                told.append(f"{light.handle}: {error.message}")
-    return told
+                notes.append(f"{light.handle}: {error.message}")
+    return notes
 
 
 class Pushed(NamedTuple):
@@ -108,18 +108,18 @@ def index_pull(library: Library, uri: str) -> Pulled:
     """
     repo = library.primary
     place = _place(repo, uri)
-    there = place.state()
-    if not there.model:
+    state = place.state()
+    if not state.model:
         raise NotFound("shared index", place.uri, hint=f"make it: ai-lessons admin index push {place.uri}")
-    if there.model != repo.index.model:
+    if state.model != repo.index.model:
         raise UsageError(
-            f"the shared index holds vectors of {there.model}, and this repository uses {repo.index.model}",
-            hint=f"ai-lessons admin config set search.model {there.model}",
+            f"the shared index holds vectors of {state.model}, and this repository uses {repo.index.model}",
+            hint=f"ai-lessons admin config set search.model {state.model}",
         )
-    came = place.pull(there.model, repo.indexing.vectors, repo.options.progress)
+    vectors = place.pull(state.model, repo.indexing.vectors, repo.options.progress)
     repo.current()
     done = repo.indexing.refresh(seconds=None)
-    return Pulled(place.uri, came, done.embedded, repo.indexing.passages(), done.missing, done.notes)
+    return Pulled(place.uri, vectors, done.embedded, repo.indexing.passages(), done.missing, done.notes)
 
 
 def _place(repo: RepositorySession, uri: str) -> SharedIndex:

@@ -31,14 +31,14 @@ def model_pull(repo: OpenRepository) -> ModelState:
     options, status = repo.options, model_status(repo)
     if status.present:
         return status
-    found = model_files.pull(
+    folder = model_files.pull(
         options.cache_dir, options.model_dir, offline=options.offline, again=True, progress=options.progress
     )
-    return _state(status.name, found)
+    return _state(status.name, folder)
 
 
-def _state(name: str, found: ModelFolder | None) -> ModelState:
-    return ModelState(name, found is not None, str(found.path) if found else None, found.source if found else None)
+def _state(name: str, folder: ModelFolder | None) -> ModelState:
+    return ModelState(name, folder is not None, str(folder.path) if folder else None, folder.source if folder else None)
 
 
 class Embedders:
@@ -57,15 +57,15 @@ class Embedders:
         return self._loaded[name]
 
     def _load(self, name: str) -> Embedder:
-        options, found = self._options, None
+        options, folder = self._options, None
         if name == PINNED.name:
-            found = model_files.pull(
+            folder = model_files.pull(
                 options.cache_dir, options.model_dir, offline=options.offline, progress=options.progress
             )
         from ai_lessons.index.embedding import load_named, load_pinned
 
-        if found:
-            return load_pinned(found.path, threads=self._threads)
+        if folder:
+            return load_pinned(folder.path, threads=self._threads)
         return load_named(name, options.cache_dir, threads=self._threads, offline=options.offline)
 
 

@@ -79,9 +79,9 @@ class Options(NamedTuple):
 
     def each(self, what: str, items: Sequence[T]) -> Iterator[T]:
         """The items one after the other; how many are done is shown as progress of `what`."""
-        for number, one in enumerate(items):
+        for number, item in enumerate(items):
             self.progress(what, number, len(items))
-            yield one
+            yield item
         self.progress(what, len(items), len(items))
 
     def refuse_agents(self, what: str, command: str) -> None:

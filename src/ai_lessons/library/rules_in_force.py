@@ -46,12 +46,12 @@ class RulesInForce:
 
     def ref(self) -> str | None:
         """The approval branch of this clone as a full ref; None if there is none. Raises UnsupportedRepository."""
-        found = approval_branch.followed(self._worktree)
+        ref = approval_branch.followed(self._worktree)
         named = ""
-        if found is None:
+        if ref is None:
             with suppress(AiLessonsError):  # what cannot be read names none
                 named = _named(self._store.read(CONFIG_PATH))
-        return approval_branch.follow_first(self._worktree, named) if named else found
+        return approval_branch.follow_first(self._worktree, named) if named else ref
 
     def view(self) -> BranchView | None:
         """The approval branch as judged now (under `forge` that of `origin`), or None. Raises UnsupportedRepository."""
@@ -76,7 +76,7 @@ class RulesInForce:
         from ai_lessons.repository.approval import approval_memory
 
         ref = self.ref()
-        found: list[BranchView] = []
+        views: list[BranchView] = []
         while ref is not None:
             signers = self.signers(ref)
             view = approval_memory.look(self._worktree, ref, signers)
@@ -84,16 +84,16 @@ class RulesInForce:
                 from ai_lessons.repository.approval.approval_history import derive
 
                 view = derive(self._worktree, ref, signers)
-            found.append(view)
-            forge = view.policy.require == "forge" and len(found) == 1
+            views.append(view)
+            forge = view.policy.require == "forge" and len(views) == 1
             ref = f"{_ORIGIN}{approval_branch.short_name(ref)}" if forge else None
-        return tuple(found)
+        return tuple(views)
 
     def bring(self, catalog: Catalog) -> None:
         """Bring the catalog's rules up to date; where the branch cannot be judged, they stay, and a note says so."""
-        noted, _, said = catalog.rules_tree().partition("\n")
-        known: dict[str, Any] = json.loads(said) if said else {"rules": 0, "notes": []}
-        self.count, self.notes = known["rules"], tuple(known["notes"])
+        noted, _, summary = catalog.rules_tree().partition("\n")
+        noted_state: dict[str, Any] = json.loads(summary) if summary else {"rules": 0, "notes": []}
+        self.count, self.notes = noted_state["rules"], tuple(noted_state["notes"])
         try:
             if self._stamp() != noted:
                 self._put(catalog, *self._settled())
@@ -122,10 +122,10 @@ class RulesInForce:
         memory = approval_branch.memory(self._worktree.state_dir)
         key = approval_branch.key_of(self._worktree, tip)
         # who signs is only asked for where that was needed before, which wrote down what the repository is called
-        known = ref in approval_branch.noted_names(self._worktree)
-        keys = self.signers(ref).digest if known else "-"
+        name_noted = ref in approval_branch.noted_names(self._worktree)
+        keys = self.signers(ref).digest if name_noted else "-"
         # a person who can be asked has perhaps not been asked yet, if the last read was by a program
-        if known and keys == "-" and self._options.ask_keys is not None and not self._options.agent:
+        if name_noted and keys == "-" and self._options.ask_keys is not None and not self._options.agent:
             keys = "?"
         return f"{memory} {_FORMAT} {ref} {forge} {keys} {key}"
 
@@ -144,16 +144,20 @@ class RulesInForce:
 
     def _put(self, catalog: Catalog, stamp: str, view: BranchView | None) -> None:
         verdicts = view.verdicts.values() if view else ()
-        wanted = {one.rule: (one.path, one.blob) for one in verdicts if one.in_force and one.path and one.blob}
-        had = catalog.rules_in_force()
-        keep = {rule for rule, place in wanted.items() if had.get(rule) == place}
+        places = {
+            verdict.rule: (verdict.path, verdict.blob)
+            for verdict in verdicts
+            if verdict.in_force and verdict.path and verdict.blob
+        }
+        before = catalog.rules_in_force()
+        keep = {rule for rule, place in places.items() if before.get(rule) == place}
         notes = [*self._alarms(view)]
-        fresh = {rule: place for rule, place in wanted.items() if rule not in keep}
+        fresh = {rule: place for rule, place in places.items() if rule not in keep}
         entries = list(self._entries(fresh, notes))
         self.notes, self.count = tuple(notes), len(keep) + len(entries)
         self._texts = {}
-        said = f"{stamp}\n{json.dumps({'rules': self.count, 'notes': notes})}" if stamp else ""
-        catalog.set_rules_in_force(said, entries, keep=keep)
+        state = f"{stamp}\n{json.dumps({'rules': self.count, 'notes': notes})}" if stamp else ""
+        catalog.set_rules_in_force(state, entries, keep=keep)
 
     def _entries(self, places: dict[str, tuple[str, str]], notes: list[str]) -> Iterator[tuple[Entry, str]]:
         """The rules at these places, each with its blob. What cannot be read is not in force, and a note says so."""
@@ -180,9 +184,9 @@ class RulesInForce:
         from ai_lessons.repository import filters
         from ai_lessons.repository.approval.rule_history import read_blobs
 
-        found = read_blobs(self._worktree, paths)
+        texts = read_blobs(self._worktree, paths)
         return filters.texts(
-            self._worktree, paths, {blob: data for blob, data in found.items() if blob_id(data) == blob}
+            self._worktree, paths, {blob: data for blob, data in texts.items() if blob_id(data) == blob}
         )
 
     def _alarms(self, view: BranchView | None) -> Iterator[str]:

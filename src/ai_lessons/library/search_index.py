@@ -99,9 +99,9 @@ class Indexing:
         `seconds` of embedding at most (None: until complete, 0: text only); `full` builds it anew; `again` names
         entries to write anew. An index that machines share is only written if `shared`.
         """
-        known, show = (self.generation, self._fingerprints), self._repo.options.progress
+        generation, show = (self.generation, self._fingerprints), self._repo.options.progress
         if self._shared and not shared:
-            done = self.index.as_it_lies(*known)
+            done = self.index.as_it_lies(*generation)
         else:
             with self.index.claimed() if self._shared else nullcontext(lambda: None) as beat:
 
@@ -110,23 +110,23 @@ class Indexing:
                     show(what, at, of)
 
                 done = self.index.refresh(
-                    *known, self._rows, progress=progress, seconds=seconds, full=full, again=again
+                    *generation, self._rows, progress=progress, seconds=seconds, full=full, again=again
                 )
         self.missing = done.missing
         return done._replace(notes=(*self._notes, *done.notes)) if self._notes else done
 
     def complete(self) -> None:
         """Compute the vectors that are missing, however long it takes, where all texts are there. Looks at no file."""
-        known = self.index.current(self.generation)
-        if known and known.missing:
+        state = self.index.current(self.generation)
+        if state and state.missing:
             self.refresh(seconds=None)
 
-    def begin(self, text: str, wanted: rows.PassageFilter, depth: int) -> Callable[[], Candidates]:
+    def begin(self, text: str, filters: rows.PassageFilter, depth: int) -> Callable[[], Candidates]:
         """What the index finds, in two steps: others can be asked before the answer is waited for.
 
         A damaged one is made anew first.
         """
-        finish = self.index.query.begin(text, wanted, depth)
+        finish = self.index.query.begin(text, filters, depth)
         return lambda: self._mended(finish)
 
     def _mended(self, ask: Callable[[], Candidates]) -> Candidates:

@@ -152,8 +152,8 @@ def where(environment: Mapping[str, str], cwd: Path) -> Where:
 
 def hosts(at: Where, event: bytes = b"") -> tuple[Host, ...]:
     """The agent hosts of this machine as they are now; with an `event` what our programs there answer to it."""
-    found = agent_hosts.look(at)
-    return host_settings.tried(found, at, event) if event else found
+    found_hosts = agent_hosts.look(at)
+    return host_settings.tried(found_hosts, at, event) if event else found_hosts
 
 
 def connect(
@@ -164,12 +164,12 @@ def connect(
     `agreed` is asked once, with all that changes; a no raises Refused, and nothing is written. NotFound: such a host is
     not found here. Conflict: a file changed meanwhile. StorageFailed.
     """
-    found = [host.id for host in hosts(at)]
+    host_ids = [host.id for host in hosts(at)]
     for name in names or ("",):
-        if name not in found and (name or not found):
-            raise NotFound("agent host", name or "here", suggestions=found, hint="" if found else NO_HOST)
+        if name not in host_ids and (name or not host_ids):
+            raise NotFound("agent host", name or "here", suggestions=host_ids, hint="" if host_ids else NO_HOST)
     changes = host_settings.for_user(at, scaffold.hooks_dir() / PLUGIN, names, job)
-    if any(one.before != one.after for one in changes) and not agreed(changes):
+    if any(change.before != change.after for change in changes) and not agreed(changes):
         raise Refused("nothing was changed")
     host_settings.carry_out(changes)
     return changes
@@ -230,7 +230,7 @@ def migrate(library: Library, *, steps: Mapping[int, Migration] = config.STEPS) 
         Change(path, data, expect=blob_id(now[path]) if path in now else None)
         for path, data in sorted(config.migrated_files(now, old, new, steps).items())
     ]
-    paths = (*(one.path for one in changes), CONFIG_PATH)
+    paths = (*(change.path for change in changes), CONFIG_PATH)
     edited = [path for path in paths if repo.store.exists(path) and repo.history.dirty(path)]
     if edited:
         raise UnsavedEdits(
@@ -254,19 +254,19 @@ def migrate(library: Library, *, steps: Mapping[int, Migration] = config.STEPS) 
 
 def _files(repo: RepositorySession) -> dict[str, bytes]:
     """The files of entries but for rules."""
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     for folder, rows in walk(repo.store.root):
         for row in rows:
             path = f"{folder}/{row[0]}" if folder else row[0]
             if layout.place(path) is not None and not is_rule(path):
                 with suppress(AiLessonsError):  # `validate` names it; what cannot be read cannot be changed
-                    found[path] = repo.store.read(path)
-    return found
+                    contents[path] = repo.store.read(path)
+    return contents
 
 
 def _stated(repo: RepositorySession, version: int) -> Change:
     """The settings with the new version in them, everything else as it was."""
-    there = repo.store.exists(CONFIG_PATH)
-    data = repo.store.read(CONFIG_PATH) if there else b""
+    exists = repo.store.exists(CONFIG_PATH)
+    data = repo.store.read(CONFIG_PATH) if exists else b""
     text = config.set_value(decode(data, CONFIG_PATH), "format", version)
-    return Change(CONFIG_PATH, text.encode(), expect=blob_id(data) if there else None)
+    return Change(CONFIG_PATH, text.encode(), expect=blob_id(data) if exists else None)

@@ -83,8 +83,8 @@ class Usages:
         """What happened to each of these entries, or to all; those to which nothing happened are left out."""
         cache = self.cache
         rows = cache.tallies(entries) if cache else {}
-        own = cache.own(rows) if cache else {}
-        return {entry: fold.tallies(row, own.get(entry, ())) for entry, row in rows.items()}
+        outcomes = cache.own(rows) if cache else {}
+        return {entry: fold.tallies(row, outcomes.get(entry, ())) for entry, row in rows.items()}
 
     def parameters(self) -> dict[str, ParameterState]:
         """The parameters of this repository as they stand."""
