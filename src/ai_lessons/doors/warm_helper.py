@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 IDLE = 600.0  # Seconds without a question after which it ends
-MOST_MEMORY = 400 << 20  # Bytes; above it the least used repository is let go, and if none is left it ends
+MOST_MEMORY = 400 << 20  # Bytes; above it the least used repository is closed, and if none is left it ends
 M_ARENA_MAX = -8  # As malloc.h of glibc has it: with an arena for each thread 100 MB more stay in use at 10,000 entries
 LOOK = 2.0  # Seconds between two looks whether it should go on
 LONGEST = 60.0  # Seconds after which a job counts as hung, and the caller that waits for it is left to do it
@@ -79,10 +79,10 @@ class Helper:
             other = True
         if memory() > MOST_MEMORY:
             other = other or not self.kept
-            self.jobs.submit(self.let_go)
+            self.jobs.submit(self.close_least_used)
         return other or time.monotonic() > self._used + IDLE
 
-    def let_go(self) -> None:
+    def close_least_used(self) -> None:
         """Close the least used library."""
         if self.kept:
             self.kept.pop(next(iter(self.kept)))[1].close()
@@ -160,8 +160,8 @@ class Helper:
         """The library of this repository and these options, whichever caller asks."""
         places = options.places
         knows = any(place.name == places.belongs_to for place in places.known)
-        whoever = options._replace(cwd=root, agent=None, agent_by="", session=None)
-        key = (os.path.realpath(root), root, whoever._replace(places=places._replace(known=(), file="")), knows)
+        any_caller = options._replace(cwd=root, agent=None, agent_by="", session=None)
+        key = (os.path.realpath(root), root, any_caller._replace(places=places._replace(known=(), file="")), knows)
         if key not in self.kept:
             self.kept[key] = root, Kept(lambda: self._opened(root, options))
         self.kept[key] = entry = self.kept.pop(key)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from ai_lessons.index.rows import IndexRefresh, IndexStatus
-    from ai_lessons.knowledge.entries import Kind, Light
+    from ai_lessons.knowledge.entries import Kind
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
 
@@ -32,26 +32,20 @@ def reindex(
     lights = [repo.resolve(ref) for ref in refs]
     if kinds:
         lights += catalog.select(Filter(kinds=frozenset(kinds), status=None))
-    notes = _read_in_place(library, lights, named=bool(refs))
+    notes = []
+    for light in lights:  # scripts that are kept elsewhere are read again
+        place = source_of(repo, light) if light.details.get("path") else None
+        if place and (refs or source_mark(light.id, place) in known_sources(repo)):
+            try:
+                refresh(library, [light.handle])
+            except AiLessonsError as error:
+                if refs:
+                    raise
+                notes.append(f"{light.handle}: {error.message}")
     again = [light.id for light in lights]
     repo.current()
     done = repo.indexing.refresh(seconds=seconds, full=full, again=again, shared=True)
     return done._replace(notes=(*done.notes, *notes))
-
-
-def _read_in_place(library: Library, lights: Sequence[Light], *, named: bool) -> list[str]:
-    """Read scripts that are kept elsewhere again; why one could not be. Raises it, where they are `named`."""
-    repo, notes = library.primary, []
-    for light in (light for light in lights if light.details.get("path")):
-        place = source_of(repo, light)
-        if place and (named or source_mark(light.id, place) in known_sources(repo)):
-            try:
-                refresh(library, [light.handle])
-            except AiLessonsError as error:
-                if named:
-                    raise
-                notes.append(f"{light.handle}: {error.message}")
-    return notes
 
 
 class Pushed(NamedTuple):

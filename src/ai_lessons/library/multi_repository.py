@@ -82,7 +82,7 @@ class MultiRepository:
         return next((repo for repo in self.every if repo.catalog.many([entry_id])), self.every[0])
 
     def nearness(self, tier: str) -> int:
-        """How far a tier is from where one stands: 0 is the nearest."""
+        """How far a tier is from the working directory: 0 is the nearest."""
         return self._place.get(tier, len(self._place))
 
 

@@ -50,7 +50,7 @@ class Library:
         self.primary = self._at(TierPlace(options.tier, root))
         for place in self._reads:
             if place.name == USER and place.root != root:
-                self._found(place)
+                self._open_tier(place)
 
     def __enter__(self) -> Self:
         return self
@@ -59,7 +59,7 @@ class Library:
         self.close()
 
     def close(self) -> None:
-        """Let go of everything that was opened."""
+        """Close everything that was opened."""
         for repo in self._opened.values():
             repo.close()
 
@@ -86,7 +86,7 @@ class Library:
         return sum(repo.indexing.missing for repo in self._opened.values() if repo.has_index)
 
     def asked_by(self, options: Options) -> None:
-        """From now on another caller is answered, who may differ in where it stands, who it is and its session."""
+        """Answer another caller from now on, with its own folder, name and session."""
         self.options, self._reading = options, None
         for repo in self._opened.values():
             repo.options = repo.options._replace(
@@ -97,7 +97,7 @@ class Library:
     def reading(self) -> Reading:
         """What is read from here: the repository itself, or all that apply as one."""
         if self._reading is None:
-            repos = [repo for repo in map(self._found, self._reads) if repo is not None]
+            repos = [repo for repo in map(self._open_tier, self._reads) if repo is not None]
             if len(repos) == 1 and not self._notes:
                 self._reading = repos[0]
             else:
@@ -143,7 +143,7 @@ class Library:
             by_repo.setdefault(self.reading.of(event.entry), []).append(event)
         return [note for repo, events in by_repo.items() for note in repo.usages.record_if_possible(events)]
 
-    def _found(self, place: TierPlace) -> RepositorySession | None:
+    def _open_tier(self, place: TierPlace) -> RepositorySession | None:
         """An opened tier; None (mostly noted): it is not here. Raises: the user's or the project's own is damaged."""
         try:
             return self._at(place)
@@ -248,7 +248,7 @@ class Kept:
             raise
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the library."""
         kept, self._library = self._library, None
         if kept is not None:
             kept.close()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ai_lessons.repository.packages import Package, Page
 
 MOST_PAGES = 500  # Of one package
-_WANTED = re.compile(r"(?:(npm|pypi):)?(@?[^@=\s]+)(?:(?:==|@)\s*(\S+))?")
+_REQUEST = re.compile(r"(?:(npm|pypi):)?(@?[^@=\s]+)(?:(?:==|@)\s*(\S+))?")
 _LOCK = re.compile(r"(?:uv|poetry)\.lock|requirements.*\.txt|package-lock\.json|pnpm-lock\.yaml")
 _REF = re.compile(r"pkg:(\w+)/(.+)@(.+)")
 
@@ -54,15 +54,15 @@ def add(library: Library, names: Sequence[str], *, lock: str | None = None) -> I
     Raises UsageError: nothing is asked for. NotFound: no lock file. Of one package alone, what is in its way.
     """
     repo = library.primary
-    requests = [_wanted(name) for name in names]
+    requests = [_requested(name) for name in names]
     requests += _locked(repo, lock) if lock is not None else []
     if not requests:
         raise UsageError("no package is named", hint="contribute add-package click, or --locked in a project")
     return _add(repo, list(dict.fromkeys(requests)))
 
 
-def _wanted(text: str) -> PackageRequest:
-    match = _WANTED.fullmatch(text.strip())
+def _requested(text: str) -> PackageRequest:
+    match = _REQUEST.fullmatch(text.strip())
     if not match:
         raise UsageError(f"{text!r} names no package", hint="NAME, NAME==VERSION or npm:NAME")
     return PackageRequest(match[2], match[3] or "", match[1] or "")

@@ -130,7 +130,7 @@ class RulesInForce:
         return f"{memory} {_FORMAT} {ref} {forge} {keys} {key}"
 
     def _settled(self) -> tuple[str, BranchView | None]:
-        """The view, and the stamp that it belongs to; an empty stamp if the branches would not stand still."""
+        """The view, and the stamp that it belongs to; an empty stamp if the branches kept moving."""
         view = None
         for _ in range(_TRIES):
             before = self._stamp()

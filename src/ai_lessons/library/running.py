@@ -109,7 +109,7 @@ def _demand_trust(repo: RepositorySession, light: Light, file: Path, files: Mapp
             f"then allow it: ai-lessons admin trust-script {light.handle}",
         )
     raise Refused(
-        f"{named} may use files beside it that nobody allowed on this machine with this content: {', '.join(new)}",
+        f"{named} may use files beside it that were not allowed on this machine with this content: {', '.join(new)}",
         hint=f"read them, then allow them and the script: ai-lessons admin trust-script {light.handle}",
     )
 

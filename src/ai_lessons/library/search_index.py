@@ -61,15 +61,15 @@ class Indexing:
         )
 
     def close(self) -> None:
-        """Let go of files."""
+        """Close its files."""
         self.vectors.close()
 
     def _agreed(self, named: str | None) -> str | None:
-        """The place that the configuration names, if this user agreed to it: whoever holds it reads all there is."""
+        """The place that the configuration names, if this user agreed to it: its owner can read all texts."""
         if named is None or agreed(self._repo, named):
             return named
         self._notes.append(
-            f"the settings name an index at {named}, which nobody agreed to on this machine, so the one here is used;"
+            f"the settings name an index at {named}, which was not agreed to on this machine, so the one here is used;"
             f" to agree: ai-lessons admin config set search.index {named}"
         )
         return None
@@ -127,14 +127,15 @@ class Indexing:
         A damaged one is made anew first.
         """
         finish = self.index.query.begin(text, filters, depth)
-        return lambda: self._mended(finish)
 
-    def _mended(self, ask: Callable[[], Candidates]) -> Candidates:
-        try:
-            return ask()
-        except IndexDamaged:
-            self.refresh()
-            return ask()
+        def candidates() -> Candidates:
+            try:
+                return finish()
+            except IndexDamaged:
+                self.refresh()
+                return finish()
+
+        return candidates
 
     def passages(self) -> int:
         """How many passages there are."""

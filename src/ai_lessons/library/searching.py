@@ -83,7 +83,7 @@ def find(repo: Reading, query: Query) -> Answer:
     done = repo.indexing.refresh()
     surfacing = not query.kinds and any(part.rules.count for part in repo.every)
     depth = max(DEPTH, query.limit)
-    filters = _wanted(repo, query, phrases, versions, without_rules=surfacing)
+    filters = _passage_filter(repo, query, phrases, versions, without_rules=surfacing)
     begun = repo.indexing.begin(query.text, ALL_RULES, RULES_DEPTH) if surfacing else None
     candidates = repo.indexing.begin(query.text, filters, depth)()
     found_rules = begun() if begun else NOTHING_FOUND
@@ -116,10 +116,18 @@ def find(repo: Reading, query: Query) -> Answer:
 
 
 def _by_filters(repo: Reading, query: Query, versions: Versions) -> Answer:
-    hits = settled(repo, query, _filtered(repo, query, versions))
+    """What passes the filters, from the catalog alone; where a version is asked for, only what can carry one."""
+    kinds = query.kinds or frozenset(kind for kind in Kind if query.versions and kind.is_resource)
+    selected = repo.catalog.select(Filter(kinds=kinds, project=query.project, tags=query.tags))
+    by_id = {light.id: light for light in selected}
+    places = {entry_id: place for place, entry_id in enumerate(by_id)}
+    matches = [Match(entry_id, 0, 1.0) for entry_id in by_id]
+    hits = _hits(repo, query._replace(limit=len(matches)), (), matches, versions, by_id)
+    hits.sort(key=lambda hit: (-(hit.entry.score or 0.0), places[hit.entry.id]))
+    hits = settled(repo, query, hits[: query.limit + SPARE])
     lights = [hit.entry for hit in hits]
-    nothing = "" if hits else _what_there_is(repo, query)
-    notes = [*_notes(repo, versions), *filter(None, [nothing]), *versions.told(lights), *warnings(repo, lights)]
+    remarks = [] if hits else list(filter(None, [_what_there_is(repo, query)]))
+    notes = [*_notes(repo, versions), *remarks, *versions.told(lights), *warnings(repo, lights)]
     return Answer(query.text, tuple(hits), notes=tuple(notes), known=frozenset(light.kind for light in lights))
 
 
@@ -188,7 +196,7 @@ def _or(names: Iterable[str]) -> str:
     return " or ".join(sorted(names))
 
 
-def _wanted(
+def _passage_filter(
     repo: Reading, query: Query, phrases: Sequence[str], versions: Versions, *, without_rules: bool
 ) -> rows.PassageFilter:
     kinds = query.kinds or frozenset(kind for kind in Kind if without_rules and kind is not Kind.RULE)
@@ -202,17 +210,6 @@ def _wanted(
         versions_of=of_project,
         phrases=phrases,
     )
-
-
-def _filtered(repo: Reading, query: Query, versions: Versions) -> list[Hit]:
-    """What passes the filters, from the catalog alone; where a version is asked for, only what can carry one."""
-    kinds = query.kinds or frozenset(kind for kind in Kind if query.versions and kind.is_resource)
-    filters = Filter(kinds=kinds, project=query.project, tags=query.tags)
-    lights = {light.id: light for light in repo.catalog.select(filters)}
-    matches = [Match(entry_id, 0, 1.0) for entry_id in lights]
-    place = {match.entry_id: number for number, match in enumerate(matches)}
-    hits = _hits(repo, query._replace(limit=len(matches)), (), matches, versions, lights)
-    return sorted(hits, key=lambda hit: (-(hit.entry.score or 0.0), place[hit.entry.id]))[: query.limit + SPARE]
 
 
 def _notes(

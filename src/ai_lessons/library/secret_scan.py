@@ -90,7 +90,7 @@ def masked(text: str) -> str:
 
 
 def without_suspects(text: str) -> str:
-    """`masked` for who has no time to load the detectors: words that may hold a secret are left out, too."""
+    """`masked` without loading the detectors: words that may hold a secret are left out, too."""
     if not may_hold(text):
         return text
     rows = (" ".join("…" if may_hold(word) else word for word in row.split(" ")) for row in text.split("\n"))

@@ -242,7 +242,7 @@ def migrate(library: Library, *, steps: Mapping[int, Migration] = config.STEPS) 
     made = git.run(repo.store.worktree, "tag", "--annotate", "--no-sign", "--message", message, "--", tag, head)
     if made.code:
         raise StorageFailed(f"git made no tag: {made.err}")
-    changes.append(_stated(repo, new))
+    changes.append(_with_format(repo, new))
     repo.refuse_secrets(changes)
     repo.store.autocommit = repo.store.commits(repo.config.autocommit)
     job = Job(f"Migrate from format {old} to {new}", changes, [("Snapshot", tag)], gate.actor(repo))
@@ -264,7 +264,7 @@ def _files(repo: RepositorySession) -> dict[str, bytes]:
     return contents
 
 
-def _stated(repo: RepositorySession, version: int) -> Change:
+def _with_format(repo: RepositorySession, version: int) -> Change:
     """The settings with the new version in them, everything else as it was."""
     exists = repo.store.exists(CONFIG_PATH)
     data = repo.store.read(CONFIG_PATH) if exists else b""

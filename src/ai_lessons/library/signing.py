@@ -1,4 +1,4 @@
-"""The policy `signed`: who signs here, and what stands on the approval branch without a good signature."""
+"""The policy `signed`: who signs here, and which texts on the approval branch lack a good signature."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def approve_standing(repo: RepositorySession, ref: str, expect: str | None) -> D
         if at.trunk.view.policy.distinct:
             hint = f"propose a change of it: ai-lessons contribute edit {ref}"
             raise Refused(
-                f"{change.path} is on {at.trunk.name}, and somebody else's proposal has to bring it", hint=hint
+                f"{change.path} is on {at.trunk.name}, and another person's proposal has to bring it", hint=hint
             )
         entry = checked(change.path, repo.rules.text(verdict.rule, change.path, change.blob or ""))
         text = change.path, change.blob or ""

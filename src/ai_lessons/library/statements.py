@@ -46,7 +46,7 @@ def remember(repo: OpenRepository, who: str, entry: Entry) -> None:
 
 
 def confirm(repo: OpenRepository, entry: Entry) -> None:
-    """Note that the user in person states what is written already, whoever wrote it."""
+    """Note that the user in person states what is written already, also by another."""
     remember(repo, USER, entry)
     repo.catalog.attest({entry.id: Attested(_me(repo)[0], firm=True, start=True)})
 
@@ -126,35 +126,35 @@ class _Origins:
 
     def __init__(self, repo: OpenRepository, entries: Mapping[str, Entry]) -> None:
         self._repo = repo
-        self._wanted: dict[str, set[str]] = {}
+        self._digests_of_path: dict[str, set[str]] = {}
         self._digests: dict[tuple[str, str], str] = {}
         self.found: dict[str, list[Introduced]] = {}
         for entry in entries.values():
-            self._wanted.setdefault(entry.path, set()).add(digest(entry))
+            self._digests_of_path.setdefault(entry.path, set()).add(digest(entry))
         for location in repo.catalog.locations(entries):
             if location.hash:
                 self._digests[location.path, location.hash] = digest(entries[location.id])
         asked: set[str] = set()
-        while len(self._wanted) > len(asked):  # files that were moved here had other names before
-            new = set(self._wanted) - asked
+        while len(self._digests_of_path) > len(asked):  # files that were moved here had other names before
+            new = set(self._digests_of_path) - asked
             asked |= new
             few = len(new) <= MOST_PATHS
             for commit in repo.history.introduced(sorted(new) if few else ()):
                 for path, before, after in commit.files:
-                    if after and path in self._wanted and (path in new or not few):
+                    if after and path in self._digests_of_path and (path in new or not few):
                         self._weigh(commit, path, before, after)
             if not few:
                 break  # that was all of the history, and every name was met on the way
 
     def _weigh(self, commit: Introduced, path: str, before: str | None, after: str) -> None:
         text_digest = self.digest_of(path, after)
-        if text_digest not in self._wanted[path] or (before and self.digest_of(path, before) == text_digest):
+        if text_digest not in self._digests_of_path[path] or (before and self.digest_of(path, before) == text_digest):
             return
         from_where = [
             old for old, was, now in commit.files if was and now != was and self.digest_of(old, was) == text_digest
         ]
         for old in from_where:
-            self._wanted.setdefault(old, set()).add(text_digest)
+            self._digests_of_path.setdefault(old, set()).add(text_digest)
         if not from_where and commit not in self.found.setdefault(text_digest, []):
             self.found[text_digest].append(commit)
 

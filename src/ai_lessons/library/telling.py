@@ -92,7 +92,7 @@ def at_a_prompt(opened: Library, text: str, shown_before: Collection[str]) -> Co
     here = {project, GLOBAL_PROJECT}
     fits = [
         fit(light, f"about the prompt ({light.score:.2f})", project, chance=light.score or 0.0)
-        for light in _found(repo, text)
+        for light in _about(repo, text)
         if light.kind is not Kind.RULE or light.project in here
     ]
     return Injecting(repo, None, FEW).tell(Moment.PROMPT, fits, shown_before, project)
@@ -118,7 +118,7 @@ def before_a_tool(
     named = library.contexts.naming(repo, paths) if paths else []
     entries = {light.id: (light, near, _NAMES[near]) for light, near in named}
     likely = (
-        {light.id: light.score or 0.0 for light in _found(repo, text)} if any(x <= BY_KIND for _, x in named) else {}
+        {light.id: light.score or 0.0 for light in _about(repo, text)} if any(x <= BY_KIND for _, x in named) else {}
     )
     projects = {tally.name for tally in catalog.projects()} if servers else set()
     for server in projects.intersection(servers):
@@ -170,7 +170,7 @@ def _holds(light: Light) -> str:
     return f"{firm}holds {where}"
 
 
-def _found(repo: Reading, text: str) -> list[Light]:
+def _about(repo: Reading, text: str) -> list[Light]:
     """Lessons and rules that may be about the text, likeliest first; the score says how probably."""
     if not text.strip():
         return []

@@ -159,7 +159,7 @@ class _Sorting:
                 raise UsageError("it has the id of another one in the same file")
             self._seen.add(entry.id)
             if entry.kind is Kind.RULE:
-                self.rules.append(_stated(item, entry))
+                self.rules.append(_with_id(item, entry))
             elif entry.id in self._here:
                 self.known.append(Arrival(item, entry))
             else:
@@ -182,7 +182,7 @@ class _Sorting:
         return True
 
 
-def _stated(item: Item, entry: Entry) -> Arrival:
+def _with_id(item: Item, entry: Entry) -> Arrival:
     """A rule that says its id: a proposal is about an id, not about a place."""
     if not entry.derived and stated_id(entry.fields.get("id")):
         return Arrival(item, entry)

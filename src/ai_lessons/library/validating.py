@@ -44,7 +44,7 @@ def validate(library: Library, paths: Sequence[str] = (), *, fix: bool = False, 
     if fix:
         repo.refuse_other_formats()
     places = [_inside(repo, path) for path in paths]
-    report = _look(repo, places)
+    report = _report(repo, places)
     if not places:  # commits that are not as git writes them prove nothing
         try:
             commits = odd_commits(repo.store.worktree, ref) if (ref := repo.rules.ref()) else ()
@@ -55,7 +55,7 @@ def validate(library: Library, paths: Sequence[str] = (), *, fix: bool = False, 
     changes, fixed = _mends(repo, places) if fix else ([], [])
     if changes:
         repo.write(f"Mend {fixed[0]}" if len(fixed) == 1 else f"Mend {len(fixed)} files", changes)
-        report = _look(repo, places)._replace(fixed=tuple(fixed), notes=report.notes)
+        report = _report(repo, places)._replace(fixed=tuple(fixed), notes=report.notes)
     if content:
         asked = ((repo.file_of(outdated.entry), outdated.detail) for outdated in _Review(repo).everything())
         old = (Problem(path, f"to be reviewed: {reason}") for path, reason in asked if _concerns(path, places))
@@ -74,7 +74,7 @@ def _inside(repo: RepositorySession, path: str) -> str:
     raise NotFound("file in the repository", path, hint=f"name a file or folder below {root}")
 
 
-def _look(repo: RepositorySession, places: Sequence[str]) -> Report:
+def _report(repo: RepositorySession, places: Sequence[str]) -> Report:
     store = repo.store
     skipped: list[str] = []
     read = list(_read(store, skipped))
@@ -88,31 +88,29 @@ def _look(repo: RepositorySession, places: Sequence[str]) -> Report:
         problems += faults
     problems += checks.check_together(entries)
     if store.exists(layout.CONFIG_PATH):
-        try:
-            text = decode(store.read(layout.CONFIG_PATH), layout.CONFIG_PATH)
-            problems += unknown_keys(text)
-            problems += _of_model(parse_config(text).model, text)
-        except InvalidEntry as error:
-            problems += error.problems
-        except AiLessonsError as error:
-            problems.append(Problem(layout.CONFIG_PATH, error.message))
+        problems += _of_settings(store)
     shown = [problem for problem in problems if _concerns(problem.path, places)]
     shown.sort(key=lambda problem: (problem.path, problem.line, problem.message))
     return Report(tuple(shown), (), sum(_concerns(path, places) for path, _, _ in read))
 
 
-def _of_model(name: str, text: str) -> list[Problem]:
-    """Whether there is no model of this name."""
-    if name == DEFAULT_MODEL:
-        return []
+def _of_settings(store: Store) -> Iterator[Problem]:
+    text = ""
     try:
-        from ai_lessons.index.embedding import dimensions_of
+        text = decode(store.read(layout.CONFIG_PATH), layout.CONFIG_PATH)
+        yield from unknown_keys(text)
+        name = parse_config(text).model
+        if name != DEFAULT_MODEL:
+            from ai_lessons.index.embedding import dimensions_of
 
-        dimensions_of(name)
-    except NotFound as error:
+            dimensions_of(name)
+    except InvalidEntry as error:
+        yield from error.problems
+    except NotFound as error:  # no such model
         line = next((n for n, row in enumerate(text.split("\n"), 1) if row.strip().startswith("model:")), 0)
-        return [Problem(layout.CONFIG_PATH, f"{error.message}: {error.hint}", line)]
-    return []
+        yield Problem(layout.CONFIG_PATH, f"{error.message}: {error.hint}", line)
+    except AiLessonsError as error:
+        yield Problem(layout.CONFIG_PATH, error.message)
 
 
 def _concerns(path: str, places: Sequence[str]) -> bool:
@@ -251,7 +249,11 @@ class _Review:
         )
         if rests:
             return
-        yield from self._dead_globs(light)
+        patterns = stated(light.details.get("applies_to"))
+        if patterns and self._code is not None and self._code.is_of(light.project):
+            for pattern in patterns:
+                if not any(matches(pattern, path) for path in self._code.files):
+                    yield Outdated(light, "applies_to", f"applies_to {pattern} names no file of {self._code.name}")
         if light.id in self._repeated:
             yield Outdated(light, "repeats", self._repeated[light.id])
         tally = self._tallies.get(light.id)
@@ -265,11 +267,3 @@ class _Review:
             runs = [word for _, word in self._cache.history(light.id) if word in {SCRIPT_OK, SCRIPT_FAILED}]
             if SCRIPT_OK not in runs[-FAILURES:]:
                 yield Outdated(light, "failing", f"its last {FAILURES} runs failed")
-
-    def _dead_globs(self, light: Light) -> Iterator[Outdated]:
-        """Only where the code is known that they are about."""
-        patterns = stated(light.details.get("applies_to"))
-        if patterns and self._code is not None and self._code.is_of(light.project):
-            for pattern in patterns:
-                if not any(matches(pattern, path) for path in self._code.files):
-                    yield Outdated(light, "applies_to", f"applies_to {pattern} names no file of {self._code.name}")
