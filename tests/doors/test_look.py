@@ -16,7 +16,7 @@ from ai_lessons import settings
 from ai_lessons.doors.look import pages, server
 from ai_lessons.doors.mcp.session_pool import SessionPool
 from ai_lessons.library import agent_hooks
-from ai_lessons.library.answers import silent
+from ai_lessons.library.options import silent
 from ai_lessons.library.reports import ProposedFile
 from doors.agent_host import Host
 from doors.look_world import EVIL, HOSTILE, LESSON, Served, serve

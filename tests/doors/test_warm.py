@@ -77,7 +77,7 @@ def serving(place: Path) -> Iterator[Helper]:
             thread.join()
             helper.jobs.shutdown()
             while helper.kept:
-                helper.let_go()
+                helper.close_least_used()
 
 
 @dataclass

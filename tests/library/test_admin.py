@@ -8,7 +8,7 @@ import pytest
 
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, Unreachable, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, editing, health, indexing, model, rules_in_force, setup, syncing, validating
+from ai_lessons.library import browsing, editing, health, indexing, model, setup, syncing, telling, validating
 from ai_lessons.library.opened import Library
 from ai_lessons.library.setup import init_repository
 from library.world import DOC, LESSON, OTHER, SCRIPT, CountingEmbedder, World, lesson, options, rule
@@ -33,7 +33,7 @@ def test_init_makes_a_repository_with_a_starter_set_once(world: World, git: Git,
     assert git(tmp_path / "kb", "status", "--porcelain") == ""
     with Library(tmp_path / "kb", world.options) as library:
         assert health.stats(library).entries["lesson"] >= 12
-        assert rules_in_force.pending_count(library.primary) >= 4
+        assert telling.pending_count(library.primary) >= 4
         assert [light for light in browsing.list_entries(library).entries if light.kind == "rule"] == []
         assert validating.validate(library).problems == ()
         assert {check.state for check in health.doctor(library)} <= {"ok", "warning"}
@@ -366,9 +366,9 @@ def test_save_commits_what_waited(world: World, git: Git) -> None:
 
 
 def test_the_model_is_looked_for_and_its_absence_explained(world: World) -> None:
-    state = model.model_status(world.library)
+    state = model.model_status(world.library.primary)
     assert (state.present, state.path) == (False, None)
     with pytest.raises(Unreachable, match="offline") as error:
-        model.model_pull(world.library)
+        model.model_pull(world.library.primary)
     assert "model pull" in error.value.hint
     assert error.value.exit_code == 7

@@ -233,7 +233,7 @@ def test_pulled_settings_that_name_a_place_for_the_index_send_nothing_there(worl
     place = "s3://attacker/bucket"
     world.write(".ai-lessons/config.yaml", f"search:\n  index: {place}\n")
     world.write("notes/a.md", "# Apples\n\nAbout pomology.\n")
-    from ai_lessons.library.indexing import agreed
+    from ai_lessons.library.search_index import agreed
 
     assert world.found("pomology") == ["Apples"]
     notes = world.search("pomology").notes

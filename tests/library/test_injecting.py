@@ -8,7 +8,7 @@ import pytest
 
 from ai_lessons.index.model_files import PINNED
 from ai_lessons.learning.events import INJECTED, RESET, Event
-from ai_lessons.library import browsing, contexts, editing, health, usage
+from ai_lessons.library import browsing, contexts, editing, health
 from ai_lessons.library import health as params_jobs
 from ai_lessons.library.answers import Context, ContextQuery
 from library.world import LESSON, OTHER, CountingEmbedder, World, lesson
@@ -57,7 +57,7 @@ def test_an_event_that_a_hook_and_a_helper_both_write_down_counts_once(world: Wo
     place(world, LESSON)
     happened = Event(IDS[0], "2026-11-23T10:00:00Z", INJECTED, LESSON)
     for _ in range(2):
-        assert usage.record(world.library, [happened]) == []
+        assert world.library.record([happened]) == []
     assert [row["id"] for row in logged(world)] == [IDS[0]] * 2
     shown = browsing.show(world.library, LESSON).usage
     assert shown is not None

@@ -12,7 +12,7 @@ import pytest
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused
 from ai_lessons.knowledge.entries import Entry
 from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.library import audit, browsing, provenance, review, rules_in_force, syncing
+from ai_lessons.library import audit, browsing, provenance, review, syncing, telling
 from ai_lessons.library.proposal_context import desk
 from ai_lessons.library.proposing import make
 from ai_lessons.library.reports import Pending, Suggested
@@ -89,7 +89,7 @@ def test_what_waits_says_its_kind_its_change_and_its_report(world: World) -> Non
     )
     assert (one.added, one.conflicts, one.similar) == (7, (), ())
     assert "+Seen twice." in one.diff
-    assert rules_in_force.pending_count(world.fresh().primary) == 1
+    assert telling.pending_count(world.fresh().primary) == 1
 
 
 def test_an_approved_lesson_is_listed_at_once_and_the_merge_says_who_took_it(world: World) -> None:
@@ -101,7 +101,7 @@ def test_an_approved_lesson_is_listed_at_once_and_the_merge_says_who_took_it(wor
     )
     assert len(world.git(world.root, "log", "-1", "--format=%P", "main").split()) == 2
     assert world.titles(kinds=["lesson"]) == ["PUT replaces the workflow"]
-    assert (world.status(), waiting(world), rules_in_force.pending_count(world.fresh().primary)) == ("", (), 0)
+    assert (world.status(), waiting(world), telling.pending_count(world.fresh().primary)) == ("", (), 0)
     assert BRANCH not in world.git(world.root, "branch")
 
 
@@ -329,7 +329,7 @@ def test_proposals_go_round_with_sync_and_a_remote_one_is_approved_here(world: W
     assert waiting(world) == ()
     world.git(tmp_path, "clone", "-q", str(tmp_path / "hub.git"), "second")
     other = World(tmp_path / "second", world.git, world.options)
-    assert rules_in_force.pending_count(other.fresh().primary) == 1
+    assert telling.pending_count(other.fresh().primary) == 1
     other.close()
 
 

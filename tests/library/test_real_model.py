@@ -28,7 +28,7 @@ def test_meaning_is_found_and_an_edit_at_once(world: World, model_dir: Path, tmp
     options = world.options._replace(model_dir=model_dir)
     init_repository(tmp_path / "kb", options, hooks=False, starters=True)
     with Library(tmp_path / "kb", options) as library:
-        state = model.model_status(library)
+        state = model.model_status(library.primary)
         assert (state.present, state.source) == (True, "folder")
         made = editing.add_lesson(
             library,

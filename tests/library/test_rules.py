@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Refused, UsageError
-from ai_lessons.library import audit, browsing, editing, health, proposing, review, rules_in_force
+from ai_lessons.library import audit, browsing, editing, health, proposing, review, telling
 from ai_lessons.library.reports import RuleDraft, Suggested
 from library.world import LESSON, World, lesson
 
@@ -345,32 +345,32 @@ def test_hostile_proposals_are_listed_and_stop_nothing(world: World) -> None:
     waiting = review.pending_rules(world.fresh())
     assert len(waiting) == 4
     assert sum("its text cannot be read" in one.conflicts for one in waiting) == 3
-    assert rules_in_force.pending_count(world.fresh().primary) == 4
+    assert telling.pending_count(world.fresh().primary) == 4
 
 
 def test_the_count_is_remembered_until_something_moves(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert rules_in_force.pending_count(world.fresh().primary) == 0
+    assert telling.pending_count(world.fresh().primary) == 0
     made = suggest(world)
-    assert rules_in_force.pending_count(world.fresh().primary) == 1
+    assert telling.pending_count(world.fresh().primary) == 1
     with monkeypatch.context() as patch:
         patch.setattr("ai_lessons.library.proposal_context.ProposalContext.count", lambda _: 99)
-        assert rules_in_force.pending_count(world.fresh().primary) == 1
+        assert telling.pending_count(world.fresh().primary) == 1
     world.git(world.root, "branch", "-D", made.branch)
-    assert rules_in_force.pending_count(world.fresh().primary) == 0
+    assert telling.pending_count(world.fresh().primary) == 0
 
 
 def test_counting_again_loads_nothing_slow(world: World) -> None:
     suggest(world)
-    assert rules_in_force.pending_count(world.fresh().primary) == 1
+    assert telling.pending_count(world.fresh().primary) == 1
     program = f"""
 import sys
 from pathlib import Path
 from ai_lessons.library.options import Options
 from ai_lessons.library.opened import Library
-from ai_lessons.library import rules_in_force
+from ai_lessons.library import telling
 p = Path({str(world.root.parent)!r})
 with Library(Path({str(world.root)!r}), Options(p, p, p, p)) as library:
-    assert rules_in_force.pending_count(library.primary) == 1
+    assert telling.pending_count(library.primary) == 1
 assert not {{"dulwich", "lancedb", "yaml"}} & set(sys.modules), sorted(sys.modules)
 """
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -404,7 +404,7 @@ def test_nothing_of_this_works_without_an_approval_branch(world: World) -> None:
     world.git(world.root, "branch", "-m", "main", "other")
     with pytest.raises(NotFound, match="approval branch"):
         suggest(world)
-    assert rules_in_force.pending_count(world.fresh().primary) == 0
+    assert telling.pending_count(world.fresh().primary) == 0
 
 
 def test_options_of_an_agent_do_not_leak_into_the_merge(world: World) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.relations import Line
-    from ai_lessons.library import answers, relating, reports
+    from ai_lessons.library import agent_hooks, answers, relating, reports
     from ai_lessons.library.answers import Answer, Approval, Hit, Shown
 
     Frame = Callable[..., str]
@@ -270,7 +270,7 @@ def silent(handle: str, why: str) -> str:
     return f"told to nobody who does not ask: {line(why)} (ai-lessons contribute update {line(handle)} --status active)"
 
 
-def sessions(values: Sequence[answers.SessionTold], view: View) -> str:
+def sessions(values: Sequence[agent_hooks.SessionTold], view: View) -> str:
     """For each session its host, folder and time, and a line for each entry that was told in it."""
     rows = []
     for one in values:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 IDLE = 600.0  # Seconds without a question after which it ends
-MOST_MEMORY = 400 << 20  # Bytes; above it the least used repository is let go, and if none is left it ends
+MOST_MEMORY = 400 << 20  # Bytes; above it the least used repository is closed, and if none is left it ends
 M_ARENA_MAX = -8  # As malloc.h of glibc has it: with an arena for each thread 100 MB more stay in use at 10,000 entries
 LOOK = 2.0  # Seconds between two looks whether it should go on
 LONGEST = 60.0  # Seconds after which a job counts as hung, and the caller that waits for it is left to do it
@@ -79,10 +79,10 @@ class Helper:
             other = True
         if memory() > MOST_MEMORY:
             other = other or not self.kept
-            self.jobs.submit(self.let_go)
+            self.jobs.submit(self.close_least_used)
         return other or time.monotonic() > self._used + IDLE
 
-    def let_go(self) -> None:
+    def close_least_used(self) -> None:
         """Close the least used library."""
         if self.kept:
             self.kept.pop(next(iter(self.kept)))[1].close()
@@ -122,16 +122,16 @@ class Helper:
 
     def _hear(self, data: bytes) -> str:
         """One event of an agent host: what the hook would answer, with the environment that it was called in."""
-        said, environ, cwd = warm.unpacked(data)
-        event = agent_hook.parse(said, Path(cwd))
+        event_text, environ, cwd = warm.unpacked(data)
+        event = agent_hook.parse(event_text, Path(cwd))
         if event is None:
             return ""
         chosen = settings.load(environ, event.cwd)
         if chosen.warm is None:  # the settings, which only we have read, say that there shall be no helper
             raise warm.Alone
 
-        def asking(opened: Library, given: Options) -> warm.Asking:
-            return warm.Asking(chosen.repo, given._replace(warm=None), lambda: opened, warm=True)
+        def asking(opened: Library, caller_options: Options) -> warm.Asking:
+            return warm.Asking(chosen.repo, caller_options._replace(warm=None), lambda: opened, warm=True)
 
         options = Options(**warm.travelling(from_settings.options(chosen)._replace(session=event.session)))
         return self._with(
@@ -146,10 +146,10 @@ class Helper:
 
             def do(opened: Library) -> T:
                 opened.asked_by(options)
-                found = job(opened)
+                result = job(opened)
                 if opened.missing and self._incomplete.empty():
                     self._incomplete.put((root, options))
-                return found
+                return result
 
             return self._library(root, options).do(do)
         finally:
@@ -159,13 +159,13 @@ class Helper:
     def _library(self, root: Path, options: Options) -> Kept:
         """The library of this repository and these options, whichever caller asks."""
         places = options.places
-        knows = any(one.name == places.belongs_to for one in places.known)
-        whoever = options._replace(cwd=root, agent=None, agent_by="", session=None)
-        key = (os.path.realpath(root), root, whoever._replace(places=places._replace(known=(), file="")), knows)
+        knows = any(place.name == places.belongs_to for place in places.known)
+        any_caller = options._replace(cwd=root, agent=None, agent_by="", session=None)
+        key = (os.path.realpath(root), root, any_caller._replace(places=places._replace(known=(), file="")), knows)
         if key not in self.kept:
             self.kept[key] = root, Kept(lambda: self._opened(root, options))
-        self.kept[key] = found = self.kept.pop(key)
-        return found[1]
+        self.kept[key] = entry = self.kept.pop(key)
+        return entry[1]
 
     def _opened(self, root: Path, options: Options) -> Library:
         """A library that shares its models with the others; each thread computes on one core."""
@@ -188,8 +188,8 @@ class Helper:
         while True:
             root, options = self._incomplete.get()
             with suppress(Exception), self._opened(root, options) as opened:
-                for one in opened.reading.every:
-                    one.indexing.complete()
+                for repo in opened.reading.every:
+                    repo.indexing.complete()
 
 
 def _refuse(_question: str, _keys: list[str]) -> bool:

@@ -13,17 +13,15 @@ if TYPE_CHECKING:
 
     # isort: off
     from ai_lessons.library import (
-        agent_hooks as agent_hooks, audit as audit, browsing as browsing, comparing as comparing,
-        contexts as contexts, editing as editing, exporting as exporting,
-        governing as governing, harvest as harvest, health as health, replay as replay,
-        import_sources as import_sources, importing as importing, indexing as indexing, lessons as lessons,
-        model as model, multi_repository as multi_repository, opened as opened, packages as packages,
-        promoting as promoting, proposal_context as proposal_context, proposing as proposing, provenance as provenance,
-        refreshing as refreshing, relating as relating, reports as reports, review as review,
-        rules_in_force as rules_in_force, running as running,
-        searching as searching, secret_scan as secret_scan, gate as gate, setup as setup,
-        signing as signing, syncing as syncing, telling as telling, transfer as transfer,
-        usage as usage, validating as validating, warm as warm,
+        agent_hooks as agent_hooks, audit as audit, browsing as browsing, comparing as comparing, contexts as
+        contexts, editing as editing, exporting as exporting, gate as gate, governing as governing, harvest as
+        harvest, health as health, import_sources as import_sources, importing as importing, indexing as indexing,
+        lessons as lessons, model as model, multi_repository as multi_repository, opened as opened, packages as
+        packages, promoting as promoting, proposal_context as proposal_context, proposing as proposing, provenance as
+        provenance, refreshing as refreshing, relating as relating, replay as replay, reports as reports, review as
+        review, running as running, search_index as search_index, searching as searching, secret_scan as secret_scan,
+        setup as setup, signing as signing, syncing as syncing, telling as telling, transfer as transfer, usage as
+        usage, validating as validating, warm as warm,
     )  # fmt: skip
 
 if not TYPE_CHECKING:  # else every name would pass for a module

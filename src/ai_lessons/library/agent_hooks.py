@@ -330,5 +330,5 @@ def why_told(opened: Library, session: str | None = None) -> tuple[Earlier, ...]
         hint = "hooks remember a session for seven days: ai-lessons recall sessions"
         raise NotFound("session", session or "", hint=hint)
     lights = opened.reading.current().many(entry.id for entry in shown)
-    silent = library.usage.silent(opened.reading, lights.values())
+    silent = opened.reading.usages.silent(lights.values())
     return tuple(entry._replace(silent=silent.get(entry.id, "")) for entry in shown)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ai_lessons.knowledge.entries import KINDS, Kind, Light
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from ai_lessons.index.catalog_reading import Tally
     from ai_lessons.knowledge.passages import TextSection
     from ai_lessons.learning.choose import LeftOut
     from ai_lessons.learning.fold import ParameterState, UsageTally
     from ai_lessons.learning.outcomes import Earlier
-    from ai_lessons.library.agent_hooks import SessionTold as SessionMemory
     from ai_lessons.repository.history import FileRevision
 
     Count: TypeAlias = Tally  # A tag, version or project, with the number of entries of each kind that carry it
@@ -23,14 +23,7 @@ if TYPE_CHECKING:
     Usage: TypeAlias = UsageTally
     Parameter: TypeAlias = ParameterState
     ToldEarlier: TypeAlias = Earlier
-    SessionTold: TypeAlias = SessionMemory
     Left: TypeAlias = LeftOut
-
-Progress = Callable[[str, int, int], None]  # called as `progress(what, done, total)`, in the thread that does the work
-
-
-def silent(_what: str, _done: int, _total: int) -> None:
-    """Progress for callers that show none."""
 
 
 class Query(NamedTuple):

@@ -107,7 +107,7 @@ def list_entries(
     )
     if silent:
         lights = catalog.select(query._replace(status=None, without=frozenset(), limit=None))
-        why = library.usage.silent(opened.reading, lights)
+        why = opened.reading.usages.silent(lights)
         quiet = tuple(light for light in lights if light.id in why)
         return Listing(quiet[:limit], len(quiet), tuple(opened.reading.notes()), why)
     entries = tuple(light for light in catalog.select(query) if origin in {None, light.details.get("from")})

@@ -57,7 +57,7 @@ def context(opened: Library, query: ContextQuery, ask: Callable[..., Context] | 
     `ask` does the job `context`, elsewhere perhaps.
     """
     result = ask("context", query) if ask else find_context(opened, query)
-    return result._replace(notes=(*result.notes, *library.usage.record(opened, came(result))))
+    return result._replace(notes=(*result.notes, *opened.record(came(result))))
 
 
 def came(result: Context) -> list[Event]:
@@ -336,7 +336,7 @@ class Injecting:
 
         `rules`: so many come beside them, and take at most half of the budget while lessons are left.
         """
-        usages = library.usage.several(self._repo, [candidate.entry for candidate in fits])
+        usages = self._repo.usages.several([candidate.entry for candidate in fits])
         every = [candidate._replace(usage=usages[candidate.entry.id]) for candidate in fits]
         could = tell(moment, every, shown_ids, self._bars._replace(budget=len(every) + 1)).chosen
         lessons = [candidate.entry for candidate in could if candidate.entry.kind is Kind.LESSON]

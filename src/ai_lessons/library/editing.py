@@ -131,7 +131,7 @@ def update(
         key: value for key, value in {**stated, "tags": new_tags, "versions": plain}.items() if value is not None
     }
     changes: dict[str, Any] = {k: v if isinstance(v, str) else list(v) or REMOVE for k, v in given_keys.items()}
-    changes |= secret_scan.fields(allow_secrets, there=repo.catalog.fields(light.id))
+    changes |= secret_scan.fields(allow_secrets, existing=repo.catalog.fields(light.id))
     if not changes and project is None and content is None:
         raise UsageError("nothing to change", hint="give at least one of --title, --tags, --version, …")
     subject = f"Update {light.kind}: {given_keys.get('title') or light.title}"
@@ -298,7 +298,7 @@ def remove(repo: RepositorySession, every: Sequence[Light]) -> tuple[Written, ..
     trailers = [("Entry", light.id) for light in lights]
     repo.keep_edits(files)
     applied = repo.write(f"Delete {what}", [Change(path, None) for path in files], trailers)
-    return (*proposed, *repo.told(lights, applied))
+    return (*proposed, *repo.reports(lights, applied))
 
 
 def feedback(opened: Library, ref: str, outcome: str, note: str = "") -> Feedback:

@@ -19,7 +19,6 @@ from ai_lessons.library.agent_sources import LIMIT
 from ai_lessons.library.browsing import show
 from ai_lessons.library.lessons import is_firm
 from ai_lessons.library.relating import superseded
-from ai_lessons.library.usage import all_events
 from ai_lessons.repository import agent_files, outside
 from ai_lessons.repository.files import Staging, read_file, remove_file, status_of, translated, write_file
 
@@ -243,7 +242,7 @@ def _export_all(repo: RepositorySession, file: Path | None, project: str | None,
         "params": [],  # the events say how they were moved
         "relations": bundle.relations([entry for entry, _ in entries], [entry.id for entry, _ in lessons]),
         "files": [{"kind": e.kind.value, **bundle.kept(item)} for e, item in entries if e.kind is not Kind.LESSON],
-        "events": (events := all_events(repo, {entry.id for entry, _ in entries})),
+        "events": (events := repo.usages.all_events({entry.id for entry, _ in entries})),
     }
     done: tuple[tuple[str, str], ...] = ()
     if file is not None:

@@ -13,17 +13,16 @@ from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import check_path, side_of
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_scan
-from ai_lessons.library.reports import Imported
 from ai_lessons.repository.files import read_file
 from ai_lessons.repository.git import identity
 from ai_lessons.repository.store import Actor, Change
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from ai_lessons.library.open_repository import OpenRepository
     from ai_lessons.library.secret_scan import Secret
-    from ai_lessons.library.session import RepositorySession
 
     Read = Callable[[str], bytes | None]
 
@@ -57,30 +56,6 @@ def new_files(path: str, data: bytes, side: bytes | None = None, *, runs: bool |
     """The changes that make the files of an entry, where nothing is yet."""
     file = Change(path, data, executable=runs, expect=None)
     return (file,) if side is None else (file, Change(side_of(path), side, expect=None))
-
-
-def bring(
-    repo: RepositorySession, planned: Collection[Planned], many: str, skipped: Sequence[tuple[str, str]] = ()
-) -> Imported:
-    """Put what is planned in place, in one commit, called `many` where it is of several entries. Raises as `write`."""
-    fresh = [one for one in planned if one.changes]
-    if not fresh:
-        return Imported((), len(planned), tuple(skipped), None)
-    first, alone = fresh[0].entry, len(fresh) == 1
-    changes = [change for one in fresh for change in one.changes]
-    repo.options.progress("writing", 0, len(fresh))
-    repo.keep_edits([change.path for change in changes if isinstance(change.expect, str)])
-    subject = f"Add {first.kind}: {first.title}" if alone else many
-    applied = repo.write(subject, changes, [("Entry", first.id)] if alone else [])
-    repo.options.progress("writing", len(fresh), len(fresh))
-    parsed = {
-        path: (data, one.entry)
-        for one in fresh
-        for path, data, _, expect in one.changes
-        if expect is None and path == one.entry.path and isinstance(data, bytes) and not one.entry.side_path
-    }
-    written = repo.written([one.entry.id for one in fresh], applied, parsed=parsed)
-    return Imported(written, len(planned) - len(fresh), tuple(skipped), applied.commit, applied.told)
 
 
 def texts_of(path: str, data: bytes, side: bytes | None) -> list[tuple[str, str]]:
@@ -123,7 +98,7 @@ def _same_entry(old: Entry, new: Entry) -> None:
 ALLOWED = "Allowed-secret"  # The trailer that tells who allowed a secret to stay, by its mark
 
 
-def refuse(repo: RepositorySession, files: Mapping[str, bytes | None], known: str = "") -> list[tuple[str, str]]:
+def refuse(repo: OpenRepository, files: Mapping[str, bytes | None], old_text: str = "") -> list[tuple[str, str]]:
     """Called before anything is written. `files` are what shall be at their paths, None where nothing shall be.
 
     What HEAD holds at one of these paths, or `known`, is no news. Trailers that tell who allows what is news.
@@ -131,12 +106,12 @@ def refuse(repo: RepositorySession, files: Mapping[str, bytes | None], known: st
     one that HEAD does not allow.
     """
     texts = {path: data.decode("utf-8", "replace") for path, data in files.items() if data is not None}
-    problems = [found for path, text in texts.items() for found in _news(repo, path, text, files, known)]
+    problems = [problem for path, text in texts.items() for problem in _news(repo, path, text, files, old_text)]
     if problems:
         raise InvalidEntry(problems, hint="nothing was written")
     new = _allowed(texts)
     old = _allowed({path: _committed(repo, path) for path in files}) if new else new
-    marks = sorted(mark for mark in new - old if mark not in known)
+    marks = sorted(mark for mark in new - old if mark not in old_text)
     if marks:
         repo.options.refuse_agents(
             f"allow what looks like a secret ({', '.join(marks)})", "the same command with --allow-secret"
@@ -147,17 +122,17 @@ def refuse(repo: RepositorySession, files: Mapping[str, bytes | None], known: st
 
 def _allowed(texts: Mapping[str, str]) -> set[str]:
     """Marks of secrets that the frontmatter of these files allows."""
-    found = (_fields(text) for path, text in texts.items() if secret_scan.KEY in text and layout.is_markdown(path))
-    return {mark for fields in found for mark in secret_scan.allowed(fields)}
+    fields = (_fields(text) for path, text in texts.items() if secret_scan.KEY in text and layout.is_markdown(path))
+    return {mark for fields in fields for mark in secret_scan.allowed(fields)}
 
 
-def actor(repo: RepositorySession) -> Actor:
+def actor(repo: OpenRepository) -> Actor:
     """Who is working here, for the trailers."""
     agent, session = (name and secret_scan.masked(name) for name in (repo.options.agent, repo.options.session))
     return Actor(agent=agent, session=session)
 
 
-def refuse_waiting(repo: RepositorySession) -> None:
+def refuse_waiting(repo: OpenRepository) -> None:
     """The same look at files that were written and wait for their commit: the user may have edited them since.
 
     Raises InvalidEntry: see `refuse`.
@@ -166,7 +141,7 @@ def refuse_waiting(repo: RepositorySession) -> None:
     refuse(repo, {path: data for path in sorted(paths) if (data := on_disk(repo.store.root, path)) is not None})
 
 
-def refuse_sharing(repo: RepositorySession, remote: str) -> None:
+def refuse_sharing(repo: OpenRepository, remote: str) -> None:
     """Called before a push: what is shared once can only be revoked. Looks at commits that the remote has not seen.
 
     Raises InvalidEntry: a version of a file of ours holds a secret that neither it nor the file as it is now allows.
@@ -174,10 +149,10 @@ def refuse_sharing(repo: RepositorySession, remote: str) -> None:
     read = partial(on_disk, repo.store.root)
     problems: dict[str, Problem] = {}
     for path, data in repo.history.unshared(remote, _is_ours):
-        for one in unallowed(path, data.decode("utf-8", "replace"), read):
+        for secret in unallowed(path, data.decode("utf-8", "replace"), read):
             now = (read(path) or b"").decode("utf-8", "replace")
-            if one.fingerprint not in secret_scan.allowed(_frontmatter(path, now, read)):
-                problems.setdefault(f"{path} {one.fingerprint}", secret_scan.problem(path, one))
+            if secret.fingerprint not in secret_scan.allowed(_frontmatter(path, now, read)):
+                problems.setdefault(f"{path} {secret.fingerprint}", secret_scan.problem(path, secret))
     if problems:
         raise InvalidEntry(
             list(problems.values()),
@@ -199,29 +174,31 @@ def on_disk(root: Path, path: str) -> bytes | None:
 
 def why_not(root: Path, path: str, data: bytes) -> str:
     """Why a file of a folder that is no repository yet must not come into git; empty if it may."""
-    found = unallowed(path, data.decode("utf-8", "replace"), partial(on_disk, root))
-    return str(secret_scan.problem(path, found[0])) if found else ""
+    secrets = unallowed(path, data.decode("utf-8", "replace"), partial(on_disk, root))
+    return str(secret_scan.problem(path, secrets[0])) if secrets else ""
 
 
 def unallowed(path: str, text: str, read: Read) -> list[Secret]:
     """The secrets in a file that no frontmatter allows; `read` gives what else is there, None where nothing is."""
     secrets = secret_scan.secrets_of(path, text)
     may_stay = secret_scan.allowed(_frontmatter(path, text, read)) if secrets else frozenset()
-    return [one for one in secrets if one.fingerprint not in may_stay]
+    return [secret for secret in secrets if secret.fingerprint not in may_stay]
 
 
 def _news(
-    repo: RepositorySession, path: str, text: str, files: Mapping[str, bytes | None], known: str
+    repo: OpenRepository, path: str, text: str, files: Mapping[str, bytes | None], old_text: str
 ) -> list[Problem]:
     """The secrets in a text that git does not have yet and no frontmatter allows."""
 
     def read(beside: str) -> bytes | None:
         return files[beside] if beside in files else on_disk(repo.store.root, beside)
 
-    rest = [one for one in unallowed(path, text, read) if one.value not in known]
-    gone = [one for one, data in files.items() if data is None]  # from where it may have been moved
-    before = "\n".join(f"{one}\n{text}" for one in (path, *gone) if rest and (text := _committed(repo, one)))
-    return [secret_scan.problem(path, one) for one in rest if one.value not in before]
+    new = [secret for secret in unallowed(path, text, read) if secret.value not in old_text]
+    gone = [gone_path for gone_path, data in files.items() if data is None]  # from where it may have been moved
+    before = "\n".join(
+        f"{old_path}\n{text}" for old_path in (path, *gone) if new and (text := _committed(repo, old_path))
+    )
+    return [secret_scan.problem(path, secret) for secret in new if secret.value not in before]
 
 
 def _frontmatter(path: str, text: str, read: Read) -> Mapping[str, Any]:
@@ -241,7 +218,7 @@ def _fields(text: str) -> Mapping[str, Any]:
         return {}
 
 
-def _committed(repo: RepositorySession, path: str) -> str:
+def _committed(repo: OpenRepository, path: str) -> str:
     try:
         return repo.history.text_at("HEAD", path).decode("utf-8", "replace")
     except NotFound:

@@ -17,7 +17,7 @@ from ai_lessons.knowledge.relations import clusters
 from ai_lessons.learning.choose import measured
 from ai_lessons.learning.events import RESET, Event
 from ai_lessons.learning.fold import DEFINITIONS, ParameterState
-from ai_lessons.library import setup, usage
+from ai_lessons.library import setup
 from ai_lessons.library.refreshing import is_url, known_sources, source_mark, source_of
 from ai_lessons.library.reports import Check, Stale, Stats
 from ai_lessons.repository import git, git_hooks, outside, scaffold
@@ -182,7 +182,7 @@ def stats(library: Library) -> Stats:
     sizes = repo.current().sizes()
     state = repo.store.state_dir
     status = repo.index.status()
-    most, least = usage.judged(repo)
+    most, least = repo.usages.judged()
     cache = repo.usages.cache
     pairs = [(edge.source, edge.target) for edge in repo.catalog.edges() if edge.relation == Relation.RELATED_TO]
     lights = repo.catalog.many({end for pair in pairs for end in pair})

@@ -17,7 +17,7 @@ from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.passages import split
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_scan
-from ai_lessons.library.gate import Planned, bring, checked, new_files, project_name
+from ai_lessons.library.gate import Planned, checked, new_files, project_name
 from ai_lessons.library.refreshing import Incoming, as_doc, refreshed_text, remember_sources, take, take_page, web
 from ai_lessons.library.reports import Imported, PassagePreview, ResourceDraft
 from ai_lessons.library.running import content, interpreter_of
@@ -125,7 +125,7 @@ class Planner:
                 result = plan()
                 planned[result.entry.id] = result
         fresh = [result.entry for result in planned.values() if result.changes]
-        done = bring(self._repo, planned.values(), f"Add {len(fresh)} {self._draft.kind}s", skipped)
+        done = self._repo.bring(planned.values(), f"Add {len(fresh)} {self._draft.kind}s", skipped)
         entries = (result.entry for result in planned.values())
         places = ((result.id, result.fields.get(key)) for result in entries for key in _SOURCES[result.kind])
         remember_sources(self._repo, [(entry_id, str(place)) for entry_id, place in places if place])
@@ -191,7 +191,7 @@ class Planner:
         if set(self._draft.tags) - set(entry.tags):
             changes["tags"] = sorted({*entry.tags, *self._draft.tags})
         text = data.decode("utf-8", "replace")
-        return changes | secret_scan.fields(self._draft.allow_secrets, there=entry.fields, text=text)
+        return changes | secret_scan.fields(self._draft.allow_secrets, existing=entry.fields, text=text)
 
     def _script(self, came: Incoming) -> Planned:
         if b"\0" in came.data and not came.executable:

@@ -14,31 +14,31 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from ai_lessons.index.embedding import Embedder, Vector
-    from ai_lessons.library.opened import Library
+    from ai_lessons.library.open_repository import OpenRepository
     from ai_lessons.library.options import Options
 
 
-def model_status(library: Library) -> ModelState:
+def model_status(repo: OpenRepository) -> ModelState:
     """Whether the embedding model is on this machine, and from where. Asks no network."""
-    name, options = library.primary.reading_config.model, library.options
+    name, options = repo.reading_config.model, repo.options
     if name != DEFAULT_MODEL:
         return ModelState(name, present=True, path=None, source="fastembed, by name")
     return _state(name, model_files.find(options.cache_dir, options.model_dir))
 
 
-def model_pull(library: Library) -> ModelState:
+def model_pull(repo: OpenRepository) -> ModelState:
     """Get the embedding model now, whatever failed before. Raises Unreachable: no source has it."""
-    options, status = library.options, model_status(library)
+    options, status = repo.options, model_status(repo)
     if status.present:
         return status
-    found = model_files.pull(
+    folder = model_files.pull(
         options.cache_dir, options.model_dir, offline=options.offline, again=True, progress=options.progress
     )
-    return _state(status.name, found)
+    return _state(status.name, folder)
 
 
-def _state(name: str, found: ModelFolder | None) -> ModelState:
-    return ModelState(name, found is not None, str(found.path) if found else None, found.source if found else None)
+def _state(name: str, folder: ModelFolder | None) -> ModelState:
+    return ModelState(name, folder is not None, str(folder.path) if folder else None, folder.source if folder else None)
 
 
 class Embedders:
@@ -57,15 +57,15 @@ class Embedders:
         return self._loaded[name]
 
     def _load(self, name: str) -> Embedder:
-        options, found = self._options, None
+        options, folder = self._options, None
         if name == PINNED.name:
-            found = model_files.pull(
+            folder = model_files.pull(
                 options.cache_dir, options.model_dir, offline=options.offline, progress=options.progress
             )
         from ai_lessons.index.embedding import load_named, load_pinned
 
-        if found:
-            return load_pinned(found.path, threads=self._threads)
+        if folder:
+            return load_pinned(folder.path, threads=self._threads)
         return load_named(name, options.cache_dir, threads=self._threads, offline=options.offline)
 
 

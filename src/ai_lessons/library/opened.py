@@ -14,10 +14,11 @@ from ai_lessons.library.session import RepositorySession
 from ai_lessons.repository.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Light
+    from ai_lessons.learning.events import Event
     from ai_lessons.library.model import Embedders
     from ai_lessons.library.multi_repository import MultiRepository
     from ai_lessons.library.options import Options
@@ -49,7 +50,7 @@ class Library:
         self.primary = self._at(TierPlace(options.tier, root))
         for place in self._reads:
             if place.name == USER and place.root != root:
-                self._found(place)
+                self._open_tier(place)
 
     def __enter__(self) -> Self:
         return self
@@ -58,9 +59,9 @@ class Library:
         self.close()
 
     def close(self) -> None:
-        """Let go of everything that was opened."""
-        for one in self._opened.values():
-            one.close()
+        """Close everything that was opened."""
+        for repo in self._opened.values():
+            repo.close()
 
     @property
     def belongs_to(self) -> str:
@@ -70,25 +71,25 @@ class Library:
     @property
     def replaced(self) -> bool:
         """Whether a repository was removed, made (anew), set up otherwise or (a link) exchanged since the last look."""
-        came = (place.root.exists() for place in self._reads if place.root not in self._opened)
-        moved = (os.path.realpath(root) != str(one.store.root) for root, one in self._opened.items())  # a link
-        return any(came) or any(moved) or any(one.replaced for one in self._opened.values())
+        appeared = (place.root.exists() for place in self._reads if place.root not in self._opened)
+        moved = (os.path.realpath(root) != str(repo.store.root) for root, repo in self._opened.items())  # a link
+        return any(appeared) or any(moved) or any(repo.replaced for repo in self._opened.values())
 
     @property
     def has_index(self) -> bool:
         """Whether one of the search indexes was opened."""
-        return any(one.has_index for one in self._opened.values())
+        return any(repo.has_index for repo in self._opened.values())
 
     @property
     def missing(self) -> int:
         """How many passages had no vector at the last search."""
-        return sum(one.indexing.missing for one in self._opened.values() if one.has_index)
+        return sum(repo.indexing.missing for repo in self._opened.values() if repo.has_index)
 
     def asked_by(self, options: Options) -> None:
-        """From now on another caller is answered, who may differ in where it stands, who it is and its session."""
+        """Answer another caller from now on, with its own folder, name and session."""
         self.options, self._reading = options, None
-        for one in self._opened.values():
-            one.options = one.options._replace(
+        for repo in self._opened.values():
+            repo.options = repo.options._replace(
                 cwd=options.cwd, agent=options.agent, agent_by=options.agent_by, session=options.session
             )
 
@@ -96,11 +97,11 @@ class Library:
     def reading(self) -> Reading:
         """What is read from here: the repository itself, or all that apply as one."""
         if self._reading is None:
-            found = [one for one in map(self._found, self._reads) if one is not None]
-            if len(found) == 1 and not self._notes:
-                self._reading = found[0]
+            repos = [repo for repo in map(self._open_tier, self._reads) if repo is not None]
+            if len(repos) == 1 and not self._notes:
+                self._reading = repos[0]
             else:
-                self._reading = library.multi_repository.MultiRepository(found, list(self._notes.values()))
+                self._reading = library.multi_repository.MultiRepository(repos, list(self._notes.values()))
         return self._reading
 
     def open(self, name: str) -> RepositorySession:
@@ -126,16 +127,23 @@ class Library:
 
     def writing(self, ref: str) -> tuple[RepositorySession, Light]:
         """As `holding`, to change the entry. Raises Refused: it is an enterprise's, and that tier was not named."""
-        found, light = self.holding(ref)
-        tier = found.options.tier
-        if tier.startswith(ENTERPRISE) and found is not self.primary:
+        repo, light = self.holding(ref)
+        tier = repo.options.tier
+        if tier.startswith(ENTERPRISE) and repo is not self.primary:
             raise Refused(
                 f"{ref} is the enterprise's: its repository is changed only where its tier is named",
                 hint=f"repeat the command with --tier {tier}",
             )
-        return found, light
+        return repo, light
 
-    def _found(self, place: TierPlace) -> RepositorySession | None:
+    def record(self, happened: Iterable[Event]) -> list[str]:
+        """Write each event down where its entry lies; notes where that could not be."""
+        by_repo: dict[RepositorySession, list[Event]] = {}
+        for event in happened:
+            by_repo.setdefault(self.reading.of(event.entry), []).append(event)
+        return [note for repo, events in by_repo.items() for note in repo.usages.record_if_possible(events)]
+
+    def _open_tier(self, place: TierPlace) -> RepositorySession | None:
         """An opened tier; None (mostly noted): it is not here. Raises: the user's or the project's own is damaged."""
         try:
             return self._at(place)
@@ -155,7 +163,7 @@ class Library:
                 named = f"{named.rstrip('/')}-{sha256(str(place.root).encode()).hexdigest()[:12]}"
             options = self.options._replace(tier=place.name, index_dir=named)
             opened = self._opened[place.root] = RepositorySession(place.root, options, lambda: self.embedders)
-            users = {one.root for one in self.options.places.known if one.name == USER}
+            users = {place.root for place in self.options.places.known if place.name == USER}
             if self.belongs_to and (place.name == USER or place.root in users):
                 opened.guard = lambda changes: library.governing.guard(self, opened, changes)
         return self._opened[place.root]
@@ -183,14 +191,14 @@ def tier_states(root: Path, options: Options) -> tuple[TierState, ...]:
     """Every tier that is known, nearest first; `root` is the repository that would be written to."""
     places = options.places
     reads = {place.root: place for place in places.reads or (TierPlace(options.tier, root),)}
-    known = reads | {place.root: place for place in places.known} | reads
-    found = [_state(place, root, reads, options) for place in known.values()]
-    if places.belongs_to and places.belongs_to not in {place.name for place in known.values()}:
+    by_root = reads | {place.root: place for place in places.known} | reads
+    states = [_state(place, root, reads, options) for place in by_root.values()]
+    if places.belongs_to and places.belongs_to not in {place.name for place in by_root.values()}:
         name = places.belongs_to.partition(":")[2]
         why = "the project belongs to it, and config.toml does not name it"
         hint = f'in {places.file}: [enterprise.{name}] path = "…"'
-        found.append(TierState(places.belongs_to, MISSING, "", why, hint))
-    return tuple(found)
+        states.append(TierState(places.belongs_to, MISSING, "", why, hint))
+    return tuple(states)
 
 
 def _state(place: TierPlace, root: Path, reads: Collection[Path], options: Options) -> TierState:
@@ -240,7 +248,7 @@ class Kept:
             raise
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the library."""
         kept, self._library = self._library, None
         if kept is not None:
             kept.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -10,12 +11,17 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ai_lessons.errors import Refused
 from ai_lessons.knowledge.tiers import USER, Places
-from ai_lessons.library.answers import Progress, silent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
+
+Progress = Callable[[str, int, int], None]  # called as `progress(what, done, total)`, in the thread that does the work
 
 T = TypeVar("T")
+
+
+def silent(_what: str, _done: int, _total: int) -> None:
+    """Progress for callers that show none."""
 
 
 class Limits(NamedTuple):
@@ -73,9 +79,9 @@ class Options(NamedTuple):
 
     def each(self, what: str, items: Sequence[T]) -> Iterator[T]:
         """The items one after the other; how many are done is shown as progress of `what`."""
-        for number, one in enumerate(items):
+        for number, item in enumerate(items):
             self.progress(what, number, len(items))
-            yield one
+            yield item
         self.progress(what, len(items), len(items))
 
     def refuse_agents(self, what: str, command: str) -> None:

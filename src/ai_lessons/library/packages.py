@@ -18,7 +18,7 @@ from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.manifests import Manifest, normal
 from ai_lessons.knowledge.versions import IN_USE, newest_first
-from ai_lessons.library.gate import Planned, bring, checked, new_files
+from ai_lessons.library.gate import Planned, checked, new_files
 from ai_lessons.library.reports import Imported, Refreshed, Stale
 from ai_lessons.repository import code_repository, outside, packages
 from ai_lessons.repository.files import translated
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ai_lessons.repository.packages import Package, Page
 
 MOST_PAGES = 500  # Of one package
-_WANTED = re.compile(r"(?:(npm|pypi):)?(@?[^@=\s]+)(?:(?:==|@)\s*(\S+))?")
+_REQUEST = re.compile(r"(?:(npm|pypi):)?(@?[^@=\s]+)(?:(?:==|@)\s*(\S+))?")
 _LOCK = re.compile(r"(?:uv|poetry)\.lock|requirements.*\.txt|package-lock\.json|pnpm-lock\.yaml")
 _REF = re.compile(r"pkg:(\w+)/(.+)@(.+)")
 
@@ -54,18 +54,18 @@ def add(library: Library, names: Sequence[str], *, lock: str | None = None) -> I
     Raises UsageError: nothing is asked for. NotFound: no lock file. Of one package alone, what is in its way.
     """
     repo = library.primary
-    wanted = [_wanted(name) for name in names]
-    wanted += _locked(repo, lock) if lock is not None else []
-    if not wanted:
+    requests = [_requested(name) for name in names]
+    requests += _locked(repo, lock) if lock is not None else []
+    if not requests:
         raise UsageError("no package is named", hint="contribute add-package click, or --locked in a project")
-    return _add(repo, list(dict.fromkeys(wanted)))
+    return _add(repo, list(dict.fromkeys(requests)))
 
 
-def _wanted(said: str) -> PackageRequest:
-    found = _WANTED.fullmatch(said.strip())
-    if not found:
-        raise UsageError(f"{said!r} names no package", hint="NAME, NAME==VERSION or npm:NAME")
-    return PackageRequest(found[2], found[3] or "", found[1] or "")
+def _requested(text: str) -> PackageRequest:
+    match = _REQUEST.fullmatch(text.strip())
+    if not match:
+        raise UsageError(f"{text!r} names no package", hint="NAME, NAME==VERSION or npm:NAME")
+    return PackageRequest(match[2], match[3] or "", match[1] or "")
 
 
 def _locked(repo: RepositorySession, lock: str) -> Iterator[PackageRequest]:
@@ -75,22 +75,29 @@ def _locked(repo: RepositorySession, lock: str) -> Iterator[PackageRequest]:
         path = outside.typed(outside.expanded(lock), cwd)
         locks = [Manifest(str(path), outside.read(path, manifests.LARGEST)[0].decode("utf-8", "replace"))]
     else:
-        found = code_repository.manifests(cwd)[0]
+        manifests_here = code_repository.manifests(cwd)[0]
         top = outside.top_of(cwd) or cwd
-        nearest = [one._replace(path=str(top / one.path)) for one in found if one.distance == found[0].distance]
-        locks = [one for one in nearest if _LOCK.fullmatch(Path(one.path).name)]
+        nearest = [
+            manifest._replace(path=str(top / manifest.path))
+            for manifest in manifests_here
+            if manifest.distance == manifests_here[0].distance
+        ]
+        locks = [manifest for manifest in nearest if _LOCK.fullmatch(Path(manifest.path).name)]
     pins: dict[PackageRequest, None] = {}
-    for one in locks:
-        folder, language = Path(one.path).parent, "npm" if re.search(r"\.(?:json|yaml)$", one.path) else "pypi"
+    for manifest in locks:
+        folder, language = (
+            Path(manifest.path).parent,
+            "npm" if re.search(r"\.(?:json|yaml)$", manifest.path) else "pypi",
+        )
         source = folder / ("package.json" if language == "npm" else "pyproject.toml")
         asked = None
         if source.is_file():
-            said = outside.read(source, within=outside.top_of(folder) or folder)[0]
+            text = outside.read(source, within=outside.top_of(folder) or folder)[0]
             try:
-                asked = {normal(x) for x in manifests.direct(source.name, said.decode())}
+                asked = {normal(x) for x in manifests.direct(source.name, text.decode())}
             except (ValueError, RecursionError) as error:
                 raise InvalidEntry([Problem(str(source), f"cannot be read: {error}"[:200])]) from error
-        for name, version in manifests.packages(one.path, one.text):
+        for name, version in manifests.packages(manifest.path, manifest.text):
             if name != manifests.PYTHON and version.startswith(IN_USE) and (asked is None or normal(name) in asked):
                 pins[PackageRequest(name, version.removeprefix(IN_USE), language)] = None
     if not pins:
@@ -99,7 +106,7 @@ def _locked(repo: RepositorySession, lock: str) -> Iterator[PackageRequest]:
     yield from pins
 
 
-def _add(repo: RepositorySession, wanted: Sequence[PackageRequest]) -> Imported:
+def _add(repo: RepositorySession, requests: Sequence[PackageRequest]) -> Imported:
     places = packages.places(repo.options.cwd, repo.options.virtual_env)
     planned: dict[str, Planned] = {}
     skipped: list[tuple[str, str]] = []
@@ -109,9 +116,9 @@ def _add(repo: RepositorySession, wanted: Sequence[PackageRequest]) -> Imported:
     with translated(str(cache), writing=True):
         cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="package-", dir=cache) as temporary:
-        for number, one in enumerate(repo.options.each("reading packages", wanted)):
-            with noting(one.name, skipped, alone=len(wanted) == 1):
-                package = _obtain(repo, one, places, Path(temporary, str(number)))
+        for number, request in enumerate(repo.options.each("reading packages", requests)):
+            with noting(request.name, skipped, alone=len(requests) == 1):
+                package = _obtain(repo, request, places, Path(temporary, str(number)))
                 taken.append(package)
                 for page_number, page in enumerate(package.pages()):
                     if page_number == MOST_PAGES:
@@ -120,26 +127,26 @@ def _add(repo: RepositorySession, wanted: Sequence[PackageRequest]) -> Imported:
                     with noting(f"{package.name} {package.version}: {page.path}", skipped):
                         made = _planned(repo, package, page)
                         planned[made.entry.path] = made
-    names = [f"{one.name} {one.version}" for one in taken]
+    names = [f"{package.name} {package.version}" for package in taken]
     many = f"Add docs of {names[0] if len(names) == 1 else f'{len(names)} packages'}"
-    return bring(repo, planned.values(), many, skipped)
+    return repo.bring(planned.values(), many, skipped)
 
 
-def _obtain(repo: RepositorySession, wanted: PackageRequest, places: Sequence[Path], folder: Path) -> Package:
+def _obtain(repo: RepositorySession, request: PackageRequest, places: Sequence[Path], folder: Path) -> Package:
     """The package as it is installed; another version of Python's from the package index. Raises as `packages`."""
     try:
-        found = packages.find(wanted.name, places, wanted.language)
-        if wanted.version in {"", found.version}:
-            return found
-        reason = f"{wanted.name} is installed as {found.version}, not as {wanted.version}"
+        package = packages.find(request.name, places, request.language)
+        if request.version in {"", package.version}:
+            return package
+        reason = f"{request.name} is installed as {package.version}, not as {request.version}"
     except NotFound as error:
-        if not wanted.version or wanted.language == packages.NPM:
+        if not request.version or request.language == packages.NPM:
             raise
         reason = error.message
-    if repo.options.offline or wanted.language == packages.NPM:
+    if repo.options.offline or request.language == packages.NPM:
         raise Refused(reason, hint="install it first")
     folder.mkdir()
-    return packages.fetch(wanted.name, wanted.version, download_commands(), folder)
+    return packages.fetch(request.name, request.version, download_commands(), folder)
 
 
 def project_of(package: Package) -> str:
@@ -176,9 +183,9 @@ def moved_on(repo: RepositorySession) -> Iterator[tuple[Package, Light]]:
     """Packages whose installed version has no docs here while another one has, with a doc of the newest of those."""
     stored: dict[tuple[str, str], dict[str, Light]] = defaultdict(dict)
     for light in repo.current().select(Filter(kinds=frozenset({Kind.DOC}), status=None)):
-        if found := _REF.fullmatch(str(light.details.get("source_ref") or "")):
-            versions = stored[found[1], found[2]]
-            versions[found[3]] = min(versions.get(found[3], light), light, key=lambda one: (len(one.path), one.path))
+        if match := _REF.fullmatch(str(light.details.get("source_ref") or "")):
+            versions = stored[match[1], match[2]]
+            versions[match[3]] = min(versions.get(match[3], light), light, key=lambda doc: (len(doc.path), doc.path))
     places = packages.places(repo.options.cwd, repo.options.virtual_env, beside=False) if stored else ()
     for (language, name), versions in sorted(stored.items()):
         try:
@@ -201,14 +208,14 @@ def refresh(repo: RepositorySession) -> list[Refreshed]:
     moved = list(moved_on(repo))
     if not moved:
         return []
-    done = _add(repo, [PackageRequest(one.name, one.version, one.language) for one, _ in moved])
-    new = {f"{project_of(one)}/": (one, light) for one, light in moved}
+    done = _add(repo, [PackageRequest(package.name, package.version, package.language) for package, _ in moved])
+    new = {f"{project_of(package)}/": (package, light) for package, light in moved}
     answers = []
     for written in done.written:
         package, light = new[f"{written.path.split('/')[0]}/"]
         old = str(light.details.get("source_ref"))
-        said = f"waiting: {done.notes[0]}" if done.notes else ""
+        waiting = f"waiting: {done.notes[0]}" if done.notes else ""
         answers.append(
-            Refreshed(written.handle, written.title, written.path, True, old, package.ref, warning=said)  # noqa: FBT003 - a tuple
+            Refreshed(written.handle, written.title, written.path, True, old, package.ref, warning=waiting)  # noqa: FBT003 - a tuple
         )
     return [*answers, *(Refreshed("", name, "", warning=reason) for name, reason in done.skipped)]

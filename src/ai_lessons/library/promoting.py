@@ -206,7 +206,7 @@ class _Promotion:
         )
         changes["links"] = frontmatter.link_items(_links(entry, target))
         changes |= {"status": "active"} if entry.kind is Kind.LESSON else {}
-        changes |= secret_scan.fields(self.request.allow_secrets, there=fields, text=original.whole)
+        changes |= secret_scan.fields(self.request.allow_secrets, existing=fields, text=original.whole)
         path = _path(entry, target, entry_id, created)
         files = _files(path, markdown.edit(original.text, changes), original.code)
         return TargetCopy(read_entry(path, *files.values()), files, (path,) if original.executable else ())

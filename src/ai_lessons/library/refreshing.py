@@ -111,11 +111,11 @@ def web(options: Options, *, allow_private: bool = False) -> Web:
     return asked
 
 
-def take_page(asked: Web, url: str, known: Mapping[str, Any], now: datetime) -> Incoming | None:
+def take_page(asked: Web, url: str, fields: Mapping[str, Any], now: datetime) -> Incoming | None:
     """A page as Markdown; None where it is as its doc's fields say. Raises as `Web.page`; InvalidEntry: no text."""
-    before = known.get("source_date")
+    before = fields.get("source_date")
     since = format_datetime(before, usegmt=True) if isinstance(before, datetime) else ""
-    page = asked.page(url, etag=str(known.get("etag") or ""), modified="" if known.get("etag") else since)
+    page = asked.page(url, etag=str(fields.get("etag") or ""), modified="" if fields.get("etag") else since)
     if page is None:
         return None
     address = urlsplit(url)
@@ -126,9 +126,9 @@ def take_page(asked: Web, url: str, known: Mapping[str, Any], now: datetime) -> 
         changed = parsedate_to_datetime(page.modified)
     except ValueError:  # none, or not as the standard has it
         changed = now
-    said = {"source_url": url, "source_date": frontmatter.stamp(changed), "etag": page.etag}
+    fields = {"source_url": url, "source_date": frontmatter.stamp(changed), "etag": page.etag}
     name = f"{address.hostname}/{path.as_posix()}.md"
-    return Incoming(Outside(Path(path.name + ".md"), name), frontmatter.body_of(text.body).encode(), said=said)
+    return Incoming(Outside(Path(path.name + ".md"), name), frontmatter.body_of(text.body).encode(), said=fields)
 
 
 def _extra(name: str) -> Any:
@@ -165,13 +165,13 @@ def refresh(
     if every == bool(refs):
         raise UsageError("say which docs to refresh", hint="name them, or give --all alone")
     if every:
-        known = catalog.select(Filter(kinds=frozenset({Kind.DOC, Kind.SCRIPT}), status=None))
-        lights = [light for light in known if source_of(repo, light)]
+        lights = catalog.select(Filter(kinds=frozenset({Kind.DOC, Kind.SCRIPT}), status=None))
+        lights = [light for light in lights if source_of(repo, light)]
     else:
         lights = list({light.id: light for light in map(repo.resolve, refs)}.values())
     looked: list[tuple[Refreshed, Change | None]] = []
     sources = Sources()
-    pages = any(is_url(source_of(repo, one) or "") for one in lights)
+    pages = any(is_url(source_of(repo, light) or "") for light in lights)
     asked = web(repo.options, allow_private=allow_private) if pages else None
     for light in repo.options.each("refreshing", lights):
         try:
@@ -188,11 +188,11 @@ def refresh(
     repo.keep_edits([change.path for change in changes])
     applied = repo.write(f"Refresh {f'doc: {title}' if len(changes) == 1 else f'{len(changes)} docs'}", changes)
     late = [f"waiting: {applied.waiting}"] if applied.waiting else []
-    told = (
+    answers = (
         answer._replace(warning="; ".join(filter(None, (answer.warning, *late)))) if answer.changed else answer
         for answer, _ in looked
     )
-    return (*told, *moved_on)
+    return (*answers, *moved_on)
 
 
 def _look_at(
@@ -208,19 +208,19 @@ def _look_at(
         page = take_page(asked, source, entry.fields, repo.options.now())
         if page is None:
             return answer, None
-        came, path = page, page.file.path
+        incoming, path = page, page.file.path
     else:
         path = expanded(source)
-        came = take(Outside(real, path.name), sources, repo.options.limits, source)
+        incoming = take(Outside(real, path.name), sources, repo.options.limits, source)
     old_ref = entry.fields.get("source_ref")
     # uncommitted changes there (`-dirty`) are no move
-    heads = [str(ref).partition("-")[0] for ref in (old_ref, came.source_ref) if ref]
+    heads = [str(ref).partition("-")[0] for ref in (old_ref, incoming.source_ref) if ref]
     warning = "its source's repository has moved on" if len(set(heads)) > 1 else ""
-    answer = answer._replace(old_ref=old_ref, new_ref=came.source_ref, warning=warning)
-    if entry.fields.get("content_hash") == came.hash:
+    answer = answer._replace(old_ref=old_ref, new_ref=incoming.source_ref, warning=warning)
+    if entry.fields.get("content_hash") == incoming.hash:
         return answer, None
-    body = _text_of(entry, path, came.data)
-    new = refreshed_text(old, entry, came, secret_scan.fields(allow, there=entry.fields, text=body))
+    body = _text_of(entry, path, incoming.data)
+    new = refreshed_text(old, entry, incoming, secret_scan.fields(allow, existing=entry.fields, text=body))
     diff = unified(light.path, entry.body.encode(), body.encode())
     added, removed = (sum(line.startswith(sign) for line in diff.split("\n")[2:]) for sign in "+-")
     answer = answer._replace(changed=True, added=added, removed=removed, diff=diff)
@@ -230,10 +230,10 @@ def _look_at(
 def source_of(repo: RepositorySession, light: Light) -> str | None:
     """The file or page that a doc is a snapshot of, or where a script is kept in place; None for anything else."""
     if light.kind is Kind.DOC:
-        found = light.details.get("source_path") or light.details.get("source_url")
+        source = light.details.get("source_path") or light.details.get("source_url")
     else:
-        found = light.details.get("path") if light.kind is Kind.SCRIPT and not repo.store.exists(light.path) else None
-    return str(found) if found else None
+        source = light.details.get("path") if light.kind is Kind.SCRIPT and not repo.store.exists(light.path) else None
+    return str(source) if source else None
 
 
 def _text_of(entry: Entry, path: Path, data: bytes) -> str:
@@ -268,7 +268,7 @@ def known_sources(repo: RepositorySession) -> frozenset[str]:
 
 def remember_sources(repo: RepositorySession, sources: Sequence[tuple[str, str]]) -> None:
     """Let docs and scripts that were added here be read again from where they came, each as (id, path)."""
-    Trust(repo.store.state_dir, SOURCE).add_all((source, source_mark(one, source)) for one, source in sources)
+    Trust(repo.store.state_dir, SOURCE).add_all((source, source_mark(entry_id, source)) for entry_id, source in sources)
 
 
 def source_mark(entry_id: str, source: str) -> str:
@@ -281,18 +281,18 @@ def _real(source: str) -> str:
     return source if "\0" in source or is_url(source) else os.path.realpath(expanded(source))
 
 
-def refreshed_text(old: str, entry: Entry, came: Incoming, more: Mapping[str, Any]) -> str:
+def refreshed_text(old: str, entry: Entry, incoming: Incoming, extra: Mapping[str, Any]) -> str:
     """The text of a snapshot brought up to date with its source, and with what else it shall say.
 
     Raises InvalidEntry: what came is no text, or breaks the format.
     """
     new = old
-    if entry.fields.get("content_hash") != came.hash:
-        said = {**more, "content_hash": came.hash, "source_ref": came.source_ref or REMOVE}
-        said |= {key: value or REMOVE for key, value in came.said.items()}
-        new = markdown.edit(old, said, _text_of(entry, came.file.path, came.data))
-    elif more:
-        new = markdown.edit(old, dict(more))
+    if entry.fields.get("content_hash") != incoming.hash:
+        changed = {**extra, "content_hash": incoming.hash, "source_ref": incoming.source_ref or REMOVE}
+        changed |= {key: value or REMOVE for key, value in incoming.said.items()}
+        new = markdown.edit(old, changed, _text_of(entry, incoming.file.path, incoming.data))
+    elif extra:
+        new = markdown.edit(old, dict(extra))
     if new != old:
         checked(entry.file, new.encode(), was=entry)
     return new

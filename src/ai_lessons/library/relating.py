@@ -8,7 +8,6 @@ from itertools import combinations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons import library
 from ai_lessons.errors import Conflict, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Light, Pattern, Relation, Status
@@ -99,7 +98,7 @@ def superseded_by(repo: Reading, entry_id: str, light: Light | None = None) -> L
         if not steps:
             break
         lights |= repo.catalog.many({end for step in steps for end in step if end not in lights})
-        newer = [source for source, old in steps if may_silence(repo, source, old, lights)]
+        newer = [source for source, old in steps if may_silence(repo.every, source, old, lights)]
         seen.update(newer)
         active = [lights[source] for source in newer if source in lights and _is_active(lights[source])]
         newest = active[0] if active else newest
@@ -173,7 +172,7 @@ def giving_way(repo: Reading, lights: Sequence[Light], project: str | None) -> d
         for edge in repo.catalog.edges(light.id):
             special = edge.relation == Relation.SPECIALIZES and edge.source == light.id
             special = special and edge.target in by_id and light.id not in away and edge.target not in away
-            if special and may_silence(repo, light.id, edge.target, by_id):
+            if special and may_silence(repo.every, light.id, edge.target, by_id):
                 away[edge.target] = "specialized", f"[{light.handle}] says it for this case"
     for first, second in contradictions(repo, lights):
         if first.id in away or second.id in away:
@@ -182,7 +181,7 @@ def giving_way(repo: Reading, lights: Sequence[Light], project: str | None) -> d
         steps = {GLOBAL_PROJECT: 1} | {project: 0}
         far, near = ((repo.nearness(x.tier), steps.get(x.project, 2)) for x in (first, second))
         wins, loses = (second, first) if far > near else (first, second)
-        if not may_silence(repo, wins.id, loses.id, by_id):
+        if not may_silence(repo.every, wins.id, loses.id, by_id):
             wins, loses = loses, wins
         away[loses.id] = "contradicts", f"contradicts [{wins.handle}], which is nearer or surer"
     return away
@@ -305,5 +304,5 @@ def graph(
     entries = tuple(lights[name] for name in drawn.ids if name in lights)
     groups = clusters(pair for pair in joined if {*pair} <= lights.keys())
     lessons = [light for light in entries if light.kind is Kind.LESSON]
-    confidence = {lesson: used.confidence for lesson, used in library.usage.several(repo, lessons).items()}
+    confidence = {lesson: used.confidence for lesson, used in repo.usages.several(lessons).items()}
     return Graph(entries, missing, drawn.lines, tuple(notes), groups, confidence)

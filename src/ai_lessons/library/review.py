@@ -53,17 +53,18 @@ def pending_rules(opened: Library, batch: Batch | None = None, *, unsigned: bool
     """
     with desk(opened.primary) as at:
         if batch is not None:
-            return tuple(_pending(at, one) for one in _of_one(batch, at.every.found))
-        found = [_pending(at, one) for one in at.waiting]
-        more = at.page.left_out.most_common()
-        if found and more:
-            named, rest = more[:WRITERS_NAMED], more[WRITERS_NAMED:]
-            said = [f"{number} more of {writer}" for writer, number in named]
-            said += [f"{sum(number for _, number in rest)} more of {len(rest)} other people"] if rest else []
-            found[-1] = found[-1]._replace(left_out=tuple(said))
-        proposed = {one.id for one in found}
+            return tuple(_pending(at, proposal) for proposal in _of_one(batch, at.every.found))
+        pending = [_pending(at, proposal) for proposal in at.waiting]
+        left_out = at.page.left_out.most_common()
+        if pending and left_out:
+            named, others_left = left_out[:WRITERS_NAMED], left_out[WRITERS_NAMED:]
+            lines = [f"{number} more of {writer}" for writer, number in named]
+            if others_left:
+                lines.append(f"{sum(number for _, number in others_left)} more of {len(others_left)} other people")
+            pending[-1] = pending[-1]._replace(left_out=tuple(lines))
+        proposed = {rule.id for rule in pending}
         lacking = library.signing.unsigned_rules(at) if unsigned else ()
-        return (*found, *(one for one in lacking if one.id not in proposed))
+        return (*pending, *(rule for rule in lacking if rule.id not in proposed))
 
 
 def pending_rule(opened: Library, ref: str, *, unsigned: bool = False) -> Pending:
@@ -77,57 +78,59 @@ def pending_rule(opened: Library, ref: str, *, unsigned: bool = False) -> Pendin
         except NotFound:
             end = id_end(ref)
             lacking = library.signing.unsigned_rules(at) if unsigned else []
-            found = [one for one in lacking if ref == one.path or (len(end) >= SHORTEST_END and one.id.endswith(end))]
-            if len(found) != 1:
+            matches = [
+                rule for rule in lacking if ref == rule.path or (len(end) >= SHORTEST_END and rule.id.endswith(end))
+            ]
+            if len(matches) != 1:
                 raise
-            return found[0]
+            return matches[0]
 
 
-def _pending(at: ProposalContext, one: Waiting) -> Pending:
-    entry, handle = at.entry(one), at.called(one)
-    speaks = objections(at, entry, handle) if entry and one.sort != "removal" else Objections()
+def _pending(at: ProposalContext, proposal: Waiting) -> Pending:
+    entry, handle = at.entry(proposal), at.called(proposal)
+    speaks = objections(at, entry, handle) if entry and proposal.sort != "removal" else Objections()
     unread = [] if entry else ["its text cannot be read"]
-    conflicts = [*filter(None, [one.smuggled]), *at.faults(one), *unread, *speaks.contradictions]
+    conflicts = [*filter(None, [proposal.smuggled]), *at.faults(proposal), *unread, *speaks.contradictions]
     return described(
         at,
         entry,
-        _files(at, one),
-        id=one.entry,
+        _files(at, proposal),
+        id=proposal.entry,
         handle=handle,
-        title=entry.title if entry else one.branch,
-        branch=one.branch,
-        remote=one.remote,
-        kind=at.what(one),
-        change=one.sort,
-        suggested_by=_suggested_by(one),
-        suggested_at=moment(one.at),
-        commit=one.commit,
+        title=entry.title if entry else proposal.branch,
+        branch=proposal.branch,
+        remote=proposal.remote,
+        kind=at.what(proposal),
+        change=proposal.sort,
+        suggested_by=_suggested_by(proposal),
+        suggested_at=moment(proposal.at),
+        commit=proposal.commit,
         conflicts=tuple(conflicts),
         similar=speaks.similar,
         rejected_before=speaks.rejected_before,
-        body=entry.body if entry else at.text(one).decode("utf-8", "replace"),
-        path=one.path,
-        report=one.report,
-        batch=one.batch,
+        body=entry.body if entry else at.text(proposal).decode("utf-8", "replace"),
+        path=proposal.path,
+        report=proposal.report,
+        batch=proposal.batch,
     )
 
 
-def _files(at: ProposalContext, one: Waiting) -> list[ProposedFile]:
+def _files(at: ProposalContext, proposal: Waiting) -> list[ProposedFile]:
     """The files: those of a rule beside the text in force, others beside what the approval branch has."""
-    if one.is_rule:
-        new = None if one.sort == "removal" else at.text(one)
-        return [proposed_file(one.path, at.text_in_force(one.entry), new)]
+    if proposal.is_rule:
+        new = None if proposal.sort == "removal" else at.text(proposal)
+        return [proposed_file(proposal.path, at.text_in_force(proposal.entry), new)]
     files = []
-    for piece in (piece for piece in one.pieces if not piece.done):
+    for piece in (piece for piece in proposal.pieces if not piece.done):
         blobs = (piece.here, piece.new if piece.is_plain else None)
         texts = (text_of(at.trunk.worktree, at.git, piece.path, blob) if blob else None for blob in blobs)
         files.append(proposed_file(piece.path, *texts))
     return files
 
 
-def _suggested_by(one: Waiting) -> str:
-    agent = next((value for key, value in one.trailers if key == AGENT_TRAILER), "")
-    return ", ".join(map(str, one.suggested_by)) + (f" (agent {agent})" if agent else "")
+def _suggested_by(proposal: Waiting) -> str:
+    agent = next((value for key, value in proposal.trailers if key == AGENT_TRAILER), "")
+    return ", ".join(map(str, proposal.suggested_by)) + (f" (agent {agent})" if agent else "")
 
 
 class Batch(NamedTuple):
@@ -141,14 +144,14 @@ class Batch(NamedTuple):
     globs: Sequence[str] = ()
     of: str = ""
 
-    def covers(self, one: Waiting) -> bool:
+    def covers(self, proposal: Waiting) -> bool:
         """Whether it is one of them; every condition that is given has to hold."""
-        where = place(one.path) if one.is_rule else None
-        names = (one.path, one.branch)
+        where = place(proposal.path) if proposal.is_rule else None
+        names = (proposal.path, proposal.branch)
         return (
             where is not None
             and self.project in {"", where.project}
-            and (not self.batch or one.batch == self.batch.upper())
+            and (not self.batch or proposal.batch == self.batch.upper())
             and (not self.globs or any(fnmatchcase(name, glob) for glob in self.globs for name in names))
         )
 
@@ -158,17 +161,18 @@ def _of_one(batch: Batch, every: Sequence[Waiting]) -> list[Waiting]:
 
     Raises Conflict: several do, none here.
     """
-    found = [one for one in every if batch.covers(one)]
-    makers = {one.makers for one in found if not one.remote} or {one.makers for one in found}
-    if not batch.batch or not found:
-        return found
+    proposals = [proposal for proposal in every if batch.covers(proposal)]
+    local = {proposal.makers for proposal in proposals if not proposal.remote}
+    makers = local or {proposal.makers for proposal in proposals}
+    if not batch.batch or not proposals:
+        return proposals
     if batch.of:
-        makers = {one.makers for one in found if one.branch == batch.of}
+        makers = {proposal.makers for proposal in proposals if proposal.branch == batch.of}
     if len(makers) > 1:
-        names = " and of ".join(sorted({str(one[0]) for one in makers}))
+        names = " and of ".join(sorted({str(maker[0]) for maker in makers}))
         hint = "approve them by id, or as a pattern names them"
         raise Conflict(f"import {batch.batch} has proposals of {names}, and is of one person", hint=hint)
-    return [one for one in found if one.makers in makers]
+    return [proposal for proposal in proposals if proposal.makers in makers]
 
 
 def approve_rule(opened: Library, ref: str, *, sign: bool = False, expect: str | None = None) -> Decided:
@@ -182,13 +186,13 @@ def approve_rule(opened: Library, ref: str, *, sign: bool = False, expect: str |
     repo = opened.primary
     with deciding(repo, "approve") as at:
         try:
-            one = at.find(ref)
+            proposal = at.find(ref)
         except NotFound as error:
             if isinstance(error, AmbiguousName) or at.trunk.view.policy.require != "signed":
                 raise
             return library.signing.approve_standing(repo, ref, expect)
-        refuse_changed(one.commit, expect)
-        (done,) = _approve(at, [one], at.title(one), sign=sign)
+        refuse_changed(proposal.commit, expect)
+        (done,) = _approve(at, [proposal], at.title(proposal), sign=sign)
     return done
 
 
@@ -200,23 +204,23 @@ def approve_rules(opened: Library, chosen: Mapping[str, str], title: str, *, sig
     repo = opened.primary
     done: list[Decided] = []
     left = iter(chosen.items())
-    while some := list(islice(left, AT_ONCE)):
+    while chunk := list(islice(left, AT_ONCE)):
         with deciding(repo, "approve") as at:
-            open_now = {one.branch: one for one in at.every.found}
-            if gone := next((branch for branch, _ in some if branch not in open_now), None):
+            open_now = {proposal.branch: proposal for proposal in at.every.found}
+            if gone := next((branch for branch, _ in chunk if branch not in open_now), None):
                 raise NotFound("open proposal", gone, hint="it was decided or taken back meanwhile: look again")
-            for branch, commit in some:
+            for branch, commit in chunk:
                 refuse_changed(open_now[branch].commit, commit)
-            done += _approve(at, [open_now[branch] for branch, _ in some], f"{len(some)} {title}", sign=sign)
+            done += _approve(at, [open_now[branch] for branch, _ in chunk], f"{len(chunk)} {title}", sign=sign)
     return tuple(done)
 
 
 def _approve(at: ProposalContext, several: Sequence[Waiting], title: str, *, sign: bool) -> tuple[Decided, ...]:
     """Merge them in one commit."""
     repo, first, require = at.repo, several[0], at.trunk.view.policy.require
-    named = [(at.title(one), at.called(one)) for one in several]
-    for one in several:
-        _refuse_unfit(at, one)
+    named = [(at.title(proposal), at.called(proposal)) for proposal in several]
+    for proposal in several:
+        _refuse_unfit(at, proposal)
     sign = sign or (first.is_rule and require == "signed")
     done = proposal_commits.approve(repo.store, at.git, at.trunk, several, title, what=at.what(first), sign=sign)
     repo.current()
@@ -225,32 +229,32 @@ def _approve(at: ProposalContext, several: Sequence[Waiting], title: str, *, sig
         notes.append(f"it is on {at.trunk.name}; here it is found once that is checked out")
     if first.is_rule and require == "forge":
         notes.append(f"it is in force once it is on the forge: git push origin {at.trunk.name}")
-    for one in several if require == "signed" else ():
-        if one.is_rule and one.sort != "removal":
-            notes += library.signing.what_is_missing(repo, one.entry)
-    *others, last = (
-        Decided(one.entry, handle, name, one.path, one.branch, done.commit)
-        for one, (name, handle) in zip(several, named, strict=True)
+    for proposal in several if require == "signed" else ():
+        if proposal.is_rule and proposal.sort != "removal":
+            notes += library.signing.what_is_missing(repo, proposal.entry)
+    *decided, last = (
+        Decided(proposal.entry, handle, name, proposal.path, proposal.branch, done.commit)
+        for proposal, (name, handle) in zip(several, named, strict=True)
     )
-    return (*others, last._replace(notes=tuple(dict.fromkeys(notes))))
+    return (*decided, last._replace(notes=tuple(dict.fromkeys(notes))))
 
 
-def _refuse_unfit(at: ProposalContext, one: Waiting) -> None:
+def _refuse_unfit(at: ProposalContext, proposal: Waiting) -> None:
     """What breaks the format must not get on the approval branch. Raises InvalidEntry, UsageError, Conflict."""
-    if one.sort == "removal":
+    if proposal.sort == "removal":
         return
-    new = [fault for fault in at.faults(one) if fault not in one.faults]
+    new = [fault for fault in at.faults(proposal) if fault not in proposal.faults]
     if new:
-        raise Conflict(f"{one.branch} cannot be taken as it is: {new[0]}", hint="mend it, or reject this one")
-    _checked(at, one, {})
+        raise Conflict(f"{proposal.branch} cannot be taken as it is: {new[0]}", hint="mend it, or reject this one")
+    _checked(at, proposal, {})
 
 
-def _checked(at: ProposalContext, one: Waiting, changed: Mapping[str, bytes], was: Entry | None = None) -> Entry:
+def _checked(at: ProposalContext, proposal: Waiting, changed: Mapping[str, bytes], was: Entry | None = None) -> Entry:
     """The entry that a proposal would be, with these files of it changed. Raises as `checked`, `refuse_wrong_kinds`."""
-    files = {**at.files(one), **changed}
-    if one.path not in files:
-        raise InvalidEntry([Problem(one.path, "is not there, so its description describes nothing")])
-    entry = checked(one.path, files[one.path], files.get(side_of(one.path)), was=was)
+    files = {**at.files(proposal), **changed}
+    if proposal.path not in files:
+        raise InvalidEntry([Problem(proposal.path, "is not there, so its description describes nothing")])
+    entry = checked(proposal.path, files[proposal.path], files.get(side_of(proposal.path)), was=was)
     refuse_wrong_kinds(at.repo, entry.kind, (link[:2] for link in entry.links))
     return entry
 
@@ -262,31 +266,31 @@ def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | No
     """
     repo = opened.primary
     with deciding(repo, "reject") as at:
-        one = at.find(ref)
-        refuse_changed(one.commit, expect)
-        title, handle, now = at.title(one), at.called(one), repo.options.now()
-        said = {path: data.decode("utf-8", "replace") for path, data in at.files(one).items()}
+        proposal = at.find(ref)
+        refuse_changed(proposal.commit, expect)
+        title, handle, now = at.title(proposal), at.called(proposal), repo.options.now()
+        texts_before = {path: data.decode("utf-8", "replace") for path, data in at.files(proposal).items()}
         # a text that would bring a secret to the approval branch is not kept
-        texts = {path: "" if secret_scan.secrets_in(text) else text for path, text in said.items()}
-        text, paths = ("", ()) if one.sort == "removal" else proposal_records.joined(texts)
+        texts = {path: "" if secret_scan.secrets_in(text) else text for path, text in texts_before.items()}
+        text, paths = ("", ()) if proposal.sort == "removal" else proposal_records.joined(texts)
         record = Rejection(
-            entry=one.entry,
+            entry=proposal.entry,
             title=title,
             reason=" ".join(reason.split()),
-            proposal=one.name,
-            commit=one.commit,
-            path=one.path,
-            suggested_by=_suggested_by(one),
+            proposal=proposal.name,
+            commit=proposal.commit,
+            path=proposal.path,
+            suggested_by=_suggested_by(proposal),
             at=frontmatter.stamp(now),
             text=text,
-            what=at.what(one),
+            what=at.what(proposal),
             files=paths,
         )
         gate.refuse(repo, {record.path: reason.encode()})
         record_name = frontmatter.new_id(now)
-        done = proposal_commits.reject(repo.store, at.git, at.trunk, one, record, record_name)
+        done = proposal_commits.reject(repo.store, at.git, at.trunk, proposal, record, record_name)
         path = proposal_records.record_path(REJECTED, record_name, title, record.at)
-    return Decided(one.entry, handle, title, path, one.branch, done.commit, done.notes)
+    return Decided(proposal.entry, handle, title, path, proposal.branch, done.commit, done.notes)
 
 
 def edit_proposal(
@@ -296,27 +300,27 @@ def edit_proposal(
     repo = opened.primary
     repo.refuse_other_formats()
     with desk(repo) as at:
-        one = at.find(ref)
-        refuse_changed(one.commit, expect)
-        path = one.piece.path
-        if one.sort == "removal":
-            raise UsageError(f"{one.branch} is a removal; there is no text to edit")
-        old = decode(at.text(one), path)
+        proposal = at.find(ref)
+        refuse_changed(proposal.commit, expect)
+        path = proposal.piece.path
+        if proposal.sort == "removal":
+            raise UsageError(f"{proposal.branch} is a removal; there is no text to edit")
+        old = decode(at.text(proposal), path)
         new = editor(old, os.path.splitext(path)[1] or ".txt")
         if new is None or new == old:
             return None
-        data, handle = new.encode(), at.called(one)
-        entry = _checked(at, one, {path: data}, at.entry(one))
+        data, handle = new.encode(), at.called(proposal)
+        entry = _checked(at, proposal, {path: data}, at.entry(proposal))
         repo.guard([Change(path, data)])
         allowed = gate.refuse(repo, {path: data}, old)
         warnings = objections(at, entry, handle).warnings
         wish = ProposalRequest(
-            entry=one.entry,
+            entry=proposal.entry,
             stem="",
             subject=f"Edit proposal: {entry.title}",
             files={path: data},
             trailers=allowed,
             actor=gate.actor(repo),
         )
-        made = proposal_commits.amend(repo.store, at.git, one, wish)
-    return Suggested(one.entry, handle, entry.title, path, made.branch, made.commit, (*warnings, *made.notes))
+        made = proposal_commits.amend(repo.store, at.git, proposal, wish)
+    return Suggested(proposal.entry, handle, entry.title, path, made.branch, made.commit, (*warnings, *made.notes))

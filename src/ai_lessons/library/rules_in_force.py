@@ -7,11 +7,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons import library
-from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, StorageFailed, UnsupportedRepository
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, UnsupportedRepository
 from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.repository.approval import approval_branch
-from ai_lessons.repository.approval.approval_branch import PROPOSALS, branch_of, proposal_refs, signature
 from ai_lessons.repository.store import Store, blob_id
 from ai_lessons.repository.worktree import read_ref
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
     from ai_lessons.index.catalog import Catalog
     from ai_lessons.library.options import Options
-    from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.approval.approval_types import BranchView
     from ai_lessons.repository.approval.signatures import PinnedSigners
 
@@ -48,12 +46,12 @@ class RulesInForce:
 
     def ref(self) -> str | None:
         """The approval branch of this clone as a full ref; None if there is none. Raises UnsupportedRepository."""
-        found = approval_branch.followed(self._worktree)
+        ref = approval_branch.followed(self._worktree)
         named = ""
-        if found is None:
+        if ref is None:
             with suppress(AiLessonsError):  # what cannot be read names none
                 named = _named(self._store.read(CONFIG_PATH))
-        return approval_branch.follow_first(self._worktree, named) if named else found
+        return approval_branch.follow_first(self._worktree, named) if named else ref
 
     def view(self) -> BranchView | None:
         """The approval branch as judged now (under `forge` that of `origin`), or None. Raises UnsupportedRepository."""
@@ -78,7 +76,7 @@ class RulesInForce:
         from ai_lessons.repository.approval import approval_memory
 
         ref = self.ref()
-        found: list[BranchView] = []
+        views: list[BranchView] = []
         while ref is not None:
             signers = self.signers(ref)
             view = approval_memory.look(self._worktree, ref, signers)
@@ -86,16 +84,16 @@ class RulesInForce:
                 from ai_lessons.repository.approval.approval_history import derive
 
                 view = derive(self._worktree, ref, signers)
-            found.append(view)
-            forge = view.policy.require == "forge" and len(found) == 1
+            views.append(view)
+            forge = view.policy.require == "forge" and len(views) == 1
             ref = f"{_ORIGIN}{approval_branch.short_name(ref)}" if forge else None
-        return tuple(found)
+        return tuple(views)
 
     def bring(self, catalog: Catalog) -> None:
         """Bring the catalog's rules up to date; where the branch cannot be judged, they stay, and a note says so."""
-        noted, _, said = catalog.rules_tree().partition("\n")
-        known: dict[str, Any] = json.loads(said) if said else {"rules": 0, "notes": []}
-        self.count, self.notes = known["rules"], tuple(known["notes"])
+        noted, _, summary = catalog.rules_tree().partition("\n")
+        noted_state: dict[str, Any] = json.loads(summary) if summary else {"rules": 0, "notes": []}
+        self.count, self.notes = noted_state["rules"], tuple(noted_state["notes"])
         try:
             if self._stamp() != noted:
                 self._put(catalog, *self._settled())
@@ -124,15 +122,15 @@ class RulesInForce:
         memory = approval_branch.memory(self._worktree.state_dir)
         key = approval_branch.key_of(self._worktree, tip)
         # who signs is only asked for where that was needed before, which wrote down what the repository is called
-        known = ref in approval_branch.noted_names(self._worktree)
-        keys = self.signers(ref).digest if known else "-"
+        name_noted = ref in approval_branch.noted_names(self._worktree)
+        keys = self.signers(ref).digest if name_noted else "-"
         # a person who can be asked has perhaps not been asked yet, if the last read was by a program
-        if known and keys == "-" and self._options.ask_keys is not None and not self._options.agent:
+        if name_noted and keys == "-" and self._options.ask_keys is not None and not self._options.agent:
             keys = "?"
         return f"{memory} {_FORMAT} {ref} {forge} {keys} {key}"
 
     def _settled(self) -> tuple[str, BranchView | None]:
-        """The view, and the stamp that it belongs to; an empty stamp if the branches would not stand still."""
+        """The view, and the stamp that it belongs to; an empty stamp if the branches kept moving."""
         view = None
         for _ in range(_TRIES):
             before = self._stamp()
@@ -146,16 +144,20 @@ class RulesInForce:
 
     def _put(self, catalog: Catalog, stamp: str, view: BranchView | None) -> None:
         verdicts = view.verdicts.values() if view else ()
-        wanted = {one.rule: (one.path, one.blob) for one in verdicts if one.in_force and one.path and one.blob}
-        had = catalog.rules_in_force()
-        keep = {rule for rule, place in wanted.items() if had.get(rule) == place}
+        places = {
+            verdict.rule: (verdict.path, verdict.blob)
+            for verdict in verdicts
+            if verdict.in_force and verdict.path and verdict.blob
+        }
+        before = catalog.rules_in_force()
+        keep = {rule for rule, place in places.items() if before.get(rule) == place}
         notes = [*self._alarms(view)]
-        fresh = {rule: place for rule, place in wanted.items() if rule not in keep}
+        fresh = {rule: place for rule, place in places.items() if rule not in keep}
         entries = list(self._entries(fresh, notes))
         self.notes, self.count = tuple(notes), len(keep) + len(entries)
         self._texts = {}
-        said = f"{stamp}\n{json.dumps({'rules': self.count, 'notes': notes})}" if stamp else ""
-        catalog.set_rules_in_force(said, entries, keep=keep)
+        state = f"{stamp}\n{json.dumps({'rules': self.count, 'notes': notes})}" if stamp else ""
+        catalog.set_rules_in_force(state, entries, keep=keep)
 
     def _entries(self, places: dict[str, tuple[str, str]], notes: list[str]) -> Iterator[tuple[Entry, str]]:
         """The rules at these places, each with its blob. What cannot be read is not in force, and a note says so."""
@@ -182,9 +184,9 @@ class RulesInForce:
         from ai_lessons.repository import filters
         from ai_lessons.repository.approval.rule_history import read_blobs
 
-        found = read_blobs(self._worktree, paths)
+        texts = read_blobs(self._worktree, paths)
         return filters.texts(
-            self._worktree, paths, {blob: data for blob, data in found.items() if blob_id(data) == blob}
+            self._worktree, paths, {blob: data for blob, data in texts.items() if blob_id(data) == blob}
         )
 
     def _alarms(self, view: BranchView | None) -> Iterator[str]:
@@ -217,34 +219,3 @@ def _named(settings: bytes) -> str:
         return parse_config(settings.decode("utf-8", "replace")).approval_branch
     except AiLessonsError:
         return ""
-
-
-_PENDING = "pending.json"
-
-
-def pending_count(repo: RepositorySession) -> int:
-    """How many proposals wait; with nothing new since the last question it reads a few small files."""
-    worktree, ref = repo.store.worktree, repo.rules.ref()
-
-    def key() -> str:
-        """Everything that the number depends on."""
-        refs = proposal_refs(worktree)
-        rules = {name: commit for name, commit in refs.items() if branch_of(name).startswith(PROPOSALS)}
-        return f"{ref} {approval_branch.key_of(worktree, read_ref(worktree, ref or '') or '', rules)} {signature(refs)}"
-
-    if ref is None or not proposal_refs(worktree):
-        return 0
-    from ai_lessons.repository.approval import approval_memory
-
-    place = approval_branch.folder(repo.store.state_dir) / _PENDING
-    noted = approval_memory.kept(place, key())
-    if isinstance(noted, int):
-        return noted
-    try:
-        with library.proposal_context.desk(repo) as at:
-            found = at.count()
-    except NotFound:
-        return 0
-    with suppress(StorageFailed):  # a repository that cannot be written is counted anew every time
-        approval_memory.keep(place, key(), found)
-    return found

@@ -92,14 +92,14 @@ def _allowed(
 
 def _demand_trust(repo: RepositorySession, light: Light, file: Path, files: Mapping[str, bytes], by: str) -> None:
     """Ask, where a person can be asked, whether all these texts may run. Raises Refused: one of them may not."""
-    known = Trust(repo.options.state_dir)
-    new = [name for name, data in files.items() if not known.knows(data, by if name == file.name else "")]
+    trust = Trust(repo.options.state_dir)
+    new = [name for name, data in files.items() if not trust.knows(data, by if name == file.name else "")]
     if not new:
         return
     ask = repo.options.ask_trust
     beside = [name for name in sorted(new) if name != file.name]
     if ask is not None and ask(*_question(file, files, beside, changed=file.name in new)):
-        known.add_all((name, fingerprint(files[name], by if name == file.name else "")) for name in new)
+        trust.add_all((name, fingerprint(files[name], by if name == file.name else "")) for name in new)
         return
     named = light.path if repo.store.exists(light.path) else str(file)
     if file.name in new:
@@ -109,7 +109,7 @@ def _demand_trust(repo: RepositorySession, light: Light, file: Path, files: Mapp
             f"then allow it: ai-lessons admin trust-script {light.handle}",
         )
     raise Refused(
-        f"{named} may use files beside it that nobody allowed on this machine with this content: {', '.join(new)}",
+        f"{named} may use files beside it that were not allowed on this machine with this content: {', '.join(new)}",
         hint=f"read them, then allow them and the script: ai-lessons admin trust-script {light.handle}",
     )
 
@@ -128,15 +128,15 @@ def _beside(repo: RepositorySession, entry: Entry, file: Path, data: bytes, wher
     text = f"{data.decode('utf-8', 'replace')}\n{interpreter_of(entry)}"
     root = repo.store.root
     if file.is_relative_to(root):
-        there = Path(os.path.realpath(where)).is_relative_to(os.path.realpath(file.parent))
-        whole = there and HERE.search(text) is not None
-        return neighbours(file, text, lambda one: repo.store.read(one.relative_to(root).as_posix()), whole=whole)
+        runs_there = Path(os.path.realpath(where)).is_relative_to(os.path.realpath(file.parent))
+        whole = runs_there and HERE.search(text) is not None
+        return neighbours(file, text, lambda path: repo.store.read(path.relative_to(root).as_posix()), whole=whole)
 
-    def code(one: Path) -> bytes:
-        return outside.read(one)[0] if one.suffix in CODE and one.is_file() else b""
+    def code(path: Path) -> bytes:
+        return outside.read(path)[0] if path.suffix in CODE and path.is_file() else b""
 
-    found = neighbours(file, text, code, in_place=True)
-    return {name: data for name, data in found.items() if data}
+    files = neighbours(file, text, code, in_place=True)
+    return {name: data for name, data in files.items() if data}
 
 
 def interpreter_of(entry: Entry) -> str:

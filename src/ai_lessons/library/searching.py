@@ -45,13 +45,13 @@ def search(library: Library, query: Query) -> Answer:
     With no embedding model, or while vectors are still missing, full text answers and `notes` says so.
     """
     repo = library.reading
-    if not query.typing or any(monotonic() - one.looked > TYPED for one in repo.every):
+    if not query.typing or any(monotonic() - part.refreshed_at > TYPED for part in repo.every):
         repo.current()
     answer = find(repo, query)
     asked = understood(query)[0]
     # what to contribute is what is not there, not what was not asked for
-    more = asked.kinds and asked.text and not query.typing
-    known = find(repo, asked._replace(kinds=frozenset(), plain=True)).known if more else answer.known
+    contributing = asked.kinds and asked.text and not query.typing
+    known_kinds = find(repo, asked._replace(kinds=frozenset(), plain=True)).known if contributing else answer.known
     if any(hit.entry.details.get("path") for hit in answer.hits):
         from ai_lessons.library.health import told_of_scripts
 
@@ -61,7 +61,7 @@ def search(library: Library, query: Query) -> Answer:
     within = (hit._replace(entry=hit.entry._replace(score=min(hit.entry.score or 0.0, 1.0))) for hit in answer.hits)
     return answer._replace(
         hits=tuple(within),
-        prompt=gap_prompt({kind.folder: kind in known for kind in KINDS}),
+        prompt=gap_prompt({kind.folder: kind in known_kinds for kind in KINDS}),
         approvals=approvals_of(repo, (hit.entry for hit in answer.rules)) if query.approvals else {},
     )
 
@@ -81,59 +81,68 @@ def find(repo: Reading, query: Query) -> Answer:
     if not query.text:
         return _by_filters(repo, query, versions)._replace(query=asked)
     done = repo.indexing.refresh()
-    surfacing = not query.kinds and any(one.rules.count for one in repo.every)
+    surfacing = not query.kinds and any(part.rules.count for part in repo.every)
     depth = max(DEPTH, query.limit)
-    wanted = _wanted(repo, query, phrases, versions, without_rules=surfacing)
+    filters = _passage_filter(repo, query, phrases, versions, without_rules=surfacing)
     begun = repo.indexing.begin(query.text, ALL_RULES, RULES_DEPTH) if surfacing else None
-    found = repo.indexing.begin(query.text, wanted, depth)()
+    candidates = repo.indexing.begin(query.text, filters, depth)()
     found_rules = begun() if begun else NOTHING_FOUND
     unheld = ""
-    if phrases and not (found.text or found.vectors) and _words(phrases) < _words([query.text]):
+    if phrases and not (candidates.text or candidates.vectors) and _words(phrases) < _words([query.text]):
         unheld = f"nothing holds {_or(repr(phrase) for phrase in phrases)} word by word: the words are looked for"
-        phrases, wanted = (), wanted._replace(phrases=())
-        found = repo.indexing.begin(query.text, wanted, depth)()
+        phrases, filters = (), filters._replace(phrases=())
+        candidates = repo.indexing.begin(query.text, filters, depth)()
     coverage = _coverage(repo, done.missing)
-    likely, lead, lights_of = _near(repo, query.text, found, complete=not done.missing)
+    likely, lead, lights_of = _near(repo, query.text, candidates, complete=not done.missing)
     # the best of a few vectors must not outrank the best of all texts
-    weight = VECTOR_WEIGHT * (coverage if found.text and found.vectors else 1.0)
-    matches = fuse(found.text, found.vectors, found.depth, weight, lead)
+    weight = VECTOR_WEIGHT * (coverage if candidates.text and candidates.vectors else 1.0)
+    matches = fuse(candidates.text, candidates.vectors, candidates.depth, weight, lead)
     matches = tuple(match._replace(score=match.score * likely) for match in matches)
     weak = likely < BAR and not phrases
-    room = query._replace(limit=min(query.limit, NEAREST)) if weak and found.vectors else query
+    room = query._replace(limit=min(query.limit, NEAREST)) if weak and candidates.vectors else query
     shown = (*phrases, *names(query.text))
     hits = settled(repo, room, _hits(repo, room, shown, matches, versions, lights_of))
-    told = [unheld, nothing_near(repo, hits) if weak or not hits else "", "" if hits else _what_there_is(repo, query)]
+    near_note = nothing_near(repo, hits) if weak or not hits else ""
+    remarks = [unheld, near_note, "" if hits else _what_there_is(repo, query)]
     if surfacing:
         hits = rules_for(repo, query, found_rules, [hit.entry for hit in hits], complete=not done.missing) + hits
     lights = [hit.entry for hit in hits]
-    notes = [*_notes(repo, versions, done, found, coverage), *filter(None, told), *versions.told(lights)]
+    notes = [*_notes(repo, versions, done, candidates, coverage), *filter(None, remarks), *versions.told(lights)]
     notes += [*warnings(repo, lights), *see_also(repo, lights)]
-    near_enough = (one.entry_id for one in matches if len(matches) <= FEW or one.score >= BAR)
-    known = {lights_of[entry_id].kind for entry_id in near_enough if entry_id in lights_of}
-    kinds = frozenset() if weak else frozenset(known | {light.kind for light in lights})
+    near_enough = (match.entry_id for match in matches if len(matches) <= FEW or match.score >= BAR)
+    near_kinds = {lights_of[entry_id].kind for entry_id in near_enough if entry_id in lights_of}
+    kinds = frozenset() if weak else frozenset(near_kinds | {light.kind for light in lights})
     return Answer(asked, tuple(hits), notes=tuple(notes), coverage=coverage, weak=weak, known=kinds)
 
 
 def _by_filters(repo: Reading, query: Query, versions: Versions) -> Answer:
-    hits = settled(repo, query, _filtered(repo, query, versions))
+    """What passes the filters, from the catalog alone; where a version is asked for, only what can carry one."""
+    kinds = query.kinds or frozenset(kind for kind in Kind if query.versions and kind.is_resource)
+    selected = repo.catalog.select(Filter(kinds=kinds, project=query.project, tags=query.tags))
+    by_id = {light.id: light for light in selected}
+    places = {entry_id: place for place, entry_id in enumerate(by_id)}
+    matches = [Match(entry_id, 0, 1.0) for entry_id in by_id]
+    hits = _hits(repo, query._replace(limit=len(matches)), (), matches, versions, by_id)
+    hits.sort(key=lambda hit: (-(hit.entry.score or 0.0), places[hit.entry.id]))
+    hits = settled(repo, query, hits[: query.limit + SPARE])
     lights = [hit.entry for hit in hits]
-    nothing = "" if hits else _what_there_is(repo, query)
-    notes = [*_notes(repo, versions), *filter(None, [nothing]), *versions.told(lights), *warnings(repo, lights)]
+    remarks = [] if hits else list(filter(None, [_what_there_is(repo, query)]))
+    notes = [*_notes(repo, versions), *remarks, *versions.told(lights), *warnings(repo, lights)]
     return Answer(query.text, tuple(hits), notes=tuple(notes), known=frozenset(light.kind for light in lights))
 
 
 def _near(
-    repo: Reading, question: str, found: Candidates, *, complete: bool
+    repo: Reading, question: str, candidates: Candidates, *, complete: bool
 ) -> tuple[float, frozenset[tuple[str, int]], dict[str, Light]]:
     """The chance that the best answers the question, the passages that hold what it is about, the entries by id."""
-    lights = repo.catalog.many({hit.entry_id for hit in (*found.text, *found.vectors)})
+    lights = repo.catalog.many({hit.entry_id for hit in (*candidates.text, *candidates.vectors)})
 
     def text_of(hit: Match) -> str:
         title = lights[hit.entry_id].title if hit.entry_id in lights else ""
         return f"{title} {hit.heading} {hit.text}"
 
-    holding, lead = holders(question, found.text, text_of)
-    likely = chance(question, found, repo.indexing.passages(), text_of, complete=complete)
+    holding, lead = holders(question, candidates.text, text_of)
+    likely = chance(question, candidates, repo.indexing.passages(), text_of, complete=complete)
     return max(likely, NAMED) if holding else likely, lead, lights
 
 
@@ -157,26 +166,26 @@ def understood(query: Query) -> tuple[Query, tuple[str, ...]]:
     Raises UsageError: nothing is asked for, no such kind, or filters that cannot all hold.
     """
     query = query._replace(text=gist(query.text))
-    said = Asked(" ".join(query.text.split())) if query.plain else parse(query.text)
-    if said == Asked():
+    parsed = Asked(" ".join(query.text.split())) if query.plain else parse(query.text)
+    if parsed == Asked():
         raise UsageError("the query is empty", hint="say what you look for, or use `ai-lessons recall list`")
-    kinds = query.kinds & said.kinds if query.kinds and said.kinds else query.kinds or said.kinds
+    kinds = query.kinds & parsed.kinds if query.kinds and parsed.kinds else query.kinds or parsed.kinds
     if query.kinds and not kinds:
         raise UsageError(
-            f"{_or(said.kinds)} is asked for, and this search is for {_or(query.kinds)}", hint="leave one of them out"
+            f"{_or(parsed.kinds)} is asked for, and this search is for {_or(query.kinds)}", hint="leave one of them out"
         )
     # with nothing taken out of it a question is looked for as it was typed: quotation marks tell the model something
-    whole = said._replace(text="", phrases=()) == Asked()
+    whole = parsed._replace(text="", phrases=()) == Asked()
     asked = query._replace(
-        text=" ".join(query.text.split()) if whole else said.text,
+        text=" ".join(query.text.split()) if whole else parsed.text,
         kinds=kinds,
-        project=one_project([project for project in (query.project, said.project) if project]),
-        tags=tuple(dict.fromkeys((*query.tags, *said.tags))),
-        versions=tuple(dict.fromkeys((*query.versions, *said.versions))),
+        project=one_project([project for project in (query.project, parsed.project) if project]),
+        tags=tuple(dict.fromkeys((*query.tags, *parsed.tags))),
+        versions=tuple(dict.fromkeys((*query.versions, *parsed.versions))),
     )
     # The question is about its phrases if they are half of its words or more: people also put names into quotes in the
     # middle of a sentence, and held to those, the answers to 600 tasks lost a third of their nDCG@10 (0.44 to 0.31).
-    return asked, said.phrases if 2 * _words(said.phrases) >= _words([asked.text]) else ()
+    return asked, parsed.phrases if 2 * _words(parsed.phrases) >= _words([asked.text]) else ()
 
 
 def _words(texts: Iterable[str]) -> int:
@@ -187,42 +196,31 @@ def _or(names: Iterable[str]) -> str:
     return " or ".join(sorted(names))
 
 
-def _wanted(
+def _passage_filter(
     repo: Reading, query: Query, phrases: Sequence[str], versions: Versions, *, without_rules: bool
 ) -> rows.PassageFilter:
     kinds = query.kinds or frozenset(kind for kind in Kind if without_rules and kind is not Kind.RULE)
-    known = repo.catalog.versions() if versions.others or versions.of_project else ()
-    others, of_project = versions.spellings(tally.name for tally in known)
+    tallies = repo.catalog.versions() if versions.others or versions.of_project else ()
+    other_versions, of_project = versions.spellings(tally.name for tally in tallies)
     return rows.PassageFilter(
         kinds=frozenset(kind.value for kind in kinds),
         project=query.project,
         tags=tuple(query.tags),
-        versions=others,
+        versions=other_versions,
         versions_of=of_project,
         phrases=phrases,
     )
-
-
-def _filtered(repo: Reading, query: Query, versions: Versions) -> list[Hit]:
-    """What passes the filters, from the catalog alone; where a version is asked for, only what can carry one."""
-    kinds = query.kinds or frozenset(kind for kind in Kind if query.versions and kind.is_resource)
-    wanted = Filter(kinds=kinds, project=query.project, tags=query.tags)
-    lights = {light.id: light for light in repo.catalog.select(wanted)}
-    matches = [Match(entry_id, 0, 1.0) for entry_id in lights]
-    place = {match.entry_id: number for number, match in enumerate(matches)}
-    hits = _hits(repo, query._replace(limit=len(matches)), (), matches, versions, lights)
-    return sorted(hits, key=lambda hit: (-(hit.entry.score or 0.0), place[hit.entry.id]))[: query.limit + SPARE]
 
 
 def _notes(
     repo: Reading,
     versions: Versions,
     done: IndexRefresh = NOTHING_DONE,
-    found: Candidates = NOTHING_FOUND,
+    candidates: Candidates = NOTHING_FOUND,
     coverage: float = 1.0,
 ) -> list[str]:
-    notes = [*repo.notes(), *versions.notes, done.rebuilt, *done.notes, found.note]
-    if done.missing and not found.note:
+    notes = [*repo.notes(), *versions.notes, done.rebuilt, *done.notes, candidates.note]
+    if done.missing and not candidates.note:
         notes.append(
             f"{100 * coverage:.0f} % of the passages have a vector; {done.missing:,} are found by their words alone: "
             "`ai-lessons admin reindex` completes them"
@@ -238,7 +236,9 @@ def _hits(
     versions: Versions,
     lights: Mapping[str, Light],
 ) -> list[Hit]:
-    standings = {one: by for place in repo.every for one, by in place.usages.standings(lights.values()).items()}
+    standings = {
+        entry_id: by for place in repo.every for entry_id, by in place.usages.standings(lights.values()).items()
+    }
     aliases = repo.reading_config.tag_aliases
     ranked = rank(
         matches,
@@ -261,14 +261,15 @@ def _hits(
     # of few candidates the last ones count 0, however near they are
     least = FAR * ranked[0].score if len(matches) > FEW else 0.0
     pages: dict[tuple[object, ...], list[Ranked]] = {}
-    for one in ranked:
-        if one.score >= least:
-            pages.setdefault(_page(lights[one.match.entry_id]), []).append(one)
+    for result in ranked:
+        if result.score >= least:
+            pages.setdefault(_page(lights[result.match.entry_id]), []).append(result)
     hits = []
-    for one, *others in (_newest_leads(page, lights) for page in list(pages.values())[: query.limit + SPARE]):
-        light = lights[one.match.entry_id]
-        also_in = {name for other in others for name in lights[other.match.entry_id].versions}
-        hits.append(hit_of(one, light, query, phrases, newest_first(also_in.difference(light.versions))))
+    for page in list(pages.values())[: query.limit + SPARE]:
+        leader, *siblings = _newest_leads(page, lights)
+        light = lights[leader.match.entry_id]
+        also_in = {name for sibling in siblings for name in lights[sibling.match.entry_id].versions}
+        hits.append(hit_of(leader, light, query, phrases, newest_first(also_in.difference(light.versions))))
     return hits
 
 
@@ -282,13 +283,13 @@ def _passes(light: Light, query: Query, aliases: Mapping[str, str]) -> bool:
 
 def _newest_leads(page: Sequence[Ranked], lights: Mapping[str, Light]) -> Sequence[Ranked]:
     """The versions of a page with the newest of those in front that match about as well as the best."""
-    close = [one for one in page if one.score >= CLOSE * page[0].score]
-    order = newest_first({name for one in close for name in lights[one.match.entry_id].versions})
+    close = [ranked for ranked in page if ranked.score >= CLOSE * page[0].score]
+    order = newest_first({name for ranked in close for name in lights[ranked.match.entry_id].versions})
     places = {name: place for place, name in enumerate(order)}
     first = min(
-        close, key=lambda one: min((places[v] for v in lights[one.match.entry_id].versions), default=len(order))
+        close, key=lambda ranked: min((places[v] for v in lights[ranked.match.entry_id].versions), default=len(order))
     )
-    return [first, *(one for one in page if one is not first)]
+    return [first, *(ranked for ranked in page if ranked is not first)]
 
 
 def _page(light: Light) -> tuple[object, ...]:

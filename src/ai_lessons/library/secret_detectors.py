@@ -64,16 +64,16 @@ def detected(text: str) -> Iterator[tuple[int, str, str]]:
                         yield number, detector.secret_type, f"{value} {block}"
                 elif not _is_example(value):
                     yield number, detector.secret_type, value
-        for found in _URL.finditer(line):
-            if not _is_placeholder(found["password"], found["user"]):
-                yield number, "URL with a password", found.group()
+        for match in _URL.finditer(line):
+            if not _is_placeholder(match["password"], match["user"]):
+                yield number, "URL with a password", match.group()
 
 
 def _values(detector: RegexBasedDetector, line: str) -> set[str]:
     """Whole matches: the package gives back only the group of a pattern that has one."""
-    found = [part for part in detector.analyze_string(line) if part]
-    whole = {match.group() for pattern in detector.denylist for match in pattern.finditer(line)} if found else set()
-    return {value for value in whole if any(part in value for part in found)}
+    parts = [part for part in detector.analyze_string(line) if part]
+    whole = {match.group() for pattern in detector.denylist for match in pattern.finditer(line)} if parts else set()
+    return {value for value in whole if any(part in value for part in parts)}
 
 
 _URL = re.compile(r"://(?P<user>[^\s/?#:@'\"`<>]{0,100}):(?P<password>[^\s/?#@'\"`<>]{4,200})@(?=[\w\[])")
@@ -94,6 +94,6 @@ def _is_placeholder(password: str, user: str) -> bool:
 
 def _is_example(value: str) -> bool:
     """Vendors write EXAMPLE into theirs; people write xxxx, 1234 or a variable."""
-    told = value.upper()
+    upper = value.upper()
     few = len(set(value[-16:])) <= 4
-    return "EXAMPLE" in told or few or is_sequential_string(value) or is_templated_secret(value)
+    return "EXAMPLE" in upper or few or is_sequential_string(value) or is_templated_secret(value)

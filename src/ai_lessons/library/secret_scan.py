@@ -60,7 +60,7 @@ def may_hold(text: str) -> bool:
         or any(mark in lowered for mark in _ANY_CASE)
         or any(shape.search(text) for shape in _SHAPES)
         or any(
-            text[max(found.start() - _DIGITS, 0) : found.start()].isdecimal() for found in _AFTER_DIGITS.finditer(text)
+            text[max(match.start() - _DIGITS, 0) : match.start()].isdecimal() for match in _AFTER_DIGITS.finditer(text)
         )
         or ("aws" in lowered and _AWS.search(text) is not None)
     )
@@ -72,25 +72,25 @@ def secrets_in(text: str) -> list[Secret]:
         return []
     from ai_lessons.library.secret_detectors import detected
 
-    found = {(sort, value): line for line, sort, value in reversed(list(detected(_ULID.sub("ULID", text))))}
-    made = [Secret(line, sort, fingerprint(value), value) for (sort, value), line in found.items()]
-    return sorted(made, key=lambda one: (one.line, one.sort))
+    by_value = {(sort, value): line for line, sort, value in reversed(list(detected(_ULID.sub("ULID", text))))}
+    made = [Secret(line, sort, fingerprint(value), value) for (sort, value), line in by_value.items()]
+    return sorted(made, key=lambda secret: (secret.line, secret.sort))
 
 
 def secrets_of(path: str, text: str) -> list[Secret]:
     """What in the path of a file, or in its text, looks like a secret."""
-    return [*(one._replace(line=0) for one in secrets_in(path)), *secrets_in(text)]
+    return [*(secret._replace(line=0) for secret in secrets_in(path)), *secrets_in(text)]
 
 
 def masked(text: str) -> str:
     """A text for the log of git, without what looks like a secret."""
-    for one in secrets_in(text):
-        text = text.replace(one.value, "…")
+    for secret in secrets_in(text):
+        text = text.replace(secret.value, "…")
     return text
 
 
 def without_suspects(text: str) -> str:
-    """`masked` for who has no time to load the detectors: words that may hold a secret are left out, too."""
+    """`masked` without loading the detectors: words that may hold a secret are left out, too."""
     if not may_hold(text):
         return text
     rows = (" ".join("…" if may_hold(word) else word for word in row.split(" ")) for row in text.split("\n"))
@@ -102,14 +102,14 @@ def fingerprint(value: str) -> str:
     return sha256(value.encode("utf-8", "replace")).hexdigest()[:_FINGERPRINT]
 
 
-def problems(fields: Mapping[str, Any], texts: Iterable[tuple[str, str]], known: str = "") -> list[Problem]:
+def problems(fields: Mapping[str, Any], texts: Iterable[tuple[str, str]], old_text: str = "") -> list[Problem]:
     """What must not be committed in the files of an entry: (path, text) each. What `known` holds was there before."""
     may_stay = allowed(fields)
     return [
         problem(path, secret)
         for path, text in texts
         for secret in secrets_of(path, text)
-        if secret.fingerprint not in may_stay and secret.value not in known
+        if secret.fingerprint not in may_stay and secret.value not in old_text
     ]
 
 
@@ -131,22 +131,25 @@ def allowed(fields: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _rows(fields: Mapping[str, Any]) -> list[dict[Any, Any]]:
-    said: Any = fields.get(KEY)
-    return [row for row in said if isinstance(row, dict)] if isinstance(said, list) else []
+    rows: Any = fields.get(KEY)
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
 def fields(
-    given: Sequence[tuple[str, str]], *, there: Mapping[str, Any] = MappingProxyType({}), text: str | None = None
+    allowances: Sequence[tuple[str, str]],
+    *,
+    existing: Mapping[str, Any] = MappingProxyType({}),
+    text: str | None = None,
 ) -> dict[str, Any]:
     """Frontmatter that allows secrets by (fingerprint, reason), besides what the frontmatter `there` allows.
 
     With `text` only those that it holds: one job may be about many files. Raises UsageError: a reason is missing.
     """
-    wanted = {mark.strip(): " ".join(reason.split()) for mark, reason in given}
-    if not all(mark and reason for mark, reason in wanted.items()):
+    reasons = {mark.strip(): " ".join(reason.split()) for mark, reason in allowances}
+    if not all(mark and reason for mark, reason in reasons.items()):
         raise UsageError("a secret is allowed by its fingerprint and a reason", hint="--allow-secret MARK=REASON")
-    if wanted and text is not None:
+    if reasons and text is not None:
         held = {secret.fingerprint for secret in secrets_in(text)}
-        wanted = {mark: reason for mark, reason in wanted.items() if mark in held}
-    new = [{mark: reason} for mark, reason in wanted.items() if mark not in allowed(there)]
-    return {KEY: [*_rows(there), *new]} if new else {}
+        reasons = {mark: reason for mark, reason in reasons.items() if mark in held}
+    new = [{mark: reason} for mark, reason in reasons.items() if mark not in allowed(existing)]
+    return {KEY: [*_rows(existing), *new]} if new else {}

@@ -91,7 +91,7 @@ def config_set(library: Library, key: str, value: str) -> str | None:
 
         dimensions_of(value)
     if key == "search.index" and value:
-        from ai_lessons.library.indexing import agree
+        from ai_lessons.library.search_index import agree
 
         agree(repo, value)
     if new == data:
@@ -164,12 +164,12 @@ def connect(
     `agreed` is asked once, with all that changes; a no raises Refused, and nothing is written. NotFound: such a host is
     not found here. Conflict: a file changed meanwhile. StorageFailed.
     """
-    found = [host.id for host in hosts(at)]
+    host_ids = [host.id for host in hosts(at)]
     for name in names or ("",):
-        if name not in found and (name or not found):
-            raise NotFound("agent host", name or "here", suggestions=found, hint="" if found else NO_HOST)
+        if name not in host_ids and (name or not host_ids):
+            raise NotFound("agent host", name or "here", suggestions=host_ids, hint="" if host_ids else NO_HOST)
     changes = host_settings.for_user(at, scaffold.hooks_dir() / PLUGIN, names, job)
-    if any(one.before != one.after for one in changes) and not agreed(changes):
+    if any(change.before != change.after for change in changes) and not agreed(changes):
         raise Refused("nothing was changed")
     host_settings.carry_out(changes)
     return changes
@@ -230,7 +230,7 @@ def migrate(library: Library, *, steps: Mapping[int, Migration] = config.STEPS) 
         Change(path, data, expect=blob_id(now[path]) if path in now else None)
         for path, data in sorted(config.migrated_files(now, old, new, steps).items())
     ]
-    paths = (*(one.path for one in changes), CONFIG_PATH)
+    paths = (*(change.path for change in changes), CONFIG_PATH)
     edited = [path for path in paths if repo.store.exists(path) and repo.history.dirty(path)]
     if edited:
         raise UnsavedEdits(
@@ -242,7 +242,7 @@ def migrate(library: Library, *, steps: Mapping[int, Migration] = config.STEPS) 
     made = git.run(repo.store.worktree, "tag", "--annotate", "--no-sign", "--message", message, "--", tag, head)
     if made.code:
         raise StorageFailed(f"git made no tag: {made.err}")
-    changes.append(_stated(repo, new))
+    changes.append(_with_format(repo, new))
     repo.refuse_secrets(changes)
     repo.store.autocommit = repo.store.commits(repo.config.autocommit)
     job = Job(f"Migrate from format {old} to {new}", changes, [("Snapshot", tag)], gate.actor(repo))
@@ -254,19 +254,19 @@ def migrate(library: Library, *, steps: Mapping[int, Migration] = config.STEPS) 
 
 def _files(repo: RepositorySession) -> dict[str, bytes]:
     """The files of entries but for rules."""
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     for folder, rows in walk(repo.store.root):
         for row in rows:
             path = f"{folder}/{row[0]}" if folder else row[0]
             if layout.place(path) is not None and not is_rule(path):
                 with suppress(AiLessonsError):  # `validate` names it; what cannot be read cannot be changed
-                    found[path] = repo.store.read(path)
-    return found
+                    contents[path] = repo.store.read(path)
+    return contents
 
 
-def _stated(repo: RepositorySession, version: int) -> Change:
+def _with_format(repo: RepositorySession, version: int) -> Change:
     """The settings with the new version in them, everything else as it was."""
-    there = repo.store.exists(CONFIG_PATH)
-    data = repo.store.read(CONFIG_PATH) if there else b""
+    exists = repo.store.exists(CONFIG_PATH)
+    data = repo.store.read(CONFIG_PATH) if exists else b""
     text = config.set_value(decode(data, CONFIG_PATH), "format", version)
-    return Change(CONFIG_PATH, text.encode(), expect=blob_id(data) if there else None)
+    return Change(CONFIG_PATH, text.encode(), expect=blob_id(data) if exists else None)

@@ -1,4 +1,4 @@
-"""The policy `signed`: who signs here, and what stands on the approval branch without a good signature."""
+"""The policy `signed`: who signs here, and which texts on the approval branch lack a good signature."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def pinned_first(
     """Where nothing is pinned, ask whether those who signed what waits count; True if they do from now on."""
     if signers.read() is not None:
         return False
-    waiting = {one.evidence.commit for verdict in view.verdicts.values() for one in verdict.unapproved}
+    waiting = {change.evidence.commit for verdict in view.verdicts.values() for change in verdict.unapproved}
     data = signers_of(worktree, sorted(waiting - {""}))
-    keys = [str(one) for one in parse_signers(data)]
+    keys = [str(signer) for signer in parse_signers(data)]
     question = f"{worktree.root.name}: rules here need signatures. Trust these keys to approve them?"
     if not keys or not ask(question, keys):
         return False
@@ -74,16 +74,16 @@ def signers(library: Library, file: Path | None, ask: Callable[[str, list[str]],
     if ref is None:
         raise NotFound("approval branch in", str(repo.store.root), hint="commit something on a branch called main")
     pinned = repo.rules.signers(ref)
-    before = [str(one) for one in pinned.read() or ()]
+    before = [str(signer) for signer in pinned.read() or ()]
     if file is None:
         return PinnedList(str(pinned.file()), tuple(before))
     repo.options.refuse_agents("say whose signatures count", f"{COMMAND} FILE")
     data, _ = outside.read(repo.options.cwd / file, LIMIT)
-    listed = [str(one) for one in parse_signers(data)]
+    listed = [str(signer) for signer in parse_signers(data)]
     if not listed:
         hint = "a line each: ADDRESS and the public key, or ADDRESS openpgp FINGERPRINT"
         raise UsageError(f"{file} names no signer", hint=hint)
-    gone = [one for one in before if one not in listed]
+    gone = [signer for signer in before if signer not in listed]
     if ask is None:
         raise Refused("whom to trust is a person's decision, and there is no terminal to ask on", hint="--yes")
     less = f" (and these no longer: {', '.join(gone)})" if gone else ""
@@ -91,7 +91,7 @@ def signers(library: Library, file: Path | None, ask: Callable[[str, list[str]],
         raise Refused("no key is trusted that was not before; nothing was changed")
     pinned.pin(data)
     repo.current()
-    added = tuple(one for one in listed if one not in before)
+    added = tuple(signer for signer in listed if signer not in before)
     return PinnedList(str(pinned.file()), tuple(listed), added, tuple(gone), tuple(repo.rules.notes))
 
 
@@ -100,7 +100,7 @@ UNSIGNED = "unsigned"  # The sort of what waits on the approval branch itself fo
 
 def unsigned_rules(at: ProposalContext) -> list[Pending]:
     """What is on the approval branch already and lacks a good signature; nothing where none is asked for."""
-    return [_pending(at, verdict, one) for verdict, one in _unsigned(_judged(at.repo))]
+    return [_pending(at, verdict, change) for verdict, change in _unsigned(_judged(at.repo))]
 
 
 def approve_standing(repo: RepositorySession, ref: str, expect: str | None) -> Decided:
@@ -111,22 +111,24 @@ def approve_standing(repo: RepositorySession, ref: str, expect: str | None) -> D
         named = [pair for pair in every if path == pair[1].path]
         named = named or [pair for pair in every if len(end) >= 4 and pair[0].rule.endswith(end)]
         if len(named) > 1:
-            raise AmbiguousName(ref, [one.path for _, one in named])
+            raise AmbiguousName(ref, [change.path for _, change in named])
         if not named:
-            known = [at.handle(verdict.rule) for verdict, _ in every[:5]]
-            raise NotFound("open proposal or unsigned rule", ref, suggestions=known)
-        verdict, one = named[0]
-        refuse_changed(one.blob or "", expect)
+            handles = [at.handle(verdict.rule) for verdict, _ in every[:5]]
+            raise NotFound("open proposal or unsigned rule", ref, suggestions=handles)
+        verdict, change = named[0]
+        refuse_changed(change.blob or "", expect)
         if at.trunk.view.policy.distinct:
             hint = f"propose a change of it: ai-lessons contribute edit {ref}"
-            raise Refused(f"{one.path} is on {at.trunk.name}, and somebody else's proposal has to bring it", hint=hint)
-        entry = checked(one.path, repo.rules.text(verdict.rule, one.path, one.blob or ""))
-        text = one.path, one.blob or ""
+            raise Refused(
+                f"{change.path} is on {at.trunk.name}, and another person's proposal has to bring it", hint=hint
+            )
+        entry = checked(change.path, repo.rules.text(verdict.rule, change.path, change.blob or ""))
+        text = change.path, change.blob or ""
         done = proposal_commits.approve_standing(repo.store, at.git, at.trunk, verdict.rule, text, entry.title)
         handle = at.handle(verdict.rule)
     repo.current()
-    said = (*done.notes, *what_is_missing(repo, verdict.rule))
-    return Decided(verdict.rule, handle, entry.title, one.path, at.trunk.name, done.commit, said)
+    notes_after = (*done.notes, *what_is_missing(repo, verdict.rule))
+    return Decided(verdict.rule, handle, entry.title, change.path, at.trunk.name, done.commit, notes_after)
 
 
 def what_is_missing(repo: RepositorySession, rule: str) -> Iterator[str]:
@@ -149,29 +151,33 @@ def _judged(repo: RepositorySession) -> BranchView:
 def _unsigned(view: BranchView) -> Iterator[tuple[Verdict, UnapprovedChange]]:
     """Texts on the branch that a person may still approve, where approvals are signed."""
     for _, verdict in sorted(view.verdicts.items() if view.policy.require == "signed" else ()):
-        yield from ((verdict, one) for one in verdict.unapproved if one.blob and view.files.get(one.path) == one.blob)
+        yield from (
+            (verdict, change)
+            for change in verdict.unapproved
+            if change.blob and view.files.get(change.path) == change.blob
+        )
 
 
-def _pending(at: ProposalContext, verdict: Verdict, one: UnapprovedChange) -> Pending:
-    data = at.repo.rules.text(verdict.rule, one.path, one.blob or "")
-    entry = entry_of(one.path, {one.path: data})
+def _pending(at: ProposalContext, verdict: Verdict, change: UnapprovedChange) -> Pending:
+    data = at.repo.rules.text(verdict.rule, change.path, change.blob or "")
+    entry = entry_of(change.path, {change.path: data})
     return described(
         at,
         entry,
-        [proposed_file(one.path, at.text_in_force(verdict.rule), data)],
+        [proposed_file(change.path, at.text_in_force(verdict.rule), data)],
         id=verdict.rule,
         handle=at.handle(verdict.rule),
-        title=entry.title if entry else one.path,
+        title=entry.title if entry else change.path,
         branch=at.trunk.name,
         remote=not at.trunk.ref.startswith("refs/heads/"),
         kind=Kind.RULE.value,
         change=UNSIGNED,
-        suggested_by=", ".join(map(str, one.evidence.suggested_by)),
-        suggested_at=moment(one.evidence.at),
-        commit=one.blob or "",
-        conflicts=(one.evidence.reason,) if one.evidence.reason else (),
+        suggested_by=", ".join(map(str, change.evidence.suggested_by)),
+        suggested_at=moment(change.evidence.at),
+        commit=change.blob or "",
+        conflicts=(change.evidence.reason,) if change.evidence.reason else (),
         similar=(),
         rejected_before="",
         body=entry.body if entry else data.decode("utf-8", "replace"),
-        path=one.path,
+        path=change.path,
     )

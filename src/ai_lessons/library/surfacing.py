@@ -55,23 +55,23 @@ def near(
 
     By cosine, else (unless `complete`: every passage has a vector) by the share of the question's words; all: always.
     """
-    found: dict[str, Near] = {}
+    nearest: dict[str, Near] = {}
     for hit in vectors:
-        _keep(found, hit, max(hit.score, 0.0), enough=hit.score >= SIMILARITY)
-    with_vector = set(found)
+        _keep(nearest, hit, max(hit.score, 0.0), enough=hit.score >= SIMILARITY)
+    with_vector = set(nearest)
     asked = _words(query)
     for hit in text:
-        own = _words(f"{titles.get(hit.entry_id, '')} {hit.heading} {hit.text}")
-        share = len(asked & own) / len(asked) if asked else 0.0
+        passage_words = _words(f"{titles.get(hit.entry_id, '')} {hit.heading} {hit.text}")
+        share = len(asked & passage_words) / len(asked) if asked else 0.0
         if share == 1.0 or not (complete or hit.entry_id in with_vector):
-            _keep(found, hit, share, enough=share >= WORDS)
-    return found
+            _keep(nearest, hit, share, enough=share >= WORDS)
+    return nearest
 
 
-def _keep(found: dict[str, Near], hit: Match, similarity: float, *, enough: bool) -> None:
-    known = found.get(hit.entry_id)
-    if known is None or (enough, similarity) > (known.enough, known.match.score):
-        found[hit.entry_id] = Near(hit._replace(score=similarity), enough)
+def _keep(nearest: dict[str, Near], hit: Match, similarity: float, *, enough: bool) -> None:
+    best = nearest.get(hit.entry_id)
+    if best is None or (enough, similarity) > (best.enough, best.match.score):
+        nearest[hit.entry_id] = Near(hit._replace(score=similarity), enough)
 
 
 def _words(text: str) -> set[str]:
@@ -80,7 +80,7 @@ def _words(text: str) -> set[str]:
 
 
 def surfaced(
-    found: Mapping[str, Near],
+    close: Mapping[str, Near],
     rules: Iterable[Light],
     linked: AbstractSet[str],
     query: Query,
@@ -90,13 +90,13 @@ def surfaced(
     weights = context_weights(query.context_tags, aliases)
     ranked = []
     for rule in rules:
-        one = found.get(rule.id)
+        rule_near = close.get(rule.id)
         is_linked = rule.id in linked
-        if not (is_linked or (one and one.enough and belongs(rule, query, aliases))):
+        if not (is_linked or (rule_near and rule_near.enough and belongs(rule, query, aliases))):
             continue
-        similarity = max(one.match.score if one else 0.0, SIMILARITY if is_linked else 0.0)
+        similarity = max(rule_near.match.score if rule_near else 0.0, SIMILARITY if is_linked else 0.0)
         boost = context_boost(weights, frozenset(rule.tags), aliases)
-        match = one.match if one else Match(rule.id, 0, similarity)
+        match = rule_near.match if rule_near else Match(rule.id, 0, similarity)
         ranked.append(Ranked(match, similarity * boost, {"match": similarity, "context": boost}))
     ranked.sort(key=lambda rank: (-rank.score, rank.match.entry_id))
     return tuple(ranked[:MOST])
@@ -108,31 +108,37 @@ def belongs(rule: Light, query: Query, aliases: Mapping[str, str]) -> bool:
     A context tag of weight <= 0 is no tag.
     """
     weights = context_weights(query.context_tags, aliases)
-    wanted = {tag for tag, weight in weights.items() if weight > 0}
-    wanted |= {aliases.get(tag, tag) for tag in (*query.tags, *([query.project] if query.project else []))}
-    return not wanted.isdisjoint(aliases.get(tag, tag) for tag in (*rule.tags, rule.project))
+    tags = {tag for tag, weight in weights.items() if weight > 0}
+    tags |= {aliases.get(tag, tag) for tag in (*query.tags, *([query.project] if query.project else []))}
+    return not tags.isdisjoint(aliases.get(tag, tag) for tag in (*rule.tags, rule.project))
 
 
 ALL_RULES = PassageFilter(kinds=frozenset({Kind.RULE.value}))
 DEPTH = 50  # Passages of rules asked of each half: far more than can surface
 
 
-def rules_for(repo: Reading, query: Query, found: Candidates, results: Sequence[Light], *, complete: bool) -> list[Hit]:
+def rules_for(
+    repo: Reading, query: Query, candidates: Candidates, results: Sequence[Light], *, complete: bool
+) -> list[Hit]:
     """Of the rules `found`, those that surface beside these results, best first; `complete`: no vector is missing."""
     joined = linked(repo.catalog, (light.id for light in results))
-    known = repo.catalog.many({hit.entry_id for hit in (*found.text, *found.vectors)} | joined)
-    rules = {light.id: light for light in known.values() if light.kind is Kind.RULE}
+    lights = repo.catalog.many({hit.entry_id for hit in (*candidates.text, *candidates.vectors)} | joined)
+    rules = {light.id: light for light in lights.values() if light.kind is Kind.RULE}
     titles = {entry_id: light.title for entry_id, light in rules.items()}
-    close = near(query.text, found.text, found.vectors, titles, complete=complete and bool(found.vectors))
+    close = near(
+        query.text, candidates.text, candidates.vectors, titles, complete=complete and bool(candidates.vectors)
+    )
     shown = surfaced(close, rules.values(), joined, query, repo.reading_config.tag_aliases)
-    return [hit_of(one, rules[one.match.entry_id], query) for one in shown]
+    return [hit_of(ranked, rules[ranked.match.entry_id], query) for ranked in shown]
 
 
-def hit_of(one: Ranked, light: Light, query: Query, phrases: Sequence[str] = (), also_in: tuple[str, ...] = ()) -> Hit:
+def hit_of(
+    ranked: Ranked, light: Light, query: Query, phrases: Sequence[str] = (), also_in: tuple[str, ...] = ()
+) -> Hit:
     """A ranked entry as a result."""
-    text = snippet(one.match.text, query.text, phrases=phrases) or light.snippet
-    light = light._replace(score=one.score, snippet=text)
-    return Hit(light, one.match.heading, one.factors if query.explain else {}, also_in, one.match.section)
+    text = snippet(ranked.match.text, query.text, phrases=phrases) or light.snippet
+    light = light._replace(score=ranked.score, snippet=text)
+    return Hit(light, ranked.match.heading, ranked.factors if query.explain else {}, also_in, ranked.match.section)
 
 
 def linked(catalog: Reader, ids: Iterable[str]) -> set[str]:

@@ -72,7 +72,7 @@ def sync(library: Library, remote: str | None = None, *, ask: bool = False) -> S
     repo.refuse_other_formats()
     gate.refuse_waiting(repo)
     gate.refuse_sharing(repo, sync_bring.where(repo.store, remote).remote)
-    _, said = repo.usages.share(at_least=1)
+    _, event_notes = repo.usages.share(at_least=1)
     done = syncing.sync(
         repo.store,
         remote=remote,
@@ -81,13 +81,13 @@ def sync(library: Library, remote: str | None = None, *, ask: bool = False) -> S
         progress=repo.options.progress,
     )
     repo.current()
-    return done._replace(notes=(*said, *done.notes, *repo.notes()))
+    return done._replace(notes=(*event_notes, *done.notes, *repo.notes()))
 
 
 def _own_proposals(repo: RepositorySession) -> dict[str, str]:
     try:
         with desk(repo) as at:
-            return {one.name: one.commit for one in at.local()}
+            return {proposal.name: proposal.commit for proposal in at.local()}
     except NotFound:
         return {}  # no approval branch yet, so nothing is proposed
 
@@ -140,12 +140,12 @@ def resolve(library: Library, ref: str, take: str, *, remote: str | None = None)
 
 
 def _find(repo: RepositorySession, torn: Sequence[TornEntry], ref: str) -> TornEntry:
-    wanted = {ref.strip(), repo.inside(ref) or ref}
+    names = {ref.strip(), repo.inside(ref) or ref}
     for entry in torn:
-        if {entry.id, entry.path} & wanted or entry.id.casefold() == ref.strip().casefold():
+        if {entry.id, entry.path} & names or entry.id.casefold() == ref.strip().casefold():
             return entry
-    known = [entry.id for entry in torn]
-    raise NotFound("conflict", ref, suggestions=known[:5], hint="" if known else "see: ai-lessons admin conflicts")
+    ids = [entry.id for entry in torn]
+    raise NotFound("conflict", ref, suggestions=ids[:5], hint="" if ids else "see: ai-lessons admin conflicts")
 
 
 def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
@@ -204,37 +204,39 @@ def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = Fal
         jobs = (*store.journal.swept(), *store.journal.missing(store.root))
         return [(job, tuple(_kept(repo, job))) for job in reversed(jobs)]
 
-    found = kept()
+    swept = kept()
     for ref in refs:
-        if not any(_is_meant(ref, one) for _, every in found for one in every):
+        if not any(_is_meant(ref, file) for _, every in swept for file in every):
             raise NotFound("kept file", ref, hint="see what is kept: ai-lessons admin recover --list")
-    wanted = [(job, every) for job, every in found if not refs or any(_is_meant(r, one) for r in refs for one in every)]
+    chosen = [
+        (job, every) for job, every in swept if not refs or any(_is_meant(r, file) for r in refs for file in every)
+    ]
     if only_list:
-        return Recovered(tuple(one for _, every in wanted for one in every))
+        return Recovered(tuple(file for _, every in chosen for file in every))
     brought: list[KeptFile] = []
-    for job, every in wanted:
-        if not {one.path for one in every} & {one.path for one in brought}:  # of two versions the newer one
+    for job, every in chosen:
+        if not {file.path for file in every} & {file.path for file in brought}:  # of two versions the newer one
             bring_back(store, job)
             brought += every
     saved = store.save()
-    return Recovered(tuple(one for _, every in kept() for one in every), tuple(brought), saved.commits, saved.told)
+    return Recovered(tuple(file for _, every in kept() for file in every), tuple(brought), saved.commits, saved.told)
 
 
 def _kept(repo: RepositorySession, job: Intent) -> Iterator[KeptFile]:
     when = datetime.fromtimestamp(job.when, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    for one in job.paths:
-        data = repo.store.journal.content(job, one.path) or b""
+    for noted in job.paths:
+        data = repo.store.journal.content(job, noted.path) or b""
         text = data.decode("utf-8", "replace")
         try:
-            entry = read_entry(one.path, data)
+            entry = read_entry(noted.path, data)
         except AiLessonsError:
-            yield KeptFile(one.path, "", "", job.subject, when, text)
+            yield KeptFile(noted.path, "", "", job.subject, when, text)
         else:
-            yield KeptFile(one.path, entry.id, handle(entry.kind, entry.id), entry.title, when, text)
+            yield KeptFile(noted.path, entry.id, handle(entry.kind, entry.id), entry.title, when, text)
 
 
-def _is_meant(ref: str, one: KeptFile) -> bool:
-    return ref == one.path or (bool(one.id) and len(id_end(ref)) >= HANDLE_LENGTH and one.id.endswith(id_end(ref)))
+def _is_meant(ref: str, file: KeptFile) -> bool:
+    return ref == file.path or (bool(file.id) and len(id_end(ref)) >= HANDLE_LENGTH and file.id.endswith(id_end(ref)))
 
 
 def save(
@@ -252,10 +254,10 @@ def save(
     gate.refuse_waiting(repo)
     store = repo.store
     edits = _commit_edits(library, agreed) if agreed else Applied()
-    events, said = repo.usages.share(at_least=1)
+    events, event_notes = repo.usages.share(at_least=1)
     saved = store.save()
     left, damaged = store.pending(), store.journal.damaged()
-    notes = [*said, *edits.notes, *saved.told]
+    notes = [*event_notes, *edits.notes, *saved.told]
     notes += [f"{commit[:10]} holds recorded events, no entry" for commit in events]
     notes += [f"not committed yet: {intent.subject}" for intent in left]
     notes += loose(store)
@@ -272,8 +274,8 @@ def _commit_edits(library: Library, agreed: Callable[[Sequence[str]], bool]) -> 
     if not repo.store.commits(repo.config.autocommit):
         raise Refused("commits are yours to make here", hint=f"git -C {repo.store.root} commit")
     paths = uncommitted(repo.store).entries
-    there = [path for path in paths if repo.store.exists(path)]
-    problems = [one for one in validate(library, there).problems if not one.fixable] if there else []
+    existing = [path for path in paths if repo.store.exists(path)]
+    problems = [problem for problem in validate(library, existing).problems if not problem.fixable] if existing else []
     if problems:
         raise InvalidEntry(problems, hint="no edit was committed")
     if not paths:
@@ -281,4 +283,4 @@ def _commit_edits(library: Library, agreed: Callable[[Sequence[str]], bool]) -> 
     if not agreed(paths):
         raise Refused("no edit was committed")
     what = paths[0] if len(paths) == 1 else f"{len(paths)} files"
-    return repo.write(f"Save edits: {what}", [Change(path, AS_IT_IS if path in there else None) for path in paths])
+    return repo.write(f"Save edits: {what}", [Change(path, AS_IT_IS if path in existing else None) for path in paths])

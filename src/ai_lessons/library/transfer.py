@@ -11,12 +11,11 @@ from ai_lessons.knowledge.bundle import ADDED, KNOWN, QUEUED, SKIPPED, Bundle, I
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, Entry, Kind, handle, stated_id
 from ai_lessons.knowledge.relations import wrong_kinds
 from ai_lessons.library import secret_scan
-from ai_lessons.library.gate import Planned, bring, checked, new_files
+from ai_lessons.library.gate import Planned, checked, new_files
 from ai_lessons.library.import_sources import read_source
 from ai_lessons.library.proposal_context import desk
 from ai_lessons.library.proposing import make
 from ai_lessons.library.reports import Imported, Suggested, Written
-from ai_lessons.library.usage import take_over
 from ai_lessons.repository.approval.rule_files import BATCH
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def import_files(
         raise InvalidEntry([Problem(name, f"{where}: {reason}") for where, reason in skipped[:20]])
     fresh = sorting.fresh
     arrived = {entry.id for _, entry in (*fresh, *sorting.rules)}
-    came, turned, notes = take_over(repo, bundle.events, arrived, dry_run=dry_run)
+    events, turned, notes = repo.usages.take_over(bundle.events, arrived, dry_run=dry_run)
     done = _write(repo, fresh, name, dry_run=dry_run)
     batch = frontmatter.new_id(repo.options.now())[-HANDLE_LENGTH:]
     origin = [("Imported-from", secret_scan.masked(name)), (BATCH, batch)]
@@ -96,11 +95,11 @@ def import_files(
     seen = _seen(sorting, bundle, skipped, [*done.written, *queued])
     return Ported(
         written=done.written,
-        unchanged=sum(one.became == KNOWN for one in seen),
+        unchanged=sum(part.became == KNOWN for part in seen),
         skipped=tuple(skipped),
         relations=sum(len(entry.links) for _, entry in fresh),
         params=turned,
-        events=came,
+        events=events,
         queued=tuple(queued),
         batch=batch if len(queued) > 1 else "",
         seen=seen,
@@ -111,11 +110,11 @@ def import_files(
 
 
 def _seen(
-    sorting: _Sorting, bundle: Bundle, skipped: Sequence[tuple[str, str]], came: Sequence[Written | Suggested]
+    sorting: _Sorting, bundle: Bundle, skipped: Sequence[tuple[str, str]], reported: Sequence[Written | Suggested]
 ) -> tuple[Seen, ...]:
     """Every part of the source once, in its order."""
-    left_out, ids = {where for where, _ in skipped}, {one.id for one in came}
-    rows = [Seen(*one) for one in bundle.left] + [Seen(where, SKIPPED, about) for where, about in skipped]
+    left_out, ids = {where for where, _ in skipped}, {report.id for report in reported}
+    rows = [Seen(*part) for part in bundle.left] + [Seen(where, SKIPPED, about) for where, about in skipped]
     for item, entry in (*sorting.fresh, *sorting.rules, *sorting.known):
         fate = (QUEUED if entry.kind is Kind.RULE else ADDED) if entry.id in ids else KNOWN
         if fate != KNOWN or item.where not in left_out:
@@ -142,15 +141,15 @@ class _Sorting:
     def skip_wrong_links(self) -> None:
         """Skip every entry with a link between kinds that its relation does not join, once all kinds are known."""
         arrived = [*self.fresh, *self.rules]
-        targets = {link.target for one in arrived for link in one.entry.links}
+        targets = {link.target for arrival in arrived for link in arrival.entry.links}
         kinds = {light.id: light.kind for light in self._repo.catalog.many(targets).values()}
-        kinds |= {one.entry.id: one.entry.kind for one in arrived}
-        for one in arrived:
-            links = [link for link in one.entry.links if link.target in kinds]
-            wrong = [wrong_kinds(link.relation, one.entry.kind, kinds[link.target]) for link in links]
+        kinds |= {arrival.entry.id: arrival.entry.kind for arrival in arrived}
+        for arrival in arrived:
+            links = [link for link in arrival.entry.links if link.target in kinds]
+            wrong = [wrong_kinds(link.relation, arrival.entry.kind, kinds[link.target]) for link in links]
             if any(wrong):
-                (self.rules if one.entry.kind is Kind.RULE else self.fresh).remove(one)
-                self.skipped.append((one.item.where, next(filter(None, wrong))))
+                (self.rules if arrival.entry.kind is Kind.RULE else self.fresh).remove(arrival)
+                self.skipped.append((arrival.item.where, next(filter(None, wrong))))
 
     def take(self, item: Item) -> None:
         with noting(item.where, self.skipped):
@@ -160,7 +159,7 @@ class _Sorting:
                 raise UsageError("it has the id of another one in the same file")
             self._seen.add(entry.id)
             if entry.kind is Kind.RULE:
-                self.rules.append(_stated(item, entry))
+                self.rules.append(_with_id(item, entry))
             elif entry.id in self._here:
                 self.known.append(Arrival(item, entry))
             else:
@@ -175,15 +174,15 @@ class _Sorting:
         return Arrival(moved, checked(moved.path, moved.data, moved.side))
 
     def _free(self, item: Item) -> bool:
-        wanted = {item.path, layout.side_of(item.path)} if item.side is not None else {item.path}
-        folded = {path.casefold() for path in wanted}
-        if folded & self._taken or any(map(self._repo.store.exists, wanted)):
+        paths = {item.path, layout.side_of(item.path)} if item.side is not None else {item.path}
+        folded = {path.casefold() for path in paths}
+        if folded & self._taken or any(map(self._repo.store.exists, paths)):
             return False
         self._taken |= folded
         return True
 
 
-def _stated(item: Item, entry: Entry) -> Arrival:
+def _with_id(item: Item, entry: Entry) -> Arrival:
     """A rule that says its id: a proposal is about an id, not about a place."""
     if not entry.derived and stated_id(entry.fields.get("id")):
         return Arrival(item, entry)
@@ -199,7 +198,7 @@ def _write(repo: RepositorySession, fresh: Sequence[Arrival], name: str, *, dry_
         Planned(entry, new_files(item.path, item.data, item.side, runs=item.executable or None))
         for item, entry in fresh
     ]
-    return bring(repo, planned, f"Import {len(fresh)} entries from {name}")
+    return repo.bring(planned, f"Import {len(fresh)} entries from {name}")
 
 
 # --- rules ---
@@ -212,21 +211,23 @@ def _propose_rules(
     if not rules:
         return [], []
     # by what tells their branches apart, as they are listed where their commits are of the same second
-    rules = sorted(rules, key=lambda one: one.entry.id[-HANDLE_LENGTH:])
+    rules = sorted(rules, key=lambda arrival: arrival.entry.id[-HANDLE_LENGTH:])
     if repo.rules.ref() is None:
         if dry_run:
             would_be = (Suggested(e.id, handle(Kind.RULE, e.id), e.title, e.path, "", "") for _, e in rules)
             return list(would_be), []
         reason = "there is no approval branch yet: commit something, then import again"
-        return [], [(one.item.where, reason) for one in rules]
+        return [], [(arrival.item.where, reason) for arrival in rules]
     made: list[Suggested] = []
     skipped: list[tuple[str, str]] = []
     with desk(repo) as at:
-        rejected = {one.entry for one in at.rejections}
-        unknown = [one for one in rules if one.entry.id not in rejected and not at.trunk.places(one.entry.id)]
-        new = [one for one in unknown if not at.about(one.entry.id)]
-        for one in repo.options.each("proposing", new):
-            subject, files = f"Propose rule: {one.entry.title}", {one.item.path: one.item.data}
-            with noting(one.item.where, skipped):
-                made.append(make(at, one.entry, files, subject, trailers=origin, dry_run=dry_run))
+        rejected = {rejection.entry for rejection in at.rejections}
+        unknown = [
+            arrival for arrival in rules if arrival.entry.id not in rejected and not at.trunk.places(arrival.entry.id)
+        ]
+        new = [arrival for arrival in unknown if not at.about(arrival.entry.id)]
+        for arrival in repo.options.each("proposing", new):
+            subject, files = f"Propose rule: {arrival.entry.title}", {arrival.item.path: arrival.item.data}
+            with noting(arrival.item.where, skipped):
+                made.append(make(at, arrival.entry, files, subject, trailers=origin, dry_run=dry_run))
     return made, skipped

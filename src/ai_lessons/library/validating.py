@@ -43,22 +43,22 @@ def validate(library: Library, paths: Sequence[str] = (), *, fix: bool = False, 
     repo = library.primary
     if fix:
         repo.refuse_other_formats()
-    wanted = [_inside(repo, path) for path in paths]
-    report = _look(repo, wanted)
-    if not wanted:  # commits that are not as git writes them prove nothing
+    places = [_inside(repo, path) for path in paths]
+    report = _report(repo, places)
+    if not places:  # commits that are not as git writes them prove nothing
         try:
             commits = odd_commits(repo.store.worktree, ref) if (ref := repo.rules.ref()) else ()
             odd = [Problem(f"commit {name[:10]}", what) for name, what in commits]
         except UnsupportedRepository as error:
             odd = [Problem("approval branch", error.message)]
         report = report._replace(problems=(*report.problems, *odd), notes=tuple(loose(repo.store)))
-    changes, fixed = _mends(repo, wanted) if fix else ([], [])
+    changes, fixed = _mends(repo, places) if fix else ([], [])
     if changes:
         repo.write(f"Mend {fixed[0]}" if len(fixed) == 1 else f"Mend {len(fixed)} files", changes)
-        report = _look(repo, wanted)._replace(fixed=tuple(fixed), notes=report.notes)
+        report = _report(repo, places)._replace(fixed=tuple(fixed), notes=report.notes)
     if content:
-        asked = ((repo.file_of(one.entry), one.detail) for one in _Review(repo).everything())
-        old = (Problem(path, f"to be reviewed: {said}") for path, said in asked if _concerns(path, wanted))
+        asked = ((repo.file_of(outdated.entry), outdated.detail) for outdated in _Review(repo).everything())
+        old = (Problem(path, f"to be reviewed: {reason}") for path, reason in asked if _concerns(path, places))
         return report._replace(problems=(*report.problems, *old))
     return report
 
@@ -74,49 +74,47 @@ def _inside(repo: RepositorySession, path: str) -> str:
     raise NotFound("file in the repository", path, hint=f"name a file or folder below {root}")
 
 
-def _look(repo: RepositorySession, wanted: Sequence[str]) -> Report:
+def _report(repo: RepositorySession, places: Sequence[str]) -> Report:
     store = repo.store
     skipped: list[str] = []
     read = list(_read(store, skipped))
     entries = [entry for _, entry, _ in read if entry]
-    problems = [one for _, _, found in read for one in found]
-    problems += (Problem(path, why or "cannot be read") for path, _, why in (one.partition(": ") for one in skipped))
+    problems = [problem for _, _, of_file in read for problem in of_file]
+    problems += (Problem(path, why or "cannot be read") for path, _, why in (row.partition(": ") for row in skipped))
     for entry in entries:
-        found, file = checks.check_entry(entry), entry.side_path or entry.path
-        if found and store.exists(file):  # the text is read again, for the lines, only where something is wrong
-            found = checks.check_entry(entry, store.read(file).decode("utf-8", "replace"))
-        problems += found
+        faults, file = checks.check_entry(entry), entry.side_path or entry.path
+        if faults and store.exists(file):  # the text is read again, for the lines, only where something is wrong
+            faults = checks.check_entry(entry, store.read(file).decode("utf-8", "replace"))
+        problems += faults
     problems += checks.check_together(entries)
     if store.exists(layout.CONFIG_PATH):
-        try:
-            text = decode(store.read(layout.CONFIG_PATH), layout.CONFIG_PATH)
-            problems += unknown_keys(text)
-            problems += _of_model(parse_config(text).model, text)
-        except InvalidEntry as error:
-            problems += error.problems
-        except AiLessonsError as error:
-            problems.append(Problem(layout.CONFIG_PATH, error.message))
-    shown = [problem for problem in problems if _concerns(problem.path, wanted)]
+        problems += _of_settings(store)
+    shown = [problem for problem in problems if _concerns(problem.path, places)]
     shown.sort(key=lambda problem: (problem.path, problem.line, problem.message))
-    return Report(tuple(shown), (), sum(_concerns(path, wanted) for path, _, _ in read))
+    return Report(tuple(shown), (), sum(_concerns(path, places) for path, _, _ in read))
 
 
-def _of_model(name: str, text: str) -> list[Problem]:
-    """Whether there is no model of this name."""
-    if name == DEFAULT_MODEL:
-        return []
+def _of_settings(store: Store) -> Iterator[Problem]:
+    text = ""
     try:
-        from ai_lessons.index.embedding import dimensions_of
+        text = decode(store.read(layout.CONFIG_PATH), layout.CONFIG_PATH)
+        yield from unknown_keys(text)
+        name = parse_config(text).model
+        if name != DEFAULT_MODEL:
+            from ai_lessons.index.embedding import dimensions_of
 
-        dimensions_of(name)
-    except NotFound as error:
+            dimensions_of(name)
+    except InvalidEntry as error:
+        yield from error.problems
+    except NotFound as error:  # no such model
         line = next((n for n, row in enumerate(text.split("\n"), 1) if row.strip().startswith("model:")), 0)
-        return [Problem(layout.CONFIG_PATH, f"{error.message}: {error.hint}", line)]
-    return []
+        yield Problem(layout.CONFIG_PATH, f"{error.message}: {error.hint}", line)
+    except AiLessonsError as error:
+        yield Problem(layout.CONFIG_PATH, error.message)
 
 
-def _concerns(path: str, wanted: Sequence[str]) -> bool:
-    return not wanted or any(not one or path == one or path.startswith(one + "/") for one in wanted)
+def _concerns(path: str, places: Sequence[str]) -> bool:
+    return not places or any(not place or path == place or path.startswith(place + "/") for place in places)
 
 
 def _read(store: Store, skipped: list[str]) -> Iterator[tuple[str, Entry | None, list[Problem]]]:
@@ -145,12 +143,12 @@ def _files(store: Store, skipped: list[str]) -> Iterator[tuple[str, str | None]]
                 yield path, join(folder, unit.side) if unit.side else None
 
 
-def _mends(repo: RepositorySession, wanted: Sequence[str]) -> tuple[list[Change], list[str]]:
+def _mends(repo: RepositorySession, places: Sequence[str]) -> tuple[list[Change], list[str]]:
     changes: list[Change] = []
-    said: list[str] = []
+    lines: list[str] = []
     taken: set[str] = set()
     for entry in _entries(repo.store):
-        if not _concerns(entry.path, wanted) or entry.kind is Kind.RULE:
+        if not _concerns(entry.path, places) or entry.kind is Kind.RULE:
             continue
         for fix in checks.fixes(entry):
             moved = [] if fix.path in taken else _move(repo, entry, fix.path)
@@ -158,8 +156,8 @@ def _mends(repo: RepositorySession, wanted: Sequence[str]) -> tuple[list[Change]
                 repo.refuse_secrets(moved)
                 changes += moved
                 taken.update([fix.path] if moved else [])
-                said += [f"{entry.path} -> {fix.path}"] if moved else []
-    return changes, said
+                lines += [f"{entry.path} -> {fix.path}"] if moved else []
+    return changes, lines
 
 
 def _move(repo: RepositorySession, entry: Entry, target: str) -> list[Change]:
@@ -184,8 +182,8 @@ def adopt(library: Library, paths: Sequence[str]) -> tuple[Written, ...]:
     Raises NotFound: nothing there to adopt.
     """
     repo = library.primary
-    wanted = [_inside(repo, path) for path in paths]
-    plain = [e for e in _entries(repo.store) if e.derived and e.kind is not Kind.RULE and _concerns(e.path, wanted)]
+    places = [_inside(repo, path) for path in paths]
+    plain = [e for e in _entries(repo.store) if e.derived and e.kind is not Kind.RULE and _concerns(e.path, places)]
     changes = [change for entry in plain for change in _identity(repo, entry)]
     if not changes:
         raise NotFound("plain file to adopt at", ", ".join(paths) or ".", hint="everything there states its id already")
@@ -230,14 +228,14 @@ class _Review:
         self._cache = self._repo.usages.cache
         self._asked = statements.questions(self._repo)
         self._repeated = comparing.repetitions(self._repo)
-        self._gone = {one.handle: one for one in stale(self._repo)}
+        self._gone = {entry.handle: entry for entry in stale(self._repo)}
         self._code = code_repository.around(
             self._repo.options.cwd, self._repo.store.worktree.top, self._repo.store.root
         )
         for light in catalog.select(Filter(sort="created")):
-            found = list(self._findings(light))
-            if found and (light.kind is Kind.RULE or superseded_by(self._repo, light.id) is None):
-                yield from found
+            findings = list(self._findings(light))
+            if findings and (light.kind is Kind.RULE or superseded_by(self._repo, light.id) is None):
+                yield from findings
 
     def _findings(self, light: Light) -> Iterator[Outdated]:
         by, seen = day_of(light.details.get("review_by")), day_of(light.details.get("reviewed"))
@@ -245,31 +243,27 @@ class _Review:
         if by is not None and by <= self._today and not (rests and seen is not None and by <= seen):
             yield Outdated(light, "review_by", f"it was to be reviewed by {by}")
         yield from (
-            Outdated(light, "asked", f"an agent asks: {said}")
-            for day, said in self._asked.get(light.id, ())
+            Outdated(light, "asked", f"an agent asks: {question}")
+            for day, question in self._asked.get(light.id, ())
             if seen is None or str(seen) < day
         )
         if rests:
             return
-        yield from self._dead_globs(light)
-        if light.id in self._repeated:
-            yield Outdated(light, "repeats", self._repeated[light.id])
-        had = self._tallies.get(light.id)
-        if light.kind is Kind.LESSON and had and not had.helpful and had.injected >= INJECTIONS:
-            yield Outdated(light, "never_helpful", f"it was shown {had.injected} times and never helped")
-        if light.handle in self._gone:
-            one = self._gone[light.handle]
-            what = "its source is gone" if one.reason == GONE else "its source has changed"
-            yield Outdated(light, "source", f"{what}: {one.path}")
-        if light.kind is Kind.SCRIPT and self._cache and had and had.script_failed >= FAILURES:
-            runs = [word for _, word in self._cache.history(light.id) if word in {SCRIPT_OK, SCRIPT_FAILED}]
-            if SCRIPT_OK not in runs[-FAILURES:]:
-                yield Outdated(light, "failing", f"its last {FAILURES} runs failed")
-
-    def _dead_globs(self, light: Light) -> Iterator[Outdated]:
-        """Only where the code is known that they are about."""
         patterns = stated(light.details.get("applies_to"))
         if patterns and self._code is not None and self._code.is_of(light.project):
             for pattern in patterns:
                 if not any(matches(pattern, path) for path in self._code.files):
                     yield Outdated(light, "applies_to", f"applies_to {pattern} names no file of {self._code.name}")
+        if light.id in self._repeated:
+            yield Outdated(light, "repeats", self._repeated[light.id])
+        tally = self._tallies.get(light.id)
+        if light.kind is Kind.LESSON and tally and not tally.helpful and tally.injected >= INJECTIONS:
+            yield Outdated(light, "never_helpful", f"it was shown {tally.injected} times and never helped")
+        if light.handle in self._gone:
+            doc = self._gone[light.handle]
+            what = "its source is gone" if doc.reason == GONE else "its source has changed"
+            yield Outdated(light, "source", f"{what}: {doc.path}")
+        if light.kind is Kind.SCRIPT and self._cache and tally and tally.script_failed >= FAILURES:
+            runs = [word for _, word in self._cache.history(light.id) if word in {SCRIPT_OK, SCRIPT_FAILED}]
+            if SCRIPT_OK not in runs[-FAILURES:]:
+                yield Outdated(light, "failing", f"its last {FAILURES} runs failed")

@@ -46,9 +46,9 @@ class Versions(NamedTuple):
         """What is asked of an entry of this project."""
         return self.of_project.get(project, self.others)
 
-    def spellings(self, known: Iterable[str]) -> tuple[frozenset[str] | None, dict[str, frozenset[str]]]:
+    def spellings(self, names: Iterable[str]) -> tuple[frozenset[str] | None, dict[str, frozenset[str]]]:
         """Of the versions as entries write them those that fit: for all others (None: whatever), and by project."""
-        every = list(known)
+        every = list(names)
 
         def fitting(asked: frozenset[str]) -> frozenset[str]:
             return frozenset(name for name in every if version_score(asked, {name}) is not None)
@@ -75,21 +75,25 @@ def asked_versions(repo: Reading, query: Query) -> Versions:
         of_project |= _in_words(query, stored)
     if len(asked) < len(set(query.versions)) or (not query.versions and stored):
         projects = stored.keys() - of_project if not query.versions else None
-        used, said = _in_use(repo, query, asked, projects)
-        # what nobody asked for must not empty the answer
-        of_project |= used if query.versions else {one: had for one, had in used.items() if _fitting(had, stored[one])}
-        notes += said if query.versions else ()
+        used, notes_in_use = _in_use(repo, query, asked, projects)
+        if query.versions:
+            of_project |= used
+            notes += notes_in_use
+        else:  # versions that were not asked for must not empty the answer
+            of_project |= {name: versions for name, versions in used.items() if _fitting(versions, stored[name])}
     instead = {}
     # asked of no project in particular, a version may well be that of another one
     fits = not query.project and any(_fitting(asked, versions) for versions in stored.values())
     for project, versions in stored.items():
-        wanted = of_project.get(project, frozenset() if fits else asked)
-        if not wanted or _fitting(wanted, versions) or (query.project and project != query.project):
+        asked_of_it = of_project.get(project, frozenset() if fits else asked)
+        if not asked_of_it or _fitting(asked_of_it, versions) or (query.project and project != query.project):
             continue
-        near = {one: found for one in sorted(wanted) if (found := nearest(one.lstrip("@"), versions))}
+        near = {
+            name: near_version for name in sorted(asked_of_it) if (near_version := nearest(name.lstrip("@"), versions))
+        }
         if near:
             of_project[project] = frozenset(near.values())
-            pairs = ", ".join(f"{found} for {one.lstrip('@')}" for one, found in near.items())
+            pairs = ", ".join(f"{near_version} for {name.lstrip('@')}" for name, near_version in near.items())
             instead[project] = f"{project} is not stored at the version asked for: the nearest is taken, {pairs}"
     return Versions(asked, of_project, tuple(notes), instead)
 
@@ -102,8 +106,8 @@ def what_there_is(query: Query, stored: Stored) -> list[str]:
         return []
     if not having:
         return [f"nothing of {project} states a version" if project else "nothing that is stored states a version"]
-    said = "; ".join(having[:NAMED_IN_NOTE])
-    return [f"nothing is stored at version {', '.join(query.versions)}: there are {said}"]
+    listing = "; ".join(having[:NAMED_IN_NOTE])
+    return [f"nothing is stored at version {', '.join(query.versions)}: there are {listing}"]
 
 
 def not_here(catalog: Reader, asked: Mapping[str, Iterable[str]]) -> list[str]:
@@ -111,16 +115,16 @@ def not_here(catalog: Reader, asked: Mapping[str, Iterable[str]]) -> list[str]:
     from difflib import get_close_matches
 
     counted = {"project": catalog.projects, "tag": catalog.tags, "version": catalog.versions}
-    told = []
+    lines = []
     for what, name in ((what, name) for what, names in asked.items() for name in names if name):
-        known = [tally.name for tally in counted[what]()]
-        if name not in known:
+        names = [tally.name for tally in counted[what]()]
+        if name not in names:
             stored = catalog.versions_of_projects() if what == "project" else {}
-            near = [f"{one}{_having(stored.get(one, ()))}" for one in get_close_matches(name, known, 3, 0.5)]
-            other = f"there are {', '.join(known[:NAMED_IN_NOTE])}" if known else "there is none yet"
+            near = [f"{x}{_having(stored.get(x, ()))}" for x in get_close_matches(name, names, 3, 0.5)]
+            other = f"there are {', '.join(names[:NAMED_IN_NOTE])}" if names else "there is none yet"
             other = f"did you mean {what} {' or '.join(near)}?" if near else other
-            told.append(f"no {what} {name!r} here: {other}")
-    return told
+            lines.append(f"no {what} {name!r} here: {other}")
+    return lines
 
 
 def _having(versions: Iterable[str]) -> str:
@@ -130,28 +134,32 @@ def _having(versions: Iterable[str]) -> str:
 
 
 def _fitting(asked: Iterable[str], versions: Iterable[str]) -> bool:
-    wanted = set(asked)
-    return any(version_score(wanted, {one}) is not None for one in versions)
+    versions_asked = set(asked)
+    return any(version_score(versions_asked, {version}) is not None for version in versions)
 
 
 def _in_words(query: Query, stored: Stored) -> dict[str, frozenset[str]]:
     """Versions that stand behind a project's name, or elsewhere where a project has them; with one asked for, of it."""
-    found, text = dict[str, frozenset[str]](), query.text
+    by_project, text = dict[str, frozenset[str]](), query.text
     for project in stored:
         name = rf"(?<![\w-]){re.escape(project)}[\s@/-]*({_VERSION})(?![\w.]*\w)"
         if named := re.search(name, text, re.IGNORECASE):
-            found[project] = frozenset({re.sub(r"(?i)version\s*", "", named[1])})
+            by_project[project] = frozenset({re.sub(r"(?i)version\s*", "", named[1])})
             text = text.replace(named[0], "")
-    rest = {one: versions for one, versions in stored.items() if one not in found and query.project in {None, one}}
+    others_stored = {
+        name: versions for name, versions in stored.items() if name not in by_project and query.project in {None, name}
+    }
     led = _LED.findall(text)
     words = _DOTTED.findall(text) if query.project else [word for _, word in led]
-    for project, versions in rest.items():
+    for project, versions in others_stored.items():
         if fitting := frozenset(word for word in words if _fitting({word}, versions)):
-            found[project] = fitting
-    if not found:  # the nearest of what is surely a version: "for 1.5 hours" is none
+            by_project[project] = fitting
+    if not by_project:  # the nearest of what is surely a version: "for 1.5 hours" is none
         sure = frozenset(word for lead, word in led if lead[0] in "vV")
-        found = {one: sure for one, versions in rest.items() if any(nearest(word, versions) for word in sure)}
-    return found
+        by_project = {
+            name: sure for name, versions in others_stored.items() if any(nearest(word, versions) for word in sure)
+        }
+    return by_project
 
 
 def _in_use(
@@ -165,16 +173,16 @@ def _in_use(
         projects = [query.project] if query.project else [tally.name for tally in repo.catalog.projects()]
     files, left_out = manifests(repo.options.cwd)
     uses = in_use(files, list(projects), repo.reading_config.tag_aliases)
-    notes = [_note(uses, query.project), *(f"left out for the versions in use: {one}" for one in left_out)]
-    return {project: named | {use.version for use in found} for project, found in uses.items()}, notes
+    notes = [_note(uses, query.project), *(f"left out for the versions in use: {file}" for file in left_out)]
+    return {project: named | {use.version for use in project_uses} for project, project_uses in uses.items()}, notes
 
 
 def _note(uses: Mapping[str, Sequence[Use]], project: str | None) -> str:
     """Which versions are in use, and what says so."""
-    found = (use for one in uses.values() for use in one)
-    every = dict.fromkeys(f"{use.package} {use.version.lstrip('@')} ({use.path})" for use in found)
-    if not every:
+    lines = (f"{x.package} {x.version.lstrip('@')} ({x.path})" for several in uses.values() for x in several)
+    names = list(dict.fromkeys(lines))
+    if not names:
         whose = f"of {project!r}" if project else "of any project here"
         return f"versions in use: no lock or manifest file of the code you are in names one {whose}"
-    more = len(every) - NAMED_IN_NOTE
-    return "versions in use: " + ", ".join(list(every)[:NAMED_IN_NOTE]) + (f" and {more} more" if more > 0 else "")
+    hidden = len(names) - NAMED_IN_NOTE
+    return "versions in use: " + ", ".join(names[:NAMED_IN_NOTE]) + (f" and {hidden} more" if hidden > 0 else "")

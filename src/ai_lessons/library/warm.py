@@ -51,7 +51,7 @@ JOBS: Mapping[str, Callable[[], Callable[..., Any]]] = {
     "at_a_prompt": lambda: library.telling.at_a_prompt,
     "before_a_tool": lambda: library.telling.before_a_tool,
     "at_a_failure": lambda: library.telling.at_a_failure,
-    "record": lambda: library.usage.record,
+    "record": lambda: library.opened.Library.record,
 }
 """By name; nothing else is called in a helper. Each is loaded when it is asked for."""
 
@@ -165,7 +165,9 @@ def program() -> str:
     Raises OSError: the program's files cannot be looked at.
     """
     files = (os.path.join(folder, name) for folder, _, names in os.walk(PACKAGE) for name in names)
-    stats = sorted((one.st_mtime_ns, one.st_size) for one in (os.stat(file) for file in files if file.endswith(".py")))
+    stats = sorted(
+        (status.st_mtime_ns, status.st_size) for status in (os.stat(file) for file in files if file.endswith(".py"))
+    )
     return sha256(f"{sys.executable} {sys.version} {PACKAGE} {stats}".encode("utf-8", "replace")).hexdigest()[:16]
 
 
@@ -189,13 +191,13 @@ class _Unpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         if module.startswith("ai_lessons.") or (module, name) in _PLAIN:
-            found = super().find_class(module, name)
-            if isinstance(found, type) and found.__module__ == module:
-                return found
+            cls = super().find_class(module, name)
+            if isinstance(cls, type) and cls.__module__ == module:
+                return cls
         raise pickle.UnpicklingError(f"{module}.{name} is nothing that travels")
 
 
-copyreg.pickle(MappingProxyType, lambda one: (dict, (dict(one),)))  # type: ignore[arg-type,return-value]  # a copy
+copyreg.pickle(MappingProxyType, lambda proxy: (dict, (dict(proxy),)))  # type: ignore[arg-type,return-value]  # a copy
 
 
 def unpacked(data: bytes) -> Any:
@@ -274,7 +276,7 @@ def start(place: Path, request: object) -> None:
 
 def helpers(options: Options, *, stop: bool = False) -> tuple[HelperState, ...]:
     """The helpers of this user that run, of whatever version; with `stop` they are ended, also one that hangs."""
-    folder, found = options.warm or options.state_dir / "warm", []
+    folder, states = options.warm or options.state_dir / "warm", []
     for lock in sorted(folder.glob("*" + LOCK)) if folder.is_dir() and private(folder) else ():
         with claimed(lock) as free:
             pid = lock.read_text("utf-8")
@@ -288,5 +290,5 @@ def helpers(options: Options, *, stop: bool = False) -> tuple[HelperState, ...]:
             with suppress(ProcessLookupError):
                 os.kill(state.pid, signal.SIGKILL)  # what it writes, the next refresh finds right or makes anew
             state = state._replace(state="stopped")
-        found.append(state)
-    return tuple(found)
+        states.append(state)
+    return tuple(states)

@@ -205,13 +205,13 @@ def model() -> None:
 @model.command("status")
 def model_status(call: Call) -> None:
     """Say where the model is, or where it was looked for."""
-    call.answer(library.model.model_status(call.library), render_jobs.model)
+    call.answer(library.model.model_status(call.library.primary), render_jobs.model)
 
 
 @model.command("pull")
 def model_pull(call: Call) -> None:
     """Fetch the model now; it is checked against its pinned hash."""
-    call.answer(library.model.model_pull(call.library), render_jobs.model)
+    call.answer(library.model.model_pull(call.library.primary), render_jobs.model)
 
 
 @admin.command("completion", examples=["--install", "fish"])

@@ -82,7 +82,7 @@ def pending_rules(call: Call, only_count: bool) -> None:
     """List the proposals that wait for a person, of local and remote branches."""
     opened = call.library
     if only_count:
-        number = library.rules_in_force.pending_count(opened.primary)
+        number = library.telling.pending_count(opened.primary)
         call.answer(number, lambda count, _view: str(count), lambda count: {"pending": count})
     else:
         call.answer(library.review.pending_rules(opened), render_rules.pending, paged=True, framed=framing.proposed)

@@ -222,7 +222,7 @@ def entry(opened: Library, asked: Asked) -> Page:
         "log": library.browsing.log(opened, light.id),
         "at": at,
         "change": library.browsing.change(opened, light.id, at) if at else "",
-        "plot_of": plots.bars(library.usage.history(opened, light.id)),
+        "plot_of": plots.bars(opened.holding(light.id)[0].usages.history(light.id)),
         "told": told,
     }
     return Page("entry.html", values)

@@ -25,7 +25,7 @@ from ai_lessons.doors.listening import ListenAddress, listening, served
 from ai_lessons.doors.look import pages
 from ai_lessons.doors.mcp.session_pool import SessionPool
 from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, UsageError
-from ai_lessons.library.answers import silent
+from ai_lessons.library.options import silent
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio.from_thread
 
 from ai_lessons.doors.from_settings import options
-from ai_lessons.library.answers import Progress, silent
 from ai_lessons.library.opened import Kept, Library
-from ai_lessons.library.options import Limits, Options
+from ai_lessons.library.options import Limits, Options, Progress, silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
