@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from fnmatch import fnmatchcase
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, StorageFailed, UsageError
@@ -12,11 +13,13 @@ from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import agent_rules, bundle, frontmatter
 from ai_lessons.knowledge.bundle import Item, noting
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Light, Status
+from ai_lessons.knowledge.json_fields import json_fields
 from ai_lessons.knowledge.origins import USER
 from ai_lessons.library.agent_sources import LIMIT
 from ai_lessons.library.browsing import show
 from ai_lessons.library.lessons import is_firm
 from ai_lessons.library.relating import superseded
+from ai_lessons.library.reports import Skipped
 from ai_lessons.library.usage import all_events
 from ai_lessons.repository import agent_files, outside
 from ai_lessons.repository.files import Staging, read_file, remove_file, status_of, translated, write_file
@@ -36,17 +39,25 @@ _ONE_FILE = (".md", ".windsurfrules", ".cursorrules")
 """How a name ends that is one file, where a form could be a folder of rules, too."""
 
 
+class ExportedFile(NamedTuple):
+    """A file of an export, and what was done to it, in words."""
+
+    path: str
+    done: str
+
+
+@json_fields(hidden=("document",))
 class Exported(NamedTuple):
-    """What was given away: `files` (path, what was done), else the `document`, and `skipped` (path, reason)."""
+    """What was exported: `files`, else the `document`, and what was `skipped`."""
 
     form: str
-    files: tuple[tuple[str, str], ...]
+    files: tuple[ExportedFile, ...]
     lessons: int = 0
     rules: int = 0
     docs: int = 0
     scripts: int = 0
     events: int = 0
-    skipped: tuple[tuple[str, str], ...] = ()
+    skipped: tuple[Skipped, ...] = ()
     document: dict[str, Any] | None = None
     notes: tuple[str, ...] = ()
 
@@ -84,7 +95,14 @@ def export_file(
         else:
             done = _folder(file, form, told, replace=replace)
     rules = sum(entry.kind is Kind.RULE for _, entry in told)
-    return Exported(form, tuple(done), len(told) - rules, rules, skipped=tuple(left_out), notes=tuple(repo.notes()))
+    return Exported(
+        form,
+        tuple(starmap(ExportedFile, done)),
+        len(told) - rules,
+        rules,
+        skipped=tuple(starmap(Skipped, left_out)),
+        notes=tuple(repo.notes()),
+    )
 
 
 # --- a site of files ---
@@ -136,8 +154,8 @@ def export_site(
         remove_file(folder, name)
     found = Counter(one.entry.kind for one in shown)
     return Exported(
-        SITE, ((str(folder), f"{len(done)} files"),), found[Kind.LESSON], found[Kind.RULE], found[Kind.DOC],
-        found[Kind.SCRIPT], skipped=tuple(skipped), notes=tuple(repo.notes()),
+        SITE, (ExportedFile(str(folder), f"{len(done)} files"),), found[Kind.LESSON], found[Kind.RULE], found[Kind.DOC],
+        found[Kind.SCRIPT], skipped=tuple(starmap(Skipped, skipped)), notes=tuple(repo.notes()),
     )  # fmt: skip
 
 
@@ -241,7 +259,7 @@ def _export_all(repo: RepositorySession, file: Path | None, project: str | None,
     found, skipped = _entries(repo, project)
     document = _document(repo, found)
     counts = {f"{kind.value}s": sum(entry.kind is kind for entry, _ in found) for kind in Kind}
-    done: tuple[tuple[str, str], ...] = ()
+    done: tuple[ExportedFile, ...] = ()
     if file is not None:
         if file.is_symlink() or (file.exists() and not file.is_file()):
             raise StorageFailed(f"{file} is no plain file", hint="name another file")
@@ -250,9 +268,9 @@ def _export_all(repo: RepositorySession, file: Path | None, project: str | None,
             hint = f"name another file, or {REPLACE}; for agents see --to"
             raise Refused(f"{file} is not an export of ours, and stays", hint=hint)
         outside.write(file, bundle.dump(document))
-        done = ((str(file), "replaced" if there else "written"),)
+        done = (ExportedFile(str(file), "replaced" if there else "written"),)
     return Exported(
-        GROOVE, done, **counts, events=len(document["events"]), skipped=tuple(skipped),
+        GROOVE, done, **counts, events=len(document["events"]), skipped=tuple(starmap(Skipped, skipped)),
         document=document if file is None else None, notes=tuple(repo.notes()),
     )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, Refused, UsageError
@@ -13,7 +14,7 @@ from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import check_path, side_of
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_scan
-from ai_lessons.library.reports import Imported
+from ai_lessons.library.reports import Imported, Skipped
 from ai_lessons.repository.files import read_file
 from ai_lessons.repository.git import identity
 from ai_lessons.repository.store import Actor, Change
@@ -65,7 +66,7 @@ def bring(
     """Put what is planned in place, in one commit, called `many` where it is of several entries. Raises as `write`."""
     fresh = [one for one in planned if one.changes]
     if not fresh:
-        return Imported((), len(planned), tuple(skipped), None)
+        return Imported((), len(planned), tuple(starmap(Skipped, skipped)), None)
     first, alone = fresh[0].entry, len(fresh) == 1
     changes = [change for one in fresh for change in one.changes]
     repo.options.progress("writing", 0, len(fresh))
@@ -80,7 +81,7 @@ def bring(
         if expect is None and path == one.entry.path and isinstance(data, bytes) and not one.entry.side_path
     }
     written = repo.written([one.entry.id for one in fresh], applied, parsed=parsed)
-    return Imported(written, len(planned) - len(fresh), tuple(skipped), applied.commit, applied.told)
+    return Imported(written, len(planned) - len(fresh), tuple(starmap(Skipped, skipped)), applied.commit, applied.told)
 
 
 def texts_of(path: str, data: bytes, side: bytes | None) -> list[tuple[str, str]]:

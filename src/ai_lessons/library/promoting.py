@@ -189,7 +189,7 @@ class _Promotion:
         path, data = next(iter(copy.files.items()))
         checked(path, data, copy.files.get(copy.entry.side_path or ""))
         if plan.outcome == ASKED:
-            return plan._replace(suggested=self._ask(original, decision))
+            return plan._replace(proposal=self._ask(original, decision))
         return self._write(copy, plan)
 
     def _copy(self, original: SourceEntry, target: RepositorySession) -> TargetCopy:
@@ -289,10 +289,10 @@ class _Promotion:
         whose = {PROPOSED: self.target.options.tier, ASKED: decision.enterprise}
         return Promoted(
             entry=self.light,
-            source=self.source.options.tier,
-            target=self.target.options.tier,
+            from_=self.source.options.tier,
+            to=self.target.options.tier,
             outcome=outcome,
-            report=evaluate(self.target, copy.entry, copy.texts, [place_of(self.source)], same),
+            evaluation=evaluate(self.target, copy.entry, copy.texts, [place_of(self.source)], same),
             policy=decision.sentence,
             decided_in=whose.get(outcome, ""),
             notes=(*decision.notes, *same),
@@ -341,7 +341,7 @@ class _Promotion:
                 for path, data in copy.files.items()
             ]
             applied = self.target.write(subject, changes, trailers, decided=True)
-            return plan._replace(written=self.target.written_one(copy.entry, applied))
-        report = (f"Reason: {reason}\n\n" if reason else "") + render(plan.report)
+            return plan._replace(copy=self.target.written_one(copy.entry, applied))
+        report = (f"Reason: {reason}\n\n" if reason else "") + render(plan.evaluation)
         with desk(self.target) as at:
-            return plan._replace(suggested=self._propose(at, copy, subject, report, decided=True))
+            return plan._replace(proposal=self._propose(at, copy, subject, report, decided=True))

@@ -51,7 +51,7 @@ def search(library: Library, query: Query) -> Answer:
     asked = understood(query)[0]
     # what to contribute is what is not there, not what was not asked for
     more = asked.kinds and asked.text and not query.typing
-    known = find(repo, asked._replace(kinds=frozenset(), plain=True)).known if more else answer.known
+    known = find(repo, asked._replace(kinds=frozenset(), plain=True)).near_kinds if more else answer.near_kinds
     if any(hit.entry.details.get("path") for hit in answer.hits):
         from ai_lessons.library.health import told_of_scripts
 
@@ -111,7 +111,7 @@ def find(repo: Reading, query: Query) -> Answer:
     near_enough = (one.entry_id for one in matches if len(matches) <= FEW or one.score >= BAR)
     known = {lights_of[entry_id].kind for entry_id in near_enough if entry_id in lights_of}
     kinds = frozenset() if weak else frozenset(known | {light.kind for light in lights})
-    return Answer(asked, tuple(hits), notes=tuple(notes), coverage=coverage, weak=weak, known=kinds)
+    return Answer(asked, tuple(hits), notes=tuple(notes), coverage=coverage, weak=weak, near_kinds=kinds)
 
 
 def _by_filters(repo: Reading, query: Query, versions: Versions) -> Answer:
@@ -119,7 +119,7 @@ def _by_filters(repo: Reading, query: Query, versions: Versions) -> Answer:
     lights = [hit.entry for hit in hits]
     nothing = "" if hits else _what_there_is(repo, query)
     notes = [*_notes(repo, versions), *filter(None, [nothing]), *versions.told(lights), *warnings(repo, lights)]
-    return Answer(query.text, tuple(hits), notes=tuple(notes), known=frozenset(light.kind for light in lights))
+    return Answer(query.text, tuple(hits), notes=tuple(notes), near_kinds=frozenset(light.kind for light in lights))
 
 
 def _near(

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import Conflict, InvalidEntry
+from ai_lessons.knowledge.json_fields import json_fields
 from ai_lessons.knowledge.json_text import with_added, without
 from ai_lessons.repository import agent_files, outside, programs
 from ai_lessons.repository.agent_hosts import (
@@ -63,6 +64,7 @@ _TOML = agent_files.marks("ai-lessons", "# {}")
 _LEFT = "left alone, it is no JSON object: mend it first"
 
 
+@json_fields("host", "file", "done", "diff")
 class HostChange(NamedTuple):
     """What becomes of one file of a host, and what is `done` to it, in words. `before` None: it was not there.
 
