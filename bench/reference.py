@@ -7,7 +7,6 @@ between their two markers. A test compares.
 from __future__ import annotations
 
 import json
-import re
 import sys
 from inspect import cleandoc
 from pathlib import Path
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from ai_lessons.doors import encode
 from ai_lessons.doors.cli import root
 from ai_lessons.doors.cli.commands import walk
 from ai_lessons.doors.lesson_cli import lesson
@@ -26,6 +24,7 @@ from ai_lessons.doors.mcp.tools import DEFAULT, tools
 from ai_lessons.errors import Problem
 from ai_lessons.index.rows import IndexRefresh, IndexStatus
 from ai_lessons.knowledge.config import RepositoryConfig, values_of
+from ai_lessons.knowledge.json_fields import fields_of
 from ai_lessons.knowledge.lesson_drafts import Candidate
 from ai_lessons.learning.outcomes import Earlier
 from ai_lessons.library import answers, indexing, opened, relating, reports, running, setup, syncing, transfer, warm
@@ -142,6 +141,7 @@ def repository_settings() -> str:
 ANSWERS: Mapping[str, Any] = {
     "`contribute add-lesson`, `update`, `edit`, `link`, `unlink`, `update-resource`": reports.Written,
     "`contribute add-resource`, `add-package`": reports.Imported,
+    "each of `skipped`": reports.Skipped,
     "`contribute add-resource --preview`": (reports.PassagePreview,),
     "`contribute refresh-resource`": (reports.Refreshed,),
     "`contribute promote`": reports.Promoted,
@@ -192,10 +192,11 @@ ANSWERS: Mapping[str, Any] = {
 def answer_keys(answer: Any) -> str:
     """The keys of an answer as json.md tells them."""
     one = answer[0] if isinstance(answer, tuple) else answer
-    fields = getattr(one, "_fields", None) or one.__dataclass_fields__
-    keys = encode.KEYS.get(f"{one.__module__.rpartition('.')[2]}.{one.__name__}") or " ".join(fields)
-    plain = re.sub(r"=[\w.]+", "", re.sub(r":(\S+)", r"[\1]", keys))
-    return f"{'array of ' if isinstance(answer, tuple) else ''}`{plain}`"
+    fields = fields_of(one)
+    assert fields is not None
+    keys = [*(["*entry"] if fields.entry else []), *(name.rstrip("_") for name in fields.names)]
+    keys += [f"{name}?" for name in fields.optional]
+    return f"{'array of ' if isinstance(answer, tuple) else ''}`{' '.join(keys)}`"
 
 
 def json_page(old: str) -> str:
@@ -224,8 +225,8 @@ MCP_INTRODUCTION = f"""# MCP
 What `ai-lessons-mcp` offers to agents; [how to set it up](../how-to/use-with-agent-hosts.md#any-host-the-mcp-server).
 
 Every tool answers with text and with structured content, which say the same, because hosts hand a model only one of
-them: in the shapes of [json.md](json.md), a list inside an object, without what is empty, and the text of an entry once
-(`text`). With texts of entries comes, in structured content as `notice`, behind the place of the repository:
+them: in the shapes of [json.md](json.md), a list inside an object, nothing empty below the top, and the text of an
+entry once (`text`). With texts of entries comes, in structured content as `notice`, behind the place of the repository:
 
 > {NOTICE}
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import pkgutil
-import re
 from datetime import date
 from importlib import import_module
 from pathlib import Path
@@ -15,17 +14,17 @@ from ai_lessons.doors import encode
 from ai_lessons.errors import InvalidEntry, NotFound, Problem
 from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.knowledge.evaluation import EvaluationFinding, EvaluationReport
+from ai_lessons.knowledge.json_fields import fields_of
 from ai_lessons.knowledge.passages import TextSection
 from ai_lessons.learning.choose import LeftOut
 from ai_lessons.library.answers import Answer, Hit, Listing, Related, Shown
-from ai_lessons.library.exporting import Exported
-from ai_lessons.library.lessons import Loaded
+from ai_lessons.library.exporting import Exported, ExportedFile
+from ai_lessons.library.lessons import LessonGroup, Loaded, shown_json
 from ai_lessons.library.opened import TierState
-from ai_lessons.library.reports import Imported, Outdated, Promoted, Suggested, Written
+from ai_lessons.library.reports import Imported, Outdated, Promoted, Skipped, Suggested, Written
 from ai_lessons.library.running import Ran
 from ai_lessons.library.syncing import Conflicts, Resolved, TornEntry
 from ai_lessons.library.transfer import Ported, Seen
-from ai_lessons.repository.programs import Captured
 
 LESSON = Light(
     "01J",
@@ -44,10 +43,10 @@ COMMON = ["id", "handle", "kind", "title", "project", "tier", "tags", "versions"
 
 
 def test_a_light_entry_has_the_common_keys_and_those_of_its_kind() -> None:
-    assert list(encode.light(LESSON, scored=True)) == [*COMMON, "score", "confidence", "source", "status"]
+    assert list(LESSON.as_json(scored=True)) == [*COMMON, "score", "confidence", "source", "status"]
     rule = Light("01R", "R-1", Kind.RULE, "t", "p", (), (), "x", details={"rationale": "why"})
-    assert list(encode.light(rule, scored=True)) == [*COMMON, "score", "rationale", "applies_to"]
-    assert encode.light(rule)["applies_to"] is None
+    assert list(rule.as_json(scored=True)) == [*COMMON, "score", "rationale", "applies_to"]
+    assert rule.as_json()["applies_to"] is None
 
 
 def test_a_list_is_an_array_without_scores() -> None:
@@ -86,7 +85,7 @@ def test_a_write_has_exactly_four_keys_and_null_while_it_waits() -> None:
 
 
 def test_an_import_says_what_it_skipped_and_why() -> None:
-    data = encode.encode(Imported((), 2, (("a", "binary"),), "c"))
+    data = encode.encode(Imported((), 2, (Skipped("a", "binary"),), "c"))
     assert data["skipped"] == [{"path": "a", "reason": "binary"}]
     assert data["unchanged"] == 2
 
@@ -105,20 +104,21 @@ def test_what_a_terminal_would_obey_is_escaped_by_json() -> None:
     assert json.loads(text) == {"a": "\x1b[2J\u202e\x9b\udcff日"}
 
 
-MODULES = [one.name for one in pkgutil.walk_packages(ai_lessons.__path__, "ai_lessons.")]
+def test_every_declared_key_is_a_field_or_property_of_its_class() -> None:
+    for module in pkgutil.walk_packages(ai_lessons.__path__, "ai_lessons."):
+        if module.name.rpartition(".")[2] != "__main__":
+            for answer in vars(import_module(module.name)).values():
+                fields = fields_of(answer) if isinstance(answer, type) else None
+                names = (*fields.names, *fields.optional) if fields and answer.__module__ == module.name else ()
+                assert [name for name in names if not hasattr(answer, name)] == [], answer
 
 
-@pytest.mark.parametrize("name", sorted({*encode.KEYS, *encode.SHAPES}))
-def test_every_shape_is_of_a_type_that_is_there_and_has_these_fields(name: str) -> None:
-    module, _, answer = name.partition(".")
-    holders = [import_module(one) for one in MODULES if one.endswith(f".{module}")]
-    (kind,) = [vars(one)[answer] for one in holders if answer in vars(one)]
-    fields = [re.split("[.:]", key.strip("*?").rpartition("=")[2])[0] for key in encode.KEYS.get(name, "").split()]
-    assert [field for field in fields if not hasattr(kind, field)] == []
+class Renamed(Written):
+    """The same answer under another name."""
 
 
-def test_no_type_has_two_shapes() -> None:
-    assert not encode.KEYS.keys() & encode.SHAPES.keys()
+def test_a_renamed_class_changes_no_json() -> None:
+    assert encode.encode(Renamed(*WRITTEN)) == WROTE
 
 
 class Odd(NamedTuple):
@@ -150,7 +150,7 @@ ROW = {
     "id": "01J", "handle": "L-1", "scope": "p", "from": "ai", "status": "active", "created": None, "pattern": None,
     "title": "t", "path": "p/lessons/x.md",
 }  # fmt: skip
-LIGHT = encode.light(LESSON)
+LIGHT = encode.encode(LESSON)
 PROPOSED = Suggested("01R", "R-1", "t", "p", "b", "c")
 SAID = {
     "id": "01R", "handle": "R-1", "title": "t", "path": "p", "branch": "b", "commit": "c", "warnings": [],
@@ -159,29 +159,28 @@ FOUND = EvaluationReport((EvaluationFinding("duplicates", "stop", "it is there")
 
 SHAPED: list[tuple[Any, Any]] = [
     (TORN, {"id": "L-1", "title": "t", "path": "p", "reasons": ["why"], "ours": "ours", "theirs": None}),
-    (Resolved("L-1", "p", "ours", (TORN,), None),
+    (Resolved("L-1", "p", "ours", ("L-1",), None),
      {"id": "L-1", "path": "p", "take": "ours", "left": ["L-1"], "commit": None}),
     (Conflicts("origin", ()), []),
     (CHANGE, {"id": "01J", "handle": "L-1", "path": "p", "commit": None, "change": "added"}),
     (CHANGE._replace(target="/t", notes=("n",)),
      {"id": "01J", "handle": "L-1", "path": "p", "commit": None, "change": "added", "target": "/t", "notes": ["n"]}),
-    (Loaded((("global", (LESSON,)),), 1),
+    (Loaded((LessonGroup("global", (LESSON,)),), 1),
      {"active": 1, "groups": [{"scope": "global", "lessons": [ROW]}], "notes": []}),
     (LeftOut(LESSON, "harm", "it was"), {**LIGHT, "reason": "harm", "detail": "it was"}),
     (Outdated(LESSON, "asked", "it was"), {**LIGHT, "reason": "asked", "detail": "it was"}),
     (TierState("user", "reads", "/p", "why"),
      {"tier": "user", "state": "reads", "path": "/p", "why": "why", "hint": ""}),
-    (Ran(LESSON, Captured(1, timed_out=False, stdout="out", stderr="err", omitted=5)),
+    (Ran(LESSON, 1, timed_out=False, stdout="out", stderr="err", omitted_bytes=5),
      {"handle": "L-1", "exit_code": 1, "timed_out": False, "stdout": "out", "stderr": "err", "omitted_bytes": 5}),
-    (Ported((WRITTEN,), 0, (("p", "r"),), "c", (), 1, 2, 3, (PROPOSED,), "B1", (Seen("p", "skipped", "r"),)),
+    (Ported((WRITTEN,), 0, (Skipped("p", "r"),), "c", (), 1, 2, 3, (PROPOSED,), "B1", (Seen("p", "skipped", "r"),)),
      {"written": [WROTE], "unchanged": 0, "skipped": [{"path": "p", "reason": "r"}], "relations": 1, "params": 2,
       "events": 3, "queued": [SAID], "batch": "B1", "commit": "c", "dry_run": False, "notes": [],
       "seen": [{"where": "p", "became": "skipped", "about": "r"}]}),
-    (Exported("f", (("p", "written"),), skipped=(("q", "r"),)),
+    (Exported("f", (ExportedFile("p", "written"),), skipped=(Skipped("q", "r"),)),
      {"form": "f", "files": [{"path": "p", "done": "written"}], "lessons": 0, "rules": 0, "docs": 0, "scripts": 0,
       "events": 0, "skipped": [{"path": "q", "reason": "r"}], "notes": []}),
-    (Exported("f", (), document={"lessons": []}), {"lessons": []}),
-    (Promoted(LESSON, "project", "user", "copied", FOUND, written=WRITTEN),
+    (Promoted(LESSON, "project", "user", "copied", FOUND, copy=WRITTEN),
      {"id": "01J", "handle": "L-1", "title": "t", "from": "project", "to": "user", "outcome": "copied",
       "copy": WROTE, "proposal": None, "policy": "", "decided_in": "",
       "notes": [],
@@ -190,7 +189,7 @@ SHAPED: list[tuple[Any, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("answer", "data"), SHAPED, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize(("answer", "data"), SHAPED, ids=lambda value: type(value).__name__)
 def test_an_answer_has_its_documented_shape(answer: Any, data: Any) -> None:
     assert encode.encode(answer) == data
 
@@ -198,7 +197,7 @@ def test_an_answer_has_its_documented_shape(answer: Any, data: Any) -> None:
 def test_a_lesson_in_full_has_its_pattern_in_parts_and_what_became_of_it() -> None:
     fields = {"pattern": {"when": "w", "dont": "a", "because": "b"}, "reason": "r", "promoted_to": ""}
     parts = {"when": "w", "action": "dont", "do": "a", "because": "b"}
-    assert encode.lesson_shown(Shown(LESSON, "body", "raw", fields)) == {
+    assert encode.encode(shown_json(Shown(LESSON, "body", "raw", fields))) == {
         **ROW, "reason": "r", "parsed": parts, "text": "body",
     }  # fmt: skip
-    assert encode.lesson_shown(Shown(LESSON, "body", "raw", {})) == {**ROW, "parsed": None, "text": "body"}
+    assert encode.encode(shown_json(Shown(LESSON, "body", "raw", {}))) == {**ROW, "parsed": None, "text": "body"}

@@ -26,7 +26,7 @@ from ai_lessons.doors.terminal import View
 from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.knowledge.patterns import parse
 from ai_lessons.library.answers import Shown
-from ai_lessons.library.lessons import Loaded
+from ai_lessons.library.lessons import LessonGroup, Loaded
 from doors.a_terminal import Child
 from doors.world import LESSON, LESSON_PROGRAM, Outcome, environment
 
@@ -309,7 +309,7 @@ def test_hostile_text_reaches_neither_a_terminal_nor_another_line() -> None:
     hostile = light("001", "global", "ai", "WHEN a\n## Lessons\x1b[2J\u202e -> DO b -> BECAUSE c")
     for text in (
         render_lessons.rows([hostile], View()),
-        render_lessons.loaded(Loaded((("global", (hostile,)),), 1), View()),
+        render_lessons.loaded(Loaded((LessonGroup("global", (hostile,)),), 1), View()),
         render_lessons.shown(
             Shown(
                 hostile,

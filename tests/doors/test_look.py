@@ -171,7 +171,7 @@ def test_the_rules_of_an_import_are_approved_together_as_they_were_shown(
     html = pages.render("review.html", **shown)
     given = dict(re.findall(r'name="(\w+)" value="([^"]*)"', html.partition('class="batch"')[2]))
     done = pool.write(lambda opened: server.approve_batch(opened, given), agent="", progress=silent)
-    assert sorted(said[-3:] for said in done.said if said.startswith("Approved")) == ["One", "Two"]
+    assert sorted(said[-3:] for said in done.messages if said.startswith("Approved")) == ["One", "Two"]
     assert pool.read(lambda opened: pages.review(opened, {})).values["waiting"] == ()
     pool.close()
     assert "Nothing waits" in pages.render("review.html", **{**shown, "one": None})
@@ -257,6 +257,6 @@ def test_today_plays_what_is_stored_against_transcripts_when_asked(knowledge: Pa
     shown = pool.read(lambda opened: pages.today(opened, {}))
     assert shown.values["parts"][0].rows[0][0].href == "/today?replay=yes"
     played = pool.read(lambda opened: pages.today(opened, {"replay": "yes"})).values["parts"][0]
-    assert played.said == "0 sessions, 0 commands, 0 failed."
+    assert played.summary == "0 sessions, 0 commands, 0 failed."
     assert [row[0] for row in played.rows] == ["warned before", "at a failure", "either", "characters"]
     pool.close()

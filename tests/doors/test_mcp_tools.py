@@ -493,7 +493,8 @@ def test_the_schema_of_every_tool_is_short_and_whole(log: Path) -> None:
 def test_the_arguments_of_every_tool_are_named_in_the_order_in_which_a_person_types_them() -> None:
     for _, command in (*walk(root), *walk(lesson)):
         if isinstance(command, Command) and command.tool:
-            named = [one.of.name for one in tools.taken(command, command.tool) if isinstance(one.of, click.Argument)]
+            params = [parameter.param for parameter in tools.parameters_of(command, command.tool)]
+            named = [param.name for param in params if isinstance(param, click.Argument)]
             typed = [one.name for one in command.params if isinstance(one, click.Argument)]
             assert named == typed[: len(named)]
 

@@ -22,6 +22,7 @@ from ai_lessons.library.reports import (
     PassagePreview,
     Refreshed,
     Report,
+    Skipped,
     Stale,
     Stats,
     Written,
@@ -272,7 +273,7 @@ def test_no_text_of_a_file_reaches_the_terminal_as_it_is() -> None:
         render.log((FileRevision(evil, evil, evil, evil, evil, evil, {evil: evil}),), VIEW),
         render.diff(f"+{evil}", VIEW),
         render_jobs.written(Written(evil, evil, Kind.SCRIPT, evil, evil, None, (f"proposed on {evil}",)), VIEW),
-        render_jobs.imported(Imported((), 0, ((evil, evil),), None), VIEW),
+        render_jobs.imported(Imported((), 0, (Skipped(evil, evil),), None), VIEW),
         render_jobs.previews((PassagePreview(evil, evil, 1, evil),), VIEW),
         render_jobs.refreshed(
             (Refreshed(evil, evil, evil, changed=True, old_ref=evil, new_ref=None, warning=evil),), VIEW
@@ -343,12 +344,12 @@ def test_a_write_says_handle_and_path() -> None:
 
 
 def test_an_import_names_what_it_left_out() -> None:
-    text = render_jobs.imported(Imported((written(),) * 11, 3, (("big.bin", "not text"),), "abc"), VIEW)
+    text = render_jobs.imported(Imported((written(),) * 11, 3, (Skipped("big.bin", "not text"),), "abc"), VIEW)
     assert text == "11 entries added, 3 unchanged, 1 skipped\n  skipped big.bin: not text"
 
 
 def test_a_long_import_is_summed_up() -> None:
-    skipped = tuple((f"{n}.bin", "not text") for n in range(30))
+    skipped = tuple(Skipped(f"{n}.bin", "not text") for n in range(30))
     lines = render_jobs.imported(Imported((written(),) * 11, 0, skipped, None), VIEW).splitlines()
     assert lines[0] == "11 entries added, 0 unchanged, 30 skipped"
     assert len(lines) == 12

@@ -290,8 +290,8 @@ class TestReleases:
     def ask(self, company: Company, ref: str, to: str = "user", **how: Any) -> Suggested:
         done = self.go(company, ref, to, **how)
         assert (done.outcome, done.decided_in) == ("asked", ACME)
-        assert done.suggested is not None
-        return done.suggested
+        assert done.proposal is not None
+        return done.proposal
 
     def file(self, company: Company, ref: str) -> Path:
         return next(one for one in company.root(ACME).rglob("*.md") if ref in one.read_text())
@@ -304,8 +304,8 @@ class TestReleases:
         done = self.go(company, theirs)
         assert done.outcome == "copied"
         assert done.policy.endswith("; a person released this text")
-        assert done.written is not None
-        assert "release_to" not in (company.root("user") / done.written.path).read_text()
+        assert done.copy is not None
+        assert "release_to" not in (company.root("user") / done.copy.path).read_text()
         editing.update(company.library(here=ACME, writes=ACME), theirs, content="Other words.")
         assert self.outcome(company, theirs) == "asked"
 
@@ -379,7 +379,7 @@ class TestReleases:
         (mine,) = importing.add_resources(company.library(here=ACME), draft).written
         company.approve(self.ask(company, mine.id).branch)
         done = self.go(company, mine.id)
-        assert (done.outcome, done.written is not None) == ("copied", True)
+        assert (done.outcome, done.copy is not None) == ("copied", True)
         again = self.ask(company, mine.id, BETA)
         assert "+  - enterprise:beta:" in company.git(company.root(ACME), "diff", f"main...{again.branch}")
 
@@ -467,14 +467,14 @@ class TestPromotions:
         ref = self.add(company, "Retry on 409", here=ACME)
         asked = self.promote(company, ref)
         assert asked.outcome == "asked"
-        assert asked.suggested is not None
+        assert asked.proposal is not None
         assert self.promote(company, ref).outcome == "asked"
-        company.approve(asked.suggested.branch)
+        company.approve(asked.proposal.branch)
         done = self.promote(company, ref)
         assert done.outcome == "copied"
         assert done.policy.endswith("; a person released this text")
-        assert done.written is not None
-        assert "run --it" in (company.root("user") / done.written.path).read_text()
+        assert done.copy is not None
+        assert "run --it" in (company.root("user") / done.copy.path).read_text()
 
     def test_what_belongs_to_one_place_does_not_leave_where_only_what_is_general_may(self, company: Company) -> None:
         company.state(outbound="allow_generic")
@@ -487,9 +487,9 @@ class TestPromotions:
         made = proposing.suggest_rule(company.library(writes=ACME), RuleDraft("Retry", "it helps", content=CODE))
         company.approve(made.branch)
         asked = self.promote(company, made.id)
-        assert asked.suggested is not None
-        company.approve(asked.suggested.branch)
+        assert asked.proposal is not None
+        company.approve(asked.proposal.branch)
         done = self.promote(company, made.id)
         assert done.outcome == "proposed"
-        assert done.suggested is not None
-        assert "run --it" in company.git(company.root("user"), "show", done.suggested.branch)
+        assert done.proposal is not None
+        assert "run --it" in company.git(company.root("user"), "show", done.proposal.branch)

@@ -58,7 +58,7 @@ def test_a_scope_of_a_user_or_of_a_path_is_kept_and_told_apart(world: World) -> 
         ("global", False),
         ("user:alex", True),
     ]
-    assert lessons.load(world.library, "user:alex", limit=1).total == found.total
+    assert lessons.load(world.library, "user:alex", limit=1).active == found.active
     path = next(one.path for one in listed_lessons(world.library, scope="user:kim").entries)
     assert "scope: user:kim\n" in world.read(path)
 
@@ -105,7 +105,7 @@ def test_loading_gives_global_lessons_then_those_of_the_scope_firm_ones_first(wo
     own = lessons.add(library, KEEP_SERVER, scope="tmux")
     lessons.add(library, KEEP_SERVER, scope="browser")
     found = lessons.load(library, "tmux")
-    assert found.total == 3
+    assert found.active == 3
     assert [(scope, [one.id for one in entries]) for scope, entries in found.groups] == [
         ("global", [firm.id, drafted.id]),
         ("tmux", [own.id]),
@@ -124,7 +124,7 @@ def test_a_limit_keeps_the_firm_and_the_newest(world: World) -> None:
             ),
         )
     found = lessons.load(world.library, limit=2)
-    assert found.total == 4
+    assert found.active == 4
     assert [one.title for one in found.groups[0][1]] == ["Number 0", "Number 3"]
 
 
@@ -139,7 +139,7 @@ def test_a_limit_holds_for_all_scopes_together(world: World) -> None:
                 by="user" if number == 0 else "ai",
             )
     found = lessons.load(library, "tmux", limit=3)
-    assert found.total == 6
+    assert found.active == 6
     assert [len(entries) for _, entries in found.groups] in ([1, 2], [2, 1])
     assert all(entries[0].details["from"] == "user" for _, entries in found.groups)
     assert [len(entries) for _, entries in lessons.load(library, "tmux").groups] == [3, 3]
@@ -150,7 +150,7 @@ def test_a_wrong_lesson_leaves_every_result_and_keeps_its_file_and_reason(world:
     marked = lessons.wrong(world.library, done.handle, "too specific,\n 2s is enough")
     assert (marked.change, marked.path) == ("wrong", done.path)
     assert handles(world) == []
-    assert lessons.load(world.library, "tmux").total == 0
+    assert lessons.load(world.library, "tmux").active == 0
     assert world.found("tmux") == []
     assert handles(world, every=True) == [done.handle]
     text = world.read(done.path)

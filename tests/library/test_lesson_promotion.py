@@ -43,7 +43,7 @@ def test_a_new_skill_gets_what_makes_it_one_and_the_lesson(world: World, targets
     assert shown.frontmatter["status"] == "promoted"
     assert shown.frontmatter["promoted_to"] == "skill/config-edit"
     assert listed_lessons(world.library).entries == ()
-    assert lessons.load(world.library).total == 0
+    assert lessons.load(world.library).active == 0
     assert world.commits()[0] == "Promote lesson: editing any config: read first"
 
 

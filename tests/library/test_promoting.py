@@ -58,8 +58,8 @@ def text_at(company: Company, tier: str, path: str) -> str:
 
 
 def fields_of(company: Company, done: Promoted, tier: str = "user") -> dict[str, Any]:
-    assert done.written is not None
-    return markdown.parse(text_at(company, tier, done.written.path)).fields
+    assert done.copy is not None
+    return markdown.parse(text_at(company, tier, done.copy.path)).fields
 
 
 def subjects(company: Company, tier: str) -> list[str]:
@@ -70,7 +70,7 @@ class TestACopy:
     def test_it_arrives_at_once_under_an_id_of_its_own_and_says_where_it_comes_from(self, company: Company) -> None:
         lesson = add(company, tags=("jira",))
         done = go(company, lesson, "user", reason="holds\neverywhere")
-        assert (done.outcome, done.source, done.target) == ("copied", "project", "user")
+        assert (done.outcome, done.from_, done.to) == ("copied", "project", "user")
         said = fields_of(company, done)
         assert said["id"] != lesson
         assert said["source"] == {
@@ -98,11 +98,11 @@ class TestACopy:
         first = go(company, lesson, "user")
         before = subjects(company, "user")
         again = go(company, lesson, "user")
-        assert first.written is not None
-        assert (again.outcome, again.written) == ("present", None)
-        assert again.notes == (f"{first.written.handle} PUT replaces all (user) says the same already",)
+        assert first.copy is not None
+        assert (again.outcome, again.copy) == ("present", None)
+        assert again.notes == (f"{first.copy.handle} PUT replaces all (user) says the same already",)
         assert subjects(company, "user") == before
-        back = go(company, first.written.id, "project")
+        back = go(company, first.copy.id, "project")
         assert back.outcome == "present"
 
     def test_a_copy_of_an_older_text_is_named_and_the_new_one_comes(self, company: Company) -> None:
@@ -112,15 +112,15 @@ class TestACopy:
             editing.update(library, lesson, content="Seen three times by now, with version 9.13.\n")
         again = go(company, lesson, "user")
         assert again.outcome == "copied"
-        assert again.report.findings[0].message.startswith("much like L-")
+        assert again.evaluation.findings[0].message.startswith("much like L-")
 
     def test_links_lead_to_what_is_there_and_the_others_stay_behind(self, company: Company) -> None:
         left, goes = add(company, title="Left here"), add(company, title="Goes too")
         lesson = add(company, links=(("related_to", left), ("specializes", goes)))
         copy = go(company, goes, "user")
         done = go(company, lesson, "user")
-        assert copy.written is not None
-        assert fields_of(company, done)["links"] == [{"specializes": copy.written.id}, {"derived_from": lesson}]
+        assert copy.copy is not None
+        assert fields_of(company, done)["links"] == [{"specializes": copy.copy.id}, {"derived_from": lesson}]
 
     def test_it_begins_where_its_original_stood_and_counts_nothing_twice(self, company: Company) -> None:
         lesson = add(company, confidence="low")
@@ -129,17 +129,17 @@ class TestACopy:
                 editing.feedback(library, lesson, HELPFUL)
             stood = browsing.show(library, lesson).usage
         done = go(company, lesson, "user")
-        assert done.written is not None
+        assert done.copy is not None
         with company.library(writes="user") as library:
-            usage = browsing.show(library, done.written.id).usage
+            usage = browsing.show(library, done.copy.id).usage
         assert stood is not None
         assert usage is not None
         assert (usage.tallies.helpful, usage.alpha + usage.beta) == (0, 2.0)
         assert 0.3 < usage.confidence < stood.confidence
-        further = go(company, done.written.id, BETA, writes="user")
-        assert further.suggested is not None
+        further = go(company, done.copy.id, BETA, writes="user")
+        assert further.proposal is not None
         start = markdown.parse(
-            company.git(company.root(BETA), "show", f"{further.suggested.branch}:{further.suggested.path}")
+            company.git(company.root(BETA), "show", f"{further.proposal.branch}:{further.proposal.path}")
         )
         assert float(start.fields["source"]["alpha"]) / 2 == pytest.approx(usage.confidence, abs=1e-5)
 
@@ -167,8 +167,8 @@ class TestACopy:
                 draft = ResourceDraft(Kind.SCRIPT, [str(script)], f"Update {place}", project="jira", in_place=place)
                 made = importing.add_resources(library, draft).written[0]
             done = go(company, made.id, "user")
-            assert done.written is not None
-            file = company.root("user") / done.written.path
+            assert done.copy is not None
+            file = company.root("user") / done.copy.path
             assert file.read_text() == script.read_text()
             said = markdown.parse(file.with_name(file.name + ".md").read_text()).fields
             assert said.keys() >= {"source", "links"}
@@ -192,8 +192,8 @@ class TestACopy:
             draft = ResourceDraft(Kind.DOC, [str(doc)], versions=["v3"], project="jira")
             made = importing.add_resources(library, draft).written[0]
         done = go(company, made.id, "user")
-        assert done.written is not None
-        assert done.written.path == "jira/docs/v3/api.md"
+        assert done.copy is not None
+        assert done.copy.path == "jira/docs/v3/api.md"
         said = fields_of(company, done)
         assert said["versions"] == ["v3"]
         assert said["source_path"] == str(doc)
@@ -201,8 +201,8 @@ class TestACopy:
         with company.library() as library:
             refreshing.refresh(library, [made.id])
         again = go(company, made.id, "user")
-        assert again.written is not None
-        assert again.written.path == f"jira/docs/v3/api-{again.written.id[-6:].lower()}.md"
+        assert again.copy is not None
+        assert again.copy.path == f"jira/docs/v3/api-{again.copy.id[-6:].lower()}.md"
 
     @pytest.mark.parametrize("name", ["notes.txt", "plain.md"])
     def test_a_plain_file_says_over_there_where_it_comes_from(self, company: Company, name: str) -> None:
@@ -210,8 +210,8 @@ class TestACopy:
         company.commit("project")
         done = go(company, f"jira/docs/{name}", "user")
         first = done.entry.id
-        assert done.written is not None
-        assert text_at(company, "user", done.written.path).endswith(f"Notes\n=====\n\n{BODY}")
+        assert done.copy is not None
+        assert text_at(company, "user", done.copy.path).endswith(f"Notes\n=====\n\n{BODY}")
         assert fields_of(company, done)["source"]["tier"] == "project"
         assert go(company, first, "user").outcome == "present"
 
@@ -222,14 +222,14 @@ class TestARule:
             made = proposing.suggest_rule(library, RuleDraft("GET before PUT", "PUT replaces all of it."))
             review.approve_rule(library, made.id)
         done = go(company, made.id, "user")
-        assert (done.outcome, done.written) == ("proposed", None)
-        assert done.suggested is not None
-        assert done.suggested.branch.startswith("rules/R-")
+        assert (done.outcome, done.copy) == ("proposed", None)
+        assert done.proposal is not None
+        assert done.proposal.branch.startswith("rules/R-")
         with company.library(writes="user") as library:
             with pytest.raises(NotFound):
-                browsing.show(library, done.suggested.id)
-            review.approve_rule(library, done.suggested.branch)
-            assert browsing.show(library, done.suggested.id).frontmatter["source"]["original"] == made.id
+                browsing.show(library, done.proposal.id)
+            review.approve_rule(library, done.proposal.branch)
+            assert browsing.show(library, done.proposal.id).frontmatter["source"]["original"] == made.id
         assert go(company, made.id, "user").outcome == "present"
 
 
@@ -238,7 +238,7 @@ class TestToAnEnterprise:
         lesson = add(company)
         done = go(company, lesson, ACME, reason="three teams asked")
         assert done.outcome == "proposed"
-        assert done.suggested is not None
+        assert done.proposal is not None
         with company.library(writes=ACME, here=ACME) as library:
             (waiting,) = review.pending_rules(library)
             assert waiting.report.startswith("Reason: three teams asked\n\nEvaluation: revise\n")
@@ -250,28 +250,28 @@ class TestToAnEnterprise:
     def test_the_same_is_not_proposed_twice_nor_once_it_is_there(self, company: Company) -> None:
         lesson = add(company)
         first = go(company, lesson, ACME)
-        assert first.suggested is not None
+        assert first.proposal is not None
         again = go(company, lesson, ACME)
         assert (again.outcome, again.notes) == (
             "present",
-            (f"{first.suggested.branch} ({ACME}) proposes the same already",),
+            (f"{first.proposal.branch} ({ACME}) proposes the same already",),
         )
-        company.approve(first.suggested.branch)
+        company.approve(first.proposal.branch)
         assert go(company, lesson, ACME).outcome == "present"
 
     def test_a_rejection_is_told_to_whoever_tries_again(self, company: Company) -> None:
         lesson = add(company)
         first = go(company, lesson, ACME)
-        assert first.suggested is not None
+        assert first.proposal is not None
         with company.library(writes=ACME) as library:
-            review.reject_rule(library, first.suggested.branch, reason="too narrow")
+            review.reject_rule(library, first.proposal.branch, reason="too narrow")
         again = go(company, lesson, ACME)
-        assert again.suggested is not None
-        assert any("the same was rejected" in one and "too narrow" in one for one in again.suggested.warnings)
+        assert again.proposal is not None
+        assert any("the same was rejected" in one and "too narrow" in one for one in again.proposal.warnings)
 
     def test_what_we_wrote_of_its_origin_is_not_held_against_it(self, company: Company) -> None:
         done = go(company, add(company, content="Nothing special here, because it is plain.\n"), ACME)
-        assert "specificity" not in [one.check for one in done.report.findings]
+        assert "specificity" not in [one.check for one in done.evaluation.findings]
 
     def test_an_agent_takes_nothing_out_of_an_enterprise(self, company: Company) -> None:
         company.state(outbound="allow_all")
@@ -310,7 +310,7 @@ class TestWhatIsRefused:
             mark = str(refused.value).partition("allow_secrets: [")[2].partition(":")[0]
             done = go(company, LESSON, to, allow_secrets=[(mark, "of the vendor's sandbox")])
             assert done.outcome in {"copied", "proposed"}
-            assert KEY not in str(done.report)
+            assert KEY not in str(done.evaluation)
 
 
 def test_an_enterprise_that_is_not_on_this_machine_is_named_with_the_command_that_fetches_it(company: Company) -> None:

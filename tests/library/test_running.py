@@ -144,7 +144,7 @@ def with_neighbour(world: World, name: str, text: str, beside: str) -> str:
     path = f"p/scripts/v1/{name}"
     world.write(path, text)
     running.trust_script(world.library, path)
-    assert running.run_captured(world.library, path, [], timeout=60).done.code == 0
+    assert running.run_captured(world.library, path, [], timeout=60).exit_code == 0
     world.write(f"p/scripts/v1/{beside}", PULLED[Path(beside).suffix])
     return path
 
@@ -185,7 +185,7 @@ def test_what_a_pull_brings_beside_a_trusted_script_does_not_run(
     path = with_neighbour(world, name, text, beside)
     cwd = world.root / "p/scripts/v1" if here else world.root
     try:
-        told = running.run_captured(world.library, path, [], cwd=cwd, timeout=60).done.stdout
+        told = running.run_captured(world.library, path, [], cwd=cwd, timeout=60).stdout
     except Refused as error:
         told = error.message
     assert "ours" in told or Path(beside).name in told
@@ -207,7 +207,7 @@ def test_a_script_uses_the_files_beside_it_that_were_trusted_with_it(world: Worl
         "lib/helper.py",
     ]
     ran = running.run_captured(world.library, "p/scripts/v1/a.py", [])
-    words, place = ran.done.stdout.split()
+    words, place = ran.stdout.split()
     assert words == "one,two"
     assert not Path(place).exists()
     world.write("p/scripts/v1/lib/helper.py", "X = 1\n")
@@ -252,7 +252,7 @@ def test_a_script_reads_data_of_the_folder_in_which_it_is_run(world: World) -> N
     running.trust_script(world.library, "p/scripts/v1/a.sh")
     (world.root / "p/in").mkdir()
     world.write("p/in/data.txt", "ours")
-    assert running.run_captured(world.library, "p/scripts/v1/a.sh", [], cwd=world.root / "p/in").done.stdout == "ours"
+    assert running.run_captured(world.library, "p/scripts/v1/a.sh", [], cwd=world.root / "p/in").stdout == "ours"
 
 
 @pytest.mark.parametrize("interpreter", ["./go", "p/scripts/v1/go", "sh p/scripts/v1/go", "env -S ./go", "{root}/go"])
@@ -287,4 +287,4 @@ def test_no_search_path_of_a_script_leads_into_the_repository(
     kept = f":{os.environ['PATH']}" if variable == "PATH" else ""
     monkeypatch.setenv(variable, value.format(root=world.root) + kept)
     ran = running.run_captured(world.library, "p/scripts/v1/a.sh", [], cwd=world.root, timeout=60)
-    assert ran.done.stdout.strip() == "ours", ran.done.stderr
+    assert ran.stdout.strip() == "ours", ran.stderr

@@ -354,7 +354,7 @@ def test_the_states_say_what_applies_and_why(here: Here, tmp_path: Path) -> None
     given = options(here.folder)._replace(
         tier="project", places=here.places(*ALL, belongs_to="enterprise:acme"), cwd=here.code
     )
-    states = {one.name: one for one in tier_states(here.roots["project"], given)}
+    states = {state.tier: state for state in tier_states(here.roots["project"], given)}
     assert {name: one.state for name, one in states.items()} == {
         "project": "writes", "user": "reads", "enterprise:acme": "reads", "enterprise:beta": "not here",
     }  # fmt: skip
@@ -365,7 +365,7 @@ def test_the_states_say_what_applies_and_why(here: Here, tmp_path: Path) -> None
 def test_an_enterprise_that_nothing_knows_is_named_with_the_remedy(here: Here) -> None:
     given = options(here.folder)._replace(places=here.places("user", belongs_to="enterprise:zeta"))
     last = tier_states(here.roots["user"], given)[-1]
-    assert (last.name, last.state, last.path) == ("enterprise:zeta", "missing", "")
+    assert (last.tier, last.state, last.path) == ("enterprise:zeta", "missing", "")
     assert last.hint == f'in {given.places.file}: [enterprise.zeta] path = "…"'
     library = Library(here.roots["user"], given._replace(tier="user"))
     here.opened.append(library)

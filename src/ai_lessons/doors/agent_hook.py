@@ -137,7 +137,7 @@ def respond(
             out.write(f"export AI_LESSONS_SESSION={shlex.quote(event.session)}\n")
     begins, root = event.moment is Moment.BEGIN, whereabouts(chosen)
     most = chosen.agents.max_chars_at_start if begins else chosen.agents.max_chars
-    draw = render_agents.begin if begins else render_agents.told
+    draw = render_agents.begin if begins else render_agents.hints
 
     def fitting(offered: Context) -> set[str]:
         return render_agents.fitting(offered, most - len(draw(Told(event.moment, offered), root, 0)))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ai_lessons import library
-from ai_lessons.doors import cli, encode, render_lessons
+from ai_lessons.doors import cli, render_lessons
 from ai_lessons.doors.cli.asking import read_input
-from ai_lessons.doors.cli.commands import Group, Tool, global_options, show_version
+from ai_lessons.doors.cli.commands import Argument, Group, Tool, global_options, show_version
 from ai_lessons.doors.cli.options import id_argument, limit_option, offer
 from ai_lessons.doors.mcp import framing
 from ai_lessons.errors import UsageError
@@ -97,7 +97,7 @@ def list_lessons(call: Call, scope: str | None, origin: str | None, every: bool)
     call.answer(
         found,
         lambda value, view: render_lessons.rows(value.entries, view, every=every),
-        lambda value: [encode.lesson(one) for one in value.entries],
+        lambda value: [library.lessons.lesson_json(entry) for entry in value.entries],
         paged=True,
     )
 
@@ -106,7 +106,7 @@ def list_lessons(call: Call, scope: str | None, origin: str | None, every: bool)
 @id_argument
 def show(call: Call, ref: str) -> None:
     """Show a lesson in full, as YAML."""
-    call.answer(library.lessons.show(call.library, ref), render_lessons.shown, encode.lesson_shown, paged=True)
+    call.answer(library.lessons.show(call.library, ref), render_lessons.shown, library.lessons.shown_json, paged=True)
 
 
 @lesson.command(
@@ -114,8 +114,8 @@ def show(call: Call, ref: str) -> None:
     examples=["L-8F3K2A", 'L-8F3K2A --reason "too specific"'],
     tool=Tool(
         "mark_wrong",
-        "id=ref reason",
-        "id handle path commit",
+        [Argument("id", "ref"), "reason"],
+        lambda: library.reports.Written,
         "Take a lesson that is wrong out of all results; its file and history stay.",
         repeatable=True,
     ),
@@ -148,10 +148,10 @@ def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) ->
     at = place_of(scope) if scope else ScopePlace("")
     query = Query(" ".join(words), library.lessons.LESSONS, project=at.project or None, limit=limit, scopes=at.scopes)
     found = call.ask("search", query)
-    lessons = [encode.lesson(hit.entry, scored=True) for hit in found.lessons]
+    lessons = [library.lessons.lesson_json(hit.entry, scored=True) for hit in found.lessons]
     call.answer(
         found,
-        render_lessons.found,
+        render_lessons.search_results,
         lambda value: {"query": value.query, "lessons": lessons, "notes": value.notes, "coverage": value.coverage},
     )
 
@@ -161,10 +161,10 @@ def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) ->
     examples=["", "--scope=tmux"],
     tool=Tool(
         "load_lessons",
-        "scope limit",
-        "notice active groups notes",
+        ["scope", Argument("limit", default=100)],
+        lambda: library.lessons.Loaded,
         "The lessons that hold everywhere and those of one scope (a project), for the start of a session.",
-        defaults={"limit": 100},
+        notice=framing.NOTICE,
         reads=True,
     ),
 )
@@ -173,7 +173,7 @@ def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) ->
 def load(call: Call, scope: str | None, limit: int) -> None:
     """Print the lessons that a session begins with, as Markdown: the global ones, then those of the scope."""
     found = library.lessons.load(call.library, scope, limit=limit or None)
-    call.answer(found, render_lessons.loaded, framed=framing.told)
+    call.answer(found, render_lessons.loaded)
 
 
 main, run = partial(cli.main, lesson), partial(cli.run, group=lesson)

@@ -31,42 +31,44 @@ CHANGE = "a change of this rule that is not in force"
 SECTION_CALL = "ai-lessons recall show {} --section "
 
 
-def answer(found: Answer, view: View) -> str:
+def answer(result: Answer, view: View) -> str:
     """A search in groups by kind; a group without results is left out."""
     blocks = [
-        block(view.paint(KINDS[kind].heading, "heading"), (_hit(hit, found, view) for hit in hits))
-        for kind, hits in found.groups.items()
+        block(view.paint(KINDS[kind].heading, "heading"), (_hit(hit, result, view) for hit in hits))
+        for kind, hits in result.groups.items()
         if hits
     ]
-    prompt = f"\n\n---\n{PROMPT_MARK} {clean(found.prompt)}" if found.prompt else ""
-    return ("\n\n".join(blocks) or f'Nothing found for "{line(found.query)}".') + prompt
+    prompt = f"\n\n---\n{PROMPT_MARK} {clean(result.prompt)}" if result.prompt else ""
+    return ("\n\n".join(blocks) or f'Nothing found for "{line(result.query)}".') + prompt
 
 
-def _hit(hit: Hit, found: Answer, view: View) -> str:
+def _hit(hit: Hit, result: Answer, view: View) -> str:
     """A result in two lines, its title and what it says; where the view is verbose, all that is known of it."""
-    entry, told = hit.entry, hit.entry.details
+    entry, details = hit.entry, hit.entry.details
     lesson, rule = entry.kind is Kind.LESSON, entry.kind is Kind.RULE
     score = "" if entry.score is None or rule else f"({entry.score:.2f}) "
-    title = f"{_label(entry, view)} {score}{view.mark(line(entry.title), found.query)}"
-    more = origin(entry, found.approvals) if view.framed else []
+    title = f"{_label(entry, view)} {score}{view.mark(line(entry.title), result.query)}"
+    extra = origin(entry, result.approvals) if view.framed else []
     factors = ", ".join(f"{line(name)} {value:.3g}" for name, value in hit.factors.items())
-    more += [f"score: {factors}"] if factors else []
-    text = line(str(told.get("rationale") or "") if rule else entry.snippet)
+    extra += [f"score: {factors}"] if factors else []
+    text = line(str(details.get("rationale") or "") if rule else entry.snippet)
     if not view.verbose:
-        facts = [str(told.get(key)) for key in ("confidence", "source") if lesson and told.get(key)]
+        facts = [str(details.get(key)) for key in ("confidence", "source") if lesson and details.get(key)]
         facts += [_versions(entry)[1]] if entry.kind.is_resource else []
         facts += [f"{name} {value}" for name, value in _place(hit) if value]
-        said = " | ".join(filter(None, [line(", ".join(facts)), f'"{text}"' if text else ""]))
-        return block(title, [view.mark(view.clip(said, 4), found.query), *more])
+        words = " | ".join(filter(None, [line(", ".join(facts)), f'"{text}"' if text else ""]))
+        return block(title, [view.mark(view.clip(words, 4), result.query), *extra])
     if rule:
-        facts = [_joined(("applies to", ", ".join(filter(None, (*entry.tags, _plain(told.get("applies_to") or ""))))))]
+        facts = [
+            _joined(("applies to", ", ".join(filter(None, (*entry.tags, _plain(details.get("applies_to") or ""))))))
+        ]
     elif lesson:
-        facts = [_joined(*((key, told.get(key)) for key in ("confidence", "source")))]
+        facts = [_joined(*((key, details.get(key)) for key in ("confidence", "source")))]
     else:
         facts = [_joined(_versions(entry), *_place(hit))]
     facts[0] += f" | path: {_where(entry, view)}" if entry.kind is Kind.SCRIPT else ""
-    said = f'rationale: "{text}"' if rule else f'"{text}"'
-    return block(title, [*facts, view.mark(said, found.query) if text else "", *more])
+    words = f'rationale: "{text}"' if rule else f'"{text}"'
+    return block(title, [*facts, view.mark(words, result.query) if text else "", *extra])
 
 
 def origin(entry: Light, approvals: Mapping[str, Approval]) -> list[str]:
@@ -75,8 +77,8 @@ def origin(entry: Light, approvals: Mapping[str, Approval]) -> list[str]:
     if entry.kind is Kind.RULE:
         return [approved(approvals.get(entry.id)), path]
     by, claim = entry.details.get("stated_by"), entry.details.get("from")
-    said = f"stated by {line(str(by))}" if by else f"its file says from: {line(str(claim))}" if claim else ""
-    return [" | ".join(filter(None, (said, path)))]
+    author = f"stated by {line(str(by))}" if by else f"its file says from: {line(str(claim))}" if claim else ""
+    return [" | ".join(filter(None, (author, path)))]
 
 
 def approved(approval: Approval | None) -> str:
@@ -99,7 +101,7 @@ def _label(entry: Light, view: View) -> str:
 
 def _versions(entry: Light) -> tuple[str, str]:
     """Of a doc or script also that it states none; other kinds have no versions."""
-    return "versions", ", ".join(entry.versions) or UNVERSIONED * entry.kind.is_resource
+    return "versions", ", ".join(entry.versions) or (UNVERSIONED if entry.kind.is_resource else "")
 
 
 def _place(hit: Hit) -> tuple[tuple[str, str], ...]:
@@ -131,7 +133,7 @@ def shown(value: Shown, view: View, *, call: str = SECTION_CALL, frame: Frame = 
         parts = {"rationale": value.frontmatter.get("rationale")} | (pattern if isinstance(pattern, dict) else {})
         blocks.append("\n".join(f"{word} {line(str(parts[key]))}" for key, word in WORDS.items() if parts.get(key)))
     else:
-        heading = next((one.heading for one in value.sections if one.number == value.section), "")
+        heading = next((section.heading for section in value.sections if section.number == value.section), "")
         blocks.append(f"Section {value.section} of {len(value.sections)}: {line(heading)}".rstrip(": "))
     blocks += [frame(text) for text in texts_of(value) if text]
     if approval and approval.unapproved_change:
@@ -139,7 +141,7 @@ def shown(value: Shown, view: View, *, call: str = SECTION_CALL, frame: Frame = 
         change = frame(diff(approval.unapproved_change, view), CHANGE)
         blocks.append(f"{view.paint(warning, 'warn')}\n{change}")
     if value.related and whole:
-        blocks.append(block(view.paint("Related:", "heading"), (_edge(one, view) for one in value.related)))
+        blocks.append(block(view.paint("Related:", "heading"), (_edge(edge, view) for edge in value.related)))
     blocks += [block(view.paint("About it:", "heading"), _about(value, view))] if whole else []
     blocks += [_navigation(value, view, call)] if len(value.sections) > 1 else []
     return "\n\n".join(filter(None, blocks))
@@ -164,9 +166,9 @@ def _about(value: Shown, view: View) -> Iterator[str]:
     yield _joined(*((key, details.get(key)) for key in ("confidence", "source", "status")))
     yield _joined(_versions(entry))
     yield _joined(("tags", ", ".join(entry.tags)))
-    for key, one in value.frontmatter.items():
+    for key, stated in value.frontmatter.items():
         if key not in SAID_ELSEWHERE and (view.verbose or key not in HASHES):
-            yield f"{line(str(key))}: {view.when(_plain(one)) if key == 'created' else line(_plain(one))}"
+            yield f"{line(str(key))}: {view.when(_plain(stated)) if key == 'created' else line(_plain(stated))}"
     if approval:
         how = f"{approval.evidence} ({approval.how})" if approval.how else approval.evidence
         yield _joined(("suggested by", approval.suggested_by), ("evidence", how))
@@ -180,20 +182,25 @@ def _about(value: Shown, view: View) -> Iterator[str]:
 
 
 def _plain(value: object) -> str:
-    if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
+    if isinstance(value, list | tuple) and all(isinstance(element, str) for element in value):
         return ", ".join(value)
     return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
 
 
 def _edge(edge: answers.Related, view: View) -> str:
     arrow = "->" if edge.outgoing else "<-"
-    found = f"{_label(edge.entry, view)} {line(edge.entry.title)}" if edge.entry else f"{line(edge.target)} (not found)"
-    return f"{line(edge.relation)} {arrow} {found}{_weight(edge)}"
+    target = (
+        f"{_label(edge.entry, view)} {line(edge.entry.title)}" if edge.entry else f"{line(edge.target)} (not found)"
+    )
+    return f"{line(edge.relation)} {arrow} {target}{_weight(edge)}"
 
 
 def _navigation(value: Shown, view: View, call: str) -> str:
     if value.section is None:
-        rows = [f"  {one.number:>3}  {'  ' * max(one.level - 1, 0)}{line(one.heading)}" for one in value.sections]
+        rows = [
+            f"  {section.number:>3}  {'  ' * max(section.level - 1, 0)}{line(section.heading)}"
+            for section in value.sections
+        ]
         return "\n".join([view.paint("Sections:", "heading"), *rows, f"One of them: {call}{value.sections[0].number}"])
     steps = (("Previous", value.section - 1), ("Next", value.section + 1))
     return "\n".join(f"{name}: {call}{number}" for name, number in steps if 0 < number <= len(value.sections))
@@ -202,21 +209,21 @@ def _navigation(value: Shown, view: View, call: str) -> str:
 def listing(value: answers.Listing, view: View) -> str:
     """Entries as a table, and how many there are beyond a limit."""
     header = ("ID", "KIND", "PROJECT", "VERSIONS", "TITLE", "TAGS")
-    found = value.entries
+    entries = value.entries
     if value.silent:
-        return "\n".join(f"{view.named(e.handle, e.title)}: {silent(e.handle, value.silent[e.id])}" for e in found)
-    rows = [(e.handle, e.kind.value, e.project, _versions(e)[1], e.title, ", ".join(e.tags)) for e in found]
-    drawn, hidden = table(header, rows, view, "No entries.", flexible=(5, 3, 2, 4)), value.total - len(found)
+        return "\n".join(f"{view.named(e.handle, e.title)}: {silent(e.handle, value.silent[e.id])}" for e in entries)
+    rows = [(e.handle, e.kind.value, e.project, _versions(e)[1], e.title, ", ".join(e.tags)) for e in entries]
+    drawn, hidden = table(header, rows, view, "No entries.", flexible=(5, 3, 2, 4)), value.total - len(entries)
     return f"{drawn}\n… and {hidden:,} more (--limit 0 shows all)" if rows and hidden > 0 else drawn
 
 
 def counts(values: Sequence[answers.Count], view: View, *, what: str) -> str:
     """Tags, versions or projects with the number of entries of each kind."""
     header = (what.upper(), "ENTRIES", *(kind.folder.upper() for kind in Kind))
-    names = [f"{one.name} (newest)" if n == 0 and what == "version" else one.name for n, one in enumerate(values)]
+    names = [f"{tally.name} (newest)" if n == 0 and what == "version" else tally.name for n, tally in enumerate(values)]
     rows = [
-        (name, str(one.total), *(str(one.by_kind.get(kind, 0)) for kind in Kind))
-        for name, one in zip(names, values, strict=True)
+        (name, str(tally.total), *(str(tally.by_kind.get(kind, 0)) for kind in Kind))
+        for name, tally in zip(names, values, strict=True)
     ]
     return table(header, rows, view, f"No {what}s.", flexible=(0,))
 
@@ -230,9 +237,11 @@ def related(values: Iterable[answers.Related], view: View) -> str:
 def log(values: Iterable[answers.Revision], view: View) -> str:
     """Commits that touched an entry, as given (newest first)."""
     blocks = []
-    for one in values:
-        head = f"{view.paint(line(one.commit)[:10], 'handle')} {view.when(one.when)} {line(one.author)}  "
-        blocks.append(block(head + line(one.subject), [_joined(*one.trailers.items())], "    "))
+    for revision in values:
+        head = (
+            f"{view.paint(line(revision.commit)[:10], 'handle')} {view.when(revision.when)} {line(revision.author)}  "
+        )
+        blocks.append(block(head + line(revision.subject), [_joined(*revision.trailers.items())], "    "))
     return "\n".join(blocks) or "No commits yet."
 
 
@@ -257,10 +266,10 @@ def feedback(value: reports.Feedback, view: View) -> str:
 def why_told(values: Sequence[answers.ToldEarlier], view: View) -> str:
     """A line for each entry that was told: when, why, and what came of it."""
     rows = [
-        f"{view.named(one.handle, one.title)}  {line(one.moment)}: {line(one.why or 'holds here')}"
-        + (f"; {line(one.outcome)} since" if one.outcome else "")
-        + (f"; {silent(one.handle, one.silent)}" if one.silent else "")
-        for one in values
+        f"{view.named(entry.handle, entry.title)}  {line(entry.moment)}: {line(entry.why or 'holds here')}"
+        + (f"; {line(entry.outcome)} since" if entry.outcome else "")
+        + (f"; {silent(entry.handle, entry.silent)}" if entry.silent else "")
+        for entry in values
     ]
     return "\n".join(rows) or "Nothing was told in this session."
 
@@ -273,31 +282,33 @@ def silent(handle: str, why: str) -> str:
 def sessions(values: Sequence[agent_hooks.SessionTold], view: View) -> str:
     """For each session its host, folder and time, and a line for each entry that was told in it."""
     rows = []
-    for one in values:
-        head = (one.session or "?", one.host or "unknown host", one.folder, view.when(one.at))
-        failed = count(one.failures, "failure") if one.failures else ""
-        told = why_told(one.told, view).split("\n") if one.told else ["nothing was told"]
-        rows.append(block("  ".join(line(part) for part in (*head, failed) if part), told))
+    for session in values:
+        head = (session.session or "?", session.host or "unknown host", session.folder, view.when(session.at))
+        failed = count(session.failures, "failure") if session.failures else ""
+        entries = why_told(session.told, view).split("\n") if session.told else ["nothing was told"]
+        rows.append(block("  ".join(line(part) for part in (*head, failed) if part), entries))
     return "\n".join(rows) or "Hooks remember no session of the last seven days."
 
 
 def usage(value: answers.Usage, view: View) -> list[str]:
     """Two lines: how sure it is by now, and what happened to it."""
-    had = value.tallies
+    tallies = value.tallies
     counts = (
-        ("injected", had.injected), ("helpful", had.helpful), ("ignored", had.ignored),
-        ("contradicted", had.contradicted), ("runs", had.script_ok), ("failed runs", had.script_failed),
-        ("seen to help", had.followed + had.worked), ("seen to fail again", had.recurred),
+        ("injected", tallies.injected), ("helpful", tallies.helpful), ("ignored", tallies.ignored),
+        ("contradicted", tallies.contradicted), ("runs", tallies.script_ok), ("failed runs", tallies.script_failed),
+        ("seen to help", tallies.followed + tallies.worked), ("seen to fail again", tallies.recurred),
     )  # fmt: skip
-    said = ", ".join(f"{name} {number:,}" for name, number in counts if number or name == "helpful")
-    last = f" | last used: {view.when(had.last_used)}" if had.last_used else ""
+    counted = ", ".join(f"{name} {number:,}" for name, number in counts if number or name == "helpful")
+    last = f" | last used: {view.when(tallies.last_used)}" if tallies.last_used else ""
     behind = f" (alpha {value.alpha:g}, beta {value.beta:g})" if view.verbose else ""
-    return [f"learned confidence: {value.confidence:.2f}{behind}", said + last]
+    return [f"learned confidence: {value.confidence:.2f}{behind}", counted + last]
 
 
 def left_out(values: Sequence[answers.Left], view: View) -> str:
     """Lessons that fitted and did not come, each with the reason."""
-    rows = (f"{view.named(one.entry.handle, one.entry.title)}: {line(one.detail)}" for one in values)
+    rows = (
+        f"{view.named(candidate.entry.handle, candidate.entry.title)}: {line(candidate.detail)}" for candidate in values
+    )
     return block(view.paint("Left out:", "heading"), rows)
 
 
@@ -306,10 +317,10 @@ def params(values: Sequence[answers.Parameter], view: View) -> str:
     header = ("PARAMETER", "VALUE", "BOUNDS", "UNCERTAINTY", "SEEN", "WHAT IT IS")
     rows = [
         (
-            one.name, f"{one.value:.3g}", f"{one.low:g} to {one.high:g}", f"{one.uncertainty:.2f}",
-            f"{one.observations:,}", one.help,
+            param.name, f"{param.value:.3g}", f"{param.low:g} to {param.high:g}", f"{param.uncertainty:.2f}",
+            f"{param.observations:,}", param.help,
         )
-        for one in values
+        for param in values
     ]  # fmt: skip
     return table(header, rows, view, flexible=(5,))
 
@@ -317,19 +328,19 @@ def params(values: Sequence[answers.Parameter], view: View) -> str:
 def learned(value: reports.Stats, view: View) -> list[str]:
     """What `stats` says of use: blocks, only those that have something to say."""
     blocks = []
-    for title, some in (("Most useful:", value.most_useful), ("Least useful:", value.least_useful)):
+    for title, entries in (("Most useful:", value.most_useful), ("Least useful:", value.least_useful)):
         rows = (
-            f"{view.named(one.handle, one.title)}: helpful {one.helpful:,}, ignored {one.ignored:,}, "
-            f"contradicted {one.contradicted:,}, confidence {one.confidence:.2f}"
-            for one in some
+            f"{view.named(entry.handle, entry.title)}: helpful {entry.helpful:,}, ignored {entry.ignored:,}, "
+            f"contradicted {entry.contradicted:,}, confidence {entry.confidence:.2f}"
+            for entry in entries
         )
-        blocks += [block(view.paint(title, "heading"), rows)] if some else []
+        blocks += [block(view.paint(title, "heading"), rows)] if entries else []
     if value.ablation:
-        one = value.ablation
-        sure = f"95 % interval {one.low:+.0%} to {one.high:+.0%}"
-        told = f"{sure}, from {one.shown:,} sessions with and {one.left_out:,} without"
-        head = f"Showing a lesson changed the share of sessions that went well by {one.difference:+.0%}"
-        blocks.append(block(head, [told]))
+        effect = value.ablation
+        sure = f"95 % interval {effect.low:+.0%} to {effect.high:+.0%}"
+        detail = f"{sure}, from {effect.shown:,} sessions with and {effect.left_out:,} without"
+        head = f"Showing a lesson changed the share of sessions that went well by {effect.difference:+.0%}"
+        blocks.append(block(head, [detail]))
     if value.damaged_events:
         blocks.append(f"{count(value.damaged_events, 'line')} of event logs cannot be read and count for nothing")
     return blocks
@@ -344,24 +355,24 @@ def graph(value: relating.Graph, view: View) -> str:
         return "Nothing is linked yet: ai-lessons contribute link A B --relation R"
     names = {entry.id: view.named(entry.handle, entry.title) for entry in value.entries}
     names |= {name: f"{line(name)} ({GONE})" for name in value.missing}
-    linked = {end for one in value.lines for end in (one.source, one.target)} | {*value.missing}
+    linked = {end for link in value.links for end in (link.source, link.target)} | {*value.missing}
     blocks = []
-    for name, said in names.items():  # a link that holds both ways may stand at an id that no entry has
-        own = [one for one in value.lines if one.source == name]
-        links = (f"{_relation(one)} {'<->' if one.both_ways else '->'} {names[one.target]}" for one in own)
-        blocks += [block(said, links)] if own or name not in linked else []
+    for name, label in names.items():  # a link that holds both ways may stand at an id that no entry has
+        outgoing = [link for link in value.links if link.source == name]
+        links = (f"{_relation(link)} {'<->' if link.both_ways else '->'} {names[link.target]}" for link in outgoing)
+        blocks += [block(label, links)] if outgoing or name not in linked else []
     handles = {entry.id: line(entry.handle) for entry in value.entries}
-    topics = [", ".join(handles[one] for one in cluster) for cluster in value.clusters]
+    topics = [", ".join(handles[member] for member in cluster) for cluster in value.clusters]
     blocks += ["", block(view.paint("Related topics:", "heading"), topics)] if topics else []
     return "\n".join(blocks)
 
 
-def _relation(one: Line) -> str:
-    return line(one.relation) + _weight(one)
+def _relation(link: Line) -> str:
+    return line(link.relation) + _weight(link)
 
 
-def _weight(one: answers.Related | Line) -> str:
-    return "" if one.weight is None else f" ({one.weight:g})"
+def _weight(link: answers.Related | Line) -> str:
+    return "" if link.weight is None else f" ({link.weight:g})"
 
 
 def dot(value: relating.Graph, _view: View) -> str:
@@ -372,11 +383,11 @@ def dot(value: relating.Graph, _view: View) -> str:
         rows.append(f'  "{_dot(entry.id)}" [shape={KINDS[entry.kind].shape}, label="{label}"];')
     rows += [f'  "{_dot(name)}" [shape=box, style=dashed, label="{_dot(name)}\\n{GONE}"];' for name in value.missing]
     for number, cluster in enumerate(value.clusters, 1):
-        names = " ".join(f'"{_dot(one)}";' for one in cluster)
+        names = " ".join(f'"{_dot(member)}";' for member in cluster)
         rows.append(f"  subgraph cluster_{number} {{ {names} }}")
-    for one in value.lines:
-        both = ", dir=none" if one.both_ways else ""
-        rows.append(f'  "{_dot(one.source)}" -> "{_dot(one.target)}" [label="{_dot(_relation(one))}"{both}];')
+    for link in value.links:
+        both = ", dir=none" if link.both_ways else ""
+        rows.append(f'  "{_dot(link.source)}" -> "{_dot(link.target)}" [label="{_dot(_relation(link))}"{both}];')
     return "\n".join([*rows, "}"])
 
 
@@ -394,16 +405,16 @@ def mermaid(value: relating.Graph, _view: View) -> str:
         label = f"{_mermaid(entry.handle)}<br/>{_mermaid(clip(line(entry.title), WIDEST))}"
         rows.append(f'  {names[entry.id]}{left}"{label}"{right}')
     rows += [f'  {names[name]}["{_mermaid(name)}<br/>{GONE}"]:::gone' for name in value.missing]
-    for one in value.lines:
-        arrow = "---" if one.both_ways else "-->"
-        rows.append(f'  {names[one.source]} {arrow}|"{_mermaid(_relation(one))}"| {names[one.target]}')
+    for link in value.links:
+        arrow = "---" if link.both_ways else "-->"
+        rows.append(f'  {names[link.source]} {arrow}|"{_mermaid(_relation(link))}"| {names[link.target]}')
     rows += ["  classDef gone stroke-dasharray: 4"] if value.missing else []
     return "\n".join(rows)
 
 
 def _mermaid(raw: str) -> str:
     """Marks of ASCII as the codes that Mermaid knows, so that none of them ends a label, a fence or a tag."""
-    return re.sub(r"[^\w\s.,:()/+-]", lambda found: f"#{ord(found[0])};", line(raw), flags=re.ASCII)
+    return re.sub(r"[^\w\s.,:()/+-]", lambda mark: f"#{ord(mark[0])};", line(raw), flags=re.ASCII)
 
 
 FORMATS: Mapping[str, Callable[[relating.Graph, View], str]] = {"text": graph, "dot": dot, "mermaid": mermaid}

@@ -28,10 +28,10 @@ REMINDER = (
 RAN_NEXT = "From earlier sessions on this machine (ai-lessons; nobody has checked it): after this failure {}"
 
 
-def told(value: agent_hooks.Told, root: str, most: int) -> str:
+def hints(value: agent_hooks.Told, root: str, most: int) -> str:
     """The text for the agent, of at most so many characters; empty if there is nothing to say."""
     if value.failed:
-        failed, solved = (clip(line(one), LONGEST_COMMAND) for one in (value.failed, value.solved))
+        failed, solved = (clip(line(command), LONGEST_COMMAND) for command in (value.failed, value.solved))
         return REMINDER.format(failed=failed, solved=solved)
     if value.offered.ran_next:
         return RAN_NEXT.format(line(value.offered.ran_next))
@@ -63,7 +63,7 @@ def fitting(offered: answers.Context, room: int) -> set[str]:
 def explained(value: agent_hooks.Told) -> str:
     """What is told and what is not, a line for each with the reason."""
     offered = value.offered
-    rows = [f"told: {line(one.handle)} {line(one.title)}: {offered.why[one.id]}" for one in offered.entries]
+    rows = [f"told: {line(entry.handle)} {line(entry.title)}: {offered.why[entry.id]}" for entry in offered.entries]
     rows += [f"told: {line(offered.ran_next)}: transcripts have it"] if offered.ran_next else []
     rows += [f"told: `{line(value.failed)}` failed, `{line(value.solved)}` worked"] if value.failed else []
     rows += [f"not told: {line(left.entry.handle)}: {line(left.detail)}" for left in offered.left_out]
@@ -74,11 +74,11 @@ def _rows(offered: answers.Context, room: int) -> dict[str, str]:
     """By id a line for each entry that fits whole, first come first served; with its text where there is room."""
     rows: dict[str, str] = {}
     for long in (False, True):
-        for one in offered.entries:
-            row = _row(one, offered, long=long)
-            left = room - sum(len(known) + 1 for name, known in rows.items() if name != one.id)
-            if row and len(row) < left and (not long or one.id in rows):
-                rows[one.id] = row
+        for entry in offered.entries:
+            row = _row(entry, offered, long=long)
+            left = room - sum(len(text) + 1 for name, text in rows.items() if name != entry.id)
+            if row and len(row) < left and (not long or entry.id in rows):
+                rows[entry.id] = row
     return rows
 
 
@@ -91,17 +91,17 @@ def _row(light: Light, offered: answers.Context, *, long: bool) -> str:
     if body and len(whole) >= OPENING:
         return ""
     title = "" if light.details.get("seen") and reason else title  # the pattern says what it says, in more words
-    said = " | ".join(dict.fromkeys(filter(None, (title, reason, body))))
+    words = " | ".join(dict.fromkeys(filter(None, (title, reason, body))))
     if rule:
         approval = offered.approvals.get(light.id)
         state = f"rule, approved by {line(approval.approved_by)}" if approval else "rule, approved"
     elif stated := light.details.get("stated_by"):
         state = f"lesson, stated by {line(str(stated))}"
     else:
-        known = [str(light.details.get(key)) for key in ("confidence", "source") if light.details.get(key)]
-        state = ", ".join(["lesson, not approved", *known])
+        facts = [str(light.details.get(key)) for key in ("confidence", "source") if light.details.get(key)]
+        state = ", ".join(["lesson, not approved", *facts])
     tier = "" if light.tier == "user" else f"{line(light.tier)}: "
-    return f"- [{line(light.handle)}] {said} ({tier}{state})"
+    return f"- [{line(light.handle)}] {words} ({tier}{state})"
 
 
 WAYS = {
@@ -113,10 +113,10 @@ WAYS = {
 NO_HOST = "No agent host was found: no program on the path, no folder of one, no file of one here."
 
 
-def hosts(found: Sequence[setup.Host], view: View) -> str:
+def hosts(installed: Sequence[setup.Host], view: View) -> str:
     """For each host what shows that it is here, what calls its hooks, and the ways to its agent."""
     blocks = []
-    for host in found:
+    for host in installed:
         events = dict.fromkeys(event for events in host.hooks.values() for event in events)
         ways = (
             f"{WAYS[target.way]}: {line(target.place)} "
@@ -141,5 +141,5 @@ def _of_ours(target: setup.Target) -> str:
 
 def connected(values: Sequence[setup.HostChange], view: View) -> str:
     """What was done, a line for each file."""
-    rows = [f"{line(one.host)}  {view.place(str(one.file))}: {line(one.done)}" for one in values]
+    rows = [f"{line(change.host)}  {view.place(str(change.file))}: {line(change.done)}" for change in values]
     return "\n".join(rows) or "Nothing to do: the plugin of Claude Code is there already."

@@ -33,21 +33,23 @@ def written(value: reports.Written, view: View) -> str:
 
 def writes(values: Sequence[reports.Written], view: View) -> str:
     """Several writes, one after the other."""
-    return "\n".join(written(one, view) for one in values) or "Nothing to do."
+    return "\n".join(written(value, view) for value in values) or "Nothing to do."
 
 
 def deleted(values: Sequence[reports.Written], view: View) -> str:
     """What is gone from the folder (git keeps its history); the removal of a rule is only proposed."""
-    proposed = [any(note.startswith(PROPOSED) for note in one.notes) for one in values]
+    proposed = [any(note.startswith(PROPOSED) for note in value.notes) for value in values]
     words = ["Removal of" if waits else "Deleted" for waits in proposed]
-    return "\n".join(f"{word} {written(one, view)}" for word, one in zip(words, values, strict=True))
+    return "\n".join(f"{word} {written(value, view)}" for word, value in zip(words, values, strict=True))
 
 
 def imported(value: reports.Imported, view: View) -> str:
     """An import: each entry where there are few, the sum where there are many, then what was left out."""
     added = f"{count(len(value.written), 'entry')} added"
     skipped = [f"skipped {line(path)}: {line(reason)}" for path, reason in value.skipped]
-    return block(_few(value, f"{added}, {value.unchanged:,} unchanged, {len(skipped):,} skipped", view), some(skipped))
+    return block(
+        _few(value, f"{added}, {value.unchanged:,} unchanged, {len(skipped):,} skipped", view), first_rows(skipped)
+    )
 
 
 def _few(value: reports.Imported | transfer.Ported, sums: str, view: View) -> str:
@@ -55,9 +57,9 @@ def _few(value: reports.Imported | transfer.Ported, sums: str, view: View) -> st
     return f"{writes(value.written, view)}\n{sums}" if 0 < len(value.written) <= FEW else sums
 
 
-def some(said: Iterable[str]) -> list[str]:
+def first_rows(texts: Iterable[str]) -> list[str]:
     """A few of these as rows of a block, and how many more there are."""
-    rows = list(said)
+    rows = list(texts)
     return [*rows[:FEW], *([f"… and {len(rows) - FEW:,} more (--json names them all)"] if len(rows) > FEW else [])]
 
 
@@ -65,10 +67,14 @@ def previews(values: Sequence[reports.PassagePreview], view: View) -> str:
     """How files would be split: one line a passage."""
     header = ("#", "TOKENS", "HEADING", "BEGINS")
     blocks = []
-    for path in dict.fromkeys(one.path for one in values):
-        passages = [one for one in values if one.path == path]
-        rows = [(str(n), str(one.tokens), one.heading, one.text[:100]) for n, one in enumerate(passages, 1)]
-        title = f"{line(path)}: {count(len(rows), 'passage')}, about {sum(one.tokens for one in passages):,} tokens"
+    for path in dict.fromkeys(passage.path for passage in values):
+        passages = [passage for passage in values if passage.path == path]
+        rows = [
+            (str(n), str(passage.tokens), passage.heading, passage.text[:100]) for n, passage in enumerate(passages, 1)
+        ]
+        title = (
+            f"{line(path)}: {count(len(rows), 'passage')}, about {sum(passage.tokens for passage in passages):,} tokens"
+        )
         blocks.append(f"{view.paint(title, 'heading')}\n{table(header, rows, view, flexible=(2, 3))}")
     return "\n\n".join(blocks) or "Nothing to split."
 
@@ -76,11 +82,11 @@ def previews(values: Sequence[reports.PassagePreview], view: View) -> str:
 def refreshed(values: Sequence[reports.Refreshed], view: View) -> str:
     """Docs looked at again: what changed in each, and where its source stands now."""
     blocks = []
-    for one in values:
-        state = f"changed, +{one.added} -{one.removed} lines" if one.changed else "unchanged"
-        source = f"source: {_short(one.old_ref)} -> {_short(one.new_ref)}" if one.old_ref != one.new_ref else ""
-        warning = f"warning: {line(one.warning)}" if one.warning else ""
-        blocks.append(block(f"{view.named(one.handle, one.title)}: {state}", (source, warning)))
+    for doc in values:
+        state = f"changed, +{doc.added} -{doc.removed} lines" if doc.changed else "unchanged"
+        source = f"source: {_short(doc.old_ref)} -> {_short(doc.new_ref)}" if doc.old_ref != doc.new_ref else ""
+        warning = f"warning: {line(doc.warning)}" if doc.warning else ""
+        blocks.append(block(f"{view.named(doc.handle, doc.title)}: {state}", (source, warning)))
     return "\n".join(blocks) or "No doc has a source to read again."
 
 
@@ -104,8 +110,8 @@ def initialised(value: reports.Initialised, _view: View) -> str:
 def report(value: reports.Report, _view: View) -> str:
     """Problems as `path:line: message`, then one line that sums up."""
     lines = [f"fixed {line(text)}" for text in value.fixed]
-    lines += [f"{line(one.path)}:{one.line or 1}: {line(one.message)}" for one in value.problems]
-    fixable = sum(one.fixable for one in value.problems)
+    lines += [f"{line(problem.path)}:{problem.line or 1}: {line(problem.message)}" for problem in value.problems]
+    fixable = sum(problem.fixable for problem in value.problems)
     tail = f", {fixable} of them mended by: ai-lessons admin validate --fix" if fixable else ""
     return "\n".join([*lines, f"{count(value.files, 'file')} read, {count(len(value.problems), 'problem')}{tail}"])
 
@@ -113,11 +119,11 @@ def report(value: reports.Report, _view: View) -> str:
 def checks(values: Sequence[reports.Check], view: View) -> str:
     """One line a check, and below what is not well what to do about it."""
     rows = []
-    for one in values:
-        state = view.paint(line(one.state), STYLES.get(one.state, "warn"))
-        detail = line(one.detail).replace(f"{view.home}/", "~/") if view.home else line(one.detail)
-        rows.append((state, line(one.name), detail))
-        rows += [("", "", f"-> {line(one.remedy)}")] if one.remedy and one.state != "ok" else []
+    for check in values:
+        state = view.paint(line(check.state), STYLES.get(check.state, "warn"))
+        detail = line(check.detail).replace(f"{view.home}/", "~/") if view.home else line(check.detail)
+        rows.append((state, line(check.name), detail))
+        rows += [("", "", f"-> {line(check.remedy)}")] if check.remedy and check.state != "ok" else []
     return columns(rows, view)
 
 
@@ -156,13 +162,13 @@ def indexed(value: reports.Indexed, _view: View) -> str:
 
 def stale(values: Sequence[reports.Stale], view: View) -> str:
     """Scripts whose file outside the repository moved on."""
-    rows = [(one.handle, one.title, one.path, one.reason) for one in values]
+    rows = [(resource.handle, resource.title, resource.path, resource.reason) for resource in values]
     return table(("ID", "TITLE", "PATH", "REASON"), rows, view, "Nothing is stale.", flexible=(2, 1))
 
 
 def outdated(values: Sequence[reports.Outdated], view: View) -> str:
     """What a person should look at again, a line for each reason."""
-    rows = [(one.entry.handle, one.entry.title, one.detail) for one in values]
+    rows = [(finding.entry.handle, finding.entry.title, finding.detail) for finding in values]
     return table(("ID", "TITLE", "WHY"), rows, view, "Nothing is to be reviewed.", flexible=(1,))
 
 
@@ -170,7 +176,7 @@ def config(value: Mapping[str, object], view: View) -> str:
     """One key as its bare value (for scripts), several as a list."""
     if len(value) == 1:
         return _value(next(iter(value.values())))
-    return pairs({key: _value(one) for key, one in value.items()}, view)
+    return pairs({key: _value(setting) for key, setting in value.items()}, view)
 
 
 def _value(value: object) -> str:
@@ -227,9 +233,9 @@ def pushed(value: indexing.Pushed, view: View) -> str:
 
 def pulled(value: indexing.Pulled, _view: View) -> str:
     """What came, and what was computed here."""
-    came = f"{count(value.came, 'vector')} came from {line(value.uri)}, {value.embedded:,} filled in here"
+    summary = f"{count(value.came, 'vector')} came from {line(value.uri)}, {value.embedded:,} filled in here"
     missing = f"{value.missing:,} of {count(value.passages, 'passage')} are without a vector"
-    return "\n".join([came, *([missing] if value.missing else []), *map(line, value.notes)])
+    return "\n".join([summary, *([missing] if value.missing else []), *map(line, value.notes)])
 
 
 def _shared(value: reports.IndexStatus, model: str) -> dict[str, str]:
@@ -243,31 +249,32 @@ def _shared(value: reports.IndexStatus, model: str) -> dict[str, str]:
     }
 
 
-def tiers(found: Sequence[opened.TierState], view: View) -> str:
+def tiers(states: Sequence[opened.TierState], view: View) -> str:
     """A line for each tier, and one below it where something is to be done."""
     rows = []
-    for one in found:
-        place = line(one.path).replace(view.home, "~", 1) if view.home else line(one.path)
-        rows.append((line(one.name), one.state, f"{place}  ({line(one.why)})".lstrip()))
-        rows += [("", "", f"→ {line(one.hint)}")] if one.hint else []
+    for state in states:
+        place = line(state.path).replace(view.home, "~", 1) if view.home else line(state.path)
+        rows.append((line(state.tier), state.state, f"{place}  ({line(state.why)})".lstrip()))
+        rows += [("", "", f"→ {line(state.hint)}")] if state.hint else []
     return columns(rows, view)
 
 
 def ported(value: transfer.Ported, view: View) -> str:
     """Each new entry where there are few, the sums, the proposals, then what was left out."""
-    fates = Counter(one.became for one in value.seen)
+    fates = Counter(part.became for part in value.seen)
     sums = [f"{count(len(value.written), 'entry')} added", f"{value.unchanged:,} here already"]
     sums += [f"{fates['skipped']:,} skipped", count(value.relations, "relation"), count(value.events, "event")]
     sums += [f"{count(len(value.queued), 'rule')} proposed"]
     sums += [f"{fates[fate]:,} {fate}" for fate in ("joined", "not recognised") if fates[fate]]
     queued = (
-        view.named(one.handle, one.title) + (f" ({line(one.branch)})" if one.branch else "") for one in value.queued
+        view.named(rule.handle, rule.title) + (f" ({line(rule.branch)})" if rule.branch else "")
+        for rule in value.queued
     )
-    rows = [block(_few(value, ", ".join(sums), view), some(queued))]
+    rows = [block(_few(value, ", ".join(sums), view), first_rows(queued))]
     for fate, words in (("skipped", ""), ("joined", "the same as "), ("not recognised", "")):
-        seen = (one for one in value.seen if one.became == fate)
-        said = (f"{fate} {line(one.where)}" + (f": {words}{line(one.about)}" if one.about else "") for one in seen)
-        rows[-1] = block(rows[-1], some(said))
+        seen = (part for part in value.seen if part.became == fate)
+        texts = (f"{fate} {line(part.where)}" + (f": {words}{line(part.about)}" if part.about else "") for part in seen)
+        rows[-1] = block(rows[-1], first_rows(texts))
     batch = f"; all of them with one merge: {BATCH} {line(value.batch)}" if value.batch else ""
     rows += [DRY] if value.dry_run else [REVIEW_RULES + batch] if value.queued else []
     return "\n".join(rows)
@@ -284,7 +291,9 @@ def exported(value: exporting.Exported, _view: View) -> str:
         lessons, rules = (value.entries.get(kind, 0) for kind in (Kind.LESSON, Kind.RULE))
         firm = [count(lessons, "lesson") + " of a person"] if lessons else []
         rows.append(" and ".join([f"{count(rules, 'rule')} in force", *firm]))
-    return block("\n".join(rows), some(f"left out {line(path)}: {line(reason)}" for path, reason in value.skipped))
+    return block(
+        "\n".join(rows), first_rows(f"left out {line(path)}: {line(reason)}" for path, reason in value.skipped)
+    )
 
 
 def migrated(value: setup.Migrated, _view: View) -> str:
@@ -292,7 +301,7 @@ def migrated(value: setup.Migrated, _view: View) -> str:
     if value.old == value.new:
         return f"This repository has format {value.new}, the newest one: nothing to migrate."
     rows = [block(f"Migrated from format {value.old} to {value.new}", map(line, value.steps))]
-    rows.append(block(f"{count(len(value.changed), 'file')} changed", some(map(line, value.changed))))
+    rows.append(block(f"{count(len(value.changed), 'file')} changed", first_rows(map(line, value.changed))))
     rows += [f"Before: {line(value.snapshot)}. Take it back: ai-lessons admin undo"] if value.snapshot else []
     return "\n".join(rows)
 
@@ -302,12 +311,14 @@ def synced(value: syncing.Synced, view: View) -> str:
     place = line(f"{value.remote}/{value.branch}")
     rows = [f"  proposal sent: {line(name)}" for name in value.proposals]
     arrived = (f"proposal arrived: {line(name)} (ai-lessons admin review-rules)" for name in value.arrived)
-    rows += [f"  {row}" for row in some(arrived)]
+    rows += [f"  {row}" for row in first_rows(arrived)]
     if value.conflicts:
         many = count(len(value.conflicts), "file")
         head = f"{many} changed here and on {place} cannot be merged. Your branch and your files are as they were."
         kept = [f"Your side is kept on {line(value.kept)}, here and on {line(value.remote)}."]
-        return "\n".join([head, *(entry for one in value.conflicts for entry in _torn(one, view)), "", *kept, *rows])
+        return "\n".join(
+            [head, *(entry for conflict in value.conflicts for entry in _torn(conflict, view)), "", *kept, *rows]
+        )
     if not (value.received or value.sent or rows):
         return f"Nothing new: {place} and this branch are the same."
     merged = [f"  merged: {view.place(path)}" for path in value.merged]
@@ -315,17 +326,17 @@ def synced(value: syncing.Synced, view: View) -> str:
     return "\n".join([moved, *merged, *rows])
 
 
-def _torn(one: syncing.TornEntry, view: View) -> Iterator[str]:
+def _torn(conflict: syncing.TornEntry, view: View) -> Iterator[str]:
     """One conflict, both versions as changes of what they began with; indented, so that they cannot pass for ours."""
     yield ""
-    yield view.named(one.id, one.title)
-    yield f"  path: {view.place(one.path)}"
-    yield f"  both changed: {line(', '.join(one.reasons))}"
+    yield view.named(conflict.id, conflict.title)
+    yield f"  path: {view.place(conflict.path)}"
+    yield f"  both changed: {line(', '.join(conflict.reasons))}"
     yield "  yours:"
-    yield from _diff(one.our_diff, one.ours)
+    yield from _diff(conflict.our_diff, conflict.ours)
     yield "  theirs:"
-    yield from _diff(one.their_diff, one.theirs)
-    yield f"  choose: {CHOOSE.format(line(one.id))}"
+    yield from _diff(conflict.their_diff, conflict.theirs)
+    yield f"  choose: {CHOOSE.format(line(conflict.id))}"
 
 
 def _diff(diff: str, text: str | None) -> Iterator[str]:
@@ -339,14 +350,14 @@ def conflicts(value: syncing.Conflicts, view: View) -> str:
     """Every file that needs a person, with both versions."""
     if not value.entries:
         return f"No conflict with {line(value.theirs)}, as of the last sync."
-    return "\n".join(row for one in value.entries for row in _torn(one, view)).lstrip("\n")
+    return "\n".join(row for conflict in value.entries for row in _torn(conflict, view)).lstrip("\n")
 
 
 def resolved(value: syncing.Resolved, view: View) -> str:
     """What was chosen, and what is left or comes next."""
     head = f"{view.paint(f'[{line(value.id)}]', 'handle')} settled: {line(value.take)}"
     if value.left:
-        names = ", ".join(line(one.id) for one in value.left)
+        names = ", ".join(map(line, value.left))
         return (
             f"{head}\n{count(len(value.left), 'conflict')} left: {names}\nNext: {CHOOSE.format(names.split(', ')[0])}"
         )
@@ -355,11 +366,12 @@ def resolved(value: syncing.Resolved, view: View) -> str:
 
 def recovered(value: syncing.Recovered, _view: View) -> str:
     """What was brought back, and what is still kept."""
-    rows = [f"Brought back: {line(one.path)}" for one in value.brought] + _committed(value.commits, value.notes)
+    rows = [f"Brought back: {line(file.path)}" for file in value.brought] + _committed(value.commits, value.notes)
     if value.kept:
+        names = (f"{file.handle}  {file.title}" if file.handle else file.title for file in value.kept)
         kept = (
-            f"{f'{line(one.handle)}  ' if one.handle else ''}{line(one.title)}  ({line(one.path)}, {line(one.when)})"
-            for one in value.kept
+            f"{line(name)}  ({line(file.path)}, {line(file.when)})"
+            for name, file in zip(names, value.kept, strict=True)
         )
         rows.append(block("Taken away before the commit, kept for 30 days:", kept))
         rows.append("Bring it back: ai-lessons admin recover [ID]")
@@ -369,7 +381,7 @@ def recovered(value: syncing.Recovered, _view: View) -> str:
 def undone(values: Sequence[syncing.Undone], _view: View) -> str:
     """Each job that was taken back."""
     blocks = []
-    for one in values:
-        head = f"Undone: {line(one.subject)} ({line(one.undone)[:10]})"
-        blocks.append(block(head, some(map(line, one.paths))))
+    for step in values:
+        head = f"Undone: {line(step.subject)} ({line(step.undone)[:10]})"
+        blocks.append(block(head, first_rows(map(line, step.paths))))
     return "\n".join(blocks)

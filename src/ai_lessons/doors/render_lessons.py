@@ -6,7 +6,6 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ai_lessons.doors import encode
 from ai_lessons.doors.terminal import View, block, clean, clip, count, line, table
 from ai_lessons.knowledge import origins
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Light, pattern_of
@@ -34,11 +33,14 @@ def _scope(entry: Light) -> str:
 def rows(entries: Sequence[Light], view: View, *, every: bool = False) -> str:
     """One line a lesson; with `every` its status, too."""
     keys = ("from", "status") if every else ("from",)
-    cells = [(one.handle, _scope(one), *(str(one.details.get(k) or "") for k in keys), says(one)) for one in entries]
+    cells = [
+        (entry.handle, _scope(entry), *(str(entry.details.get(k) or "") for k in keys), says(entry))
+        for entry in entries
+    ]
     return table(("ID", "SCOPE", *map(str.upper, keys), "PATTERN"), cells, view, "No lessons.")
 
 
-def found(answer: answers.Answer, view: View) -> str:
+def search_results(answer: answers.Answer, view: View) -> str:
     """What a search found, best first, in the form of a list."""
     if not answer.lessons:
         return f'Nothing found for "{line(answer.query)}".'
@@ -47,13 +49,13 @@ def found(answer: answers.Answer, view: View) -> str:
 
 def loaded(value: lessons.Loaded, _view: View) -> str:
     """Markdown for an agent's context. `[firm]` marks what a person stated."""
-    blocks = [f"## Lessons ({value.total} active)"]
-    for scope, entries in value.groups:
-        name = "Global" if scope == GLOBAL_PROJECT else line(scope)
+    blocks = [f"## Lessons ({value.active} active)"]
+    for group in value.groups:
+        name = "Global" if group.scope == GLOBAL_PROJECT else line(group.scope)
         # no text gives itself the mark
-        items = [f"- {line(says(one)).replace(FIRM, '(firm)')}{_standing(one)}" for one in entries]
+        items = [f"- {line(says(entry)).replace(FIRM, '(firm)')}{_standing(entry)}" for entry in group.lessons]
         blocks.append("\n".join([f"### {name}", *items]))
-    left_out = value.total - sum(len(entries) for _, entries in value.groups)
+    left_out = value.active - sum(len(group.lessons) for group in value.groups)
     if left_out:
         blocks.append(f"{left_out} more are left out: `lesson load --limit 0` has all, `lesson search` finds one")
     return "\n\n".join(blocks)
@@ -77,7 +79,7 @@ def shown(value: answers.Shown, _view: View) -> str:
         yaml += entry_lines(key, value.frontmatter[key]) if value.frontmatter.get(key) else []
     if pattern:
         quoted = partial(json.dumps, ensure_ascii=False)  # in double quotes, which YAML and JSON read alike
-        parts = encode.pattern(pattern).items()
+        parts = pattern.as_json().items()
         yaml += [f"pattern: {quoted(' '.join(str(pattern).split()))}", "parsed:"]
         yaml += [f"  {key}: {text if key == 'action' else quoted(text)}" for key, text in parts]
     if not pattern or entry.title != title_of(pattern):
@@ -132,7 +134,7 @@ def held(value: harvest.Harvest) -> str:
 
 def harvested(value: harvest.Harvest, view: View) -> str:
     """What the transcripts hold, and the drafts, none of which is stored."""
-    rows = [candidate(one, view) for one in value.candidates]
+    rows = [candidate(draft, view) for draft in value.candidates]
     head = f"{count(len(rows), 'draft')}, none is stored." if rows else "Nothing to propose."
     return "\n\n".join([f"{held(value)}\n{head}", *rows])
 
@@ -140,20 +142,20 @@ def harvested(value: harvest.Harvest, view: View) -> str:
 SEEN_SHOWN, LINES_SHOWN = 3, 6
 
 
-def candidate(one: Candidate, view: View) -> str:
+def candidate(draft: Candidate, view: View) -> str:
     """One candidate in a few lines: what it would say, what happened, where it was seen."""
-    said = (("WHEN", one.when), ("DO", one.do or "(what helps is for you to say)"), ("BECAUSE", one.because))
-    changed = f"would have warned before {one.warned}, helped at {one.helped}, told {count(one.told, 'time')}"
-    content = [row for row in clean(one.content).splitlines() if row and not row.startswith("~~~")]
-    left = len(one.evidence) - SEEN_SHOWN
+    parts = (("WHEN", draft.when), ("DO", draft.do or "(what helps is for you to say)"), ("BECAUSE", draft.because))
+    changed = f"would have warned before {draft.warned}, helped at {draft.helped}, told {count(draft.told, 'time')}"
+    content = [row for row in clean(draft.content).splitlines() if row and not row.startswith("~~~")]
+    left = len(draft.evidence) - SEEN_SHOWN
     return block(
-        view.named(one.id, one.title) + (f" ({line(one.project)})" if one.project else ""),
+        view.named(draft.id, draft.title) + (f" ({line(draft.project)})" if draft.project else ""),
         (
-            *(f"{name:8} {clip(line(text), 160)}" for name, text in said),
+            *(f"{name:8} {clip(line(text), 160)}" for name, text in parts),
             *(f"| {clip(row, 120)}" for row in content[:LINES_SHOWN]),
-            *(f"worked   {clip(line(text), 120)}" for text in one.done if not one.do),
-            changed if one.told else "",
-            *(f"seen     {at.date} {at.host} {view.place(at.place)}" for at in one.evidence[:SEEN_SHOWN]),
+            *(f"worked   {clip(line(text), 120)}" for text in draft.done if not draft.do),
+            changed if draft.told else "",
+            *(f"seen     {place.date} {place.host} {view.place(place.place)}" for place in draft.evidence[:SEEN_SHOWN]),
             f"         and {left} more" if left > 0 else "",
         ),
     )
@@ -181,7 +183,7 @@ def replayed(value: replay.Replay, view: View) -> str:
     rows = replay_rows(value)
     if value.unhelped:
         rows += ["", view.paint("Nothing stored helps with:", "heading")]
-        rows += [f"{one.times:>5} x {clip(line(one.failure), 140)}" for one in value.unhelped]
+        rows += [f"{failure.times:>5} x {clip(line(failure.failure), 140)}" for failure in value.unhelped]
     return "\n".join(rows)
 
 

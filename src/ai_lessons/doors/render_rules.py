@@ -23,8 +23,8 @@ WHAT = {"new": "a new {}", "edit": "an edit of a {}", "removal": "the removal of
 LACKING = "a text on the approval branch that lacks a good signature"
 
 
-def _headline(one: Suggested | Pending | Decided | Light, view: View) -> str:
-    return view.named(one.handle, one.title)
+def _headline(entry: Suggested | Pending | Decided | Light, view: View) -> str:
+    return view.named(entry.handle, entry.title)
 
 
 def suggested(value: Suggested, view: View, review: str = REVIEW) -> str:
@@ -35,9 +35,9 @@ def suggested(value: Suggested, view: View, review: str = REVIEW) -> str:
 def proposed(values: Sequence[Suggested], view: View, review: str = REVIEW) -> str:
     """Several of them. `review` is the command to decide with."""
     rows = []
-    for one in values:
-        warnings = (f"{view.paint('warning:', 'warn')} {line(text)}" for text in one.warnings)
-        rows.append(block(_headline(one, view), (f"branch: {line(one.branch)}", *warnings)))
+    for made in values:
+        warnings = (f"{view.paint('warning:', 'warn')} {line(text)}" for text in made.warnings)
+        rows.append(block(_headline(made, view), (f"branch: {line(made.branch)}", *warnings)))
     return "\n".join([*rows, f"Not in force until a person approves it: {review}"]) if rows else "Nothing to propose."
 
 
@@ -48,22 +48,31 @@ def pending(values: Sequence[Pending], view: View) -> str:
     numbers: Counter[str] = Counter()
     shown: list[Pending] = []
     folded: list[Pending] = []
-    for one in values:
-        numbers[one.batch] += 1
-        (shown if not one.batch or numbers[one.batch] <= OF_A_BATCH else folded).append(one)
+    for proposal in values:
+        numbers[proposal.batch] += 1
+        (shown if not proposal.batch or numbers[proposal.batch] <= OF_A_BATCH else folded).append(proposal)
     header = ("ID", "WHAT", "SUGGESTED BY", "ON", "LINES", "WHERE", "TITLE")
     rows = [
         (
-            one.handle, one.change, one.suggested_by, view.day(one.suggested_at), f"+{one.added} -{one.removed}",
-            "remote" if one.remote else "local", one.title,
+            proposal.handle,
+            proposal.change,
+            proposal.suggested_by,
+            view.day(proposal.suggested_at),
+            f"+{proposal.added} -{proposal.removed}",
+            "remote" if proposal.remote else "local",
+            proposal.title,
         )
-        for one in shown
-    ]  # fmt: skip
-    doubts = [f"{line(one.branch)}: {'; '.join(texts)}" for one in shown if (texts := list(_doubts(one)))]
-    for name in dict.fromkeys(one.batch for one in folded):
-        rest = [one for one in folded if one.batch == name]
-        doubtful = sum(any(_doubts(one)) for one in rest)
-        doubts.append(f"… and {len(rest)} more of import {line(name)}, {doubtful} with something to look at")
+        for proposal in shown
+    ]
+    doubts = [
+        f"{line(proposal.branch)}: {'; '.join(texts)}" for proposal in shown if (texts := list(_doubts(proposal)))
+    ]
+    for name in dict.fromkeys(proposal.batch for proposal in folded):
+        others_of_import = [proposal for proposal in folded if proposal.batch == name]
+        doubtful = sum(any(_doubts(proposal)) for proposal in others_of_import)
+        doubts.append(
+            f"… and {len(others_of_import)} more of import {line(name)}, {doubtful} with something to look at"
+        )
     batches = [f"{render_jobs.BATCH} {line(name)}" for name in numbers if name]
     decide = f"Decide: {REVIEW}" + (f"; all of one import: {', '.join(batches)}" if batches else "")
     return "\n".join([table(header, rows, view, flexible=(5, 4, 2, 3, 6)), *doubts, *left_out(values), decide])
@@ -71,59 +80,68 @@ def pending(values: Sequence[Pending], view: View) -> str:
 
 def left_out(values: Sequence[Pending]) -> list[str]:
     """Lines about proposals that are not listed, because there are too many."""
-    return [f"not listed: {line(text)}" for one in values for text in one.left_out]
+    return [f"not listed: {line(text)}" for proposal in values for text in proposal.left_out]
 
 
-def _doubts(one: Pending) -> Iterator[str]:
-    yield from map(line, one.conflicts)
-    if one.kind == "rule" and one.change == "new" and not one.rationale:
+def _doubts(proposal: Pending) -> Iterator[str]:
+    yield from map(line, proposal.conflicts)
+    if proposal.kind == "rule" and proposal.change == "new" and not proposal.rationale:
         yield "no reason is stated: edit it and say why"
-    if one.similar:
-        yield f"much like {', '.join(map(line, one.similar))}: update it?"
-    if one.rejected_before:
-        yield f"the same was rejected {line(one.rejected_before)}"
+    if proposal.similar:
+        yield f"much like {', '.join(map(line, proposal.similar))}: update it?"
+    if proposal.rejected_before:
+        yield f"the same was rejected {line(proposal.rejected_before)}"
 
 
-def proposal(one: Pending, view: View) -> str:
+def proposal(pending: Pending, view: View) -> str:
     """One proposal as a reviewer needs it: who and when, doubts, the report, the whole text or how it differs."""
-    what = WHAT.get(one.change, LACKING).format(line(one.kind))
-    what += " in force" if one.kind == "rule" and one.change in {"edit", "removal"} else ""
+    what = WHAT.get(pending.change, LACKING).format(line(pending.kind))
+    what += " in force" if pending.kind == "rule" and pending.change in {"edit", "removal"} else ""
+    where = "remote" if pending.remote else "local"
     facts = [
-        f"{what}, suggested by {line(one.suggested_by)} on {view.when(one.suggested_at)}",
-        f"branch: {line(one.branch)} ({'remote' if one.remote else 'local'}), commit {line(one.commit[:10])}",
-        f"path: {view.place(one.path)}" if one.path else "",
-        f"tags: {line(', '.join(one.tags))}" if one.tags else "",
-        f"rationale: {line(one.rationale)}" if one.rationale else "",
-        _for_whom(one, view),
-        *(f"{view.paint('warning:', 'warn')} {text}" for text in _doubts(one)),
+        f"{what}, suggested by {line(pending.suggested_by)} on {view.when(pending.suggested_at)}",
+        f"branch: {line(pending.branch)} ({where}), commit {line(pending.commit[:10])}",
+        f"path: {view.place(pending.path)}" if pending.path else "",
+        f"tags: {line(', '.join(pending.tags))}" if pending.tags else "",
+        f"rationale: {line(pending.rationale)}" if pending.rationale else "",
+        _for_whom(pending, view),
+        *(f"{view.paint('warning:', 'warn')} {text}" for text in _doubts(pending)),
     ]
-    blocks = [block(_headline(one, view), facts)]
-    evidence = [block("Evidence:", (_headline(entry, view) for entry in one.evidence))] if one.evidence else []
-    blocks += evidence if one.change != "edit" else []
-    if one.report.strip():
-        blocks += [f"Report of the proposer:\n{_indented(clean(one.report).strip())}", "What is proposed:"]
-    header = 2 if one.kind == "rule" else 0  # it names the path, which is stated above
-    texts = [render.diff(one.diff.split("\n", header)[-1], view)] if one.diff and one.change != "new" else []
+    blocks = [block(_headline(pending, view), facts)]
+    evidence = [block("Evidence:", (_headline(entry, view) for entry in pending.evidence))] if pending.evidence else []
+    blocks += evidence if pending.change != "edit" else []
+    if pending.report.strip():
+        blocks += [f"Report of the proposer:\n{_indented(clean(pending.report).strip())}", "What is proposed:"]
+    header = 2 if pending.kind == "rule" else 0  # it names the path, which is stated above
+    texts = (
+        [render.diff(pending.diff.split("\n", header)[-1], view)] if pending.diff and pending.change != "new" else []
+    )
     blocks += [_indented(text) for text in texts if text.strip()]
-    for file in one.files if one.change == "new" or one.kind == "rule" else ():
-        head = f"{line(file.path)}:\n" if len(one.files) > 1 else "As it will read:\n" if one.change != "new" else ""
+    for file in pending.files if pending.change == "new" or pending.kind == "rule" else ():
+        head = (
+            f"{line(file.path)}:\n"
+            if len(pending.files) > 1
+            else "As it will read:\n"
+            if pending.change != "new"
+            else ""
+        )
         blocks += [f"{head}{_indented(clean(file.new).removesuffix(chr(10)))}"] if file.new is not None else []
-    blocks += evidence if one.change == "edit" else []
+    blocks += evidence if pending.change == "edit" else []
     return "\n\n".join(blocks)
 
 
-def _for_whom(one: Pending, view: View) -> str:
+def _for_whom(proposal: Pending, view: View) -> str:
     """What taking it changes for the agents who are told rules; empty for what is no rule."""
     changes = {
         "new": "are told this", "edit": "are told this instead", "removal": "are no longer told this"
     }  # fmt: skip
-    if one.kind != "rule" or one.change not in changes:
+    if proposal.kind != "rule" or proposal.change not in changes:
         return ""
-    project = one.path.partition("/")[0]
+    project = proposal.path.partition("/")[0]
     whose = "every project" if project == GLOBAL_PROJECT else f"project {line(project)}"
-    files = f" that edit {line(' or '.join(one.applies_to))}" if one.applies_to else ""
+    files = f" that edit {line(' or '.join(proposal.applies_to))}" if proposal.applies_to else ""
     tiers = [f" (tier {line(name)})" for name, root in view.roots.items() if root == view.root and len(view.roots) > 1]
-    return f"changes: agents in {whose}{files} {changes[one.change]}{''.join(tiers[:1])}"
+    return f"changes: agents in {whose}{files} {changes[proposal.change]}{''.join(tiers[:1])}"
 
 
 def _indented(text: str) -> str:
@@ -133,16 +151,16 @@ def _indented(text: str) -> str:
 def approved(values: Sequence[Decided], view: View) -> str:
     """What was approved, and the merges that say so; of one merge for many, what it took."""
     commit = values[-1].commit
-    if len(values) == 1 or any(one.commit != commit for one in values):
-        return "\n".join(decided("Approved", one, view) for one in values)
+    if len(values) == 1 or any(decision.commit != commit for decision in values):
+        return "\n".join(decided("Approved", decision, view) for decision in values)
     head = f"Approved {count(len(values), 'rule')} with one merge: {line(commit[:10])}"
-    return block(head, (_headline(one, view) for one in values))
+    return block(head, (_headline(decision, view) for decision in values))
 
 
-def decided(word: str, one: Decided, view: View) -> str:
+def decided(word: str, decision: Decided, view: View) -> str:
     """What was approved or rejected, and where that is kept."""
-    where = f"record: {view.place(one.path)}" if word == "Rejected" else f"commit: {line(one.commit[:10])}"
-    return f"{word} {_headline(one, view)}\n  {where}"
+    where = f"record: {view.place(decision.path)}" if word == "Rejected" else f"commit: {line(decision.commit[:10])}"
+    return f"{word} {_headline(decision, view)}\n  {where}"
 
 
 def signers(value: PinnedList, view: View) -> str:
@@ -158,25 +176,25 @@ def audit(value: Audit, view: View) -> str:
     header = ("ID", "IN FORCE", "EVIDENCE", "APPROVED BY", "ON", "COMMIT", "TITLE")
     rows = [
         (
-            one.handle, "yes" if one.in_force else "no", f"{one.evidence} {one.how}".rstrip(),
-            one.approved_by, view.day(one.approved_at), one.commit[:10], one.title,
+            row.handle, "yes" if row.in_force else "no", f"{row.evidence} {row.how}".rstrip(),
+            row.approved_by, view.day(row.approved_at), row.commit[:10], row.title,
         )
-        for one in value.rows
+        for row in value.rows
     ]  # fmt: skip
     lines = [table(header, rows, view, "No rules.", flexible=(5, 2, 3, 4, 6))]
-    wrong = [f"{line(one.handle)} {line(one.problem)}" for one in value.rows if one.problem]
+    wrong = [f"{line(row.handle)} {line(row.problem)}" for row in value.rows if row.problem]
     wrong += map(line, value.alarms)
     lines += [f"{view.paint('violation:', 'bad')} {text}" for text in wrong]
     header = ("ID", "TAKEN BY", "APPROVED BY", "SUGGESTED BY", "ON", "COMMIT", "TITLE")
-    others = [
+    taken = [
         (
-            one.id[-6:], one.how, one.approved_by or "not told by the forge", one.suggested_by,
-            view.day(one.approved_at), one.commit[:10], one.title,
+            row.id[-6:], row.how, row.approved_by or "not told by the forge", row.suggested_by,
+            view.day(row.approved_at), row.commit[:10], row.title,
         )
-        for one in value.taken
+        for row in value.taken
     ]  # fmt: skip
-    if others:
-        lines += ["", "Other proposals that were taken:", table(header, others, view, flexible=(5, 3, 2, 4, 6)), ""]
+    if taken:
+        lines += ["", "Other proposals that were taken:", table(header, taken, view, flexible=(5, 3, 2, 4, 6)), ""]
     kept = "kept" if value.ok else "violated"
     return "\n".join([*lines, f"{count(len(rows), 'rule')}, {count(len(wrong), 'problem')}: the policy is {kept}"])
 
@@ -189,11 +207,11 @@ def why(value: Why, view: View) -> str:
 
 def context(value: Context, view: View) -> str:
     """What to know before starting, as a search shows it but without scores: they say only what came first."""
-    hits = tuple(Hit(one._replace(score=None)) for one in (*value.rules, *value.lessons))
-    known = "Nothing is known for this yet."
+    hits = tuple(Hit(entry._replace(score=None)) for entry in (*value.rules, *value.lessons))
+    text = "Nothing is known for this yet."
     if hits:
-        known = render.answer(Answer("", hits, approvals=value.approvals), view)
-    return "\n\n".join([known, *([render.left_out(value.left_out, view)] if value.left_out else [])])
+        text = render.answer(Answer("", hits, approvals=value.approvals), view)
+    return "\n\n".join([text, *([render.left_out(value.left_out, view)] if value.left_out else [])])
 
 
 STYLES = {"approve": "good", "revise": "warn", "reject": "bad"}
@@ -204,25 +222,25 @@ def promoted(value: Promoted, view: View) -> str:
     if value.outcome == "present":
         return f"{_headline(value.entry, view)}\n  nothing to do"
     rows = []
-    if value.written is not None:
-        copied = f"  copied from {line(value.source)}: {line(value.entry.handle)}"
-        rows += [render_jobs.written(value.written, view), copied]
-    if value.suggested is not None:
+    if value.copy is not None:
+        copied = f"  copied from {line(value.from_)}: {line(value.handle)}"
+        rows += [render_jobs.written(value.copy, view), copied]
+    if value.proposal is not None:
         if value.outcome == "asked":
-            rows += [f"{_headline(value.entry, view)}\n  goes to {line(value.target)} once this is taken:"]
+            rows += [f"{_headline(value.entry, view)}\n  goes to {line(value.to)} once this is taken:"]
         there = value.decided_in.startswith("enterprise:")
         job = "sync sends it to them" if there else "review-rules"
-        rows += [suggested(value.suggested, view, f"ai-lessons --tier {line(value.decided_in)} admin {job}")]
+        rows += [suggested(value.proposal, view, f"ai-lessons --tier {line(value.decided_in)} admin {job}")]
     return "\n".join([*rows, *_reasons(value, view)])
 
 
 def _reasons(value: Promoted, view: View) -> Iterator[str]:
     if value.policy:
         yield f"  policy: {line(value.policy)}"
-    report = value.report
+    report = value.evaluation
     yield f"  evaluation: {view.paint(report.recommendation, STYLES[report.recommendation])}"
-    files = {one.where.rpartition(":")[0] for one in report.findings if one.where}
-    for one in report.findings:  # where it stands, in a few words: the line, and of two files the name
-        path, _, number = one.where.rpartition(":")
+    files = {finding.where.rpartition(":")[0] for finding in report.findings if finding.where}
+    for finding in report.findings:  # where it stands, in a few words: the line, and of two files the name
+        path, _, number = finding.where.rpartition(":")
         where = f"line {number}" if len(files) < 2 else f"{path.rpartition('/')[2]}:{number}"
-        yield f"    {line(finding_line(one._replace(where=where if path else '')))}"
+        yield f"    {line(finding_line(finding._replace(where=where if path else '')))}"

@@ -193,6 +193,11 @@ class Pattern(NamedTuple):
         """Its keys and values in frontmatter."""
         return {"when": self.when, "dont" if self.negative else "do": self.action, "because": self.because}
 
+    def as_json(self) -> dict[str, str]:
+        """The parts; `do` is the action, whether to do it or not."""
+        action = "dont" if self.negative else "do"
+        return {"when": self.when, "action": action, "do": self.action, "because": self.because}
+
     def __str__(self) -> str:
         return f"WHEN {self.when} -> {'DO NOT' if self.negative else 'DO'} {self.action} -> BECAUSE {self.because}"
 
@@ -291,6 +296,24 @@ class Light(NamedTuple):
     tier: str = "user"
     score: float | None = None
     details: Mapping[str, Any] = MappingProxyType({})
+
+    def as_json(self, *, scored: bool = False) -> dict[str, Any]:
+        """What every entry has, and the details of its kind; only a result of a search is `scored`."""
+        data: dict[str, Any] = {
+            "id": self.id,
+            "handle": self.handle,
+            "kind": self.kind.value,
+            "title": self.title,
+            "project": self.project,
+            "tier": self.tier,
+            "tags": list(self.tags),
+            "versions": list(self.versions),
+            "path": self.path,
+            "snippet": self.snippet,
+        }
+        if scored:
+            data["score"] = self.score
+        return data | {key: self.details.get(key) for key in KINDS[self.kind].light}
 
 
 _LETTERS = frozenset(kind.letter for kind in Kind)

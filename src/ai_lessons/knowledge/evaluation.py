@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from ai_lessons.knowledge.json_fields import json_fields
 from ai_lessons.knowledge.texts import one_line
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class EvaluationFinding(NamedTuple):
     where: str = ""
 
 
+@json_fields("recommendation", "findings")
 class EvaluationReport(NamedTuple):
     """The findings about an entry."""
 

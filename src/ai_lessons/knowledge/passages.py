@@ -17,6 +17,7 @@ from markdown_it.rules_block import table
 from ai_lessons.knowledge import cutting
 from ai_lessons.knowledge.cutting import Span, cut_code, estimate_tokens, names, summary
 from ai_lessons.knowledge.entries import Entry, Kind
+from ai_lessons.knowledge.json_fields import json_fields
 from ai_lessons.knowledge.texts import may_have_headings
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class Passage(NamedTuple):
     section: int = 0
 
 
+@json_fields("number", "heading", "level", "lines")
 class TextSection(NamedTuple):
     """One section of a text, subsections included, numbered from 1 in the order of the headings.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons.knowledge import failures
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Light, Moment, Status
 from ai_lessons.knowledge.globs import BY_KIND, EXACT
+from ai_lessons.knowledge.json_fields import json_fields
 from ai_lessons.learning.events import (
     CONTRADICTED,
     HELPFUL,
@@ -68,6 +69,7 @@ class Bars(NamedTuple):
     positions: Mapping[str, float]
 
 
+@json_fields(entry=True)
 class LeftOut(NamedTuple):
     """An entry that fitted and does not come: a word for why, and a sentence with the figures.
 

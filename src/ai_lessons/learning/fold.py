@@ -13,6 +13,7 @@ from math import sqrt
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from ai_lessons.knowledge.json_fields import json_fields
 from ai_lessons.learning.events import (
     BOUNDS,
     CONTRADICTED,
@@ -104,6 +105,22 @@ class UsageTally(NamedTuple):
         """The mean of its Beta distribution: how sure it is that it helps, 0 to 1."""
         return round(self.alpha / (self.alpha + self.beta), 9)
 
+    def as_json(self) -> dict[str, float | str | None]:
+        """The counts by what happened, and what was learned from them; `last_used` is None before the first time."""
+        counts = self.tallies
+        return {
+            "times_injected": counts.injected,
+            "times_helpful": counts.helpful,
+            "times_ignored": counts.ignored,
+            "times_contradicted": counts.contradicted,
+            "last_used": counts.last_used or None,
+            "alpha": self.alpha,
+            "beta": self.beta,
+            "confidence": self.confidence,
+            "seen_helpful": counts.followed + counts.worked,
+            "seen_again": counts.recurred,
+        }
+
 
 def prior(word: object) -> float:
     """Where a lesson starts whose author is `word` sure; the middle for a word that we do not know."""
@@ -171,6 +188,7 @@ DEFINITIONS: Mapping[str, Definition] = {
 }
 
 
+@json_fields("name", "help", "value", "uncertainty", "observations", "alpha", "beta", "low", "high", "updated_at")
 class ParameterState(NamedTuple):
     """One parameter as it stands. `value`, `low` and `high` are in its own unit; `alpha` and `beta` of its position."""
 

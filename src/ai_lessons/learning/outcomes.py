@@ -6,12 +6,14 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.knowledge import failures
+from ai_lessons.knowledge.json_fields import json_fields
 from ai_lessons.learning.events import FOLLOWED, RECURRED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 
+@json_fields(hidden=("shape", "does"), optional=("silent",))
 class Earlier(NamedTuple):
     """What an agent was told earlier in its session: when, why, at which command, at a failure of which shape.
 

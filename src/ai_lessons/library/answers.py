@@ -5,7 +5,8 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from ai_lessons.knowledge.entries import KINDS, Kind, Light
+from ai_lessons.knowledge.entries import KINDS, Kind, Light, Status
+from ai_lessons.knowledge.json_fields import json_fields, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,13 +65,19 @@ class Hit(NamedTuple):
     also_in: tuple[str, ...] = ()
     section: int = 0
 
+    def as_json(self) -> dict[str, Any]:
+        """The entry with its score and heading, and what else there is."""
+        extra = {"factors": self.factors, "also_in": self.also_in, "section": self.section}
+        data = self.entry.as_json(scored=True) | {"heading": self.heading}
+        return data | {key: value for key, value in extra.items() if value}
+
 
 class Answer(NamedTuple):
     """What a search found, best first. `notes` is what the user should know about this answer.
 
     `approvals` is by rule id, if it was asked for. `coverage` is the share of passages that have a vector. `weak`:
-    nothing stored comes near the question, and these are only the nearest. `known` are the kinds of which something
-    does, shown or not.
+    nothing stored comes near the question, and these are only the nearest. `near_kinds`: the kinds of which
+    something comes near, shown or not.
     """
 
     query: str
@@ -80,13 +87,29 @@ class Answer(NamedTuple):
     approvals: Mapping[str, Approval] = MappingProxyType({})
     coverage: float = 1.0
     weak: bool = False
-    known: frozenset[Kind] = frozenset()
+    near_kinds: frozenset[Kind] = frozenset()
 
     @property
     def groups(self) -> dict[Kind, tuple[Hit, ...]]:
         """The hits of every kind; the kind whose best is found first stands first."""
         kinds = dict.fromkeys((*(hit.entry.kind for hit in self.hits), *KINDS))
         return {kind: tuple(hit for hit in self.hits if hit.entry.kind is kind) for kind in kinds}
+
+    def as_json(self) -> dict[str, Any]:
+        """The hits in a group for each kind; `order` names the groups that have any, the best first."""
+        groups = self.groups
+        data: dict[str, Any] = {"query": self.query, "order": [kind.folder for kind, hits in groups.items() if hits]}
+        data |= {kind.folder: groups[kind] for kind in KINDS}
+        data |= {"prompt": self.prompt, "notes": self.notes, "coverage": self.coverage}
+        return data | {"weak": True} if self.weak else data
+
+    def for_agents(self) -> dict[str, Any]:
+        """With the approval of each rule; without the query, and without a coverage that is complete."""
+        left_out = {"query", "coverage"} if self.coverage == 1 else {"query"}
+        data = {key: value for key, value in self.as_json().items() if key not in left_out}
+        return data | {
+            kind.folder: [_for_agents(hit.as_json(), self.approvals) for hit in data[kind.folder]] for kind in KINDS
+        }
 
     @property
     def rules(self) -> tuple[Hit, ...]:
@@ -109,6 +132,7 @@ class Answer(NamedTuple):
         return self.groups[Kind.DOC]
 
 
+@json_fields("relation", "direction", "target", "weight", "depth", "entry")
 class Related(NamedTuple):
     """An entry reached over the graph. `outgoing` is the direction in which the link was written."""
 
@@ -118,6 +142,16 @@ class Related(NamedTuple):
     outgoing: bool
     weight: float | None = None
     depth: int = 1
+
+    @property
+    def direction(self) -> str:
+        """`out` or `in`."""
+        return "out" if self.outgoing else "in"
+
+    def for_agents(self) -> dict[str, Any]:
+        """Of the entry only how to call it."""
+        entry = {"handle": self.entry.handle, "title": self.entry.title} if self.entry else None
+        return record(self) | {"entry": entry}
 
 
 class Approval(NamedTuple):
@@ -137,6 +171,7 @@ class Approval(NamedTuple):
     in_force: bool = True
 
 
+@json_fields(entry=True)
 class Why(NamedTuple):
     """Where an entry comes from, in sentences, and how it has done."""
 
@@ -162,6 +197,7 @@ class ContextQuery(NamedTuple):
     approvals: bool = False
 
 
+@json_fields("rules", "lessons", "notes", optional=("left_out",))
 class Context(NamedTuple):
     """What is told to who asks, or at a moment of a session: best first, why each, what beyond its line, by id.
 
@@ -184,12 +220,30 @@ class Context(NamedTuple):
     @property
     def rules(self) -> tuple[Light, ...]:
         """The rules."""
-        return tuple(one for one in self.entries if one.kind is Kind.RULE)
+        return tuple(entry for entry in self.entries if entry.kind is Kind.RULE)
 
     @property
     def lessons(self) -> tuple[Light, ...]:
         """The lessons."""
-        return tuple(one for one in self.entries if one.kind is Kind.LESSON)
+        return tuple(entry for entry in self.entries if entry.kind is Kind.LESSON)
+
+    def for_agents(self) -> dict[str, Any]:
+        """With the approval of each rule."""
+        groups = {"rules": self.rules, "lessons": self.lessons}
+        return record(self) | {
+            name: [_for_agents(entry.as_json(), self.approvals) for entry in entries]
+            for name, entries in groups.items()
+        }
+
+
+def _for_agents(data: dict[str, Any], approvals: Mapping[str, Approval]) -> dict[str, Any]:
+    """A result without what nearly all results have; of a rule its approval, and no snippet beside its reason."""
+    usual = {"tier": "user", "status": Status.ACTIVE}
+    data = {key: value for key, value in data.items() if usual.get(key) != value}
+    if data["kind"] == Kind.RULE:
+        del data["snippet"]
+        data["approval"] = approvals.get(data["id"])
+    return data
 
 
 class Shown(NamedTuple):
@@ -211,6 +265,19 @@ class Shown(NamedTuple):
     usage: Usage | None = None
     silent: str = ""
 
+    def as_json(self) -> dict[str, Any]:
+        """The entry, its text, and what its kind has: the code of a script, the approval of a rule, else its usage."""
+        data = self.entry.as_json(scored=True)
+        for name in ("body", "frontmatter", "related", "sections", "section", "notes"):
+            data[name] = getattr(self, name)
+        if self.entry.kind is Kind.RULE:
+            data["approval"] = self.approval
+        elif self.usage:
+            data["usage"] = self.usage
+        if self.entry.kind is Kind.SCRIPT:
+            data["code"] = self.code
+        return data | {"silent": self.silent} if self.silent else data
+
 
 class Listing(NamedTuple):
     """Entries of a list, and what was left out (unreadable files). `silent`: by id, why an entry is told no more."""
@@ -219,3 +286,10 @@ class Listing(NamedTuple):
     total: int
     notes: tuple[str, ...] = ()
     silent: Mapping[str, str] = MappingProxyType({})
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """The entries alone, each with why it is silent, if it is."""
+        silent = self.silent
+        return [
+            entry.as_json() | ({"silent": silent[entry.id]} if entry.id in silent else {}) for entry in self.entries
+        ]

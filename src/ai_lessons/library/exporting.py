@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from contextlib import suppress
 from fnmatch import fnmatchcase
+from itertools import starmap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +20,7 @@ from ai_lessons.library.agent_sources import LIMIT
 from ai_lessons.library.browsing import show
 from ai_lessons.library.lessons import is_firm
 from ai_lessons.library.relating import superseded
+from ai_lessons.library.reports import Skipped
 from ai_lessons.repository import agent_files, outside
 from ai_lessons.repository.files import Staging, read_file, remove_file, status_of, translated, write_file
 
@@ -37,16 +39,31 @@ _ONE_FILE = (".md", ".windsurfrules", ".cursorrules")
 """How a name ends that is one file, where a form could be a folder of rules, too."""
 
 
+class ExportedFile(NamedTuple):
+    """A file of an export, and what was done to it, in words."""
+
+    path: str
+    done: str
+
+
 class Exported(NamedTuple):
-    """What was written: `files` (path, what was done), else the `document`, `skipped` (path, reason), and counts."""
+    """What was exported: `files`, else the `document`; how many entries of each kind, and what was `skipped`."""
 
     form: str
-    files: tuple[tuple[str, str], ...]
+    files: tuple[ExportedFile, ...]
     entries: Mapping[Kind, int] = MappingProxyType({})
     events: int = 0
-    skipped: tuple[tuple[str, str], ...] = ()
+    skipped: tuple[Skipped, ...] = ()
     document: dict[str, Any] | None = None
     notes: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The document itself where no file was written; else the number of entries under the folder of each kind."""
+        if self.document is not None:
+            return self.document
+        counts = {kind.folder: self.entries.get(kind, 0) for kind in Kind}
+        data = {"form": self.form, "files": self.files, **counts, "events": self.events}
+        return data | {"skipped": self.skipped, "notes": self.notes}
 
 
 def export_file(
@@ -82,7 +99,13 @@ def export_file(
         else:
             done = _folder(file, form, entries, replace=replace)
     counts = Counter(entry.kind for _, entry in entries)
-    return Exported(form, tuple(done), counts, skipped=tuple(left_out), notes=tuple(repo.notes()))
+    return Exported(
+        form,
+        tuple(starmap(ExportedFile, done)),
+        counts,
+        skipped=tuple(starmap(Skipped, left_out)),
+        notes=tuple(repo.notes()),
+    )
 
 
 # --- a site of files ---
@@ -135,8 +158,8 @@ def export_site(
     for name in filter(_ENTRY_PAGE.fullmatch, before.difference(done)):
         remove_file(folder, name)
     counts = Counter(page.entry.kind for page in shown)
-    files = ((str(folder), f"{len(done)} files"),)
-    return Exported(SITE, files, counts, skipped=tuple(skipped), notes=tuple(repo.notes()))
+    files = (ExportedFile(str(folder), f"{len(done)} files"),)
+    return Exported(SITE, files, counts, skipped=tuple(starmap(Skipped, skipped)), notes=tuple(repo.notes()))
 
 
 # --- rules in force and firm lessons, for the agents of other tools ---
@@ -244,7 +267,7 @@ def _export_all(repo: RepositorySession, file: Path | None, project: str | None,
         "files": [{"kind": e.kind.value, **bundle.kept(item)} for e, item in entries if e.kind is not Kind.LESSON],
         "events": (events := repo.usages.all_events({entry.id for entry, _ in entries})),
     }
-    done: tuple[tuple[str, str], ...] = ()
+    done: tuple[ExportedFile, ...] = ()
     if file is not None:
         if file.is_symlink() or (file.exists() and not file.is_file()):
             raise StorageFailed(f"{file} is no plain file", hint="name another file")
@@ -253,9 +276,9 @@ def _export_all(repo: RepositorySession, file: Path | None, project: str | None,
             hint = f"name another file, or {REPLACE}; for agents see --to"
             raise Refused(f"{file} is not an export of ours, and stays", hint=hint)
         outside.write(file, bundle.dump(document))
-        done = ((str(file), "replaced" if exists else "written"),)
+        done = (ExportedFile(str(file), "replaced" if exists else "written"),)
     return Exported(
-        GROOVE, done, Counter(entry.kind for entry, _ in entries), len(events), tuple(skipped),
+        GROOVE, done, Counter(entry.kind for entry, _ in entries), len(events), tuple(starmap(Skipped, skipped)),
         document if file is None else None, tuple(repo.notes()),
     )  # fmt: skip
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons import library
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, UsageError
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.knowledge.entries import Kind, Light, Pattern, Status
-from ai_lessons.knowledge.origins import place_of
+from ai_lessons.knowledge.entries import Kind, Light, Pattern, Status, pattern_of
+from ai_lessons.knowledge.origins import named, place_of
 from ai_lessons.knowledge.patterns import title_of
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.learning.choose import harmful
@@ -62,12 +62,46 @@ class Targets(NamedTuple):
     tools: Path
 
 
-class Loaded(NamedTuple):
-    """Active lessons by scope, in the order to read them; `total` counts also those beyond the limit of the call."""
+class LessonGroup(NamedTuple):
+    """Active lessons of one scope, in the order to read them."""
 
-    groups: tuple[tuple[str, tuple[Light, ...]], ...]
-    total: int
+    scope: str
+    lessons: tuple[Light, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The lessons in the form of the program `lesson`."""
+        return {"scope": self.scope, "lessons": [lesson_json(light) for light in self.lessons]}
+
+    def for_agents(self) -> dict[str, Any]:
+        """Without what is the same for all lessons of the group."""
+        same = {"id", "scope", "status", "created", "path"}
+        lessons = [
+            {key: value for key, value in lesson_json(light).items() if key not in same} for light in self.lessons
+        ]
+        return {"scope": self.scope, "lessons": lessons}
+
+
+class Loaded(NamedTuple):
+    """Lessons that a session begins with; `active` counts also those beyond the limit of the call."""
+
+    groups: tuple[LessonGroup, ...]
+    active: int
     notes: tuple[str, ...] = ()
+
+
+def lesson_json(light: Light, *, scored: bool = False) -> dict[str, Any]:
+    """A lesson of a list in the form of the program `lesson`."""
+    details = light.details
+    data: dict[str, Any] = {"id": light.id, "handle": light.handle, "scope": named(light.project, details.get("scope"))}
+    data |= {key: details.get(key) for key in ("from", "status", "created", "pattern")}
+    data |= {"title": light.title, "path": light.path}
+    return data | {"score": light.score} if scored else data
+
+
+def shown_json(value: Shown) -> dict[str, Any]:
+    """A lesson in full in the form of the program `lesson`."""
+    fields = {key: value.frontmatter[key] for key in ("reason", "promoted_to") if value.frontmatter.get(key)}
+    return lesson_json(value.entry) | fields | {"parsed": pattern_of(value.frontmatter), "text": value.body}
 
 
 def load(opened: Library, scope: str | None = None, *, limit: int | None = None) -> Loaded:
@@ -89,7 +123,7 @@ def load(opened: Library, scope: str | None = None, *, limit: int | None = None)
     groups: dict[str, list[Light]] = {at.name: [] for at in places}
     for light, name in sorted(taken, key=lambda pair: (not is_firm(pair[0]), created(pair[0]))):
         groups[name].append(light)
-    filled = tuple((name, tuple(group)) for name, group in groups.items() if group)
+    filled = tuple(LessonGroup(name, tuple(group)) for name, group in groups.items() if group)
     return Loaded(filled, total, tuple(reading.notes()))
 
 

@@ -180,7 +180,7 @@ READS, WRITES, MISSING, DAMAGED, ELSEWHERE = "reads", "writes", "missing", "dama
 class TierState(NamedTuple):
     """One tier (`path` empty: not known here), its `state` (as above), `why`, and the next command (`hint`)."""
 
-    name: str
+    tier: str
     state: str
     path: str
     why: str

@@ -188,7 +188,7 @@ class _Promotion:
         path, data = next(iter(copy.files.items()))
         checked(path, data, copy.files.get(copy.entry.side_path or ""))
         if plan.outcome == ASKED:
-            return plan._replace(suggested=self._ask(original, decision))
+            return plan._replace(proposal=self._ask(original, decision))
         return self._write(copy, plan)
 
     def _copy(self, original: SourceEntry, target: RepositorySession) -> TargetCopy:
@@ -278,13 +278,17 @@ class _Promotion:
         """What is to be done, decided without doing any of it."""
         same, asks = self._same_there(copy), decision.verdict is PolicyVerdict.NEEDS_RELEASE
         outcome = PRESENT if same else ASKED if asks else PROPOSED if self._proposes else COPIED
-        source, target = self.source.options.tier, self.target.options.tier
-        decided_in = {PROPOSED: target, ASKED: decision.enterprise}.get(outcome, "")
-        report = evaluate(self.target, copy.entry, copy.texts, [place_of(self.source)], same)
+        decided_in = {PROPOSED: self.target.options.tier, ASKED: decision.enterprise}
         return Promoted(
-            self.light, source, target, outcome, report,
-            policy=decision.sentence, decided_in=decided_in, notes=(*decision.notes, *same),
-        )  # fmt: skip
+            entry=self.light,
+            from_=self.source.options.tier,
+            to=self.target.options.tier,
+            outcome=outcome,
+            evaluation=evaluate(self.target, copy.entry, copy.texts, [place_of(self.source)], same),
+            policy=decision.sentence,
+            decided_in=decided_in.get(outcome, ""),
+            notes=(*decision.notes, *same),
+        )
 
     def _start(self) -> tuple[float, float] | None:
         """Alpha and beta with which a lesson begins that did well or badly; None: as its author says."""
@@ -329,7 +333,7 @@ class _Promotion:
                 Change(path, data, executable=path in runs or None, expect=None) for path, data in copy.files.items()
             ]
             applied = self.target.write(subject, changes, trailers, decided=True)
-            return plan._replace(written=self.target.written_one(copy.entry, applied))
-        report = (f"Reason: {reason}\n\n" if reason else "") + render(plan.report)
+            return plan._replace(copy=self.target.written_one(copy.entry, applied))
+        report = (f"Reason: {reason}\n\n" if reason else "") + render(plan.evaluation)
         with desk(self.target) as at:
-            return plan._replace(suggested=self._propose(at, copy, subject, report, decided=True))
+            return plan._replace(proposal=self._propose(at, copy, subject, report, decided=True))

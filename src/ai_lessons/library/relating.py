@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons.errors import Conflict, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Light, Pattern, Relation, Status
+from ai_lessons.knowledge.json_fields import json_fields
 from ai_lessons.knowledge.patterns import parse
 from ai_lessons.knowledge.relations import ACYCLIC, GraphStep, Line, clusters, derived_from, drawing, wrong_kinds
 from ai_lessons.library.answers import Hit, Query, Related
@@ -268,12 +269,13 @@ def related_of(catalog: Reader, steps: Collection[GraphStep]) -> tuple[Related, 
     )
 
 
+@json_fields(hidden=("confidence",))
 class Graph(NamedTuple):
     """Entries, the links between them and to `missing` ids; `clusters`: ids that hang together over `related_to`."""
 
     entries: tuple[Light, ...] = ()
     missing: tuple[str, ...] = ()
-    lines: tuple[Line, ...] = ()
+    links: tuple[Line, ...] = ()
     notes: tuple[str, ...] = ()
     clusters: tuple[tuple[str, ...], ...] = ()
     confidence: Mapping[str, float] = MappingProxyType({})

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from ai_lessons.knowledge.json_fields import json_fields, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -102,6 +104,7 @@ class Stale(NamedTuple):
     reason: str
 
 
+@json_fields(entry=True)
 class Outdated(NamedTuple):
     """An entry to look at again. `reason`: review_by, asked, applies_to, repeats, source, failing, or never_helpful."""
 
@@ -119,6 +122,7 @@ class ModelState(NamedTuple):
     source: str | None
 
 
+@json_fields(hidden=("kind", "title", "tier", "origin"), optional=("change", "target", "notes"))
 class Written(NamedTuple):
     """One entry that was written. `commit` is None while the write waits for one; `tier` is of which repository.
 
@@ -186,13 +190,20 @@ class ResourceDraft(NamedTuple):
     allow_private: bool = False
 
 
+class Skipped(NamedTuple):
+    """A file or entry that was left alone, and why."""
+
+    path: str
+    reason: str
+
+
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import did. `skipped` names files left alone, each with the reason."""
+    """What an import did."""
 
     written: tuple[Written, ...]
     unchanged: int
-    skipped: tuple[tuple[str, str], ...]
+    skipped: tuple[Skipped, ...]
     commit: str | None
     notes: tuple[str, ...] = ()
 
@@ -221,6 +232,7 @@ class Refreshed(NamedTuple):
     warning: str = ""
 
 
+@json_fields(entry=True)
 class Feedback(NamedTuple):
     """What was said of an entry, and how it stands with that."""
 
@@ -228,6 +240,11 @@ class Feedback(NamedTuple):
     outcome: str
     usage: UsageTally
     notes: tuple[str, ...] = ()
+
+    def for_agents(self) -> dict[str, Any]:
+        """Of the entry only how to call it."""
+        entry = {"id": self.entry.id, "handle": self.entry.handle, "title": self.entry.title}
+        return entry | {"outcome": self.outcome, "usage": self.usage, "notes": self.notes}
 
 
 class RuleDraft(NamedTuple):
@@ -266,6 +283,7 @@ class ProposedFile(NamedTuple):
     new: str | None
 
 
+@json_fields(hidden=("files",))
 class Pending(NamedTuple):
     """A proposal that waits for a person.
 
@@ -303,6 +321,13 @@ class Pending(NamedTuple):
     batch: str = ""
     applies_to: tuple[str, ...] = ()
     files: tuple[ProposedFile, ...] = ()
+
+    def for_agents(self) -> dict[str, Any]:
+        """Without the body of what is new, which is in the diff."""
+        data = record(self)
+        if self.change == "new":
+            del data["body"]
+        return data
 
 
 class Decided(NamedTuple):
@@ -365,19 +390,37 @@ class PromotionRequest(NamedTuple):
     allow_secrets: Sequence[tuple[str, str]] = ()
 
 
+@json_fields(
+    "id", "handle", "title", "from_", "to", "outcome", "copy", "proposal", "evaluation", "policy", "decided_in", "notes"
+)
 class Promoted(NamedTuple):
-    """What became of an entry: `written` is the copy, `suggested` the proposal (or release).
+    """What became of an entry that goes from one tier to another: a `copy`, or a `proposal` (also to release it).
 
-    `policy`: whose has a say. `decided_in`: whose people decide, if.
+    `policy`: the policy that decides. `decided_in`: the tier whose people decide, if any.
     """
 
     entry: Light
-    source: str
-    target: str
+    from_: str
+    to: str
     outcome: str
-    report: EvaluationReport
-    written: Written | None = None
-    suggested: Suggested | None = None
+    evaluation: EvaluationReport
+    copy: Written | None = None
+    proposal: Suggested | None = None
     policy: str = ""
     decided_in: str = ""
     notes: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """The id of the entry."""
+        return self.entry.id
+
+    @property
+    def handle(self) -> str:
+        """The handle of the entry."""
+        return self.entry.handle
+
+    @property
+    def title(self) -> str:
+        """The title of the entry."""
+        return self.entry.title

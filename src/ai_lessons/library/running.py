@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import EXIT_INTERRUPTED, NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import Entry, Kind, Light
+from ai_lessons.knowledge.json_fields import json_fields
 from ai_lessons.learning.events import SCRIPT_FAILED, SCRIPT_OK, Event
 from ai_lessons.repository import outside, programs, scripts
 from ai_lessons.repository.trust import CODE, HERE, Trust, fingerprint, neighbours
@@ -18,14 +19,23 @@ if TYPE_CHECKING:
 
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
-    from ai_lessons.repository.programs import Captured
 
 
+@json_fields("handle", "exit_code", "timed_out", "stdout", "stderr", "omitted_bytes")
 class Ran(NamedTuple):
-    """A script that was run without a terminal, how it ended and what it printed."""
+    """A script that was run without a terminal, how it ended and what it printed, without `omitted_bytes` of it."""
 
     entry: Light
-    done: Captured
+    exit_code: int
+    timed_out: bool
+    stdout: str
+    stderr: str
+    omitted_bytes: int = 0
+
+    @property
+    def handle(self) -> str:
+        """The handle of the script."""
+        return self.entry.handle
 
 
 def run(
@@ -61,7 +71,7 @@ def run_captured(
     with _allowed(repo, light, args, cwd) as (argv, where, env):
         done = programs.run_captured(argv, cwd=where, env=env, timeout=timeout, interrupted=interrupted)
     _note(repo, light, done.code)
-    return Ran(light, done)
+    return Ran(light, *done)
 
 
 def _note(repo: RepositorySession, light: Light, code: int) -> None:

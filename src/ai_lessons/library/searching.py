@@ -51,7 +51,9 @@ def search(library: Library, query: Query) -> Answer:
     asked = understood(query)[0]
     # what to contribute is what is not there, not what was not asked for
     contributing = asked.kinds and asked.text and not query.typing
-    known_kinds = find(repo, asked._replace(kinds=frozenset(), plain=True)).known if contributing else answer.known
+    known_kinds = (
+        find(repo, asked._replace(kinds=frozenset(), plain=True)).near_kinds if contributing else answer.near_kinds
+    )
     if any(hit.entry.details.get("path") for hit in answer.hits):
         from ai_lessons.library.health import told_of_scripts
 
@@ -112,7 +114,7 @@ def find(repo: Reading, query: Query) -> Answer:
     near_enough = (match.entry_id for match in matches if len(matches) <= FEW or match.score >= BAR)
     near_kinds = {lights_of[entry_id].kind for entry_id in near_enough if entry_id in lights_of}
     kinds = frozenset() if weak else frozenset(near_kinds | {light.kind for light in lights})
-    return Answer(asked, tuple(hits), notes=tuple(notes), coverage=coverage, weak=weak, known=kinds)
+    return Answer(asked, tuple(hits), notes=tuple(notes), coverage=coverage, weak=weak, near_kinds=kinds)
 
 
 def _by_filters(repo: Reading, query: Query, versions: Versions) -> Answer:
@@ -128,7 +130,7 @@ def _by_filters(repo: Reading, query: Query, versions: Versions) -> Answer:
     lights = [hit.entry for hit in hits]
     remarks = [] if hits else list(filter(None, [_what_there_is(repo, query)]))
     notes = [*_notes(repo, versions), *remarks, *versions.told(lights), *warnings(repo, lights)]
-    return Answer(query.text, tuple(hits), notes=tuple(notes), known=frozenset(light.kind for light in lights))
+    return Answer(query.text, tuple(hits), notes=tuple(notes), near_kinds=frozenset(light.kind for light in lights))
 
 
 def _near(

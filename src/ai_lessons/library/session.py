@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import cached_property
+from itertools import starmap
 from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
@@ -182,9 +183,9 @@ class RepositorySession(OpenRepository):
     ) -> Imported:
         """Put what is planned in place, in one commit. Raises as `write`."""
         new = [plan for plan in planned if plan.changes]
-        imported = library.reports.Imported
+        imported, left_out = library.reports.Imported, tuple(starmap(library.reports.Skipped, skipped))
         if not new:
-            return imported((), len(planned), tuple(skipped), None)
+            return imported((), len(planned), left_out, None)
         first, alone = new[0].entry, len(new) == 1
         changes = [change for plan in new for change in plan.changes]
         self.options.progress("writing", 0, len(new))
@@ -199,7 +200,7 @@ class RepositorySession(OpenRepository):
             if expect is None and path == plan.entry.path and isinstance(data, bytes) and not plan.entry.side_path
         }
         written = self.written([plan.entry.id for plan in new], applied, parsed=parsed)
-        return imported(written, len(planned) - len(new), tuple(skipped), applied.commit, applied.told)
+        return imported(written, len(planned) - len(new), left_out, applied.commit, applied.told)
 
     def written(
         self,

@@ -39,14 +39,18 @@ class Conflicts(NamedTuple):
     theirs: str
     entries: tuple[TornEntry, ...]
 
+    def as_json(self) -> tuple[TornEntry, ...]:
+        """The files alone."""
+        return self.entries
+
 
 class Resolved(NamedTuple):
-    """One conflict decided. `commit` is the merge, None while others are undecided: `left`."""
+    """One conflict decided. `commit` is the merge, None while others are undecided: `left`, what they are called."""
 
     id: str
     path: str
     take: str
-    left: tuple[TornEntry, ...]
+    left: tuple[str, ...]
     commit: str | None
 
 
@@ -134,9 +138,9 @@ def resolve(library: Library, ref: str, take: str, *, remote: str | None = None)
     if merging.RULE in entry.reasons:
         refuse_agents(repo, "choose between two versions of")
     brought = sync_bring.decide(repo.store, here, entry.path, take)
-    left = sync_bring.torn_now(repo.store, here) if brought.torn else ()
+    left = [conflict.id for conflict in sync_bring.torn_now(repo.store, here)] if brought.torn else []
     repo.current()
-    return Resolved(entry.id, entry.path, take, left, None if brought.torn else brought.head)
+    return Resolved(entry.id, entry.path, take, tuple(left), None if brought.torn else brought.head)
 
 
 def _find(repo: RepositorySession, torn: Sequence[TornEntry], ref: str) -> TornEntry:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import InvalidEntry, Problem, UsageError
@@ -15,7 +16,7 @@ from ai_lessons.library.gate import Planned, checked, new_files
 from ai_lessons.library.import_sources import read_source
 from ai_lessons.library.proposal_context import desk
 from ai_lessons.library.proposing import make
-from ai_lessons.library.reports import Imported, Suggested, Written
+from ai_lessons.library.reports import Imported, Skipped, Suggested, Written
 from ai_lessons.repository.approval.rule_files import BATCH
 
 if TYPE_CHECKING:
@@ -95,8 +96,8 @@ def import_files(
     seen = _seen(sorting, bundle, skipped, [*done.written, *queued])
     return Ported(
         written=done.written,
-        unchanged=sum(part.became == KNOWN for part in seen),
-        skipped=tuple(skipped),
+        unchanged=sum(one.became == KNOWN for one in seen),
+        skipped=tuple(starmap(Skipped, skipped)),
         relations=sum(len(entry.links) for _, entry in fresh),
         params=turned,
         events=events,

@@ -8,6 +8,7 @@ import subprocess
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import Conflict, InvalidEntry
+from ai_lessons.knowledge.json_fields import json_fields
 from ai_lessons.knowledge.json_text import with_added, without
 from ai_lessons.repository import agent_files, outside, programs
 from ai_lessons.repository.agent_hosts import (
@@ -61,6 +62,7 @@ _TOML = agent_files.marks("ai-lessons", "# {}")
 _LEFT = "left alone, it is no JSON object: mend it first"
 
 
+@json_fields("host", "file", "done", "diff")
 class HostChange(NamedTuple):
     """A change of one file of a host; `done`: in words. `before`, `after` None: no file. The same: no change."""
 

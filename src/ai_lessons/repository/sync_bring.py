@@ -18,6 +18,7 @@ from ai_lessons.errors import (
 from ai_lessons.knowledge import layout
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, Entry, handle
 from ai_lessons.knowledge.frontmatter import read_entry
+from ai_lessons.knowledge.json_fields import json_fields
 from ai_lessons.repository import git, worktree_status
 from ai_lessons.repository.branch_update import refuse_locked
 from ai_lessons.repository.checkout import committing
@@ -64,6 +65,7 @@ class Brought(NamedTuple):
     torn: tuple[Torn, ...] = ()
 
 
+@json_fields(hidden=("our_diff", "their_diff"))
 class TornEntry(NamedTuple):
     """A file that both sides changed and that has no merge; the diffs begin with what both began with."""
 

@@ -81,7 +81,9 @@ def tiers(call: Call) -> None:
     call.answer(library.opened.tier_states(call.root, call.options()), render_jobs.tiers)
 
 
-@admin.command("stats", tool=Tool("stats", "", "entries files", "How much is kept, and what waits.", reads=True))
+@admin.command(
+    "stats", tool=Tool("stats", [], lambda: library.reports.Stats, "How much is kept, and what waits.", reads=True)
+)
 def stats(call: Call) -> None:
     """Counts and sizes."""
     call.answer(library.health.stats(call.library), render_jobs.stats)

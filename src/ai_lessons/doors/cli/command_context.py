@@ -110,16 +110,20 @@ class Call:
         data: Callable[[T], object] | None = None,
         *,
         paged: bool = False,
-        framed: Callable[..., str] | None = None,
+        framed: bool = True,
     ) -> None:
-        """Print a value as text or, with `--json`, as `data`; notes go to stderr. `framed` frames text for agents."""
+        """Print a value as text or, with `--json`, as `data`; notes go to stderr.
+
+        `framed`: agents get the text below the notice of the command's tool, if it has one.
+        """
         if self.bars:
             self.bars.finish()
         if self.json:
             click.echo(encode.dump(data(value) if data else value))
             return
-        if framed and self.settings.agent:
-            click.echo(framed(text(value, BARE), whereabouts(self.settings)))
+        tool = getattr(click.get_current_context().command, "tool", None)
+        if framed and tool and tool.notice and self.settings.agent:
+            click.echo(f"{tool.headline(whereabouts(self.settings))}\n\n{text(value, BARE)}")
         else:
             self.say(self.view.fit(text(value, self.view)), paged=paged)
         self.note(notes_of(value))

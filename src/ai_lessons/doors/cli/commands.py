@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from ai_lessons.doors.terminal import line
 from ai_lessons.errors import Interrupted
+from ai_lessons.knowledge.entries import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,24 +22,41 @@ T = TypeVar("T", bound="click.Command | Callable[..., Any]")
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
-class Tool(NamedTuple):
-    """How agents call a command over MCP.
+class Argument(NamedTuple):
+    """One argument of a tool: the name that agents see, and that of the command's parameter where it differs.
 
-    `takes` names the parameters in the order that an agent sees, as `name` or `agreed_name=name`, with `!` behind those
-    of which an agent gives one value where people may give many. `gives` names the keys of the answer that matter most.
-    `tell` stands in the place of the help's first sentence. `notes` and `defaults` are by agreed name.
+    `single`: an agent gives one value where people may give many. `note` describes it, `default` holds if it is absent.
     """
 
     name: str
-    takes: str
-    gives: str
-    tell: str = ""
-    notes: Mapping[str, str] = MappingProxyType({})
-    defaults: Mapping[str, object] = MappingProxyType({})
+    parameter: str = ""
+    single: bool = False
+    note: str = ""
+    default: str | float | None = None
+
+
+class Tool(NamedTuple):
+    """How agents call a command over MCP.
+
+    `takes` has the arguments in the order that an agent sees; a string is the name of a parameter. `answer` gives the
+    type of the answer, or is the key under which an array stands. `description` replaces the help's first sentence.
+    `notice` stands above the answer. `kinds` of entries are what a search may find.
+    """
+
+    name: str
+    takes: Sequence[str | Argument]
+    answer: Callable[[], type] | str
+    description: str = ""
+    notice: str = ""
+    kinds: tuple[Kind, ...] = tuple(Kind)
     reads: bool = False
     destroys: bool = False
     repeatable: bool = False  # Calling it once more with the same arguments changes nothing more
     alone: bool = False  # It may take long and shares nothing with other calls
+
+    def headline(self, root: str) -> str:
+        """The first line of an answer from this repository; empty for a tool without a notice."""
+        return f"From the knowledge repository {line(root)}. {self.notice}" if self.notice else ""
 
 
 class HelpfulCommand(click.Command):

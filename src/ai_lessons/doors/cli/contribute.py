@@ -11,7 +11,7 @@ import click
 from ai_lessons import library
 from ai_lessons.doors import render, render_jobs
 from ai_lessons.doors.cli import asking, options, review, rules
-from ai_lessons.doors.cli.commands import Group, Tool
+from ai_lessons.doors.cli.commands import Argument, Group, Tool
 from ai_lessons.doors.terminal import is_terminal
 from ai_lessons.errors import Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
@@ -44,13 +44,27 @@ def contribute() -> None:
     ],
     tool=Tool(
         "add_lesson",
-        "title content tags project confidence source category contexts applies_to links when do dont because anyway",
-        "handle path commit",
+        [
+            "title",
+            Argument("content", default=""),
+            "tags",
+            "project",
+            "confidence",
+            "source",
+            "category",
+            "contexts",
+            Argument("applies_to", note="globs of files"),
+            Argument("links", note="ids"),
+            "when",
+            "do",
+            "dont",
+            "because",
+            "anyway",
+        ],
+        lambda: library.reports.Written,
         "Record one observation; when, do or dont, because make it a pattern. "
         'Owed after more than one attempt. If a task failed: title "[UNSOLVED] …". To be found at the same failure: '
         "`command` in when; in content, in a fenced block, `$ command` and its output.",
-        notes={"applies_to": "globs of files", "links": "ids"},
-        defaults={"content": ""},
     ),
 )
 @click.argument("dash", metavar="[-]", required=False, type=click.Choice(["-"]))
@@ -149,6 +163,7 @@ def delete(call: Call, refs: tuple[str, ...], yes: bool) -> None:
     remove(call, refs, yes=yes)
 
 
+ENDS = (Argument("from_id", "a"), Argument("to_id", "b"))
 two_ids = options.stack(
     click.argument("a", metavar="A", shell_complete=IDS), click.argument("b", metavar="B", shell_complete=IDS)
 )
@@ -157,7 +172,7 @@ two_ids = options.stack(
 @contribute.command(
     "link",
     examples=["L-8F3K2A S-9XW2RB --relation has_script"],
-    tool=Tool("link", "from_id=a to_id=b relation weight", "handle path commit", repeatable=True),
+    tool=Tool("link", [*ENDS, "relation", "weight"], lambda: library.reports.Written, repeatable=True),
 )
 @two_ids
 @click.option("--relation", type=options.RELATION, default="related_to", show_default=True, help="How A stands to B.")
@@ -175,8 +190,8 @@ def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> Non
     examples=["L-8F3K2A D-4T7QZM"],
     tool=Tool(
         "unlink",
-        "from_id=a to_id=b relation",
-        "handle path commit",
+        [*ENDS, "relation"],
+        lambda: library.reports.Written,
         "Take links between two entries away: of one relation, or all.",
         destroys=True,
     ),
@@ -198,10 +213,17 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
     ],
     tool=Tool(
         "add_resource",
-        "type=kind path=paths! title versions project tags recursive",
-        "written skipped commit",
+        [
+            Argument("type", "kind"),
+            Argument("path", "paths", single=True, note="file, folder (recursive) or glob"),
+            "title",
+            "versions",
+            "project",
+            "tags",
+            "recursive",
+        ],
+        lambda: library.reports.Imported,
         "Keep a doc or a script from the file system.",
-        notes={"path": "file, folder (recursive) or glob"},
         repeatable=True,
     ),
 )
@@ -251,7 +273,7 @@ def add_package(call: Call, names: tuple[str, ...], locked: str | None) -> None:
     examples=["D-4T7QZM", "--all"],
     tool=Tool(
         "refresh_resource",
-        "resource_id=refs! all=every",
+        [Argument("resource_id", "refs", single=True), Argument("all", "every")],
         "refreshed",
         "Read a doc (or all) again from where it came.",
         repeatable=True,
@@ -303,8 +325,8 @@ OUTCOMES = ("helpful", "ignored", "contradicted")
     ],
     tool=Tool(
         "record_outcome",
-        "id=ref! outcome! note",
-        "handle outcome usage",
+        [Argument("id", "ref", single=True), Argument("outcome", single=True), "note"],
+        lambda: library.reports.Feedback,
         "Say how an entry did: its confidence learns from it.",
     ),
 )

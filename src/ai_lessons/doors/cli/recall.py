@@ -13,10 +13,11 @@ import click
 from ai_lessons import library
 from ai_lessons.doors import encode, render, render_lessons, render_rules
 from ai_lessons.doors.cli import asking, options
-from ai_lessons.doors.cli.commands import Command, Group, Tool
+from ai_lessons.doors.cli.commands import Argument, Command, Group, Tool
 from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.terminal import clean, is_terminal
-from ai_lessons.library.answers import Context, ContextQuery, Query
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library.answers import Answer, Context, ContextQuery, Query, Shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,11 +58,18 @@ search_options = options.stack(
     ],
     tool=Tool(
         "search",
-        "query=words! context_tags type=kinds! versions project limit",
-        f"notice {framing.FOLDERS} prompt notes",
+        [
+            Argument("query", "words", single=True),
+            Argument("context_tags", note="tag: weight"),
+            Argument("type", "kinds", single=True),
+            "versions",
+            "project",
+            "limit",
+        ],
+        lambda: Answer,
         "Search rules, scripts, lessons and docs by meaning and words. Call before a task; with `$ command` and output "
         "of what failed as query, it answers what helps.",
-        notes={"context_tags": "tag: weight"},
+        notice=framing.NOTICE,
         reads=True,
     ),
 )
@@ -77,7 +85,7 @@ def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
     query = Query(text=" ".join(words), approvals=call.by_agent, **given)
     found = library.contexts.helping_or_found(call.library, query, call.ask) if call.tool else call.ask("search", query)
     text: Any = render_rules.context if isinstance(found, Context) else render.answer
-    call.answer(found, text, framed=framing.told)
+    call.answer(found, text)
 
 
 @recall.command(
@@ -85,9 +93,16 @@ def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
     examples=['"workflow transitions"', '"workflow" --type doc --version v2 --version v3'],
     tool=Tool(
         "search_resources",
-        "query=words! type=kinds! versions limit",
-        "notice scripts docs prompt notes",
+        [
+            Argument("query", "words", single=True),
+            Argument("type", "kinds", single=True),
+            "versions",
+            "limit",
+        ],
+        lambda: Answer,
         "Search docs and scripts only.",
+        kinds=(Kind.SCRIPT, Kind.DOC),
+        notice=framing.NOTICE,
         reads=True,
     ),
 )
@@ -97,7 +112,7 @@ def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
 def search_resources(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
     """Search docs and scripts only."""
     found = call.ask("search", Query(text=" ".join(words), approvals=call.by_agent, **given))
-    call.answer(found, render.answer, framed=framing.told)
+    call.answer(found, render.answer)
 
 
 read_options = options.stack(
@@ -114,20 +129,24 @@ def read(call: Call, ref: str, section: int | None, heading: str | None, raw: bo
     shown = library.browsing.show(call.library, ref, section=section, heading=heading)
     if not raw or call.json:
         draw = framing.shown if call.by_agent else render.shown
-        call.answer(shown, partial(draw, call=how), paged=True, framed=framing.told)
+        call.answer(shown, partial(draw, call=how), paged=True)
     elif is_terminal(sys.stdout):
         call.say(clean(shown.raw).rstrip("\n"), paged=True)
     else:
         call.exactly(shown.raw)
 
 
-SHOWN = "notice handle title text notes"
-
-
 @recall.command(
     "show",
     examples=["L-8F3K2A", "D-4T7QZM --section 2"],
-    tool=Tool("get", "id=ref section heading", SHOWN, "Read an entry, or a section by number or heading.", reads=True),
+    tool=Tool(
+        "get",
+        [Argument("id", "ref"), "section", "heading"],
+        lambda: Shown,
+        "Read an entry, or a section by number or heading.",
+        notice=framing.NOTICE,
+        reads=True,
+    ),
 )
 @read_options
 def show(call: Call, /, **given: Any) -> None:
@@ -140,9 +159,10 @@ def show(call: Call, /, **given: Any) -> None:
     examples=["S-9XW2RB", "D-4T7QZM --heading Limits"],
     tool=Tool(
         "get_resource",
-        "resource_id=ref section heading",
-        SHOWN,
+        [Argument("resource_id", "ref"), "section", "heading"],
+        lambda: Shown,
         "Read a search result of any kind, or a section of it by number or heading.",
+        notice=framing.NOTICE,
         reads=True,
     ),
 )
@@ -157,11 +177,9 @@ def show_resource(call: Call, /, **given: Any) -> None:
     examples=["S-9XW2RB -- --dry-run v3", "S-9XW2RB --timeout 30"],
     tool=Tool(
         "run_script",
-        "resource_id=ref args timeout",
-        "exit_code timed_out stdout stderr",
-        "Run a script that this machine trusts; gives exit code and output.",
-        notes={"timeout": "seconds"},
-        defaults={"timeout": 120.0},
+        [Argument("resource_id", "ref"), "args", Argument("timeout", note="seconds", default=120.0)],
+        lambda: library.running.Ran,
+        "Run a script that this machine trusts.",
         destroys=True,
         alone=True,
     ),
@@ -205,14 +223,17 @@ def list_(call: Call, /, every: bool, **given: Any) -> None:
     examples=["--project jira-api --explain", "--path src/app.py --context-tags reviewer", "--error failed.txt"],
     tool=Tool(
         "context",
-        "project context_tags paths query budget error",
-        "notice rules lessons notes",
+        [
+            "project",
+            Argument("context_tags", note="tag: weight"),
+            Argument("paths", note="files about to be edited"),
+            "query",
+            "budget",
+            Argument("error", note="`$ command` that failed, output"),
+        ],
+        lambda: Context,
         "Rules and lessons for what you are about to do or edit; with error only what helps with that failure.",
-        notes={
-            "context_tags": "tag: weight",
-            "paths": "files about to be edited",
-            "error": "`$ command` that failed, output",
-        },
+        notice=framing.NOTICE,
         reads=True,
     ),
 )
@@ -230,7 +251,7 @@ def context(call: Call, /, explain: bool, error: str | None, **given: Any) -> No
     given["error"] = (error if call.tool or not error else asking.read_text(error)) or ""
     found = library.contexts.context(call.library, ContextQuery(**given, approvals=call.by_agent), call.ask)
     found = found if explain else found._replace(left_out=())
-    call.answer(found, render_rules.context, framed=framing.told)
+    call.answer(found, render_rules.context)
 
 
 def counting(name: str) -> None:
@@ -249,7 +270,14 @@ for counted in ("tags", "projects"):
 @recall.command(
     "versions",
     examples=["", "--project jira-api"],
-    tool=Tool("versions", "project", "notice versions", "Versions of docs and scripts, the newest first.", reads=True),
+    tool=Tool(
+        "versions",
+        ["project"],
+        "versions",
+        "Versions of docs and scripts, the newest first.",
+        notice=framing.NOTICE,
+        reads=True,
+    ),
 )
 @options.project_option
 def versions(call: Call, project: str | None) -> None:
@@ -260,13 +288,19 @@ def versions(call: Call, project: str | None) -> None:
     def data(value: Sequence[Count]) -> object:
         return [encode.encode(one) | ({"newest": True} if place == 0 else {}) for place, one in enumerate(value)]
 
-    call.answer(found, text, data, framed=framing.told)
+    call.answer(found, text, data)
 
 
 @recall.command(
     "related",
     examples=["L-8F3K2A --depth 2"],
-    tool=Tool("related", "id=ref depth", "related", "Entries that links lead to, either way.", reads=True),
+    tool=Tool(
+        "related",
+        [Argument("id", "ref"), "depth"],
+        "related",
+        "Entries that links lead to, either way.",
+        reads=True,
+    ),
 )
 @options.id_argument
 @click.option("--depth", type=click.IntRange(1, 10), default=1, show_default=True, help="Steps over the graph.")

@@ -11,7 +11,7 @@ import click
 from ai_lessons import library
 from ai_lessons.doors import render_rules
 from ai_lessons.doors.cli import asking, options, review
-from ai_lessons.doors.cli.commands import Command, Group, Tool
+from ai_lessons.doors.cli.commands import Argument, Command, Group, Tool
 from ai_lessons.doors.mcp import framing
 from ai_lessons.errors import Refused, UsageError
 from ai_lessons.library.reports import PromotionRequest, RuleDraft
@@ -33,11 +33,18 @@ to_contribute, to_admin = Group("contribute"), Group("admin")  # These commands 
     ],
     tool=Tool(
         "suggest_rule",
-        "title rationale content tags linked_lessons linked_resources project applies_to",
-        "handle branch path warnings",
+        [
+            "title",
+            "rationale",
+            Argument("content", default=""),
+            "tags",
+            "linked_lessons",
+            "linked_resources",
+            "project",
+            Argument("applies_to", note="globs of files"),
+        ],
+        lambda: library.reports.Suggested,
         "Propose a rule. It is in force only after a person approves it.",
-        notes={"applies_to": "globs of files"},
-        defaults={"content": ""},
     ),
 )
 @click.option("--title", required=True, metavar="T", help="What to do, in one sentence.")
@@ -71,9 +78,10 @@ def propose(call: Call, paths: tuple[str, ...]) -> None:
     examples=["", "--count"],
     tool=Tool(
         "list_pending",
-        "",
-        "notice pending",
+        [],
+        "pending",
         "Proposals that wait for a person: rules and other entries. None of them counts yet.",
+        notice=framing.PROPOSED,
         reads=True,
     ),
 )
@@ -83,9 +91,9 @@ def pending_rules(call: Call, only_count: bool) -> None:
     opened = call.library
     if only_count:
         number = library.telling.pending_count(opened.primary)
-        call.answer(number, lambda count, _view: str(count), lambda count: {"pending": count})
+        call.answer(number, lambda count, _view: str(count), lambda count: {"pending": count}, framed=False)
     else:
-        call.answer(library.review.pending_rules(opened), render_rules.pending, paged=True, framed=framing.proposed)
+        call.answer(library.review.pending_rules(opened), render_rules.pending, paged=True)
         call.note(opened.primary.notes())
 
 
@@ -164,11 +172,10 @@ def audit(call: Call, acknowledge: bool, yes: bool) -> int:
     examples=["L-8F3K2A --to user", 'L-8F3K2A --to enterprise:acme --reason "three teams lost statuses"'],
     tool=Tool(
         "promote",
-        "id=ref to reason",
-        "id handle outcome copy proposal evaluation policy notes",
+        [Argument("id", "ref"), Argument("to", note="enterprise:NAME; a rule also to user or project"), "reason"],
+        lambda: library.reports.Promoted,
         "Propose an entry to an enterprise, with an evaluation; a person there decides. "
         "Copies between the user's and the project's tier are for people.",
-        notes={"to": "enterprise:NAME; a rule also to user or project"},
     ),
 )
 @options.id_argument

@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
-SAID = frozenset({"title", "id", "kind", "links", "pattern", "rationale", "tags", "versions"})  # shown by themselves
+STATED_ELSEWHERE = frozenset(
+    {"title", "id", "kind", "links", "pattern", "rationale", "tags", "versions"}
+)  # shown by themselves
 SHOWN = 30  # Results and entries of a list
 LONGEST = 100_000  # Characters of a text that are drawn as Markdown; of a longer one these, and its sections
 DRAWN = 300  # Entries of a graph: more can be drawn, and told apart no more
@@ -57,7 +59,7 @@ class Part(NamedTuple):
     """A part of a page: a sentence, a table of texts and entries (`empty` is said of one without rows), and plots."""
 
     title: str
-    said: str = ""
+    summary: str = ""
     columns: Sequence[str] = ()
     rows: Sequence[Sequence[object]] = ()
     empty: str = ""
@@ -98,7 +100,7 @@ def words(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.2f}"
     if isinstance(value, dict):
-        return "; ".join(f"{key}: {words(one)}" for key, one in value.items())
+        return "; ".join(f"{key}: {words(part)}" for key, part in value.items())
     if isinstance(value, list | tuple | set | frozenset):
         return ", ".join(map(words, value))
     return "" if value is None else str(value)
@@ -121,13 +123,13 @@ def side_by_side(diff: str) -> list[Row]:
     """A unified diff as rows of two columns."""
     rows: list[Row] = []
     for kind, group in groupby(_sorted(diff.removesuffix("\n").split("\n")), key=itemgetter(0)):
-        some = [line for _, line in group]
+        lines = [line for _, line in group]
         if kind == "changed":
-            gone = [line[1:] or " " for line in some if line.startswith("-")]
-            came = [line[1:] or " " for line in some if line.startswith("+")]
+            gone = [line[1:] or " " for line in lines if line.startswith("-")]
+            came = [line[1:] or " " for line in lines if line.startswith("+")]
             rows += starmap(partial(Row, kind), zip_longest(gone, came, fillvalue=""))
         else:
-            rows += [Row(kind, line) if kind == "where" else Row(kind, line[1:], line[1:]) for line in some]
+            rows += [Row(kind, line) if kind == "where" else Row(kind, line[1:], line[1:]) for line in lines]
     return rows
 
 
@@ -136,8 +138,8 @@ def _sorted(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
     old = new = 0
     for line in lines:
         if old <= 0 and new <= 0:
-            found = _HUNK.match(line)
-            old, new = (int(size or 1) for size in found.groups()) if found else (0, 0)
+            hunk = _HUNK.match(line)
+            old, new = (int(size or 1) for size in hunk.groups()) if hunk else (0, 0)
             yield "where", line
         elif line.startswith("\\"):
             yield "where", line
@@ -169,7 +171,13 @@ def _environment() -> Environment:
     return made
 
 
-LIVE: Mapping[str, Any] = {"static": False, "root": "/", "href": lambda one: href(one.id), "part": False, "done": ()}
+LIVE: Mapping[str, Any] = {
+    "static": False,
+    "root": "/",
+    "href": lambda entry: href(entry.id),
+    "part": False,
+    "done": (),
+}
 """What every template takes, on a page of the server; see `site` for that of a folder of files."""
 
 
@@ -211,11 +219,11 @@ def entry(opened: Library, asked: Asked) -> Page:
     section, at = asked.get("section", ""), asked.get("at", "")
     shown = library.browsing.show(opened, asked["ref"], section=int(section) if section.isdecimal() else None)
     light = shown.entry
-    told = [
-        (session.at, one)
+    occasions = [
+        (session.at, entry)
         for session in library.agent_hooks.lately(opened.options.state_dir)[0]
-        for one in session.told
-        if one.id == light.id
+        for entry in session.told
+        if entry.id == light.id
     ]
     values = described(shown) | {
         "why": library.provenance.why(opened, light.id),
@@ -223,14 +231,14 @@ def entry(opened: Library, asked: Asked) -> Page:
         "at": at,
         "change": library.browsing.change(opened, light.id, at) if at else "",
         "plot_of": plots.bars(opened.holding(light.id)[0].usages.history(light.id)),
-        "told": told,
+        "told": occasions,
     }
     return Page("entry.html", values)
 
 
 def described(shown: Shown) -> dict[str, Any]:
     """What the page of an entry needs at least."""
-    stated = {key: value for key, value in shown.frontmatter.items() if key not in SAID}
+    stated = {key: value for key, value in shown.frontmatter.items() if key not in STATED_ELSEWHERE}
     return {"title": shown.entry.title, "shown": shown, "light": shown.entry, "stated": stated}
 
 
@@ -239,30 +247,30 @@ def described(shown: Shown) -> dict[str, Any]:
 
 def review(opened: Library, asked: Asked) -> Page:
     """What waits for a person, and one of it in full."""
-    waiting = library.review.pending_rules(opened, unsigned=True)
+    pending = library.review.pending_rules(opened, unsigned=True)
     ref = asked.get("ref", "")
-    chosen = next((n for n, one in enumerate(waiting) if ref in {one.branch, one.id}), 0)
-    one = waiting[chosen] if waiting else None
+    chosen = next((n for n, proposal in enumerate(pending) if ref in {proposal.branch, proposal.id}), 0)
+    proposal = pending[chosen] if pending else None
     batch = (
-        library.review.pending_rules(opened, library.review.Batch(batch=one.batch, of=one.branch))
-        if one and one.batch
+        library.review.pending_rules(opened, library.review.Batch(batch=proposal.batch, of=proposal.branch))
+        if proposal and proposal.batch
         else ()
     )
-    after = waiting[(chosen + 1) % len(waiting)] if len(waiting) > 1 else None
-    text = _text(opened, one) if one and asked.get("edit") and one.change != "removal" else ""
-    values = {"title": "Review", "waiting": waiting, "one": one, "batch": batch, "after": after, "text": text}
+    after = pending[(chosen + 1) % len(pending)] if len(pending) > 1 else None
+    text = _text(opened, proposal) if proposal and asked.get("edit") and proposal.change != "removal" else ""
+    values = {"title": "Review", "waiting": pending, "one": proposal, "batch": batch, "after": after, "text": text}
     return Page("review.html", values)
 
 
-def _text(opened: Library, one: library.reports.Pending) -> str:
+def _text(opened: Library, proposal: library.reports.Pending) -> str:
     """The text of a proposal as its file has it."""
-    found: list[str] = []
+    texts: list[str] = []
 
-    def look(old: str, _suffix: str) -> None:
-        found.append(old)
+    def keep(old: str, _suffix: str) -> None:
+        texts.append(old)
 
-    library.review.edit_proposal(opened, one.branch, look)
-    return found[0]
+    library.review.edit_proposal(opened, proposal.branch, keep)
+    return texts[0]
 
 
 # --- what is known of how it goes ---
@@ -271,7 +279,7 @@ def _text(opened: Library, one: library.reports.Pending) -> str:
 def today(opened: Library, asked: Asked) -> Page:
     """What agents were told, what came of it, and which lessons are missing."""
     sessions, missing = library.agent_hooks.lately(opened.options.state_dir)
-    ids = {one.id for session in sessions for one in session.told}
+    ids = {entry.id for session in sessions for entry in session.told}
     lights = opened.reading.current().many(ids)
     parts = [
         _replayed(opened) if asked.get("replay") else Part(
@@ -289,8 +297,8 @@ def today(opened: Library, asked: Asked) -> Page:
                 " ".join(filter(None, ["Session until", when(session.at), session.host, session.folder])),
                 f"{session.failures} failures" if session.failures else "",
                 ("told", "at", "why", "what came of it"),
-                [(lights.get(one.id, one.title), one.moment, one.why, one.outcome or "not known")
-                 for one in session.told],
+                [(lights.get(entry.id, entry.title), entry.moment, entry.why, entry.outcome or "not known")
+                 for entry in session.told],
             )
             for session in sessions
             if session.told
@@ -308,33 +316,33 @@ def _replayed(opened: Library) -> Part:
     value = library.replay.replay(opened, where)
     summary, *figures = render_lessons.replay_rows(value)
     rows = [(figure[: render_lessons.LABEL].strip(), figure[render_lessons.LABEL :]) for figure in figures]
-    rows += [(f"{one.times} x without help", one.failure) for one in value.unhelped]
+    rows += [(f"{failure.times} x without help", failure.failure) for failure in value.unhelped]
     return Part("Does it help?", summary, ("", ""), rows)
 
 
 def health(opened: Library, asked: Asked) -> Page:
     """What is well and what is not, each with what to do."""
     report = library.validating.validate(opened)
-    checks = [(one.state, one.name, one.detail, one.remedy) for one in library.health.doctor(opened)]
+    checks = [(row.state, row.name, row.detail, row.remedy) for row in library.health.doctor(opened)]
     checks.sort(key=lambda row: row[0] == "ok")
     every = Link("Compare every entry with its sources and with each other", "/health?all=yes")  # takes seconds
     stale = (
-        [(one.entry, one.detail) for one in library.validating.review(opened)] if asked.get("all") else [(every, "")]
+        [(row.entry, row.detail) for row in library.validating.review(opened)] if asked.get("all") else [(every, "")]
     )
     kept = library.syncing.recover(opened, only_list=True).kept
     try:
         torn = library.syncing.conflicts(opened).entries
     except AiLessonsError:
         torn = ()  # nothing is shared, so nothing can be in conflict
-    problems = [(f"{one.path}:{one.line}", one.message) for one in report.problems]
+    problems = [(f"{row.path}:{row.line}", row.message) for row in report.problems]
     parts = [
         Part("Checks", "As ai-lessons admin doctor says it.", ("state", "what", "found", "what to do"), checks),
         Part("Files", f"{report.files} files read.", ("where", "problem"), problems, "No file has a problem."),
         Part("To look at again", "", ("entry", "why"), stale, "Nothing has gone stale."),
-        Part("Conflicts", "", ("file", "why"), [(one.path, "; ".join(one.reasons)) for one in torn],
+        Part("Conflicts", "", ("file", "why"), [(row.path, "; ".join(row.reasons)) for row in torn],
              "No file was changed on both sides."),
         Part("Taken away before their commit", "ai-lessons admin recover brings them back.", ("file", "written"),
-             [(one.path, when(one.when)) for one in kept], "No write was lost."),
+             [(row.path, when(row.when)) for row in kept], "No write was lost."),
     ]  # fmt: skip
     return _table("Health", parts)
 
@@ -343,18 +351,20 @@ def learning(opened: Library, _asked: Asked) -> Page:
     """The parameters that learn, how sure they are, and what leaving entries out showed."""
     stats = library.health.stats(opened)
     params = library.health.params(opened)
-    judged = [(Link(one.handle, href(one.handle)), *one[1:]) for one in (*stats.most_useful, *stats.least_useful)]
-    found, said = stats.ablation, "Not known yet: no lesson was left out on purpose in a session that was judged."
-    if found:
-        said = (
-            f"Sessions that were shown a lesson went well {100 * found.difference:+.0f} points more often than those "
-            f"without ({found.shown} and {found.left_out} sessions; 95 %: {100 * found.low:+.0f} to "
-            f"{100 * found.high:+.0f})."
+    judged = [
+        (Link(entry.handle, href(entry.handle)), *entry[1:]) for entry in (*stats.most_useful, *stats.least_useful)
+    ]
+    effect, summary = stats.ablation, "Not known yet: no lesson was left out on purpose in a session that was judged."
+    if effect:
+        summary = (
+            f"Sessions that were shown a lesson went well {100 * effect.difference:+.0f} points more often than those "
+            f"without ({effect.shown} and {effect.left_out} sessions; 95 %: {100 * effect.low:+.0f} to "
+            f"{100 * effect.high:+.0f})."
         )
     parts = [
-        Part("Does it help?", said),
+        Part("Does it help?", summary),
         Part("Parameters", "Each curve is what is known of the parameter: the narrower, the surer.",
-             plots=[plots.curve(one) for one in params]),
+             plots=[plots.curve(param) for param in params]),
         Part("Most and least useful", "", ("entry", "title", "helpful", "ignored", "contradicted", "confidence"),
              judged, "No entry was judged yet."),
     ]  # fmt: skip
@@ -364,13 +374,13 @@ def learning(opened: Library, _asked: Asked) -> Page:
 def tiers(opened: Library, _asked: Asked) -> Page:
     """Which repositories apply here and why, what their policies say, and what was promoted."""
     states = library.opened.tier_states(opened.primary.store.root, opened.options)
-    rows = [(one.name, one.state, one.path, one.why, one.hint) for one in states]
+    rows = [(row.tier, row.state, row.path, row.why, row.hint) for row in states]
     audit = library.audit.audit(opened)
-    rules = [(one.title, "yes" if one.in_force else "no", one.approved_by, when(one.approved_at), one.how, one.problem)
-             for one in audit.rows]  # fmt: skip
-    taken = [(one.title, one.proposal, one.approved_by, when(one.approved_at)) for one in audit.taken]
-    known = dict.fromkeys(one.name for one in states if one.name.startswith(ENTERPRISE))
-    policies = [(name, str(value)) for name in known for value in library.governing.governed(opened, name).values]
+    rules = [(row.title, "yes" if row.in_force else "no", row.approved_by, when(row.approved_at), row.how, row.problem)
+             for row in audit.rows]  # fmt: skip
+    taken = [(row.title, row.proposal, row.approved_by, when(row.approved_at)) for row in audit.taken]
+    enterprises = dict.fromkeys(row.tier for row in states if row.tier.startswith(ENTERPRISE))
+    policies = [(name, str(value)) for name in enterprises for value in library.governing.governed(opened, name).values]
     parts = [
         Part("What applies here", "The nearest first.", ("tier", "state", "where", "why", "what to do"), rows),
         Part("Policies", "", ("tier", "policy"), policies, "No enterprise is known here."),
@@ -382,8 +392,8 @@ def tiers(opened: Library, _asked: Asked) -> Page:
     return _table("Tiers", parts)
 
 
-def _table(title: str, parts: Sequence[Part], said: str = "") -> Page:
-    return Page("table.html", {"title": title, "parts": parts, "said": said})
+def _table(title: str, parts: Sequence[Part], summary: str = "") -> Page:
+    return Page("table.html", {"title": title, "parts": parts, "summary": summary})
 
 
 # --- the graph ---
@@ -391,32 +401,39 @@ def _table(title: str, parts: Sequence[Part], said: str = "") -> Page:
 
 def graph(opened: Library, asked: Asked) -> Page:
     """What is linked: drawn, and as a list."""
-    found = _graph(opened, asked)
-    lights = {one.id: one for one in found.entries}
+    drawn = _graph(opened, asked)
+    lights = {light.id: light for light in drawn.entries}
     links = [
-        (lights[one.source], one.relation.replace("_", " "), lights[one.target])
-        for one in found.lines
-        if one.source in lights and one.target in lights
+        (lights[link.source], link.relation.replace("_", " "), lights[link.target])
+        for link in drawn.links
+        if link.source in lights and link.target in lights
     ]
     project = asked.get("project", "")
     values = {"title": "Graph", "links": links, "projects": library.browsing.projects(opened), "project": project}
-    return Page("graph.html", values | {"notes": found.notes, "ref": asked.get("ref", "")})
+    return Page("graph.html", values | {"notes": drawn.notes, "ref": asked.get("ref", "")})
 
 
 def graph_data(opened: Library, asked: Asked) -> dict[str, Any]:
     """The same for the program that draws it."""
-    found = _graph(opened, asked)
-    cluster = {one: number for number, ids in enumerate(found.clusters, 1) for one in ids}
+    drawn = _graph(opened, asked)
+    cluster = {name: number for number, names in enumerate(drawn.clusters, 1) for name in names}
     nodes = [
-        {"id": one.id, "label": one.title, "kind": one.kind.value, "href": href(one.id), "project": one.project,
-         "size": found.confidence.get(one.id, 0.6), "cluster": cluster.get(one.id, 0)}
-        for one in found.entries
-    ]  # fmt: skip
-    known = {one.id for one in found.entries}
+        {
+            "id": light.id,
+            "label": light.title,
+            "kind": light.kind.value,
+            "href": href(light.id),
+            "project": light.project,
+            "size": drawn.confidence.get(light.id, 0.6),
+            "cluster": cluster.get(light.id, 0),
+        }
+        for light in drawn.entries
+    ]
+    ids = {light.id for light in drawn.entries}
     lines = [
-        {"source": one.source, "target": one.target, "label": one.relation.replace("_", " ")}
-        for one in found.lines
-        if {one.source, one.target} <= known
+        {"source": link.source, "target": link.target, "label": link.relation.replace("_", " ")}
+        for link in drawn.links
+        if {link.source, link.target} <= ids
     ]
     return {"nodes": nodes, "lines": lines}
 

@@ -24,14 +24,14 @@ class Bar(NamedTuple):
     y: float
     height: float
     sort: str
-    said: str
+    label: str
 
 
 class Plot(NamedTuple):
     """A plot of `WIDTH` by `HEIGHT`: a line through points, or bars; the ends of its axis, and a sentence about it."""
 
     title: str
-    said: str
+    caption: str
     low: str
     high: str
     points: str = ""
@@ -39,20 +39,21 @@ class Plot(NamedTuple):
     bars: Sequence[Bar] = ()
 
 
-def curve(one: Parameter) -> Plot:
+def curve(param: Parameter) -> Plot:
     """What is known of a parameter: the density of its beta distribution over its range."""
-    a, b = one.alpha, one.beta
+    a, b = param.alpha, param.beta
     norm = lgamma(a + b) - lgamma(a) - lgamma(b)
-    at = [(n + 0.5) / POINTS for n in range(POINTS)]
-    heights = [exp(norm + (a - 1) * log(x) + (b - 1) * log(1 - x)) for x in at]
+    positions = [(n + 0.5) / POINTS for n in range(POINTS)]
+    heights = [exp(norm + (a - 1) * log(x) + (b - 1) * log(1 - x)) for x in positions]
     top = max(heights)
     points = " ".join(
-        f"{WIDTH * x:.1f},{HEIGHT - (HEIGHT - 4) * y / top:.1f}" for x, y in zip(at, heights, strict=True)
+        f"{WIDTH * x:.1f},{HEIGHT - (HEIGHT - 4) * y / top:.1f}" for x, y in zip(positions, heights, strict=True)
     )
-    seen = f"{one.observations} observations" if one.observations else "nothing observed yet"
-    said = f"{one.help[:1].upper()}{one.help[1:]}. Now {one.value:.3g}, give or take {one.uncertainty:.2g}; {seen}."
-    mark = WIDTH * (one.value - one.low) / ((one.high - one.low) or 1)
-    return Plot(one.name.replace("_", " "), said, f"{one.low:g}", f"{one.high:g}", points, mark)
+    seen = f"{param.observations} observations" if param.observations else "nothing observed yet"
+    caption = f"{param.help[:1].upper()}{param.help[1:]}. "
+    caption += f"Now {param.value:.3g}, give or take {param.uncertainty:.2g}; {seen}."
+    mark = WIDTH * (param.value - param.low) / ((param.high - param.low) or 1)
+    return Plot(param.name.replace("_", " "), caption, f"{param.low:g}", f"{param.high:g}", points, mark)
 
 
 def bars(happened: Sequence[tuple[str, str]]) -> Plot | None:
@@ -62,17 +63,17 @@ def bars(happened: Sequence[tuple[str, str]]) -> Plot | None:
         return None
     counts = Counter((at[:7], _sort(word)) for at, word in happened)
     top = max(sum(counts[month, sort] for sort in ("good", "bad", "shown")) for month in months)
-    found = []
+    drawn = []
     for n, month in enumerate(months):
         y = float(HEIGHT)
         for sort in ("good", "bad", "shown"):
             height = (HEIGHT - 4) * counts[month, sort] / top
             y -= height
             if height:
-                found.append(Bar(10.0 * n + 1, round(y, 1), round(height, 1), sort, f"{month}: {counts[month, sort]}"))
+                drawn.append(Bar(10.0 * n + 1, round(y, 1), round(height, 1), sort, f"{month}: {counts[month, sort]}"))
     counted = Counter(_sort(word) for _, word in happened)
-    said = f"Times shown: {counted['shown']}; good outcomes: {counted['good']}; bad outcomes: {counted['bad']}."
-    return Plot("How it did", said, months[0], months[-1], bars=found)
+    caption = f"Times shown: {counted['shown']}; good outcomes: {counted['good']}; bad outcomes: {counted['bad']}."
+    return Plot("How it did", caption, months[0], months[-1], bars=drawn)
 
 
 def _sort(word: str) -> str:

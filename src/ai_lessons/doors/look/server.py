@@ -57,48 +57,50 @@ STATUSES = {NotFound: 404, Refused: 403, UsageError: 400, Conflict: 409}
 class Done(NamedTuple):
     """What is said of it, and the page to go to."""
 
-    said: tuple[str, ...]
+    messages: tuple[str, ...]
     next: str = "/review"
 
 
 Form: TypeAlias = "Callable[[Library, Mapping[str, str]], Done]"
 
 
-def approve(opened: Library, given: Mapping[str, str]) -> Done:
+def approve(opened: Library, form: Mapping[str, str]) -> Done:
     """Approve the proposal as it was shown."""
-    done = library.review.approve_rule(opened, given.get("ref", ""), expect=given.get("commit", ""))
+    done = library.review.approve_rule(opened, form.get("ref", ""), expect=form.get("commit", ""))
     return Done(_decided("Approved", [done]))
 
 
-def approve_batch(opened: Library, given: Mapping[str, str]) -> Done:
+def approve_batch(opened: Library, form: Mapping[str, str]) -> Done:
     """Approve all proposals of an import, with one merge, if they are those that were shown."""
-    batch = given.get("batch", "")
-    shown = given.get("shown", "").split()  # a commit, its branch, and so on
+    batch = form.get("batch", "")
+    shown = form.get("shown", "").split()  # a commit, its branch, and so on
     chosen = dict(zip(shown[1::2], shown[::2], strict=False))
     done = library.review.approve_rules(opened, chosen, f"of batch {batch}")
     return Done(_decided("Approved", done))
 
 
-def reject(opened: Library, given: Mapping[str, str]) -> Done:
+def reject(opened: Library, form: Mapping[str, str]) -> Done:
     """Turn the proposal down as it was shown, with a reason."""
-    reason, commit = given.get("reason", ""), given.get("commit", "")
-    done = library.review.reject_rule(opened, given.get("ref", ""), reason=reason, expect=commit)
+    reason, commit = form.get("reason", ""), form.get("commit", "")
+    done = library.review.reject_rule(opened, form.get("ref", ""), reason=reason, expect=commit)
     return Done(_decided("Rejected", [done]))
 
 
-def edit(opened: Library, given: Mapping[str, str]) -> Done:
+def edit(opened: Library, form: Mapping[str, str]) -> Done:
     """Another text of the proposal, as one more commit; it waits as before."""
-    text = given.get("text", "").replace("\r\n", "\n")  # as browsers end lines
-    done = library.review.edit_proposal(
-        opened, given.get("ref", ""), lambda _old, _suffix: text, given.get("commit", "")
-    )
+    text = form.get("text", "").replace("\r\n", "\n")  # as browsers end lines
+    done = library.review.edit_proposal(opened, form.get("ref", ""), lambda _old, _suffix: text, form.get("commit", ""))
     if done is None:
         return Done(("Nothing was changed.",))
     return Done((f"Edited {done.handle}: {done.title}", *done.warnings), f"/review?ref={quote(done.branch)}")
 
 
-def _decided(word: str, done: Iterable[library.reports.Decided]) -> tuple[str, ...]:
-    return tuple(said for one in done for said in (f"{word} {one.handle}: {one.title}", *one.notes))
+def _decided(word: str, decisions: Iterable[library.reports.Decided]) -> tuple[str, ...]:
+    return tuple(
+        message
+        for decision in decisions
+        for message in (f"{word} {decision.handle}: {decision.title}", *decision.notes)
+    )
 
 
 FORMS: Mapping[str, Form] = {"approve": approve, "approve-batch": approve_batch, "reject": reject, "edit": edit}
@@ -129,16 +131,16 @@ class Guard:
         """What is said without asking the page; None: it is asked."""
         host, origin = request.headers.get("host", ""), request.headers.get("origin")
         if host not in self._hosts or (origin or f"http://{host}") != f"http://{host}":
-            return _told(ELSEWHERE, 403)
+            return _message_page(ELSEWHERE, 403)
         if origin is None and request.method == "POST":
-            return _told(ELSEWHERE, 403)
-        given = request.query_params.get("token")
-        if given is not None:
-            return self._greeting() if self._same(given) else _told(STALE, 403)
+            return _message_page(ELSEWHERE, 403)
+        token = request.query_params.get("token")
+        if token is not None:
+            return self._greeting() if self._same(token) else _message_page(STALE, 403)
         if request.url.path.startswith("/static/"):
             return None
-        kept = request.cookies.get(self._cookie)
-        return None if kept and self._same(kept) else _told(STALE if kept else UNKNOWN, 403)
+        cookie = request.cookies.get(self._cookie)
+        return None if cookie and self._same(cookie) else _message_page(STALE if cookie else UNKNOWN, 403)
 
     def _greeting(self) -> Response:
         # a redirect would still count as the other page's, and a strict cookie would not be sent along
@@ -146,12 +148,12 @@ class Guard:
         greeting.set_cookie(self._cookie, self._token, httponly=True, samesite="strict")
         return greeting
 
-    def _same(self, given: str) -> bool:
+    def _same(self, token: str) -> bool:
         # in constant time: how long a comparison takes must not tell how much of a guess is right
-        return hmac.compare_digest(given.encode(), self._token.encode())
+        return hmac.compare_digest(token.encode(), self._token.encode())
 
 
-def _told(text: str, status: int, hint: str = "") -> Response:
+def _message_page(text: str, status: int, hint: str = "") -> Response:
     return HTMLResponse(pages.render("told.html", text=text, hint=hint, status=status), status)
 
 
@@ -176,46 +178,48 @@ class Site:
         async def endpoint(request: Request) -> Response:
             part = request.headers.get("HX-Request") == "true"
             asked = {**request.query_params, **request.path_params, "part": "yes" if part else ""}
-            found = await run_in_threadpool(self._pool.read, lambda opened: job(opened, asked))
-            if not isinstance(found, pages.Page):
-                return JSONResponse(found, headers={"Cache-Control": "no-store"})
-            html = await run_in_threadpool(self._drawn, found, part=part)
+            page = await run_in_threadpool(self._pool.read, lambda opened: job(opened, asked))
+            if not isinstance(page, pages.Page):
+                return JSONResponse(page, headers={"Cache-Control": "no-store"})
+            html = await run_in_threadpool(self._drawn, page, part=part)
             return HTMLResponse(html, headers={"Cache-Control": "no-store", "Vary": "HX-Request"})
 
         return endpoint
 
-    def _drawn(self, found: pages.Page, *, part: bool = False) -> str:
+    def _drawn(self, page: pages.Page, *, part: bool = False) -> str:
         done, self._done = ([], self._done) if part else (self._done, [])
-        given = self._pool.settings
-        more = {"forms": self.forms, "done": done, "agent": given.agent, "repo": given.repo, "part": part}
-        return pages.render(found.template, **found.values, **more)
+        settings = self._pool.settings
+        shared = {"forms": self.forms, "done": done, "agent": settings.agent, "repo": settings.repo, "part": part}
+        return pages.render(page.template, **page.values, **shared)
 
     def _form(self, job: Form) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
-            given = await _sent(request)
-            if not hmac.compare_digest(given.get("forms", "").encode(), self.forms.encode()):
-                return _told(STALE, 403)
+            form = await _sent(request)
+            if not hmac.compare_digest(form.get("forms", "").encode(), self.forms.encode()):
+                return _message_page(STALE, 403)
             try:
-                found = await run_in_threadpool(
-                    self._pool.write, lambda opened: job(opened, given), agent="", progress=silent
+                done = await run_in_threadpool(
+                    self._pool.write, lambda opened: job(opened, form), agent="", progress=silent
                 )
             except Conflict as error:  # nothing was decided, and what is there now is shown
-                again = await run_in_threadpool(self._pool.read, lambda opened: pages.review(opened, given))
+                page = await run_in_threadpool(self._pool.read, lambda opened: pages.review(opened, form))
                 self._done.append(error.message)
-                html = await run_in_threadpool(self._drawn, again)
+                html = await run_in_threadpool(self._drawn, page)
                 return HTMLResponse(html, STATUSES[Conflict], headers={"Cache-Control": "no-store"})
-            self._done += found.said
-            return RedirectResponse(found.next, 303)
+            self._done += done.messages
+            return RedirectResponse(done.next, 303)
 
         return endpoint
 
     async def _failed(self, _request: Request, error: Exception) -> Response:
         if isinstance(error, HTTPException):
-            return _told("There is no such page.", 404)
+            return _message_page("There is no such page.", 404)
         if not isinstance(error, AiLessonsError):
-            return _told(f"a bug in ai-lessons ({type(error).__name__})", 500, "its report is in the terminal of look")
+            return _message_page(
+                f"a bug in ai-lessons ({type(error).__name__})", 500, "its report is in the terminal of look"
+            )
         status = next((code for kind, code in STATUSES.items() if isinstance(error, kind)), 500)
-        return _told(error.message, status, error.hint)
+        return _message_page(error.message, status, error.hint)
 
 
 async def _sent(request: Request) -> Mapping[str, str]:

@@ -21,7 +21,7 @@ def draw(every: Sequence[Shown]) -> Iterator[tuple[str, bytes]]:
     """The files of the site, by their names."""
     for name in STATIC:
         yield f"static/{name}", (pages.HERE / "static" / name).read_bytes()
-    here = {one.entry.id for one in every}
+    here = {shown.entry.id for shown in every}
 
     def page(template: str, root: str, **values: Any) -> bytes:
         def href(entry: Any) -> str:
@@ -29,13 +29,13 @@ def draw(every: Sequence[Shown]) -> Iterator[tuple[str, bytes]]:
 
         return pages.render(template, static=True, root=root, href=href, **values).encode()
 
-    for one in every:
-        yield f"entry/{one.entry.id}.html", page("entry.html", "../", **pages.described(one))
-    kinds = [(kind, found) for kind in KINDS if (found := [one for one in every if one.entry.kind is kind])]
+    for shown in every:
+        yield f"entry/{shown.entry.id}.html", page("entry.html", "../", **pages.described(shown))
+    kinds = [(kind, entries) for kind in KINDS if (entries := [shown for shown in every if shown.entry.kind is kind])]
     yield "index.html", page("site.html", "", title="What is known", kinds=kinds)
     texts = [
-        {"title": one.entry.title, "href": f"entry/{one.entry.id}.html",
-         "text": " ".join([*one.entry.tags, one.entry.project, one.body[:SEARCHED]]).lower()}
-        for one in every
+        {"title": shown.entry.title, "href": f"entry/{shown.entry.id}.html",
+         "text": " ".join([*shown.entry.tags, shown.entry.project, shown.body[:SEARCHED]]).lower()}
+        for shown in every
     ]  # fmt: skip
     yield "search.json", json.dumps(texts).encode()

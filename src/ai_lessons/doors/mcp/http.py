@@ -91,11 +91,11 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer 401 to all others."""
-        said = [value for name, value in scope.get("headers", ()) if name == b"authorization"]
-        scheme, _, token = (said[0] if len(said) == 1 else b"").partition(b" ")
+        sent = [value for name, value in scope.get("headers", ()) if name == b"authorization"]
+        scheme, _, token = (sent[0] if len(sent) == 1 else b"").partition(b" ")
         # in constant time: how long a comparison takes must not tell how much of a guess is right
-        known = hmac.compare_digest(token.strip(), self._token) and scheme.lower() == b"bearer"
-        await (self._app if known or scope["type"] != "http" else self._refused)(scope, receive, send)
+        authorized = hmac.compare_digest(token.strip(), self._token) and scheme.lower() == b"bearer"
+        await (self._app if authorized or scope["type"] != "http" else self._refused)(scope, receive, send)
 
 
 class _Quiet(uvicorn.Server):
@@ -106,13 +106,13 @@ def serve(
     server: MCPServer[Any], pool: SessionPool, where: ListenAddress, *, token: str | None, names: Sequence[str] = ()
 ) -> None:
     """Serve over HTTP until a signal comes, with the address on stderr; AiLessonsError: nothing can listen there."""
-    own = ("127.0.0.1", "localhost", "[::1]", where.written)
-    hosts = [host for name in (*own, *names) for host in (name, f"{name}:*")]  # a tunnel may have another port
+    local_names = ("127.0.0.1", "localhost", "[::1]", where.written)
+    hosts = [host for name in (*local_names, *names) for host in (name, f"{name}:*")]  # a tunnel may have another port
     with listening(where) as sock:
         port = sock.getsockname()[1]
         # any port of a host is somebody else's page, which has to know the token
         wide = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
-        exact = [f"http://{name}:{port}" for name in own] + [f"https://{name}" for name in names]
+        exact = [f"http://{name}:{port}" for name in local_names] + [f"https://{name}" for name in names]
         names_checked = TransportSecuritySettings(
             enable_dns_rebinding_protection=True, allowed_hosts=hosts, allowed_origins=exact if token is None else wide
         )

@@ -96,12 +96,12 @@ class SessionPool:
             self._calls.discard(call)
 
     def _options(self) -> Options:
-        given = options(self.settings)
-        return given._replace(session=given.session or self._session, limits=self._limits)
+        loaded = options(self.settings)
+        return loaded._replace(session=loaded.session or self._session, limits=self._limits)
 
     def _fresh(self, agent: str, progress: Progress) -> Library:
-        given = self._options()
-        return Library(self.settings.repo, given._replace(agent=given.agent or agent, progress=progress))
+        loaded = self._options()
+        return Library(self.settings.repo, loaded._replace(agent=loaded.agent or agent, progress=progress))
 
     @contextmanager
     def _turn(self, lock: threading.Lock) -> Iterator[None]:

@@ -6,6 +6,7 @@ import json
 import logging
 from contextlib import suppress
 from functools import partial
+from inspect import get_annotations
 from pathlib import Path  # noqa: TC003  # pydantic reads it while it runs
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -18,7 +19,7 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 
 from ai_lessons.doors.cli import error_handler, root
 from ai_lessons.doors.cli.command_context import Call, notes_of
-from ai_lessons.doors.cli.commands import Command, Tool, walk
+from ai_lessons.doors.cli.commands import Argument, Command, Tool, walk
 from ai_lessons.doors.cli.options import FileName, context_tags
 from ai_lessons.doors.encode import encode
 from ai_lessons.doors.from_settings import whereabouts
@@ -27,6 +28,8 @@ from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.mcp.session_pool import Reported, SessionPool, client_name
 from ai_lessons.doors.terminal import BARE, line
 from ai_lessons.errors import AiLessonsError
+from ai_lessons.knowledge.json_fields import fields_of
+from ai_lessons.library.answers import Answer, Shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,22 +52,29 @@ PYTHON: Mapping[str, Any] = {
     "string": str, "boolean": bool, "integer": int, "number": int | float, "array": list, "object": dict | list,
 }  # fmt: skip
 
+TEXT: Data = {"type": "string"}
+ARRAY: Data = {"type": "array"}
+JSON_TYPES = {
+    "str": "string", "bool": "boolean", "int": "integer", "float": "number", "None": "null", "tuple": "array",
+}  # fmt: skip
+
 
 def tools(pool: SessionPool, log: Path, chosen: str = "default", *, read_only: bool = False) -> list[ServedTool]:
     """The tools of a set, or those of them that only read, ready to be served; `log` is where reports of bugs are."""
     commands = (command for group in (root, lesson) for _, command in walk(group) if isinstance(command, Command))
-    found = {command.tool.name: (command, command.tool) for command in commands if command.tool}
-    names = DEFAULT if chosen == "default" else dict.fromkeys((*DEFAULT, *found))
-    return [CommandTool.of(*found[name], pool, log) for name in names if found[name][1].reads or not read_only]
+    declared = {command.tool.name: (command, command.tool) for command in commands if command.tool}
+    names = DEFAULT if chosen == "default" else dict.fromkeys((*DEFAULT, *declared))
+    return [CommandTool.of(*declared[name], pool, log) for name in names if declared[name][1].reads or not read_only]
 
 
-class Taken(NamedTuple):
-    """One parameter of a tool: its agreed name, the click parameter that it is, its schema, whether it is needed."""
+class ToolParameter(NamedTuple):
+    """One parameter of a tool: its name, the click parameter that it is, its schema, whether it is required."""
 
     name: str
-    of: click.Parameter
+    param: click.Parameter
     schema: Data
-    needed: bool
+    required: bool
+    default: object
 
     def texts(self, value: object) -> list[str]:
         """A value from JSON, or as text, as the command line has it. Raises BadParameter: it is of another type."""
@@ -76,33 +86,39 @@ class Taken(NamedTuple):
             if isinstance(read, PYTHON[kind]):
                 value = read
             elif kind in {"array", "object"}:
-                whole = isinstance(self.of.type, FileName) or self.of.type is click.UNPROCESSED
+                whole = isinstance(self.param.type, FileName) or self.param.type is click.UNPROCESSED
                 value = [value] if whole else list(filter(None, map(str.strip, value.split(","))))
         if isinstance(value, dict) and kind == "object":
             value = [tag if weight is None else f"{tag}={weight!r}" for tag, weight in value.items()]
         elif not isinstance(value, PYTHON[kind]) or (isinstance(value, bool) and kind != "boolean"):
-            raise click.BadParameter(f"not of the type {kind}", param=self.of)
+            raise click.BadParameter(f"not of the type {kind}", param=self.param)
         if not isinstance(value, list):
             return [str(value)]
-        if not all(isinstance(one, str) for one in value):
-            raise click.BadParameter("not a list of strings", param=self.of)
+        if not all(isinstance(text, str) for text in value):
+            raise click.BadParameter("not a list of strings", param=self.param)
         # a list that the command takes as one text with commas, or as several options
-        return value if getattr(self.of, "multiple", False) or self.of.nargs == -1 else [",".join(value)]
+        return value if getattr(self.param, "multiple", False) or self.param.nargs == -1 else [",".join(value)]
 
 
-def taken(command: Command, tool: Tool) -> list[Taken]:
+def parameters_of(command: Command, tool: Tool) -> list[ToolParameter]:
     """The parameters of a tool, as `Tool.takes` names them."""
-    known = {param.name: param for param in command.params}
-    found = []
-    for word in tool.takes.split():
-        name, _, of = word.rstrip("!").partition("=")
-        param = known[of or name]
-        schema = schema_of(param, single=word.endswith("!"))
-        default = tool.defaults.get(name, False if schema["type"] == "boolean" else param.default)
-        schema |= {"description": tool.notes[name]} if name in tool.notes else {}
-        schema |= {"default": default} if isinstance(default, str | int | float) and default != "" else {}
-        found.append(Taken(name, param, schema, param.required and name not in tool.defaults))
-    return found
+    params = {param.name: param for param in command.params}
+    return [
+        _parameter(argument if isinstance(argument, Argument) else Argument(argument), params)
+        for argument in tool.takes
+    ]
+
+
+def _parameter(argument: Argument, params: Mapping[str, click.Parameter]) -> ToolParameter:
+    param = params[argument.parameter or argument.name]
+    schema = schema_of(param, single=argument.single)
+    default: object = argument.default
+    if default is None:
+        default = False if schema["type"] == "boolean" else param.default
+    schema |= {"description": argument.note} if argument.note else {}
+    schema |= {"default": default} if isinstance(default, str | int | float) and default != "" else {}
+    required = param.required and argument.default is None
+    return ToolParameter(argument.name, param, schema, required, argument.default)
 
 
 def schema_of(param: click.Parameter, *, single: bool) -> Data:
@@ -127,6 +143,38 @@ def schema_of(param: click.Parameter, *, single: bool) -> Data:
     return {key: value for key, value in schema.items() if value is not None}
 
 
+def output_schema(tool: Tool) -> Data:
+    """The JSON Schema of what a tool answers, made of the fields of the answer's class."""
+    properties = {"notice": TEXT} if tool.notice else {}
+    if isinstance(tool.answer, str):
+        properties[tool.answer] = ARRAY
+        return {"type": "object", "properties": properties}
+    answer = tool.answer()
+    if answer is Shown:
+        properties |= {"handle": TEXT, "title": TEXT, "text": TEXT, "notes": ARRAY}
+    elif answer is Answer:
+        properties |= {kind.folder: ARRAY for kind in tool.kinds} | {"prompt": TEXT, "notes": ARRAY}
+    elif fields := fields_of(answer):
+        properties |= {"handle": TEXT} if fields.entry else {}
+        properties |= {name.rstrip("_"): type_schema(annotation_of(answer, name)) for name in fields.names}
+    return {"type": "object", "properties": properties}
+
+
+def annotation_of(answer: type, name: str) -> str:
+    """The type of a field or property, as the source states it."""
+    for base in answer.__mro__:
+        annotation = get_annotations(base).get(name)
+        if annotation is not None:
+            return str(getattr(annotation, "__forward_arg__", annotation))
+    return str(getattr(answer, name).fget.__annotations__["return"])
+
+
+def type_schema(annotation: str) -> Data:
+    """The JSON Schema of a type as the source states it; what JSON has no type for is an object."""
+    types = [JSON_TYPES.get(name.partition("[")[0], "object") for name in annotation.split(" | ")]
+    return {"type": types[0] if len(types) == 1 else types}
+
+
 class ToolCall(Call):
     """What a command is given when an agent calls it: the library of the pool, and an answer that is kept."""
 
@@ -141,14 +189,17 @@ class ToolCall(Call):
         """Raise if the client has cancelled the call, or the server ends."""
         self.pool.still()
 
-    def answer(self, value: Any, text: Any, data: Any = None, *, framed: Any = None, **_paged: Any) -> None:
+    def answer(self, value: Any, text: Any, data: Any = None, **_terminal: Any) -> None:
         """Keep what the agent reads, and the same as data; agents have no pager."""
         notes = "\n".join(f"note: {line(note)}" for note in dict.fromkeys(notes_of(value)))
-        told = text(value, BARE if framed else self.view)
         root = whereabouts(self.settings)
-        told = framed(told, root, notes) if framed else f"{told}\n{notes}".rstrip("\n")
-        found = framing.data(value, encode(data(value) if data else value), self.served.gives, root)
-        self.result = CallToolResult(content=[TextContent(type="text", text=told)], structured_content=found)
+        if self.served.notice:
+            blocks = self.served.headline(root), text(value, BARE), notes
+            words = "\n\n".join(filter(None, blocks))
+        else:
+            words = f"{text(value, self.view)}\n{notes}".rstrip("\n")
+        structured = framing.data(value, self.served, root, encode(data(value)) if data else None)
+        self.result = CallToolResult(content=[TextContent(type="text", text=words)], structured_content=structured)
 
 
 class CommandTool(ServedTool):
@@ -159,17 +210,16 @@ class CommandTool(ServedTool):
     @classmethod
     def of(cls, command: Command, tool: Tool, pool: SessionPool, log: Path) -> CommandTool:
         """A command as its declaration says, with the first paragraph of its help where that says nothing else."""
-        params = taken(command, tool)
-        required = [one.name for one in params if one.needed]
-        gives = {key: framing.OUTPUT.get(key, framing.TEXT) for key in tool.gives.split()}  # the keys that matter most
+        params = parameters_of(command, tool)
+        required = [param.name for param in params if param.required]
         return cls(
             fn=partial(_called, command, tool, params, pool),
             name=tool.name,
             title=None,
-            description=tool.tell or " ".join((command.help or "").partition("\n\n")[0].split()),
-            parameters={"type": "object", "properties": {one.name: one.schema for one in params}}
+            description=tool.description or " ".join((command.help or "").partition("\n\n")[0].split()),
+            parameters={"type": "object", "properties": {param.name: param.schema for param in params}}
             | ({"required": required} if required else {}),
-            fn_metadata=FuncMetadata(arg_model=ArgModelBase, output_schema={"type": "object", "properties": gives}),
+            fn_metadata=FuncMetadata(arg_model=ArgModelBase, output_schema=output_schema(tool)),
             is_async=False,
             context_kwarg=None,
             annotations=ToolAnnotations(
@@ -192,15 +242,20 @@ class CommandTool(ServedTool):
 
 
 def _called(
-    command: Command, tool: Tool, params: list[Taken], pool: SessionPool, arguments: Data, ctx: Context[Any, Any]
+    command: Command,
+    tool: Tool,
+    params: list[ToolParameter],
+    pool: SessionPool,
+    arguments: Data,
+    ctx: Context[Any, Any],
 ) -> CallToolResult:
     """Run the command on what the agent sent."""
     call = ToolCall(pool, tool)
     try:
         context = command.make_context(tool.name, command_line(tool, params, arguments), obj=call)
     except click.BadParameter as error:
-        name = next((f"{one.name}: " for one in params if one.of is error.param), "")
-        hint = "it takes " + ", ".join(one.name for one in params)
+        name = next((f"{param.name}: " for param in params if param.param is error.param), "")
+        hint = "it takes " + ", ".join(param.name for param in params)
         raise AiLessonsError(f"wrong arguments for {tool.name}: {name}{error.message}", hint=hint) from error
     call.settings = pool.settings
 
@@ -217,26 +272,28 @@ def _called(
     return pool.write(job, agent=client_name(ctx), progress=Reported(ctx).show)
 
 
-def command_line(tool: Tool, params: list[Taken], arguments: Data) -> list[str]:
+def command_line(tool: Tool, params: list[ToolParameter], arguments: Data) -> list[str]:
     """The words that a person would have typed. Raises BadParameter: an argument is missing, or of another type."""
-    names = [one.name for one in params]
+    names = [param.name for param in params]
     arguments = {_meant(name, names): value for name, value in arguments.items()}
     if unknown := [name for name in arguments if name not in names]:
         raise AiLessonsError(f"{tool.name} has no argument {unknown[0]!r}", hint="it takes " + ", ".join(names))
-    given = {**tool.defaults, **{name: value for name, value in arguments.items() if value is not None}}
-    if missing := [f"{one.name}: needed" for one in params if one.needed and one.name not in given]:
+    values = {param.name: param.default for param in params} | {
+        name: value for name, value in arguments.items() if value is not None
+    }
+    if missing := [f"{param.name}: needed" for param in params if param.required and values[param.name] is None]:
         raise click.BadParameter("; ".join(missing))
-    options, rest = list[str](), list[str]()
-    for one in params:
-        texts = one.texts(given[one.name]) if one.name in given else []
-        option = max(one.of.opts, key=len)
-        if isinstance(one.of, click.Argument):
-            rest += texts
-        elif one.schema["type"] != "boolean":
+    options, positional = list[str](), list[str]()
+    for param in params:
+        texts = [] if values[param.name] is None else param.texts(values[param.name])
+        option = max(param.param.opts, key=len)
+        if isinstance(param.param, click.Argument):
+            positional += texts
+        elif param.schema["type"] != "boolean":
             options += [f"{option}={text}" for text in texts]
         elif texts == ["True"]:
             options.append(option)
-    return [*options, "--", *rest]
+    return [*options, "--", *positional]
 
 
 def _meant(name: str, names: list[str]) -> str:
