@@ -125,8 +125,7 @@ def show(call: Call, ref: str) -> None:
 @click.option("--from", "origin", type=ORIGINS, help="Who marks it (default: the caller).")
 def wrong(call: Call, ref: str, reason: str, origin: str | None) -> None:
     """Mark a lesson as wrong: no result shows it, git keeps it. Only the user can do so with what the user stated."""
-    done = library.lessons.wrong(call.library, ref, reason, by=origin or call.caller)
-    call.answer(done, render_lessons.marked_wrong)
+    call.answer(library.lessons.wrong(call.library, ref, reason, by=origin or call.caller), render_lessons.marked_wrong)
 
 
 @lesson.command("promote", examples=["L-8F3K2A --to=skill/config-edit", "L-8F3K2A --to=tool/tmux"])
@@ -135,8 +134,7 @@ def wrong(call: Call, ref: str, reason: str, origin: str | None) -> None:
 def promote(call: Call, ref: str, to: str) -> None:
     """Append a proven lesson to one of your skills or tools, once, and mark it promoted."""
     targets = library.lessons.Targets(call.settings.skills_dir, call.settings.tools_dir)
-    done = library.lessons.promote_lesson(call.library, ref, to, targets)
-    call.answer(done, render_lessons.promoted)
+    call.answer(library.lessons.promote_lesson(call.library, ref, to, targets), render_lessons.promoted)
 
 
 @lesson.command("search", examples=['"tmux"', '"config" --scope=global'])

@@ -188,8 +188,10 @@ def _size(stream: int = 1) -> tuple[int, int]:
 
 def notes_of(value: object) -> list[str]:
     """The notes of an answer or of several; where a rule is proposed is part of its text already."""
-    several = isinstance(value, tuple | list) and not hasattr(value, "notes")  # an answer may be a tuple itself
-    notes = [note for answer in (value if several else (value,)) for note in getattr(answer, "notes", ())]
+    answers: Iterable[object] = (value,)
+    if isinstance(value, tuple | list) and not hasattr(value, "notes"):  # an answer may be a tuple itself
+        answers = value
+    notes = [note for answer in answers for note in getattr(answer, "notes", ())]
     return [note for note in notes if not note.startswith("proposed on ")]
 
 

@@ -21,7 +21,7 @@ from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, Usage
 from ai_lessons.knowledge.entries import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
     from ai_lessons.doors.cli.command_context import Call
@@ -172,10 +172,10 @@ def shown_and_confirmed(call: Call, refs: Sequence[str], *, yes: bool) -> Iterat
     Raises Refused, NotFound.
     """
     _need_terminal(call, "a proposal is approved by a person, who is asked on a terminal", yes=yes)
-    proposals = (library.review.pending_rule(call.library, ref, unsigned=True) for ref in refs)
+    proposals: Iterable[Pending] = (library.review.pending_rule(call.library, ref, unsigned=True) for ref in refs)
     if not yes:
-        proposals = list(proposals)
-        _agree(call, [], proposals, f"Approve {', '.join(proposal.handle for proposal in proposals)}?")
+        proposals = every = list(proposals)
+        _agree(call, [], every, f"Approve {', '.join(proposal.handle for proposal in every)}?")
     for proposal in proposals:
         if yes:
             _show(call, [proposal])

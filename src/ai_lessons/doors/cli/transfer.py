@@ -79,8 +79,7 @@ def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None)
 @click.option("--list", "only_list", is_flag=True, help="Only show what can be recovered.")
 def recover(call: Call, refs: tuple[str, ...], only_list: bool) -> None:
     """Restore writes that git stash, clean or reset removed before their commit: all, or by ID or path."""
-    done = library.syncing.recover(call.library, refs, only_list=only_list)
-    call.answer(done, render_jobs.recovered)
+    call.answer(library.syncing.recover(call.library, refs, only_list=only_list), render_jobs.recovered)
 
 
 @part.command("undo", examples=["", "2"])
