@@ -142,7 +142,7 @@ def test_where_somebody_else_has_to_approve_a_batch_of_ones_own_is_refused(
         (("--batch", "ZZZZZZ"), 3, "no open proposal of a rule 'ZZZZZZ'"),
         (("--project", "nowhere"), 3, "no open proposal of a rule 'nowhere'"),
         (("*nothing*",), 3, "no open proposal of a rule '*nothing*'"),
-        ((), 2, "nothing to approve is named"),
+        ((), 2, "nothing to approve is given"),
         (("R-5N1QTC", "shop/*"), 2, "cannot be given together"),
     ],
 )
