@@ -1,7 +1,7 @@
 """The generated parts of docs/reference, from the program itself: `make reference` writes them again.
 
-`commands.md` and `mcp.md` are made whole from the declarations of the commands; `settings.md` and `json.md` only
-between their two markers. A test compares.
+`commands.md`, `mcp.md` and the JSON Schemas below `schemas/` are made whole; `settings.md` and `json.md` only between
+their two markers. A test compares.
 """
 
 from __future__ import annotations
@@ -23,9 +23,12 @@ from ai_lessons.doors.mcp.session_pool import SessionPool
 from ai_lessons.doors.mcp.tools import DEFAULT, tools
 from ai_lessons.errors import Problem
 from ai_lessons.index.rows import IndexRefresh, IndexStatus
-from ai_lessons.knowledge.config import RepositoryConfig, values_of
+from ai_lessons.knowledge.config import FORMAT, RepositoryConfig, values_of
+from ai_lessons.knowledge.entries import KINDS, Kind, Relation
+from ai_lessons.knowledge.governance import GROUP, VALUES
 from ai_lessons.knowledge.json_fields import fields_of
 from ai_lessons.knowledge.lesson_drafts import Candidate
+from ai_lessons.knowledge.texts import TITLE_LENGTH
 from ai_lessons.learning.outcomes import Earlier
 from ai_lessons.library import answers, indexing, opened, relating, reports, running, setup, syncing, transfer, warm
 from ai_lessons.library.agent_hooks import SessionTold
@@ -47,12 +50,12 @@ INTRODUCTION = f"""# Commands
 {BEGIN.strip()}
 
 `ID` is a handle (`L-8F3K2A`), a full id, any unique end of one, or a path. A list takes commas (`--tags git,merge`).
-`--help` tells what each option does, with examples. See also [JSON](json.md), [exit codes](errors.md),
+`--help` describes each option, with examples. See also [JSON](json.md), [exit codes](errors.md),
 [settings](settings.md).
 
 ## For every command
 
-Before the group or behind the command; `--tier` and `--version` only before.
+Before the group or after the command; `--tier` and `--version` only before.
 
 """
 
@@ -136,6 +139,109 @@ def repository_settings() -> str:
         text = "empty" if value in (None, "", {}) else str(value).lower()
         rows.append((f"`{name}`", text, SETTINGS[name]))
     return table(("setting", "default", "what it is"), rows)
+
+
+FLAG = {"type": "boolean"}
+AUTO = {"enum": ["auto", True, False]}
+TOKENS = {"type": "integer", "minimum": 1, "maximum": 100_000}
+TEXT = {"type": "string"}
+NUMBER = {"type": "integer", "minimum": 0}
+TEXTS = {"type": "array", "items": TEXT}
+SETTING_SCHEMAS: Mapping[str, dict[str, Any]] = {
+    "format": {"type": "integer", "minimum": 1, "maximum": FORMAT},
+    "git.autocommit": AUTO,
+    "git.events": {"enum": ["auto", "local", "shared"]},
+    "approval.branch": TEXT,
+    "approval.require": {"enum": ["merge", "forge", "signed"]},
+    "approval.distinct": FLAG,
+    **{f"{GROUP}.{policy}": {"enum": list(values)} for policy, values in VALUES.items()},
+    "events": FLAG,
+    "search.model": TEXT,
+    **{f"search.chunking.{size}": TOKENS for size in ("target", "limit", "minimum")},
+    "search.chunking.code_whole": FLAG,
+    "search.index": {"type": "string", "pattern": "^$|^(s3|gs|az|abfss?)://"},
+    "tag_aliases": {"type": "object", "additionalProperties": TEXT},
+}
+"""The JSON Schema of each setting of a repository; a test compares it with what the program accepts."""
+
+DATE = {"type": "string", "format": "date"}
+ID = {"type": "string", "pattern": "^[0-9A-Za-z]{26}$"}
+PATTERN = {
+    "type": "object",
+    "properties": dict.fromkeys(("when", "do", "dont", "because"), TEXT),
+    "required": ["when", "because"],
+    "oneOf": [{"required": ["do"]}, {"required": ["dont"]}],
+}
+COMMON_FIELDS: Mapping[str, dict[str, Any]] = {
+    "id": ID,
+    "kind": TEXT,
+    "title": {"type": "string", "minLength": 1, "maxLength": TITLE_LENGTH},
+    "created": {"type": "string", "format": "date-time"},
+    "tags": TEXTS,
+    "links": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": dict.fromkeys(Relation, ID) | {"weight": {"type": "number", "minimum": 0, "maximum": 1}},
+        },
+    },
+    "review_by": DATE,
+    "reviewed": DATE,
+    "release_to": {"type": "array", "items": {"type": "object", "additionalProperties": TEXT}},
+    "allow_secrets": {"type": "array", "items": {"type": "object", "additionalProperties": TEXT}},
+}
+OTHER_FIELDS: Mapping[str, dict[str, Any]] = {
+    "applies_to": TEXTS,
+    "contexts": TEXTS,
+    "versions": TEXTS,
+    "pattern": PATTERN,
+    "seen": {"type": "object", "properties": dict.fromkeys(("calls", "failures", "sessions"), NUMBER)},
+    "source": {"type": ["string", "object"]},
+}
+"""The JSON Schema of fields that are more than a text, by their key."""
+
+
+def settings_schema() -> dict[str, Any]:
+    """The JSON Schema of `.ai-lessons/config.yaml`; unknown keys are allowed, as the program ignores them."""
+    schema: dict[str, Any] = {"type": "object", "properties": {}}
+    for name, value in values_of(RepositoryConfig()).items():
+        *groups, key = name.split(".")
+        properties = schema["properties"]
+        for group in groups:
+            properties = properties.setdefault(group, {"type": "object", "properties": {}})["properties"]
+        properties[key] = SETTING_SCHEMAS[name] | {"description": SETTINGS[name]}
+        if value not in (None, "", {}):
+            properties[key]["default"] = value
+    return schema
+
+
+def frontmatter_schema(kind: Kind) -> dict[str, Any]:
+    """The JSON Schema of the frontmatter of one kind; unknown keys are allowed, as the program keeps them."""
+    facts = KINDS[kind]
+    fields = [*facts.fields, *(["versions"] if facts.versioned else [])]
+    properties = {key: dict(COMMON_FIELDS[key]) for key in COMMON_FIELDS}
+    properties |= {key: dict(OTHER_FIELDS.get(key, TEXT)) for key in fields}
+    properties["kind"] = {"const": kind.value}
+    for key, words in facts.choices.items():
+        properties[key] = {"enum": list(words)}
+    if "source" in facts.choices:
+        properties["source"] = {"anyOf": [properties["source"], {"type": "object", "required": ["type"]}]}
+    for key, value in facts.fields.items():
+        if value is not None:
+            properties[key]["default"] = value
+    return {"type": "object", "required": ["title", *facts.required], "properties": properties}
+
+
+def schemas() -> dict[str, str]:
+    """The text of each JSON Schema below docs/reference/schemas, by its file name."""
+    made = {"config.json": ("The settings of a repository, .ai-lessons/config.yaml", settings_schema())}
+    for kind in Kind:
+        made[f"{kind.value}.json"] = (f"The frontmatter of a {kind.value}", frontmatter_schema(kind))
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    return {
+        name: json.dumps({"$schema": draft, "title": title, **schema}, indent=2) + "\n"
+        for name, (title, schema) in made.items()
+    }
 
 
 ANSWERS: Mapping[str, Any] = {
@@ -327,6 +433,9 @@ def main() -> None:
     for name, made in (("settings.md", settings), ("json.md", json_page)):
         place = REFERENCE / name
         place.write_text(made(place.read_text(encoding="utf-8")), encoding="utf-8")
+    (REFERENCE / "schemas").mkdir(exist_ok=True)
+    for name, text in schemas().items():
+        (REFERENCE / "schemas" / name).write_text(text, encoding="utf-8")
     print("written:", REFERENCE, file=sys.stderr)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).parents[1]
-COPIED = ("src", "tests", "bench", "docs", "template-repo", "hooks", "pyproject.toml", "CHANGELOG.md", "README.md")
+COPIED = ("src", "tests", "bench", "docs", "template-repo", "hooks", "pyproject.toml", "changelog.d", "README.md")
 MOST_FILES = 5
 FUTURE = "from __future__ import annotations\n"
 
@@ -29,9 +29,6 @@ def add(file: Path, code: str) -> None:
         file.write_text(code, encoding="utf-8")
         return
     text = file.read_text(encoding="utf-8")
-    if file.suffix == ".md":
-        file.write_text(text.replace("## Unreleased\n\n", f"## Unreleased\n\n{code}", 1), encoding="utf-8")
-        return
     imports, _, body = code.rpartition("\n\n\n") if code.startswith(("from ", "import ")) else ("", "", code)
     file.write_text(text.replace(FUTURE, f"{FUTURE}\n{imports}\n", 1) + "\n\n" + body, encoding="utf-8")
 

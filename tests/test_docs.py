@@ -13,13 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import jsonschema  # type: ignore[import-untyped]
 import pytest
+import yaml
 
 from ai_lessons import errors
 from ai_lessons.doors.cli import root
 from ai_lessons.doors.cli.commands import Command, walk
 from ai_lessons.doors.lesson_cli import lesson
+from ai_lessons.errors import InvalidEntry
 from ai_lessons.knowledge.checks import check_entry
+from ai_lessons.knowledge.config import KEYS, parse_config
+from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import new_path, place
 from docs_world import Session, align, anchor, links, needed, rewritten, shape, steps
@@ -176,6 +181,41 @@ def test_the_page_about_the_plan_answers_ten_questions_with_files_that_are_there
 
 
 FORMAT = (DOCS / "reference/file-format.md").read_text(encoding="utf-8")
+
+
+def test_the_schemas_are_current_and_linked() -> None:
+    files = {file.name: file.read_text(encoding="utf-8") for file in (DOCS / "reference/schemas").iterdir()}
+    assert files == reference.schemas()
+    for name in files:
+        page = "settings.md" if name == "config.json" else "file-format.md"
+        assert f"(schemas/{name})" in (DOCS / "reference" / page).read_text(encoding="utf-8")
+
+
+def test_the_schema_of_settings_accepts_what_the_program_accepts() -> None:
+    schema = reference.settings_schema()
+    starter = DOCS.parent / "template-repo/.ai-lessons/config.yaml"
+    jsonschema.validate(yaml.safe_load(starter.read_text(encoding="utf-8")), schema)
+    for name, part in reference.SETTING_SCHEMAS.items():
+        for word in part.get("enum", ()):
+            KEYS[name].read(word)
+    for value in ({"events": "perhaps"}, {"approval": {"require": "nobody"}}, {"search": {"chunking": {"target": 0}}}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(value, schema)
+        with pytest.raises(InvalidEntry):
+            parse_config(yaml.safe_dump(value))
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_the_schema_of_a_kind_accepts_the_examples_and_needs_what_is_required(kind: Kind) -> None:
+    schema = reference.frontmatter_schema(kind)
+    matters = re.findall(rf"^---\n(id: [^\n]*\nkind: {kind}\n.*?)^---$", FORMAT, re.MULTILINE | re.DOTALL)
+    assert matters
+    for matter in matters:
+        fields = yaml.load(matter, Loader=yaml.BaseLoader)  # noqa: S506  # it makes only texts, lists and mappings
+        jsonschema.validate(fields, schema)
+        for key in schema["required"]:
+            with pytest.raises(jsonschema.ValidationError):
+                jsonschema.validate({name: value for name, value in fields.items() if name != key}, schema)
 
 
 @pytest.mark.parametrize("kind", ["lesson", "rule", "doc", "script"])

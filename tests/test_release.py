@@ -47,7 +47,16 @@ def test_a_release_is_built_twice_to_the_same_bytes_and_is_called_as_its_tag(
     assert "no part '## 9.8.7 (YYYY-MM-DD)'" in release(sources, "v9.8.7", tmp_path / "none").stderr
 
     log, plugin = sources / "CHANGELOG.md", sources / PLUGIN
-    log.write_text(log.read_text().replace("## Unreleased\n", "## Unreleased\n\n## 9.8.7 (2026-11-24)\n\n- Now.\n\n"))
+    log.write_text(re.sub(r"## Unreleased\n.*?(?=^## |\Z)", "## Unreleased\n\n", log.read_text(), flags=re.M | re.S))
+    for file in (sources / "changelog.d").iterdir():
+        if file.name != "README.md":
+            file.unlink()
+    (sources / "changelog.d/first.md").write_text("- Now.\n  On two lines.\n")
+    (sources / "changelog.d/second.md").write_text("### Security\n\n- Safe.\n")
+    subprocess.run([sys.executable, sources / ".ci/changelog", "9.8.7", "2026-11-24"], check=True)
+    section = "## Unreleased\n\n## 9.8.7 (2026-11-24)\n\n- Now.\n  On two lines.\n\n### Security\n\n- Safe.\n"
+    assert section in log.read_text()
+    assert os.listdir(sources / "changelog.d") == ["README.md"]
     assert "states another version than 9.8.7" in release(sources, "v9.8.7", tmp_path / "none").stderr
 
     plugin.write_text(json.dumps(json.loads(plugin.read_text()) | {"version": "9.8.7"}))

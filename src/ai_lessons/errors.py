@@ -1,4 +1,4 @@
-"""Every error a caller may meet: what happened to which thing, the next command, and an exit code."""
+"""All errors: a message, a hint with the next command, and an exit code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class AiLessonsError(Exception):
 
 
 class UsageError(AiLessonsError):
-    """The call itself is wrong: missing, contradictory or malformed arguments."""
+    """Missing, contradictory or malformed arguments."""
 
     exit_code = 2
 
@@ -40,21 +40,21 @@ class NotFound(AiLessonsError):
 
 
 class AmbiguousName(NotFound):
-    """More than one entry answers to the name that was given."""
+    """More than one entry has this name."""
 
     def __init__(self, name: str, candidates: Sequence[str]) -> None:
         super().__init__("single entry for", name, suggestions=candidates, hint="one of: " + ", ".join(candidates))
 
 
 class NoRepository(NotFound):
-    """No knowledge repository at the place that was asked for."""
+    """No knowledge repository at this path."""
 
     def __init__(self, path: str) -> None:
         super().__init__("knowledge repository at", path, hint=f"make one: ai-lessons --repo {path} admin init")
 
 
 class Problem(NamedTuple):
-    """One thing wrong with one file; `line` is 1-based, 0 for the whole file. `fixable` by `admin validate --fix`."""
+    """A problem of a file; `line` is 1-based, 0 for the whole file. `fixable` by `admin validate --fix`."""
 
     path: str
     message: str
@@ -66,7 +66,7 @@ class Problem(NamedTuple):
 
 
 class InvalidEntry(AiLessonsError):
-    """Entries that break the format: carries all their problems, not only the first."""
+    """Entries that break the format, with all their problems."""
 
     exit_code = 4
 
@@ -76,13 +76,13 @@ class InvalidEntry(AiLessonsError):
 
 
 class Conflict(AiLessonsError):
-    """What is there now is not what the change was based on, or the place is taken."""
+    """The current state is not what the change was based on, or the name is taken."""
 
     exit_code = 5
 
 
 class UnsavedEdits(AiLessonsError):
-    """Going on would lose edits that are in no commit."""
+    """The job would lose edits that are in no commit."""
 
     exit_code = 6
 
@@ -100,25 +100,25 @@ class Refused(AiLessonsError):
 
 
 class StorageFailed(AiLessonsError):
-    """The disk or the operating system said no: full, read-only, not permitted, too many open files."""
+    """The disk or the operating system failed: full, read-only, not permitted, too many open files."""
 
 
 class Interrupted(AiLessonsError):
-    """Ctrl-C; `where` says at what, and how far that was."""
+    """Ctrl-C; `where` names the job and its progress."""
 
     exit_code = EXIT_INTERRUPTED
 
     def __init__(self, where: str = "") -> None:
-        kept = "what was already written is kept, nothing is half done; run the command again to go on"
-        super().__init__(f"interrupted{where}", hint=kept)
+        hint = "what was already written is kept, nothing is half done; run the command again to go on"
+        super().__init__(f"interrupted{where}", hint=hint)
 
 
 class GitMissing(AiLessonsError):
-    """There is no git program, which everything needs but reading entries."""
+    """There is no git program; only reading entries works without it."""
 
     def __init__(self) -> None:
         super().__init__("there is no git program", hint="install git: https://git-scm.com/downloads")
 
 
 class UnsupportedRepository(AiLessonsError):
-    """A repository format or state that cannot be worked on; nothing was changed."""
+    """A repository format or state that is not supported; nothing was changed."""

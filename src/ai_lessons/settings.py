@@ -1,6 +1,6 @@
-"""What the user chose: the one place that reads the environment and the user's configuration file.
+"""Settings: the one place that reads the environment and the user's configuration file.
 
-The order for every setting: the command line, the environment, `config.toml`, the default. Opens and makes nothing.
+The order for every setting: the command line, the environment, `config.toml`, the default. Creates nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Folders(NamedTuple):
 
 
 class Agents(NamedTuple):
-    """What hooks tell agents: most characters at the start of a session and later; `outcomes`: whether they learn."""
+    """Hooks: most characters at the start of a session and later; `outcomes`: whether they record outcomes."""
 
     max_chars_at_start: int = 1000
     max_chars: int = 900
@@ -52,11 +52,11 @@ class Agents(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """Everything a door needs to open a library. Paths are absolute; none need exist.
+    """Everything that is needed to open a library. Paths are absolute; none need exist.
 
-    `repo` is written to and has the name `tier`. `skills_dir` and `tools_dir` are what lessons are promoted into.
-    `agent` calls, if no person does, as the variable or file `agent_by` says. `warm` is the folder of the helper that
-    stays in memory; None: it is off.
+    `repo` is written to and has the name `tier`. Lessons are promoted into `skills_dir` and `tools_dir`. `agent` is
+    the calling agent, by the variable or file `agent_by`; None for a person. `warm` is the folder of the helper
+    process; None: it is off.
     """
 
     repo: Path
@@ -78,7 +78,7 @@ class Settings(NamedTuple):
 
 
 def folders(environ: Mapping[str, str]) -> Folders:
-    """The user's folders: XDG on Linux and its kin, the platform's own places elsewhere."""
+    """The user's folders: by XDG on Linux, by the platform's habits on macOS and Windows."""
     if sys.platform in {"darwin", "win32"}:
         import platformdirs  # noqa: PLC0415  # 8 ms; on Linux it would answer the lines below
 
@@ -101,10 +101,10 @@ def load(
     places = folders(environ)
     file = Path(environ["AI_LESSONS_CONFIG"]) if environ.get("AI_LESSONS_CONFIG") else places.config / "config.toml"
     table = _read(file)
-    known = _known(table, file, environ, here)
+    tiers = _tiers(table, file, environ, here)
     belongs_to, note = _belongs_to(here)
     chosen = _path(repo, here, environ) or (None if tier else _path(environ.get("AI_LESSONS_REPO"), here, environ))
-    reads = _reads(chosen, tier, known, belongs_to)
+    reads = _reads(chosen, tier, tiers, belongs_to)
 
     def folder(key: str) -> Path | None:
         named = _path(environ.get(f"AI_LESSONS_{key.upper()}"), here, environ)
@@ -126,7 +126,7 @@ def load(
         session=environ.get("AI_LESSONS_SESSION") or None,
         virtual_env=_path(environ.get("VIRTUAL_ENV"), here, environ),
         offline=_flag(environ, "AI_LESSONS_OFFLINE", table, "offline", file),
-        places=Places(reads, known, belongs_to, named=bool(chosen or tier), file=str(file), note=note),
+        places=Places(reads, tiers, belongs_to, named=bool(chosen or tier), file=str(file), note=note),
         warm=_warm(environ, table, file, places.state),
         agents=_agents(table, file),
     )
@@ -140,40 +140,43 @@ def _warm(environ: Mapping[str, str], table: Mapping[str, Any], file: Path, stat
     chosen = table.get("warm", {})
     if not isinstance(chosen, dict) or chosen.keys() - {"enabled"}:
         raise UsageError(f"{file}: warm must be a table of one key", hint="for example: [warm]\nenabled = false")
-    said = {"warm.enabled": chosen.get("enabled", environ.get("CI", "").strip().lower() in FALSE)}
-    if not _flag(environ, "AI_LESSONS_WARM", said, "warm.enabled", file):
+    values = {"warm.enabled": chosen.get("enabled", environ.get("CI", "").strip().lower() in FALSE)}
+    if not _flag(environ, "AI_LESSONS_WARM", values, "warm.enabled", file):
         return None
     return warm_folder(environ, state)
 
 
 def warm_folder(environ: Mapping[str, str], state: Path) -> Path | None:
     """Below the state folder, else where sockets of this session belong; None where no socket can be."""
-    folders = [state / "warm", *(Path(x) / PROGRAM for x in [environ.get("XDG_RUNTIME_DIR", "")] if x.startswith("/"))]
-    return next((one for one in folders if len(os.fsencode(one)) <= LONGEST_FOLDER), None)
+    folders = [state / "warm"]
+    runtime = environ.get("XDG_RUNTIME_DIR", "")
+    if runtime.startswith("/"):
+        folders.append(Path(runtime) / PROGRAM)
+    return next((folder for folder in folders if len(os.fsencode(folder)) <= LONGEST_FOLDER), None)
 
 
 def _agents(table: Mapping[str, Any], file: Path) -> Agents:
-    said = table.get("agents", {})
+    values = table.get("agents", {})
     kinds = {name: type(value) for name, value in Agents()._asdict().items()}
-    if not isinstance(said, dict) or any(type(value) is not kinds.get(name) for name, value in said.items()):
+    if not isinstance(values, dict) or any(type(value) is not kinds.get(name) for name, value in values.items()):
         raise UsageError(f"{file}: agents has the keys {', '.join(kinds)}", hint="[agents]\nmax_chars = 900")
-    return Agents(**said)
+    return Agents(**values)
 
 
 def _agent(environ: Mapping[str, str], configured: str | None, file: Path) -> tuple[str | None, str]:
     """The agent that calls, and the variable or file that says so; (None, "") for a person."""
-
-    def said(name: str) -> str:
-        text = environ.get(name, "").strip()
-        return "" if text.lower() in FALSE else text
-
-    named = next(((said(name), name) for name in AGENT_NAMES if said(name)), None)
-    host = next(((agent, name) for name, agent in AGENT_HOSTS.items() if said(name)), (None, ""))
-    return named or ((configured, str(file)) if configured else host)
+    values = {name: environ.get(name, "").strip() for name in (*AGENT_NAMES, *AGENT_HOSTS)}
+    values = {name: value for name, value in values.items() if value.lower() not in FALSE}
+    for name in AGENT_NAMES:
+        if name in values:
+            return values[name], name
+    if configured:
+        return configured, str(file)
+    return next(((host, name) for name, host in AGENT_HOSTS.items() if name in values), (None, ""))
 
 
 def current_folder() -> Path:
-    """The folder we stand in. Raises UsageError where it was deleted."""
+    """The current folder. Raises UsageError: it was deleted."""
     try:
         return Path.cwd()
     except FileNotFoundError as error:
@@ -195,34 +198,34 @@ def _path(value: str | None, base: Path, environ: Mapping[str, str]) -> Path | N
     return _home(environ) / value[2:] if home else Path(os.path.normpath(base / value))
 
 
-def _read(file: Path, known: Sequence[str] = KEYS) -> dict[str, Any]:
+def _read(file: Path, keys: Sequence[str] = KEYS) -> dict[str, Any]:
     try:
         with file.open("rb") as opened:
             data = opened.read(MOST_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
-        hint = "AI_LESSONS_CONFIG names another file" if known is KEYS else ""
+        hint = "AI_LESSONS_CONFIG names another file" if keys is KEYS else ""
         raise StorageFailed(f"{file}: {error.strerror}", hint=hint) from error
     if len(data) > MOST_BYTES:
         raise UsageError(f"{file}: more than {MOST_BYTES // 1024} KiB of settings", hint=f"mend or remove {file}")
-    from ai_lessons.knowledge import texts  # noqa: PLC0415  # 8 ms that only those pay who have a configuration
+    from ai_lessons.knowledge import texts  # noqa: PLC0415  # 8 ms, only needed for a configuration file
 
     try:
         table = texts.toml(data.decode())
     except ValueError as error:
         raise UsageError(f"{file}: not valid TOML: {error}", hint=f"mend or remove {file}") from error
-    _refuse_unknown(table, known, file)
+    _refuse_unknown(table, keys, file)
     return table
 
 
-def _refuse_unknown(table: Mapping[str, Any], known: Sequence[str], file: Path, above: str = "") -> None:
+def _refuse_unknown(table: Mapping[str, Any], keys: Sequence[str], file: Path, above: str = "") -> None:
     for key in table:
-        if key not in known:
-            from difflib import get_close_matches  # noqa: PLC0415  # only for those who have mistyped
+        if key not in keys:
+            from difflib import get_close_matches  # noqa: PLC0415  # only needed for a mistyped key
 
-            near = get_close_matches(key, known, 1)
-            hint = f"did you mean {near[0]}?" if near else "known keys: " + ", ".join(known)
+            near = get_close_matches(key, keys, 1)
+            hint = f"did you mean {near[0]}?" if near else "known keys: " + ", ".join(keys)
             raise UsageError(f"{file}: unknown key {(above + key)!r}", hint=hint)
 
 
@@ -245,18 +248,18 @@ def _flag(environ: Mapping[str, str], variable: str, table: Mapping[str, Any], k
     return value
 
 
-def _known(table: Mapping[str, Any], file: Path, environ: Mapping[str, str], cwd: Path) -> tuple[TierPlace, ...]:
-    """Every tier there is for this user and this folder, nearest first."""
+def _tiers(table: Mapping[str, Any], file: Path, environ: Mapping[str, str], cwd: Path) -> tuple[TierPlace, ...]:
+    """Every tier of this user and this folder, nearest first."""
     stated = _path(_text(table, "repo", file), file.parent, environ)
     why = f"{file} names it" if stated else "the default"
     user = TierPlace(USER, stated or _home(environ) / ".ai" / "reference", why)
     place = project_repository(cwd, user.root)
     project = TierPlace(PROJECT, place, f"the nearest {PROJECT_REPOSITORY.as_posix()} upward")
-    named = table.get("enterprise", {})
-    if not isinstance(named, dict):
+    table = table.get("enterprise", {})
+    if not isinstance(table, dict):
         raise UsageError(f"{file}: enterprise must be a table", hint='for example: [enterprise]\nacme = "~/acme"')
-    found = (_enterprise(name, value, file, environ) for name, value in named.items())
-    return (project, user, *filter(None, found))
+    enterprises = (_enterprise(name, value, file, environ) for name, value in table.items())
+    return (project, user, *filter(None, enterprises))
 
 
 def _enterprise(name: str, value: Any, file: Path, environ: Mapping[str, str]) -> TierPlace | None:
@@ -270,35 +273,38 @@ def _enterprise(name: str, value: Any, file: Path, environ: Mapping[str, str]) -
     return TierPlace(f"{ENTERPRISE}{name}", path, f"{file} names it", url) if path else None
 
 
-def _reads(chosen: Path | None, tier: str | None, known: Sequence[TierPlace], belongs_to: str) -> tuple[TierPlace, ...]:
+def _reads(chosen: Path | None, name: str | None, tiers: Sequence[TierPlace], belongs_to: str) -> tuple[TierPlace, ...]:
     """The tiers that are read, nearest first; one that was named by its path or its name is the only one."""
     if chosen is not None:
-        known_as = next((one.name for one in known if one.root == chosen), USER)
-        return (TierPlace(tier or known_as, chosen, "--repo or AI_LESSONS_REPO names it"),)
-    if tier:
-        return (_named(tier, known)._replace(why="--tier names it"),)
-    user = next(one.root for one in known if one.name == USER)
-    here = {USER, belongs_to}
+        registered = next((tier.name for tier in tiers if tier.root == chosen), USER)
+        return (TierPlace(name or registered, chosen, "--repo or AI_LESSONS_REPO names it"),)
+    if name:
+        return (_named(name, tiers)._replace(why="--tier names it"),)
+    user = next(tier.root for tier in tiers if tier.name == USER)
+    names = {USER, belongs_to}
     return tuple(
-        one for one in known if one.name in here or (one.name == PROJECT and user != one.root and one.root.is_dir())
+        tier
+        for tier in tiers
+        if tier.name in names or (tier.name == PROJECT and user != tier.root and tier.root.is_dir())
     )
 
 
-def _named(name: str, known: Sequence[TierPlace]) -> TierPlace:
-    if found := next((one for one in known if one.name == name), None):
-        return found
-    rest = name.removeprefix(ENTERPRISE)
-    if not rest or rest == name:
+def _named(name: str, tiers: Sequence[TierPlace]) -> TierPlace:
+    for tier in tiers:
+        if tier.name == name:
+            return tier
+    enterprise = name.removeprefix(ENTERPRISE)
+    if not enterprise or enterprise == name:
         raise UsageError(f"{name!r} is not a tier", hint="project, user or enterprise:NAME")
-    names = sorted(one.name.removeprefix(ENTERPRISE) for one in known if one.name.startswith(ENTERPRISE))
+    names = sorted(tier.name.removeprefix(ENTERPRISE) for tier in tiers if tier.name.startswith(ENTERPRISE))
     hint = "" if names else "name it in config.toml below [enterprise]"
-    raise NotFound("enterprise tier", rest, suggestions=names, hint=hint)
+    raise NotFound("enterprise tier", enterprise, suggestions=names, hint=hint)
 
 
 def _belongs_to(cwd: Path) -> tuple[str, str]:
-    """The enterprise tier that the nearest `.ai-lessons.toml` upward names, no higher than the top of the code.
+    """The enterprise tier that the nearest `.ai-lessons.toml` upward names, up to the top of the code; and a note.
 
-    Or none, and why: the file may be cloned, so an error in it is a note.
+    The file may be cloned, so an error in it is only a note.
     """
     for folder in (cwd, *cwd.parents):
         file = folder / CODE_FILE
@@ -306,7 +312,7 @@ def _belongs_to(cwd: Path) -> tuple[str, str]:
             try:
                 name = _text(_read(file, ("enterprise",)), "enterprise", file)
             except (UsageError, StorageFailed) as error:
-                return "", f"the project is taken for one of no enterprise: {error.message} ({error.hint or 'mend it'})"
+                return "", f"the project's enterprise is ignored: {error.message} ({error.hint or 'mend it'})"
             return f"{ENTERPRISE}{name}" if name else "", ""
         if os.path.lexists(folder / ".git"):
             break

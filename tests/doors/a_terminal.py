@@ -25,13 +25,6 @@ def finish(child: Child) -> tuple[int | None, str]:
     return child.exitstatus, str(child.before).replace("\r\n", "\n")
 
 
-def done(child: Child) -> tuple[int | None, str]:
-    """Press Enter after the last decision of a review, by which it is carried out; then as `finish`."""
-    child.expect(r"\[Enter\] done, \[u\]ndo: ")
-    child.send("\r")
-    return finish(child)
-
-
 def interrupt(child: Child) -> tuple[int | None, str]:
     """Press Ctrl-C; again if nothing happens: a signal just before Python's `input` blocks waits for the next key."""
     text = ""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from doors.a_terminal import Spawn, done, editor, finish, reply
+from doors.a_terminal import Spawn, editor, finish, reply
 from doors.world import DOC, LESSON, Run
 from real_world import Git
 
@@ -61,7 +61,7 @@ def test_a_person_keeps_it_with_one_key(spawn: Spawn, overdue: Path) -> None:
     for stated in ("1 of 1", "PUT /workflows replaces the entire resource", f"! {WHY}"):
         assert stated in shown
     child.send("k")
-    code, text = done(child)
+    code, text = finish(child)
     assert (code, "1 kept" in text) == (0, True), text
     assert "\nreviewed: 20" in overdue.read_text()
 
@@ -95,7 +95,7 @@ def test_a_person_says_that_it_is_wrong_and_why(spawn: Spawn, overdue: Path) -> 
     child.expect(ASKED)
     child.send("w")
     reply(child, "Why is it wrong: ", "PATCH works since v4")
-    code, text = done(child)
+    code, text = finish(child)
     assert (code, "1 marked wrong" in text) == (0, True), text
     assert "status: wrong\nreason: PATCH works since v4\n" in overdue.read_text()
 
@@ -110,7 +110,7 @@ def test_a_person_names_what_takes_its_place(spawn: Spawn, overdue: Path, run: R
     child.expect(ASKED)
     child.send("n")
     reply(child, "takes its place: ", new["handle"])
-    code, text = done(child)
+    code, text = finish(child)
     assert (code, "1 superseded" in text) == (0, True), text
     assert f"- supersedes: {LESSON}" in (knowledge / new["path"]).read_text()
 
@@ -122,12 +122,12 @@ def test_a_person_is_asked_where_a_doc_is_read_from_and_told_when_that_changes(
     now = source.read_text()
     source.write_text("As it stood yesterday.\n")
     child = spawn("contribute", "refresh-resource", DOC)
-    child.expect(r"would be read from ~/source/workflows-api.md and was not added from there here")
+    child.expect(r"would be read from ~/source/workflows-api.md and was not added from there on this machine")
     reply(child, r"Read it, also from now on\? \[y/N\]: ", "y")
     assert finish(child)[0] == 0
     source.write_text(now)
     child = spawn("admin", "review")
-    child.expect(r"\[k\]eep, \[e\]dit, \[n\] supersede, \[v\]iew, \[s\]kip, \[u\]ndo, \[q\]uit, \[\?\]: ")
+    child.expect(r"\[k\]eep, \[e\]dit, \[n\] supersede, \[v\]iew, \[s\]kip, \[q\]uit, \[\?\]: ")
     assert "! its source has changed: ~/source/workflows-api.md" in str(child.before)
     child.send("q")
     assert finish(child)[0] == 0

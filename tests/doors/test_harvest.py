@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from doors.a_terminal import Spawn, done, editor, finish, interrupt, reply
+from doors.a_terminal import Spawn, editor, finish, interrupt, reply
 from doors.agent_host import Host, add
 from doors.mcp_world import inside, over_stdio
 from doors.world import Run
 
 RECORDED = Path(__file__).parents[1] / "knowledge/transcripts/claude-code.jsonl"
 FATAL = "fatal: The current branch till has no upstream branch."
-ASKED = r"\[k\]eep, \[n\]ever, \[s\]kip, \[u\]ndo, \[q\]uit, \[\?\]: "
+ASKED = r"\[k\]eep, \[n\]ever, \[s\]kip, \[q\]uit, \[\?\]: "
 TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 
 
@@ -197,7 +197,7 @@ def test_never_holds_and_skip_does_not(run: Run, spawn: Spawn, transcript: Path)
         child = spawn("contribute", "harvest")
         child.expect(ASKED)
         child.send(f"x{key}")
-        code, text = done(child) if key == "n" else finish(child)
+        code, text = finish(child)
         assert (code, text.splitlines()[-1]) == (0, said)
         kept = Path.home() / ".local/state/ai-lessons/harvest/next.json"
         assert len(json.loads(kept.read_text())) == left  # what hooks may tell

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from doors.a_terminal import Spawn, done, finish, reply
+from doors.a_terminal import Spawn, finish, reply
 from doors.world import Run, run_inside
 from real_world import Git
 
@@ -142,7 +142,7 @@ def test_where_somebody_else_has_to_approve_a_batch_of_ones_own_is_refused(
         (("--batch", "ZZZZZZ"), 3, "no open proposal of a rule 'ZZZZZZ'"),
         (("--project", "nowhere"), 3, "no open proposal of a rule 'nowhere'"),
         (("*nothing*",), 3, "no open proposal of a rule '*nothing*'"),
-        ((), 2, "nothing to approve is named"),
+        ((), 2, "nothing to approve is given"),
         (("R-5N1QTC", "shop/*"), 2, "cannot be given together"),
     ],
 )
@@ -196,7 +196,7 @@ def test_a_batch_leaves_out_what_something_else_was_chosen_for(spawn: Spawn, run
     child.expect(r"\[b\]atch, .*: ")
     child.send("b")
     reply(child, r"Approve all 4 with one merge\? \[y/N\]: ", "y")
-    code, text = done(child)
+    code, text = finish(child)
     assert (code, "4 approved, 1 rejected" in text, run("admin", "pending-rules", "--count").out) == (0, True, "0\n"), (
         text
     )

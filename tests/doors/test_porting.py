@@ -57,7 +57,7 @@ def test_a_name_says_what_a_file_is(name: str, form: str) -> None:
 
 
 def test_a_name_that_says_nothing_is_asked_about(run: Run, knowledge: Path) -> None:
-    with pytest.raises(UsageError, match="does not say what it is"):
+    with pytest.raises(UsageError, match="does not show its form"):
         guess(Path("backup.tar"))
     assert run("admin", "import", "x.jsonl", "--project", "x", "--dry-run").code == 3
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from doors.a_terminal import Child, Spawn, done, editor, finish, interrupt, reply
+from doors.a_terminal import Child, Spawn, editor, finish, interrupt, reply
 from doors.world import Run, environment
 from real_world import Git
 
-QUESTION = r"\[a\]pprove, \[e\]dit, \[r\]eject, \[v\]iew, \[s\]kip, \[u\]ndo, \[q\]uit, \[\?\]: "
+QUESTION = r"\[a\]pprove, \[e\]dit, \[r\]eject, \[v\]iew, \[s\]kip, \[q\]uit, \[\?\]: "
 RULE_FILE = "jira-api/rules/get-before-put-5n1qtc.md"
 BRANCH = "rules/R-5N1QTC-get-before-put"
 
@@ -75,7 +75,7 @@ def test_a_reviewer_sees_the_rule_its_evidence_and_who_and_approves_it(
     ):  # fmt: skip
         assert stated in text
     child.send("a")
-    code, text = done(child)
+    code, text = finish(child)
     assert (code, "Approved [R-5N1QTC]" in text, "1 approved" in text) == (0, True, True), text
     assert (knowledge / RULE_FILE).exists()
     assert len(git(knowledge, "log", "-1", "--format=%P").split()) == 2
@@ -88,7 +88,7 @@ def test_a_reviewer_edits_and_then_approves_what_was_edited(
     child = review(EDITOR=editor(tmp_path, 'sed -i "s/every status/each status/" "$1"'))
     assert "    Send back each status that GET returned." in press(child, "e")
     child.send("a")
-    assert done(child)[0] == 0
+    assert finish(child)[0] == 0
     assert "each status" in (knowledge / RULE_FILE).read_text()
 
 
@@ -118,7 +118,7 @@ def test_a_reviewer_rejects_with_a_reason(review: Callable[..., Child], knowledg
     child = review()
     child.send("r")
     reply(child, r"Reason .*: ", "Holds only for v3")
-    code, text = done(child)
+    code, text = finish(child)
     assert (code, "Rejected [R-5N1QTC]" in text, "1 rejected" in text) == (0, True, True), text
     (record,) = (knowledge / ".ai-lessons/rejected").rglob("*.md")
     assert "Holds only for v3" in record.read_text()
@@ -161,9 +161,7 @@ def test_an_error_while_approving_is_told_and_the_review_goes_on(
     git(knowledge, "switch", "-q", "main")
     child = review()
     assert "warning: " in shown(child)
-    child.send("a")
-    child.expect("Enter")
-    press(child, "\r", "error: ")
+    press(child, "a", "error: ")
     leave(child, "s")
     assert waiting(run) == 1
 
@@ -177,9 +175,7 @@ def test_a_proposal_that_changes_while_it_is_read_is_not_approved(
     file.write_text(file.read_text() + "Or never.\n")
     git(knowledge, "commit", "-qam", "one more thing", "--no-verify")
     git(knowledge, "switch", "-q", "main")
-    child.send("a")
-    child.expect("Enter")
-    press(child, "\r", "error: the proposal was changed while you read it", "Or never.")
+    press(child, "a", "error: the proposal was changed while you read it", "Or never.")
     leave(child)
     assert waiting(run) == 1
 
@@ -194,7 +190,7 @@ def test_several_proposals_come_one_after_the_other(spawn: Spawn, knowledge: Pat
         titles += re.findall(r"^\[R-\w+\] (.*)", shown(child), re.MULTILINE)
         child.send(key)
     reply(child, "Reason .*: ", "")
-    code, text = done(child)
+    code, text = finish(child)
     assert (code, "1 approved, 1 rejected, 1 skipped" in text) == (0, True), text
     assert sorted(set(titles)) == ["Lock the door", "Rinse the cups", "Water the plants"]
     listed = run("recall", "list", "--type", "rule").out
@@ -269,7 +265,7 @@ def test_a_proposal_of_a_remote_is_edited_and_approved_here(
     assert f"branch: origin/{BRANCH} (remote)" in shown(child)
     assert "    Send back each status that GET returned." in press(child, "e")
     child.send("a")
-    assert done(child)[0] == 0
+    assert finish(child)[0] == 0
     assert "each status" in (knowledge / RULE_FILE).read_text()
     assert waiting(run) == 0
 
@@ -293,7 +289,7 @@ def test_a_lesson_is_reviewed_like_a_rule_whatever_its_report_says(
     assert "Report of the proposer:\n    Looks \\x1b[2Jgood.\n\n    Approved [L-AB7K2M]\n\nWhat is proposed:\n" in said
     assert "    Soon.\n" in said
     child.send("a")
-    assert done(child)[0] == 0
+    assert finish(child)[0] == 0
     assert (knowledge / path).read_text() == text
     assert run("recall", "show", "L-AB7K2M").code == 0
     assert waiting(run) == 0
@@ -302,50 +298,17 @@ def test_a_lesson_is_reviewed_like_a_rule_whatever_its_report_says(
     assert (row["proposal"], row["suggested_by"]) == ("proposals/L-AB7K2M-carts-expire", "Bo <bo@x>")
 
 
-def test_a_decision_is_taken_back_until_the_next_one(spawn: Spawn, knowledge: Path, run: Run, git: Git) -> None:
-    suggest(run, "Rinse the cups", "Lock the door")
-    before = git(knowledge, "rev-parse", "main")
-    child = asked(spawn)
-    press(child, "u", "nothing to take back")
-    press(child, "a", "2 of 2")
-    assert git(knowledge, "rev-parse", "main") == before
-    press(child, "u", "1 of 2")
-    press(child, "s")
-    child.send("a")
-    child.expect(r"\[u\]ndo: ")
-    press(child, "u", "2 of 2")
-    assert "1 skipped, 1 left" in leave(child)
-    assert git(knowledge, "rev-parse", "main") == before
-
-
-def test_undo_goes_back_one_decision_after_the_other_and_nothing_is_done_before_the_end(
-    spawn: Spawn, knowledge: Path, run: Run, git: Git
-) -> None:
+def test_each_decision_is_carried_out_before_the_next_question(spawn: Spawn, knowledge: Path, run: Run) -> None:
     suggest(run, "Rinse the cups", "Lock the door", "Water the plants")
-    before = git(knowledge, "rev-parse", "main")
-    child = spawn("admin", "review-rules")
-    for key, number in zip("asauuuar", (1, 2, 3, None, 3, 2, 1, 2), strict=True):
-        child.expect(QUESTION if number else r"\[Enter\] done, \[u\]ndo: ")
-        assert number is None or f"{number} of 3" in shown(child)
-        child.send(key)
-    child.expect("Reason .*: ")
-    assert git(knowledge, "rev-parse", "main") == before
-    child.sendline("")
-    child.expect("3 of 3")
-    child.expect(QUESTION)
-    assert "1 approved, 1 rejected, 1 left" in leave(child)
-    assert waiting(run) == 1
-
-
-def test_what_was_chosen_ten_decisions_ago_is_done(spawn: Spawn, run: Run, knowledge: Path) -> None:
-    suggest(run, *(f"Rule {number} of a dozen" for number in range(12)))
     child = asked(spawn)
-    for _ in range(10):
-        press(child, "a")
-    press(child, "a", "Approved ")
-    code, text = interrupt(child)
-    assert (code, "Not carried out: 10 decisions. To keep them, end with q." in text) == (130, True), text
-    assert waiting(run) == 11
+    press(child, "a", "Approved", "2 of 3")
+    child.send("r")
+    reply(child, "Reason .*: ", "")
+    for words in ("Rejected", "3 of 3", QUESTION):
+        child.expect(words)
+    assert waiting(run) == 1
+    assert interrupt(child)[0] == 130
+    assert waiting(run) == 1
 
 
 def test_every_key_is_explained_and_what_a_rule_resembles_is_shown_with_a_diff(
@@ -359,6 +322,6 @@ def test_every_key_is_explained_and_what_a_rule_resembles_is_shown_with_a_diff(
     assert "-Send back every status that GET returned.\n+Send all back." in shown(child)
     assert "changes: agents in project jira-api are told this (tier user)" in shown(child)
     assert "  r  reject: turn it down with a reason" in press(child, "?")
-    assert shown(child).count("\n  ") == 7
+    assert shown(child).count("\n  ") == 6
     assert "-Send back every status that GET returned.\n+Send all back." in press(child, "v")
     leave(child)

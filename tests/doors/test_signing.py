@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from doors.a_terminal import Spawn, done, finish, reply
+from doors.a_terminal import Spawn, finish, reply
 from doors.world import Run
 from real_world import Git
 
@@ -76,7 +76,7 @@ def test_a_review_offers_what_only_lacks_a_signature(
     child.expect("is on the approval branch already")
     child.expect(r"\[\?\]: ")
     child.send("a")
-    code, text = done(child)
+    code, text = finish(child)
     assert (code, "1 approved" in text) == (0, True), text
     assert TITLE in run("recall", "list", "--type", "rule").out
 

@@ -1,4 +1,4 @@
-"""`ai-lessons admin agent-hook`: one event of an agent host in, at most one answer out, and never an error."""
+"""`ai-lessons admin agent-hook`: one event of an agent host in, at most one answer out; never raises."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 ENVIRONMENT_FILE = "CLAUDE_ENV_FILE"
 AGENT = "claude-code"
-WORK = 0.25  # Seconds of work after which a hook leaves the rest to the helper, which it starts
+WORK = 0.25  # seconds of CPU time, after which a hook starts the helper and answers without it
 
 
 def run(
@@ -47,7 +47,7 @@ def run(
 ) -> str:
     """The answer to the event on standard input (or in `data`); empty for none. Never raises.
 
-    `explain`: what is told and what is not, each with the reason, in place of the answer; nothing is changed.
+    `explain`: the entries given and left out, each with the reason, in place of the answer; nothing is changed.
     `began`: when the host began to wait, on the monotonic clock.
     """
     name = "?"
@@ -55,10 +55,10 @@ def run(
     watch = _deadline(hook.PATIENCE_TO_BEGIN, began)
     try:
         here = settings.current_folder()
-        given = sys.stdin.buffer.read(hook.MOST_INPUT) if data is None else data
-        if given == hook.CHECK:
+        data = sys.stdin.buffer.read(hook.MOST_INPUT) if data is None else data
+        if data == hook.CHECK:
             return _checked(here, repo, tier)
-        event = parse(given, here)
+        event = parse(data, here)
         if event is None:
             return ""
         name = event.moment.value
@@ -68,9 +68,9 @@ def run(
                 watch.cancel()
                 watch = _deadline(hook.PATIENCE, began)
 
-            def asking(given: Options) -> Asking:
-                opened = partial(library.opened.Library, chosen.repo, given)
-                return Asking(chosen.repo, given, lambda: stack.enter_context(opened()), warm=explain, alone=True)
+            def asking(terms: Options) -> Asking:
+                opened = partial(library.opened.Library, chosen.repo, terms)
+                return Asking(chosen.repo, terms, lambda: stack.enter_context(opened()), warm=explain, alone=True)
 
             if explain or not chosen.warm:
                 return respond(event, chosen, os.environ, asking, explain=explain)
@@ -83,7 +83,7 @@ def run(
 
 
 def _checked(here: Path, repo: str | None, tier: str | None) -> str:
-    """What the hook would read, for who asks whether it runs; or why it cannot."""
+    """Which repositories the hook reads, or why it cannot; the answer to the check of `admin doctor`."""
     try:
         chosen = settings.load(os.environ, here, repo=repo, tier=tier)
         with library.opened.Library(chosen.repo, options(chosen)):
@@ -93,32 +93,34 @@ def _checked(here: Path, repo: str | None, tier: str | None) -> str:
 
 
 class _TooMuchWork(BaseException):
-    """The hook has worked as long as it may."""
+    """The hook used up its CPU time."""
 
 
 def _soon(event: AgentEvent, chosen: Settings, asking: Callable[[Options], Asking]) -> str:
-    """The answer, from words alone, after little work: what takes longer is left to the helper, which is started."""
-    one = asking(options(chosen)._replace(session=event.session or chosen.session))
+    """The answer by words alone, within the CPU time `WORK`; the helper is started for later events."""
+    client = asking(options(chosen)._replace(session=event.session or chosen.session))
 
-    def enough(*_: object) -> None:
+    def stop(*_: object) -> None:
         raise _TooMuchWork
 
-    said, missed = "", ""
-    before = signal.signal(signal.SIGPROF, enough)
+    text, missed = "", ""
+    before = signal.signal(signal.SIGPROF, stop)
     try:
-        signal.setitimer(signal.ITIMER_PROF, WORK)  # of this process's own time: a busy machine takes none away
-        said = respond(event, chosen, os.environ, lambda _: one)
-        missed = "nothing was compared by meaning" if one.missed else ""
+        signal.setitimer(
+            signal.ITIMER_PROF, WORK
+        )  # CPU time of this process, so that the load of the machine does not matter
+        text = respond(event, chosen, os.environ, lambda _: client)
+        missed = "nothing was compared by meaning" if client.missed else ""
     except _TooMuchWork:
         missed = "there is more to read than a hook may take time for"
-        said = answer(event, render_agents.begin(Told(), whereabouts(chosen), 0)) if event.forgotten else ""
+        text = answer(event, render_agents.begin(Told(), whereabouts(chosen), 0)) if event.forgotten else ""
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
-    one.start_helper("at_a_prompt", "what is known", ())  # which needs all that a question by meaning does
+    client.start_helper("at_a_prompt", "what is known", ())  # a question by meaning, which loads the model
     if missed:
         hook.log(f"{event.moment}: {missed}: no helper was there to ask; one is started")
-    return said
+    return text
 
 
 def respond(
@@ -129,7 +131,7 @@ def respond(
     *,
     explain: bool = False,
 ) -> str:
-    """The answer to an event of a host with these settings and this environment. Raises as `hear`."""
+    """The answer to an event with these settings and this environment. Raises as `hear`."""
     file = environ.get(ENVIRONMENT_FILE)
     if event.moment is Moment.BEGIN and file and not explain:
         with open(file, "a", encoding="utf-8") as out:  # the host runs these lines before each command of the session
@@ -143,16 +145,16 @@ def respond(
         return render_agents.fitting(offered, most - len(draw(Told(event.moment, offered), root, 0)))
 
     event = event._replace(host=event.host or chosen.agent or "")
-    given = options(chosen)._replace(session=event.session or chosen.session)
-    told = hear(asking(given), event, fitting, explain=explain)
+    terms = options(chosen)._replace(session=event.session or chosen.session)
+    hints = hear(asking(terms), event, fitting, explain=explain)
     if explain:
-        return render_agents.explained(told)
-    text = draw(told, root, most) if told.moment else ""
+        return render_agents.explained(hints)
+    text = draw(hints, root, most) if hints.moment else ""
     return answer(event, text) if text else ""
 
 
 def _deadline(seconds: float, began: float) -> Timer:
-    """End the process so many seconds after it began, as if there had been nothing to say, whatever it waits for."""
+    """End the process with exit code 0 this many seconds after it began."""
 
     def end() -> None:
         hook.log(f"no answer within {seconds:.0f} s; a first look at a big repository: ai-lessons admin reindex")
@@ -187,7 +189,7 @@ LONGEST_COMMAND = 20_000  # characters of a command line that are looked at
 
 
 def parse(data: bytes, here: Path) -> AgentEvent | None:
-    """The event, None where we have nothing to say; UsageError: no event. `here` stands in for a missing folder."""
+    """The event, or None for one without an answer; `here` replaces a missing folder. Raises UsageError: no event."""
     try:
         raw = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -198,8 +200,8 @@ def parse(data: bytes, here: Path) -> AgentEvent | None:
     moment = (MOMENTS | _ELSEWHERE).get(name[:1].upper() + name[1:])
     if moment is None or raw.get("is_interrupt") is True:
         return None
-    given = raw.get("tool_input")
-    tool: Mapping[str, Any] = given if isinstance(given, dict) else {}
+    tool = raw.get("tool_input")
+    tool = tool if isinstance(tool, dict) else {}
     answered, command, folder = _answered(raw), _text(tool, "command"), Path(_folder(raw) or here)
     paths = [path for key in ("file_path", "notebook_path", "path") if (path := _text(tool, key))]
     if _PATCH in command:  # Codex writes files so
@@ -226,7 +228,11 @@ def parse(data: bytes, here: Path) -> AgentEvent | None:
         unfinished=bool(raw.get("background_tasks")),
         by_turn=by_turn,
         name=name,
-        host=host[1].replace("claude", "claude-code").replace("gemini", "gemini-cli") if host else "codex" * by_turn,
+        host=host[1].replace("claude", "claude-code").replace("gemini", "gemini-cli")
+        if host
+        else "codex"
+        if by_turn
+        else "",
     )
 
 
@@ -236,7 +242,7 @@ def _folder(raw: Mapping[str, Any]) -> str:
 
 
 def _tool(raw: Mapping[str, Any]) -> str:
-    """The tool; one of an MCP server as `mcp__SERVER__TOOL`, which is how Claude Code calls it (Cursor: no server)."""
+    """The tool; one of an MCP server as `mcp__SERVER__TOOL`, as Claude Code names it (Cursor: no server)."""
     name, server = _text(raw, "tool_name"), raw.get("mcp_context")
     if isinstance(server, dict):
         return f"mcp__{_text(server, 'server_name')}__{_text(server, 'tool_name')}"
@@ -248,22 +254,22 @@ def _added(patch: str) -> str:
 
 
 def _answered(raw: Mapping[str, Any]) -> object:
-    """What a tool answered, in the words of Claude Code and Codex."""
-    given = raw.get("tool_response")
-    if isinstance(given, dict) and "llmContent" in given:  # Gemini CLI
-        said, shown = given["llmContent"], given.get("returnDisplay")
-        failed = bool(given.get("error")) or bool(isinstance(said, str) and _GEMINI_FAILED.search(said))
-        return {"output": shown if isinstance(shown, str) else "", "exit_code": int(failed)}
-    if isinstance(given, str) and "turn_id" in raw and (code := _exit_code(raw)) is not None:  # Codex
-        return {"output": given, "exit_code": code}
+    """The result of a tool, in the form of Claude Code and Codex."""
+    response = raw.get("tool_response")
+    if isinstance(response, dict) and "llmContent" in response:  # Gemini CLI
+        content, failed = response["llmContent"], bool(response.get("error"))
+        failed = failed or bool(isinstance(content, str) and _GEMINI_FAILED.search(content))
+        return {"output": _text(response, "returnDisplay"), "exit_code": int(failed)}
+    if isinstance(response, str) and "turn_id" in raw and (code := _exit_code(raw)) is not None:  # Codex
+        return {"output": response, "exit_code": code}
     if "tool_output" in raw:  # Cursor, as text
         with suppress(ValueError, RecursionError):
-            given = json.loads(_text(raw, "tool_output"))
-    return given
+            response = json.loads(_text(raw, "tool_output"))
+    return response
 
 
 def _exit_code(raw: Mapping[str, Any]) -> int | None:
-    """How a command ended by the transcript of Codex, which tells its hooks nothing of that; None: it does not say."""
+    """The exit code of a command by the transcript of Codex, which gives its hooks none; None: not found."""
     call, file = _text(raw, "tool_use_id"), Path(_text(raw, "transcript_path"))
     with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):  # of another form, or torn
         if call and file.is_file():
@@ -277,7 +283,7 @@ def _exit_code(raw: Mapping[str, Any]) -> int | None:
 
 
 def _failed(answered: object) -> bool | None:
-    """Whether the answer of a tool says that it failed, on hosts that have no event for that; None: it does not say."""
+    """Whether a tool failed, by its result, on hosts that have no event for that; None: it does not show."""
     if not isinstance(answered, dict):
         exited = _EXITED.match(answered) if isinstance(answered, str) else None
         return exited[1] != "0" if exited else None
@@ -288,7 +294,7 @@ def _failed(answered: object) -> bool | None:
 
 
 def _about(moment: Moment, raw: Mapping[str, Any], tool: Mapping[str, Any], answered: object) -> str:
-    """The prompt, what an edit writes, or what a tool said that failed, or seems to have."""
+    """The prompt, the text that an edit writes, or the output of a tool that failed or seems to have."""
     if moment is Moment.PROMPT:
         return _text(raw, "prompt")
     if moment is Moment.BEFORE_TOOL:
@@ -296,8 +302,8 @@ def _about(moment: Moment, raw: Mapping[str, Any], tool: Mapping[str, Any], answ
     if moment not in {Moment.TOOL_DONE, Moment.TOOL_FAILED}:
         return ""
     parts: Mapping[str, Any] = answered if isinstance(answered, dict) else {}
-    said = answered if isinstance(answered, str) else "\n".join(_text(parts, key) for key in _OUTPUTS)
-    text = _text(raw, "error") or _text(raw, "error_message") or said.strip()
+    output = answered if isinstance(answered, str) else "\n".join(_text(parts, key) for key in _OUTPUTS)
+    text = _text(raw, "error") or _text(raw, "error_message") or output.strip()
     return text if moment is Moment.TOOL_FAILED or looks_failed(text) else ""
 
 
@@ -307,7 +313,7 @@ def _text(raw: Mapping[str, Any], key: str) -> str:
 
 
 def answer(event: AgentEvent, text: str) -> str:
-    """The JSON that puts `text` into the context of the agent. At a stop it makes the agent go on, once."""
+    """The JSON that adds `text` to the context of the agent. At a stop it makes the agent go on, once."""
     if event.moment is Moment.STOP and (event.by_turn or event.name == "AfterAgent"):
         return json.dumps({"decision": "block", "reason": text})
     if event.name[:1].islower():

@@ -1,4 +1,4 @@
-"""What the settings of a user mean to the library, and to agents."""
+"""Settings of the user as options of the library."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ if TYPE_CHECKING:
     from ai_lessons.settings import Settings
 
 
-def whereabouts(given: Settings) -> str:
-    """The folders of the repositories that are read, as agents are told where an answer comes from."""
-    reads = given.places.reads
-    return ", ".join(f"{tier.root} ({tier.name})" for tier in reads) if len(reads) > 1 else str(given.repo)
+def whereabouts(settings: Settings) -> str:
+    """The folders of the repositories that are read, for the heads of answers to agents."""
+    tiers = settings.places.reads
+    return ", ".join(f"{tier.root} ({tier.name})" for tier in tiers) if len(tiers) > 1 else str(settings.repo)
 
 
 SAME = (
     "cwd", "model_dir", "index_dir", "agent", "agent_by", "session", "tier", "offline", "virtual_env", "places", "warm",
 )  # fmt: skip
-"""What settings and options call by the same name."""
+"""Fields of the same name in both."""
 
 
-def options(given: Settings) -> Options:
-    """What the library needs of the settings; who calls adds how progress is shown and questions are asked."""
+def options(settings: Settings) -> Options:
+    """The library's options by these settings; the caller adds how progress is shown and questions are asked."""
     return Options(
-        cache_dir=given.folders.cache,
-        state_dir=given.folders.state,
-        config_dir=given.folders.config,
-        outcomes=given.agents.outcomes,
-        **{name: getattr(given, name) for name in SAME},
+        cache_dir=settings.folders.cache,
+        state_dir=settings.folders.state,
+        config_dir=settings.folders.config,
+        outcomes=settings.agents.outcomes,
+        **{name: getattr(settings, name) for name in SAME},
     )

@@ -1,4 +1,4 @@
-"""The hook of agent hosts, as they call it: the helper answers if there is one, so that next to nothing is loaded."""
+"""The entry point of agent hosts: the helper answers if there is one, so that few modules are imported."""
 
 from __future__ import annotations
 
@@ -18,34 +18,31 @@ if TYPE_CHECKING:
 
 MOST_INPUT = 64 << 20  # bytes of an event: the whole text of a file that is written may be in it
 PATIENCE, PATIENCE_TO_BEGIN = 2, 10
-"""Seconds after which a host is not kept waiting any more. Where there can be no helper, a session begins with a look
-at every file of the repository, perhaps."""
+"""Most seconds that a host waits. Without a helper, the start of a session may read every file of the repository."""
 LOG = "agent-hooks.log"
 LOG_LIMIT = 100_000  # bytes; a longer log begins anew
 CHECK = b'{"hook_event_name": "ai-lessons-check"}'  # an event of our own: does the installed hook run?
 
 
 def main(without_helper: Callable[[bytes, float], str]) -> None:
-    """Answer the event on standard input, and end well whatever happens: what went wrong is in the log."""
-    alone = True
+    """Answer the event on standard input; the exit code is 0 also after an error, which goes to the log."""
+    answer = None
     try:
         data, began = sys.stdin.buffer.read(MOST_INPUT), time.monotonic()
-        said = None if data == CHECK else _of_helper(data)
-        alone = said is None
-        if said is None:
-            said = without_helper(data, began)
-        if said:
-            sys.stdout.write(said + "\n")
+        answer = None if data == CHECK else _of_helper(data)
+        text = without_helper(data, began) if answer is None else answer
+        if text:
+            sys.stdout.write(text + "\n")
             sys.stdout.flush()
     except Exception as error:  # noqa: BLE001  # whatever it is, the host goes on
         log(f"{type(error).__name__}: {error}")
         os._exit(0)
-    if not alone:
-        os._exit(0)  # nothing is open, and to take Python down in order would take as long as to ask
+    if answer is not None:
+        os._exit(0)  # nothing is open, and an orderly exit of Python takes as long as the question did
 
 
 def log(text: str) -> None:
-    """Add a line for people who wonder why a hook is silent, where that is possible."""
+    """Add a line to the log, which shows why a hook was silent; ignores a log that cannot be written."""
     with suppress(OSError, AiLessonsError, ValueError):
         file = settings.folders(os.environ).state / LOG
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -61,8 +58,8 @@ def _give_up(*_: object) -> None:
 
 
 def _of_helper(data: bytes) -> str | None:
-    """What the helper says to the event; None: there is none, or it leaves this one to us."""
-    if os.environ.get("AI_LESSONS_WARM", "1").lower() in settings.FALSE:  # the helper would find that out, too
+    """The helper's answer to the event; None: there is no helper, or it cannot answer this one."""
+    if os.environ.get("AI_LESSONS_WARM", "1").lower() in settings.FALSE:
         return None
     before = signal.signal(signal.SIGALRM, _give_up)
     signal.alarm(PATIENCE)
@@ -70,7 +67,7 @@ def _of_helper(data: bytes) -> str | None:
         if folder := settings.warm_folder(os.environ, settings.folders(os.environ).state):
             asked = data, dict(os.environ), os.getcwd()
             return str(warm.ask(folder / warm.program(), asked, warm.HOOK))
-    except (warm.Alone, AiLessonsError, OSError):  # then it is done here, and what is wrong is met there
+    except (warm.Alone, AiLessonsError, OSError):  # the event is answered here, and a lasting error is met there
         return None
     finally:
         signal.alarm(0)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ai_lessons.doors.cli.command_context import Call
     from ai_lessons.knowledge.entries import Pattern
 
-LOADED = 200  # lessons that a session begins with unless told otherwise: more would crowd out the work itself
+LOADED = 200  # default limit of the lessons of a new session
 ORIGINS = click.Choice(["ai", "user"])
 
 
@@ -52,8 +52,8 @@ lesson = show_version(Group("lesson", help=ABOUT, params=global_options()))
 @click.option("--dont", metavar="D", help="or what not to do,")
 @click.option("-b", "--because", metavar="B", help="and why.")
 @scope_option("Tool, skill or project that it is about (default: global).")
-@click.option("--firm", is_flag=True, help="The user stated it; it is not questioned.")
-@click.option("--from", "origin", type=ORIGINS, help="Who states it (default: who calls).")
+@click.option("--firm", is_flag=True, help="The user stated it; agents cannot mark it wrong.")
+@click.option("--from", "origin", type=ORIGINS, help="Who states it (default: the caller).")
 def add(
     call: Call, /, words: tuple[str, ...], scope: str | None, firm: bool, origin: str | None, **parts: str | None
 ) -> None:
@@ -80,12 +80,12 @@ def pattern_of(words: tuple[str, ...], parts: dict[str, str | None]) -> Pattern:
 
 
 @lesson.command("list", examples=["", "--scope=tmux --from=ai", "--all"])
-@scope_option("Only this scope; global for those that hold everywhere.")
+@scope_option("Only this scope; global: lessons that hold everywhere.")
 @click.option("--from", "origin", type=ORIGINS, help="Only what agents drafted, or what the user stated.")
-@click.option("--all", "every", is_flag=True, help="Also the wrong and the promoted ones.")
+@click.option("--all", "every", is_flag=True, help="Also wrong and promoted ones.")
 def list_lessons(call: Call, scope: str | None, origin: str | None, every: bool) -> None:
     """List lessons, oldest first."""
-    found = library.browsing.list_entries(
+    listing = library.browsing.list_entries(
         call.library,
         kinds=library.lessons.LESSONS,
         scope=scope,
@@ -95,7 +95,7 @@ def list_lessons(call: Call, scope: str | None, origin: str | None, every: bool)
         sort="created",
     )
     call.answer(
-        found,
+        listing,
         lambda value, view: render_lessons.rows(value.entries, view, every=every),
         lambda value: [library.lessons.lesson_json(entry) for entry in value.entries],
         paged=True,
@@ -122,21 +122,19 @@ def show(call: Call, ref: str) -> None:
 )
 @id_argument
 @click.option("--reason", metavar="R", default="", help="Why it is wrong; kept with it.")
-@click.option("--from", "origin", type=ORIGINS, help="Who says so (default: who calls).")
+@click.option("--from", "origin", type=ORIGINS, help="Who marks it (default: the caller).")
 def wrong(call: Call, ref: str, reason: str, origin: str | None) -> None:
-    """Mark a lesson as wrong: it leaves all results, git keeps it. What the user stated, only the user takes back."""
-    done = library.lessons.wrong(call.library, ref, reason, by=origin or call.caller)
-    call.answer(done, render_lessons.marked_wrong)
+    """Mark a lesson as wrong: no result shows it, git keeps it. Only the user can do so with what the user stated."""
+    call.answer(library.lessons.wrong(call.library, ref, reason, by=origin or call.caller), render_lessons.marked_wrong)
 
 
 @lesson.command("promote", examples=["L-8F3K2A --to=skill/config-edit", "L-8F3K2A --to=tool/tmux"])
 @id_argument
 @click.option("--to", required=True, metavar="TARGET", help="skill/NAME or tool/NAME.")
 def promote(call: Call, ref: str, to: str) -> None:
-    """Append a proven lesson to a skill or tool of yours, once, and mark it promoted."""
+    """Append a proven lesson to one of your skills or tools, once, and mark it promoted."""
     targets = library.lessons.Targets(call.settings.skills_dir, call.settings.tools_dir)
-    done = library.lessons.promote_lesson(call.library, ref, to, targets)
-    call.answer(done, render_lessons.promoted)
+    call.answer(library.lessons.promote_lesson(call.library, ref, to, targets), render_lessons.promoted)
 
 
 @lesson.command("search", examples=['"tmux"', '"config" --scope=global'])
@@ -147,10 +145,10 @@ def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) ->
     """Search lessons by meaning and by words, best first."""
     at = place_of(scope) if scope else ScopePlace("")
     query = Query(" ".join(words), library.lessons.LESSONS, project=at.project or None, limit=limit, scopes=at.scopes)
-    found = call.ask("search", query)
-    lessons = [library.lessons.lesson_json(hit.entry, scored=True) for hit in found.lessons]
+    result = call.ask("search", query)
+    lessons = [library.lessons.lesson_json(hit.entry, scored=True) for hit in result.lessons]
     call.answer(
-        found,
+        result,
         render_lessons.search_results,
         lambda value: {"query": value.query, "lessons": lessons, "notes": value.notes, "coverage": value.coverage},
     )
@@ -169,11 +167,11 @@ def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) ->
     ),
 )
 @scope_option("The lessons of this scope, too.")
-@click.option("--limit", type=click.IntRange(0), default=LOADED, show_default=True, help="At most so many; 0 for all.")
+@click.option("--limit", type=click.IntRange(0), default=LOADED, show_default=True, help="Most lessons; 0 for all.")
 def load(call: Call, scope: str | None, limit: int) -> None:
-    """Print the lessons that a session begins with, as Markdown: the global ones, then those of the scope."""
-    found = library.lessons.load(call.library, scope, limit=limit or None)
-    call.answer(found, render_lessons.loaded)
+    """Print the lessons for the start of a session, as Markdown: the global ones, then those of the scope."""
+    loaded = library.lessons.load(call.library, scope, limit=limit or None)
+    call.answer(loaded, render_lessons.loaded)
 
 
 main, run = partial(cli.main, lesson), partial(cli.run, group=lesson)

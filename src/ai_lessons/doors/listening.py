@@ -1,4 +1,4 @@
-"""HTTP on a socket of ours: where to listen, and how the server is set up. For MCP and for the page to look at."""
+"""An HTTP server on a socket of ours, for MCP and for the local page."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class ListenAddress(NamedTuple):
-    """Where to listen; `host` as people write it, an IPv6 address without brackets."""
+    """Where to listen; an IPv6 `host` has no brackets."""
 
     host: str
     port: int
 
     @property
     def written(self) -> str:
-        """The host as it stands in an address."""
+        """The host as it is written in a URL."""
         return f"[{self.host}]" if ":" in self.host else self.host
 
     @property
@@ -44,8 +44,8 @@ def listening(where: ListenAddress) -> socket.socket:
 
 
 def served(app: ASGIApp) -> uvicorn.Config:
-    """How uvicorn serves an app of ours: it logs nothing, and says nothing of itself."""
-    # `proxy_headers` would believe every caller on this machine about the address that it comes from
+    """Settings of uvicorn: no log, no `server` header."""
+    # with `proxy_headers`, every caller on this machine could claim another address
     return uvicorn.Config(
         app, log_config=None, access_log=False, timeout_graceful_shutdown=1, lifespan="on",
         proxy_headers=False, server_header=False, ws="none",

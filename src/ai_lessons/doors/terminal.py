@@ -1,4 +1,4 @@
-"""Text on a terminal: what may reach it, how wide it is, how columns line up. Knows nothing of entries."""
+"""Text on a terminal: escaping, width, columns. Knows nothing of entries."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from typing import IO
 
 STYLES = {"heading": "1", "handle": "36", "dim": "2", "good": "32", "warn": "33", "bad": "31", "match": "1;33"}
-NARROWEST = 12  # A column that is narrower than this many cells says nothing
-READABLE = 45  # Cells that the titles in a table get before other columns do
+NARROWEST = 12  # cells of a readable column
+READABLE = 45  # cells that the titles of a table get before other columns
 AGES = ((31_557_600, "year"), (2_629_800, "month"), (604_800, "week"), (86_400, "day"), (3600, "hour"), (60, "minute"))
 _STYLE = re.compile(r"\x1b\[[\d;]*m")
 _WIDE = "\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef"  # scripts that break a line anywhere
@@ -28,8 +28,8 @@ _LEAD = re.compile(r" *(?:\[[^\]]+\] |[-*+>] |\d+[.)] |(?:note|error|hint): |(?<
 class View(NamedTuple):
     """How to draw: `width` in cells (None: cut nothing); paths are below `root`, in other tiers below their `roots`.
 
-    `now` tells how long ago a date is; without it dates stand as they are. `verbose`: all that is known. `framed`: an
-    agent reads it, who is told of each result where it comes from.
+    With `now`, dates show their age. `verbose`: every detail. `framed`: an agent reads it, so each result names its
+    origin.
     """
 
     width: int | None = None
@@ -42,7 +42,7 @@ class View(NamedTuple):
     roots: Mapping[str, str] = MappingProxyType({})
 
     def paint(self, text: str, style: str) -> str:
-        """`text` in a style (none: as it is), where there is colour."""
+        """`text` in a style, where there is colour."""
         return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if self.colour and style and text else text
 
     def named(self, handle: str, title: str) -> str:
@@ -54,14 +54,14 @@ class View(NamedTuple):
         words = [re.escape(word) for word in re.findall(r"\w+", query) if len(word) > 3 or not word.isascii()]
         if not words or not self.colour:
             return text
-        return re.sub(rf"(?i)\b(?:{'|'.join(words)})", lambda found: self.paint(found[0], "match"), text)
+        return re.sub(rf"(?i)\b(?:{'|'.join(words)})", lambda match: self.paint(match[0], "match"), text)
 
     def day(self, stamp: str) -> str:
-        """The day of a date, for a column; on a terminal with how long ago that is."""
+        """The day of a date, for a column; on a terminal with its age."""
         return self.when(stamp) if self.now else line(stamp[:10])
 
     def when(self, stamp: str) -> str:
-        """A date as a file or git has it; on a terminal the day, and how long ago that is."""
+        """A date as a file or git has it; on a terminal the day and its age."""
         try:
             then = datetime.fromisoformat(stamp)
         except ValueError:
@@ -73,11 +73,11 @@ class View(NamedTuple):
         return f"{then:%Y-%m-%d} ({next(ages, 'just now')})"
 
     def clip(self, text: str, indent: int) -> str:
-        """As much of a text as goes into one line of a terminal, behind `indent` cells."""
+        """A text cut to one line of the terminal, after `indent` cells."""
         return text if self.width is None else clip(text, max(self.width - indent, NARROWEST))
 
     def fit(self, text: str) -> str:
-        """Lines broken at words where the terminal ends; code between fences and rows of tables are left alone."""
+        """Wrap lines at words to the width of the terminal, except fenced code and rows of tables."""
         if self.width is None:
             return text
         rows, fenced = [], False
@@ -89,35 +89,35 @@ class View(NamedTuple):
         return "\n".join(rows)
 
     def place(self, path: str, tier: str = "") -> str:
-        """A path of the repository (of a tier) as a person would type it, with `~` for the home folder."""
+        """A path of the repository (of a tier) with `~` for the home folder."""
         root = self.roots.get(tier, self.root)
         full = str(Path(root, path)) if root else path
         home = self.home.rstrip("/")
         return line("~" + full[len(home) :] if home and full.startswith(home + "/") else full)
 
 
-BARE = View(verbose=True, framed=True)  # for agents: paths as they are in the repository, whose place is named above
+BARE = View(verbose=True, framed=True)  # for agents: paths are relative to the repository, which the head names
 
 
 def block(head: str, rows: Iterable[str], indent: str = "  ") -> str:
-    """A line and, indented below it, the rows that hold something."""
+    """A line and, indented below it, the rows that are not empty."""
     return "\n".join([head, *(indent + row.replace("\n", f"\n{indent}") for row in rows if row)])
 
 
 def is_terminal(stream: IO[str] | None) -> bool:
-    """Whether a person is at the other end. Python has no stream at all where the caller closed it (`<&-`)."""
+    """Whether the stream is a terminal. It is None where the caller closed it (`<&-`)."""
     return stream is not None and not stream.closed and stream.isatty()
 
 
 def clean(text: str) -> str:
-    """Text of many lines, harmless: line ends become LF, tabs stay, what a terminal would obey is escaped."""
+    """Text of many lines, safe to print: line ends become LF, tabs stay, control characters are escaped."""
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
     return escaped(text.replace("\r\n", "\n"))
 
 
 def line(text: str) -> str:
-    """Text of one line, harmless: any run of white space becomes one space."""
+    """Text of one line, safe to print: any run of white space becomes one space."""
     if text.isascii() and text.isprintable() and "  " not in text:
         return text
     return " ".join(clean(text).split())
@@ -138,7 +138,7 @@ def _cell(character: str) -> int:
 
 
 def _broken(row: str, width: int) -> list[str]:
-    """One line as several of at most `width` cells; those after the first hang below the text of the first."""
+    """One line wrapped to `width` cells; the lines after the first are indented to its text."""
     if cells(row) <= width:
         return [row]
     lead = _LEAD.match(_STYLE.sub("", row))
@@ -176,13 +176,13 @@ def pad(text: str, width: int) -> str:
 def squeeze(widths: Sequence[int], flexible: Sequence[int], room: int) -> list[int]:
     """Column widths that fit into `room` cells (two between columns); 0 for a column that is left out.
 
-    The last of `flexible` is what a row is about: for it to stay readable the others give way in their order.
+    The last of `flexible` is the most important: the others are narrowed first, in their order.
     """
     fitted = list(widths)
-    *others, main = flexible
+    *minor, main = flexible
     spare = max(widths[main] - READABLE, 0)
     too_much = sum(fitted) + 2 * (len(fitted) - 1) - room
-    for n in others:
+    for n in minor:
         if too_much > spare:
             before, fitted[n] = fitted[n] + 2, fitted[n] - (too_much - spare)
             fitted[n] = fitted[n] if fitted[n] >= NARROWEST else 0
@@ -194,28 +194,26 @@ def squeeze(widths: Sequence[int], flexible: Sequence[int], room: int) -> list[i
 def table(
     header: Sequence[str], rows: Sequence[Sequence[str]], view: View, empty: str = "", *, flexible: Sequence[int] = ()
 ) -> str:
-    """Aligned lines, two spaces between columns, the header first; without rows `empty`. Cells are made harmless here.
+    """Aligned lines, two spaces between columns, the header first; without rows `empty`. Cells are escaped here.
 
     On a terminal the `flexible` columns are cut or left out so that a line fits: see `squeeze`.
     """
     if not rows:
         return empty
-    columns = [[name, *_harmless(column)] for name, column in zip(header, zip(*rows, strict=True), strict=True)]
+    columns = [[name, *_escaped_cells(column)] for name, column in zip(header, zip(*rows, strict=True), strict=True)]
     widths = [max(map(cells, column)) for column in columns]
     if view.width is not None and flexible:
         widths = squeeze(widths, flexible, view.width)
         columns = [[clip(cell, wide) for cell in column] for column, wide in zip(columns, widths, strict=True) if wide]
         widths = list(filter(None, widths))
-    *padded, last = columns
-    padded = [[pad(cell, wide) for cell in column] for column, wide in zip(padded, widths, strict=False)]
-    first, *others = [*padded, last]
-    handles = [first[0], *(view.paint(cell, "handle") for cell in first[1:])]
-    top, *lines = map("  ".join, zip(handles, *others, strict=True))
-    return "\n".join([view.paint(top, "heading"), *lines])
+    columns[:-1] = [[pad(cell, wide) for cell in column] for column, wide in zip(columns[:-1], widths, strict=False)]
+    columns[0][1:] = [view.paint(cell, "handle") for cell in columns[0][1:]]
+    heading, *lines = map("  ".join, zip(*columns, strict=True))
+    return "\n".join([view.paint(heading, "heading"), *lines])
 
 
 def columns(rows: Sequence[Sequence[str]], view: View) -> str:
-    """Aligned lines without a header; what is long in the last column is broken at words below itself."""
+    """Aligned lines without a header; the last column is wrapped."""
     if not rows:
         return ""
     widths = [max(map(cells, column)) for column in zip(*rows, strict=True)][:-1]
@@ -224,13 +222,13 @@ def columns(rows: Sequence[Sequence[str]], view: View) -> str:
     lines = []
     for *before, last in rows:
         start = "".join(pad(cell, wide) + "  " for cell, wide in zip(before, widths, strict=True))
-        first, *more = _broken(last, room) if room else [last]
-        lines.append("\n".join([(start + first).rstrip(), *(" " * indent + row for row in more)]))
+        first, *wrapped = _broken(last, room) if room else [last]
+        lines.append("\n".join([(start + first).rstrip(), *(" " * indent + row for row in wrapped)]))
     return "\n".join(lines)
 
 
-def _harmless(column: Sequence[str]) -> list[str]:
-    """The cells of a column, harmless; `-` for nothing. One look at the whole column, since most need no more."""
+def _escaped_cells(column: Sequence[str]) -> list[str]:
+    """The cells of a column, safe to print; `-` for an empty one. Most columns need only the check of all at once."""
     text = "".join(column)
     if text.isascii() and text.isprintable() and "  " not in text:
         return [cell or "-" for cell in column]

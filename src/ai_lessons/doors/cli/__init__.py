@@ -1,4 +1,4 @@
-"""The program `ai-lessons`: a command is parse, one library call, render. A group is imported when it is called."""
+"""The program `ai-lessons`. A command parses, calls the library once, and renders; its group is imported on use."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 HERE = "ai_lessons.doors.cli"
 GROUPS = {
     "contribute": (f"{HERE}.contribute:contribute", "Write down what was learned: lessons, docs, scripts, links."),
-    "recall": (f"{HERE}.recall:recall", "Find, read and run what is known."),
-    "admin": (f"{HERE}.admin:admin", "Make, check and care for the repository."),
+    "recall": (f"{HERE}.recall:recall", "Find, read and run what is stored."),
+    "admin": (f"{HERE}.admin:admin", "Set up, check and maintain the repository."),
     "look": (f"{HERE}.recall:look", "Search, read and review in a browser on this machine."),
 }
 
@@ -30,11 +30,11 @@ SHORT = {
 }
 
 EVERYDAY = (
-    ('search "how do I undo a commit"', "Find what is known, by meaning."),
+    ('search "how do I undo a commit"', "Find entries by meaning."),
     ("show L-8F3K2A", "Read one entry in full."),
     ('add --title "…"', "Write down what was learned."),
     ("contribute add-resource --type doc --path F", "Keep a doc as reference."),
-    ("list", "See what is there."),
+    ("list", "List the entries."),
 )
 
 
@@ -43,18 +43,18 @@ root = show_version(
     LazyGroup("ai-lessons", help=ABOUT, lazy=GROUPS, short=SHORT, everyday=EVERYDAY, params=global_options())
 )
 
-FEW_COLLECTIONS = 1_000_000  # New objects between two garbage collections; Python's own 700 costs a list a tenth
+GC_THRESHOLD = 1_000_000  # new objects between two garbage collections; Python's own 700 costs 10 % of a list
 
 
 def main(group: click.Group = root) -> None:
     """Run the program and leave with its exit code."""
-    gc.set_threshold(FEW_COLLECTIONS)
+    gc.set_threshold(GC_THRESHOLD)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # A file name need not be UTF-8, and a terminal need not be able to show every letter.
             stream.reconfigure(errors="backslashreplace")
     code = run(sys.argv[1:], group)
-    gc.freeze()  # what is left need not be looked through once more: 9 % of a search without the helper
+    gc.freeze()  # the collection at exit takes 9 % of a search without the helper
     sys.exit(code)
 
 

@@ -1,4 +1,4 @@
-"""`ai-lessons admin`: make, check and care for the repository."""
+"""`ai-lessons admin`: set up, check and maintain the repository."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SECTIONS = {
 
 @click.group("admin", cls=Group, sections=SECTIONS)
 def admin() -> None:
-    """Make, check and care for the repository."""
+    """Set up, check and maintain the repository."""
 
 
 @admin.command("init", examples=["", "team-knowledge --team --no-hooks"])
@@ -46,19 +46,20 @@ def admin() -> None:
 @click.option("--from", "from_url", metavar="URL", help="Clone this repository instead.")
 @click.option("--no-hooks", is_flag=True, help="Install no git hooks.")
 @click.option("--team", is_flag=True, help="Ask for an approver other than the proposer.")
-@click.option("--starters", is_flag=True, help="Bring the starter set; its rules wait as proposals.")
+@click.option("--starters", is_flag=True, help="Add the starter set; its rules wait as proposals.")
 def init(call: Call, path: str | None, from_url: str | None, no_hooks: bool, team: bool, starters: bool) -> None:
-    """Make a knowledge repository, or complete one. A folder that is full already is taken as it is."""
+    """Make a knowledge repository, or complete one. A folder with files keeps them as they are."""
     place = call.settings.cwd / path if path else call.root
-    more = {"hooks": not no_hooks, "team": team, "starters": starters}
-    done = library.setup.init_repository(place, call.options(), from_url=from_url, **more)
-    call.answer(done, render_jobs.initialised)
+    initialised = library.setup.init_repository(
+        place, call.options(), from_url=from_url, hooks=not no_hooks, team=team, starters=starters
+    )
+    call.answer(initialised, render_jobs.initialised)
 
 
 @admin.command("validate", examples=["", "--fix", "--ci"])
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path())
-@click.option("--fix", is_flag=True, help="Mend what can be mended without a decision.")
-@click.option("--ci", is_flag=True, help="What `admin review` asks about is a problem, too.")
+@click.option("--fix", is_flag=True, help="Fix what needs no decision.")
+@click.option("--ci", is_flag=True, help="Also report what `admin review` asks about as problems.")
 def validate(call: Call, paths: tuple[str, ...], fix: bool, ci: bool) -> int:
     """Check files, all or some; exit code 4 if there are problems. For people, hooks and CI."""
     report = library.validating.validate(call.library, paths, fix=fix, content=ci)
@@ -68,7 +69,7 @@ def validate(call: Call, paths: tuple[str, ...], fix: bool, ci: bool) -> int:
 
 @admin.command("doctor")
 def doctor(call: Call) -> int:
-    """Check everything around the files; each finding with what to do. Exit code 1 if something is wrong."""
+    """Check everything around the files, and name the fix for each finding. Exit code 1 if something is wrong."""
     where = library.setup.where(os.environ, call.settings.cwd)
     checks = library.health.doctor(call.library, where, hook.CHECK)
     call.answer(checks, render_jobs.checks)
@@ -77,7 +78,7 @@ def doctor(call: Call) -> int:
 
 @admin.command("tiers")
 def tiers(call: Call) -> None:
-    """Which repositories are read and written from where you stand, and why."""
+    """Show which repositories are read and written from this folder, and why."""
     call.answer(library.opened.tier_states(call.root, call.options()), render_jobs.tiers)
 
 
@@ -90,7 +91,9 @@ def stats(call: Call) -> None:
 
 
 @admin.command("save", examples=["", "--edits"])
-@click.option("--edits", is_flag=True, help="Also what you edited, made, moved or removed by hand; rules are proposed.")
+@click.option(
+    "--edits", is_flag=True, help="Also commit what you edited, made, moved or removed by hand; rules are proposed."
+)
 @click.option("--yes", is_flag=True, help="Do not ask about them.")
 def save(call: Call, edits: bool, yes: bool) -> None:
     """Commit the writes that wait for a commit."""
@@ -107,14 +110,14 @@ def save(call: Call, edits: bool, yes: bool) -> None:
 @admin.command("adopt", examples=["jira-api/notes.md"])
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
 def adopt(call: Call, paths: tuple[str, ...]) -> None:
-    """Write ids into plain files, so that they keep them when they are moved."""
+    """Write ids into plain files, so that they keep their ids when they are moved."""
     call.answer(library.validating.adopt(call.library, paths), render_jobs.writes)
 
 
 @admin.command("trust-script", examples=["S-9XW2RB"])
 @id_argument
 def trust_script(call: Call, ref: str) -> None:
-    """Trust a script, and files beside it that it names, as they stand now on this machine; any change asks again."""
+    """Trust a script, and the files beside it that it names, as they are now on this machine; a change asks again."""
     call.answer(
         library.running.trust_script(call.library, ref),
         lambda paths, view: "\n".join(f"Trusted as it stands: {view.place(path)}" for path in paths),
@@ -145,14 +148,16 @@ def config_set(call: Call, key: str, value: str) -> None:
 
 @admin.group("hooks")
 def hooks() -> None:
-    """Git hooks of this clone or of a hub, and what tells agents of the knowledge base."""
+    """Git hooks of this clone or of a hub, and our paragraph in files of instructions."""
 
 
 def hooks_command(job: library.setup.HookJob, text: str) -> None:
     """Define one of the three commands about hooks."""
 
     @hooks.command(job, help=text, examples=["", "--server /srv/git/knowledge.git", "--agents"])
-    @click.option("--server", metavar="HUB", help="Those of this hub, which people push to, instead of this clone's.")
+    @click.option(
+        "--server", metavar="HUB", help="The hooks of this hub, which people push to, instead of this clone's."
+    )
     @click.option("--agents", "paragraph", is_flag=True, help="Instead: our paragraph in AGENTS.md or CLAUDE.md here.")
     @click.option("--file", "files", metavar="F", multiple=True, help="Our paragraph in this file; may be given again.")
     def command(call: Call, server: str | None, paragraph: bool, files: tuple[str, ...]) -> None:
@@ -167,21 +172,21 @@ def hooks_command(job: library.setup.HookJob, text: str) -> None:
         call.answer(done, render_jobs.lines)
 
 
-hooks_command("install", "Install them, beside the hooks that are there.")
-hooks_command("uninstall", "Take ours away again.")
-hooks_command("status", "Say which are installed.")
+hooks_command("install", "Install our hooks; hooks that exist keep running.")
+hooks_command("uninstall", "Remove our hooks.")
+hooks_command("status", "Show which are installed.")
 
 
 @admin.command("reindex", examples=["", "--full"])
-@click.option("--full", is_flag=True, help="Throw catalog and index away first; vectors are kept.")
+@click.option("--full", is_flag=True, help="Delete catalog and index first; vectors are kept.")
 def reindex(call: Call, full: bool) -> None:
-    """Bring catalog and index up to date now. Every search does it by itself."""
+    """Bring catalog and index up to date now. Every search does this by itself."""
     call.answer(library.indexing.reindex(call.library, full=full), render_jobs.indexed)
 
 
 @admin.command("reindex-resources")
 def reindex_resources(call: Call) -> None:
-    """Read all docs and scripts again, those outside the repository too."""
+    """Read all docs and scripts again, also those outside the repository."""
     call.answer(library.indexing.reindex(call.library, kinds=RESOURCES), render_jobs.indexed)
 
 
@@ -194,19 +199,19 @@ def reindex_resource(call: Call, refs: tuple[str, ...]) -> None:
 
 @admin.command("list-stale")
 def list_stale(call: Call) -> None:
-    """List docs and scripts whose file outside changed since it was read, or is gone, and packages that moved on."""
+    """List docs and scripts whose source changed or is gone, and packages that have a newer version."""
     parts = call.library.primary
     call.answer((*library.health.stale(parts), *library.packages.stale(parts)), render_jobs.stale)
 
 
 @admin.group("model")
 def model() -> None:
-    """The embedding model that search by meaning needs."""
+    """The embedding model, which search by meaning needs."""
 
 
 @model.command("status")
 def model_status(call: Call) -> None:
-    """Say where the model is, or where it was looked for."""
+    """Show where the model is, or where it was looked for."""
     call.answer(library.model.model_status(call.library.primary), render_jobs.model)
 
 
@@ -219,10 +224,10 @@ def model_pull(call: Call) -> None:
 @admin.command("completion", examples=["--install", "fish"])
 @click.argument("shell", type=click.Choice(list(SHELLS)), required=False)
 @click.option(
-    "--install", is_flag=True, help="Put it where the shell reads it when it starts, in place of an older one."
+    "--install", is_flag=True, help="Write it where the shell reads it when it starts; replaces an older one."
 )
 def completion(call: Call, shell: str | None, install: bool) -> None:
-    """Print the script that teaches your shell our commands, ids, projects and tags, or set it up."""
+    """Print the script that completes our commands, ids, projects and tags in your shell, or install it."""
     from click.shell_completion import get_completion_class
 
     from ai_lessons.doors.cli import root
@@ -233,13 +238,13 @@ def completion(call: Call, shell: str | None, install: bool) -> None:
         what = f"no completion for the shell {name!r}" if name else "$SHELL does not say which shell you use"
         raise UsageError(what, hint="name one of: " + ", ".join(SHELLS))
     script = kind(root, {}, "ai-lessons", "_AI_LESSONS_COMPLETE").source()
-    told = library.setup.complete(Path(SHELLS[name]).expanduser(), script) if install else script.rstrip("\n")
-    call.answer(script, lambda _, _view: told, lambda text: {"shell": name, "script": text})
+    text = library.setup.complete(Path(SHELLS[name]).expanduser(), script) if install else script.rstrip("\n")
+    call.answer(script, lambda _, _view: text, lambda _: {"shell": name, "script": script})
 
 
 @admin.group("index")
 def index() -> None:
-    """The search index: its state, and a shared one that saves others the embedding.
+    """The search index: its state, and a shared one, so that others need not compute vectors.
 
     URI is a folder, or what LanceDB takes: s3://bucket/path, gs://…, az://…, set up by the environment (AWS_REGION, …).
     """
@@ -248,21 +253,21 @@ def index() -> None:
 @index.command("status")
 @click.argument("uri", required=False)
 def index_status(call: Call, uri: str | None) -> None:
-    """Say what is in the index; with URI also what a shared one holds, and how much of it is of use here."""
+    """Show what is in the index; with URI also what a shared one holds, and how much of it is usable here."""
     call.answer(library.indexing.index_status(call.library, uri), render_jobs.index_state)
 
 
 @index.command("push", examples=["/srv/git/knowledge-index"])
 @click.argument("uri")
 def push(call: Call, uri: str) -> None:
-    """Complete the index and make the shared one at URI equal to it: for the machine that builds it for all."""
+    """Complete the index and copy it to the shared one at URI: for the machine that builds it for all."""
     call.answer(library.indexing.index_push(call.library, uri), render_jobs.pushed)
 
 
 @index.command("pull", examples=["/srv/git/knowledge-index"])
 @click.argument("uri")
 def pull(call: Call, uri: str) -> None:
-    """Take over the vectors of the shared index at URI. Texts are never taken: those are your own files."""
+    """Copy the vectors of the shared index at URI. Texts are never copied: they come from your own files."""
     call.answer(library.indexing.index_pull(call.library, uri), render_jobs.pulled)
 
 
@@ -272,11 +277,11 @@ admin.add_command(mcp_server.mcp)
 
 @admin.command("hosts", examples=["", "--install", "--remove cursor"])
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option("--install", "job", flag_value="install", help="Set our hooks and MCP server up, for all your projects.")
-@click.option("--remove", "job", flag_value="uninstall", help="Take them out again; all else stays as it was.")
-@click.option("--yes", is_flag=True, help="Do not ask after showing what changes; needed where there is no terminal.")
+@click.option("--install", "job", flag_value="install", help="Set up our hooks and MCP server, for all your projects.")
+@click.option("--remove", "job", flag_value="uninstall", help="Remove them; all else stays as it was.")
+@click.option("--yes", is_flag=True, help="Show what changes and do not ask; needed where there is no terminal.")
 def hosts(call: Call, names: tuple[str, ...], job: library.setup.HookJob | None, yes: bool) -> None:
-    """Show the agent hosts on this machine and what of ours reaches their agents; set them up, all or by NAME."""
+    """Show the agent hosts on this machine and how we are connected to them; set them up, all or by NAME."""
     where = library.setup.where(os.environ, call.settings.cwd)
     if job is None:
         call.answer(library.setup.hosts(where, hook.CHECK), render_agents.hosts)
@@ -286,7 +291,7 @@ def hosts(call: Call, names: tuple[str, ...], job: library.setup.HookJob | None,
         if not yes and not call.can_ask:
             raise Refused("settings of other programs change only after a yes", hint="ask on a terminal, or say --yes")
         if not call.json:
-            call.say("\n\n".join(render.diff(one.diff, call.view) for one in changes if one.diff))
+            call.say("\n\n".join(render.diff(change.diff, call.view) for change in changes if change.diff))
         return yes or asking.confirm("\nChange these files?")
 
     call.answer(library.setup.connect(where, names, job, agreed), render_agents.connected)
@@ -294,26 +299,26 @@ def hosts(call: Call, names: tuple[str, ...], job: library.setup.HookJob | None,
 
 # hidden, because only an agent host calls it
 @admin.command("agent-hook", hidden=True, examples=["< event.json   # by an agent host"])
-@click.option("--explain", is_flag=True, help="Say what is told and what is not, each with the reason.")
+@click.option("--explain", is_flag=True, help="Show which entries are given and which are not, each with the reason.")
 def agent_hook(call: Call, explain: bool) -> None:
-    """Answer one event of an agent host, from standard input. Silent and successful whatever goes wrong."""
+    """Answer one event of an agent host, from standard input. On an error it prints nothing and exits with 0."""
     from ai_lessons.doors.agent_hook import run
 
     if is_terminal(sys.stdin):
         raise UsageError("an agent host calls this and gives an event as JSON", hint="ai-lessons admin hosts")
-    said = run(call.repo, call.tier, explain=explain)
-    if said:
-        click.echo(said)
+    answer = run(call.repo, call.tier, explain=explain)
+    if answer:
+        click.echo(answer)
 
 
 # hidden, because only a hook calls it
 @admin.command("check-push", hidden=True, examples=["< updates   # in a pre-receive hook"])
 def check_push(call: Call) -> int:
-    """Decide about a push inside a pre-receive hook, from its standard input. Exit code 8 if it is refused."""
+    """Check a push inside a pre-receive hook, from its standard input. Exit code 8 if it is refused."""
     refused = library.setup.check_push(Path(os.environ.get("GIT_DIR") or "."), sys.stdin.read().splitlines())
     if refused or call.json:
-        told = [f"refused: {reason}" for reason in refused]
-        call.answer(refused, lambda _, view: render_jobs.lines(told, view), lambda reasons: {"refused": reasons})
+        lines = [f"refused: {reason}" for reason in refused]
+        call.answer(refused, lambda _, view: render_jobs.lines(lines, view), lambda reasons: {"refused": reasons})
     return Refused.exit_code if refused else 0
 
 
@@ -331,9 +336,9 @@ admin.commands.update(rules.to_admin.commands)
 
 @admin.command("params", examples=["", "injection_budget --reset", "--reset"])
 @click.argument("name", required=False)
-@click.option("--reset", is_flag=True, help="Forget what was learned, and the bounds; of all without a NAME.")
+@click.option("--reset", is_flag=True, help="Forget what was learned, and the bounds; without a NAME, of all.")
 def params(call: Call, name: str | None, reset: bool) -> None:
-    """Show the parameters that learn from outcomes, or forget what one learned."""
+    """Show the parameters that are learned from outcomes, or reset them."""
     job = library.health.params_reset if reset else library.health.params
     call.answer(job(call.library, name), render.params)
 
@@ -343,25 +348,28 @@ admin.add_command(review.stale)
 
 @admin.group("warm")
 def warm() -> None:
-    """The helper that stays in memory for ten minutes after a search, so that the next one is answered in a blink."""
+    """The helper process that stays in memory for ten minutes after a search and answers the next ones faster."""
 
 
-def _helpers(found: tuple[library.warm.HelperState, ...], _view: View) -> str:
+def _helpers(helpers: tuple[library.warm.HelperState, ...], _view: View) -> str:
     """A line for each helper and each of its repositories."""
-    rows = [] if found else ["No helper runs."]
-    for one in found:
-        rows.append(f"{one.state}: process {one.pid}, {one.seconds} s, {one.megabytes} MB, requests: {one.requests}")
-        rows += [f"  {line(place)}" for place in one.repositories]
+    rows = [] if helpers else ["No helper runs."]
+    for helper in helpers:
+        rows.append(
+            f"{helper.state}: process {helper.pid}, {helper.seconds} s, {helper.megabytes} MB, "
+            f"requests: {helper.requests}"
+        )
+        rows += [f"  {line(path)}" for path in helper.repositories]
     return "\n".join(rows)
 
 
 @warm.command("status", examples=["", "--json"])
 def status(call: Call) -> None:
-    """Say whether a helper runs: its age, memory, requests and repositories."""
+    """Show whether a helper runs: its age, memory, requests and repositories."""
     call.answer(library.warm.helpers(call.options()), _helpers)
 
 
 @warm.command("stop")
 def stop(call: Call) -> None:
-    """End it now, also one that hangs. The next search that needs one starts another."""
+    """Stop the helper now, also one that hangs. The next search that needs one starts another."""
     call.answer(library.warm.helpers(call.options(), stop=True), _helpers)

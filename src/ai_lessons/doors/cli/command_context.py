@@ -14,9 +14,10 @@ import click
 
 from ai_lessons import library, settings
 from ai_lessons.doors import encode
-from ai_lessons.doors.cli.asking import ask_keys, ask_source, ask_trust
+from ai_lessons.doors.cli.asking import Edits, ask_keys, ask_source, ask_trust
 from ai_lessons.doors.from_settings import options, whereabouts
-from ai_lessons.doors.terminal import BARE, View, is_terminal, line
+from ai_lessons.doors.terminal import BARE, View, clean, is_terminal, line
+from ai_lessons.errors import AiLessonsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -30,12 +31,12 @@ if TYPE_CHECKING:
     from ai_lessons.settings import Settings
 
 T = TypeVar("T")
-PATIENCE = 0.4  # seconds a job may take before it gets a bar: a bar that flashes up and goes tells nothing
+PATIENCE = 0.4  # seconds a job may take before it gets a progress bar
 
 
 @dataclass(eq=False)
 class Call:
-    """Global options, and all a command needs beyond its own arguments; `tool`: an agent calls it over MCP."""
+    """Global options, and what a command needs beyond its own arguments; `tool`: an agent calls it over MCP."""
 
     tool: ClassVar[bool] = False
     repo: str | None = None
@@ -47,24 +48,24 @@ class Call:
 
     @cached_property
     def settings(self) -> Settings:
-        """Read once, when a command first needs them."""
+        """Read when a command first needs them."""
         return settings.load(os.environ, repo=self.repo, tier=self.tier)
 
     @property
     def root(self) -> Path:
-        """The knowledge repository that was asked for."""
+        """The folder of the knowledge repository."""
         return self.settings.repo
 
     def options(self) -> Options:
-        """What the library needs to know of this terminal and this user."""
-        given = options(self.settings)
+        """The library's options for this user and this terminal."""
+        library_options = options(self.settings)
         if is_terminal(sys.stderr) and not self.quiet and not self.json:
             self.bars = ProgressDisplay()
             click.get_current_context().find_root().call_on_close(self.bars.finish)
-            given = given._replace(progress=self.bars.show)
+            library_options = library_options._replace(progress=self.bars.show)
         if self.can_ask and not self.settings.agent:
-            return given._replace(ask_trust=ask_trust, ask_keys=ask_keys, ask_source=ask_source)
-        return given
+            return library_options._replace(ask_trust=ask_trust, ask_keys=ask_keys, ask_source=ask_source)
+        return library_options
 
     @cached_property
     def library(self) -> Library:
@@ -73,13 +74,13 @@ class Call:
 
     @cached_property
     def ask(self) -> Asking:
-        """Does jobs that only read: of the helper that is warm, or here."""
-        given = self.library.options if self.tool else self.options()
-        return library.warm.Asking(self.root, given, lambda: self.library, held=self.tool)
+        """Runs jobs that only read, in the helper if it is warm."""
+        library_options = self.library.options if self.tool else self.options()
+        return library.warm.Asking(self.root, library_options, lambda: self.library, held=self.tool)
 
     @property
     def can_ask(self) -> bool:
-        """Whether a person is there to answer a question (stdout may well be a pipe)."""
+        """Whether a person can answer a question (stdout may be a pipe)."""
         return is_terminal(sys.stdin) and is_terminal(sys.stderr) and not self.json
 
     @property
@@ -129,10 +130,10 @@ class Call:
         self.note(notes_of(value))
 
     def interrupted(self) -> None:
-        """Raise if who asked does not want the answer any more."""
+        """Raise if the caller has cancelled the call."""
 
     def say(self, text: str, *, paged: bool = False) -> None:
-        """Text on stdout, through the pager if it is `paged`, stdout is a terminal and the text is higher than that."""
+        """Print text on stdout; through the pager if it is `paged` and higher than the terminal."""
         terminal = is_terminal(sys.stdout) and is_terminal(sys.stdin)
         if paged and terminal and text.count("\n") + 2 > _size()[1]:
             os.environ.setdefault("LESS", "FRX")
@@ -141,23 +142,46 @@ class Call:
             click.echo(text, color=self.view.colour)
 
     def exactly(self, text: str) -> None:
-        """Text as it is, for programs that read our pipe: no newline added, nothing escaped."""
+        """Print text as it is, for programs that read our pipe: no newline added, nothing escaped."""
         click.echo(text.encode("utf-8", "surrogateescape"), nl=False)
 
     def note(self, notes: Iterable[str]) -> None:
-        """Remarks on stderr; `-q` leaves them out."""
+        """Print notes on stderr, unless `-q`."""
         if not self.quiet:
             for note in dict.fromkeys(notes):
                 remark(f"note: {line(note)}")
 
+    def edit_until_valid(self, job: Callable[[Edits], T], nothing: str = "nothing was changed") -> T:
+        """Run a job that edits, until its text is accepted or the user gives up: then the text is saved.
+
+        `nothing` is the note where the job returns None.
+        """
+        edits = Edits()
+        while True:
+            try:
+                result = job(edits)
+            except AiLessonsError as error:
+                if edits.text is None:
+                    raise
+                if self.can_ask:
+                    click.echo(f"error: {clean(error.message)}", err=True)
+                    if click.confirm("Edit again?", default=True, err=True):
+                        continue
+                    error.message = "the edit was not written"  # the problem was shown before the question
+                error.hint = f"your text is kept in {edits.keep(self.settings.folders.state / 'edits')}"
+                raise
+            if result is None:
+                self.note([nothing])
+            return result
+
 
 def remark(text: str) -> None:
-    """A line for people on stderr, wrapped where that is a terminal."""
+    """Print a line on stderr, wrapped where that is a terminal."""
     click.echo(View(width=_size(2)[0] if is_terminal(sys.stderr) else None).fit(text), err=True)
 
 
 def _size(stream: int = 1) -> tuple[int, int]:
-    """Columns and lines of the terminal. `shutil` would tell, but loads every compression there is."""
+    """Columns and lines of the terminal, without `shutil`, which imports every compression module."""
     try:
         columns, lines = os.get_terminal_size(stream)
     except OSError:  # it is no terminal
@@ -168,9 +192,10 @@ def _size(stream: int = 1) -> tuple[int, int]:
 
 def notes_of(value: object) -> list[str]:
     """The notes of an answer or of several; where a rule is proposed is part of its text already."""
-    own = getattr(value, "notes", None)  # asked first: an answer may be a tuple itself
-    values = value if own is None and isinstance(value, tuple | list) else (value,)
-    notes = [note for one in values for note in getattr(one, "notes", ())]
+    answers: Iterable[object] = (value,)
+    if isinstance(value, tuple | list) and not hasattr(value, "notes"):  # an answer may be a tuple itself
+        answers = value
+    notes = [note for answer in answers for note in getattr(answer, "notes", ())]
     return [note for note in notes if not note.startswith("proposed on ")]
 
 
@@ -182,7 +207,7 @@ class ProgressDisplay:
         self._bar: ProgressBar[int] | None = None
 
     def show(self, what: str, done: int, total: int) -> None:
-        """`done` of `total` steps of `what`; another `what` begins another bar. Of no known `total`: a line."""
+        """Show `done` of `total` steps of `what`, as a line if `total` is 0; another `what` begins another bar."""
         if what != self._what:
             self.finish()
             self._what, self._since = what, time.monotonic()
@@ -197,7 +222,7 @@ class ProgressDisplay:
             self._bar.update(max(done - self._bar.pos, 0))
 
     def finish(self) -> None:
-        """Leave the line of the bar, so that what comes next begins on its own."""
+        """End the line of the bar."""
         if self._bar is not None:
             self._bar.render_finish()
         self._bar, self._what = None, ""

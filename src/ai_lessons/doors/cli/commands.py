@@ -1,4 +1,4 @@
-"""Commands and groups of ours: help with examples, `--json` after the command as well, groups loaded when called."""
+"""Classes for commands and groups: help with examples, global options after the command, lazily loaded groups."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Tool(NamedTuple):
 
 
 class HelpfulCommand(click.Command):
-    """Help in which nothing breaks off or gets out of line."""
+    """A command whose help neither truncates nor misaligns."""
 
     def get_short_help_str(self, limit: int = 45) -> str:  # noqa: ARG002  # click's signature
         """In a list of commands, the whole first sentence."""
@@ -68,17 +68,16 @@ class HelpfulCommand(click.Command):
         return " ".join(first.split()).partition(". ")[0].rstrip(".") + "."
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Options in one column; click's own way breaks the alignment where one is longer than 30 letters."""
+        """Options in one column; click breaks the alignment where one is longer than 30 letters."""
         records = [param.get_help_record(ctx) for param in self.get_params(ctx) if isinstance(param, click.Option)]
         with formatter.section("Options"):
             formatter.write_dl([record for record in records if record], col_max=36)
 
 
 class Command(HelpfulCommand):
-    """A command whose help ends with examples, and that takes the global options too; a `tool` for agents, perhaps.
+    """A command whose help ends with examples, and that takes the global options too; perhaps a `tool` for agents.
 
-    An example is what stands behind the command, or has `{}` in its place. Its function is given the `Call` first, then
-    what was parsed.
+    An example is what follows the command, or has `{}` in its place. The function gets the `Call` first.
     """
 
     def __init__(self, *args: Any, examples: Sequence[str] = ("",), tool: Tool | None = None, **kwargs: Any) -> None:
@@ -95,8 +94,10 @@ class Command(HelpfulCommand):
             raise Interrupted(bars.at if bars else "") from error
 
     def typed(self, command: str) -> list[str]:
-        """The examples as they are typed by who calls this with the words `command`."""
-        return [one.format(command) if "{}" in one else f"{command} {one}".rstrip() for one in self.examples]
+        """The examples as they are typed where `command` calls this command."""
+        return [
+            example.format(command) if "{}" in example else f"{command} {example}".rstrip() for example in self.examples
+        ]
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Examples as they are typed: never wrapped, ready to copy."""
@@ -112,16 +113,16 @@ def _remember(ctx: click.Context, param: click.Parameter, value: object) -> None
 
 
 def global_options(*, hidden: bool = False) -> list[click.Option]:
-    """The options of a program, which each command takes behind it, too; its help shows only `--json` (`hidden`)."""
+    """The options of a program, which each command takes, too; its help shows only `--json` (`hidden`)."""
     common: dict[str, Any] = {"expose_value": False, "callback": _remember, "is_eager": True}
-    more = {"hidden": hidden, **common}
+    minor = {"hidden": hidden, **common}
     repo = "Knowledge repository (or AI_LESSONS_REPO; default ~/.ai/reference)."
     return [
-        click.Option(["--repo"], metavar="PATH", help=repo, **more),
-        click.Option(["--tier"], metavar="TIER", help="Repository by tier: project, user or enterprise:NAME.", **more),
+        click.Option(["--repo"], metavar="PATH", help=repo, **minor),
+        click.Option(["--tier"], metavar="TIER", help="Repository by tier: project, user or enterprise:NAME.", **minor),
         click.Option(["--json"], is_flag=True, help="Print data instead of text; errors too.", **common),
-        click.Option(["-q", "--quiet"], is_flag=True, help="No notes, no progress.", **more),
-        click.Option(["-v", "--verbose"], is_flag=True, help="Show all that is known of each result.", **more),
+        click.Option(["-q", "--quiet"], is_flag=True, help="No notes, no progress.", **minor),
+        click.Option(["-v", "--verbose"], is_flag=True, help="Show every detail of each result.", **minor),
     ]
 
 
@@ -133,7 +134,7 @@ def show_version(program: T) -> T:
 
 
 class Group(HelpfulCommand, click.Group):
-    """A group of our commands, in the order in which they are written down; its help may have `sections` of them."""
+    """A group of commands in the order of definition; its help may have `sections` of them."""
 
     command_class = Command
 
@@ -142,7 +143,7 @@ class Group(HelpfulCommand, click.Group):
         self.sections = sections
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Options, then what each command does, below the title of its section."""
+        """Options, then the commands of each section."""
         super().format_options(ctx, formatter)
         shown = [name for name in self.list_commands(ctx) if not self.commands[name].hidden]
         for title, names in (self.sections or {"Commands": " ".join(shown)}).items():
@@ -151,7 +152,7 @@ class Group(HelpfulCommand, click.Group):
                 formatter.write_dl(list(rows))
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
-        """In the order of definition, everyday ones first; a second name of a command is not listed."""
+        """In the order of definition; a second name of a command is not listed."""
         return [name for name, command in self.commands.items() if command.name == name]
 
 
@@ -178,12 +179,13 @@ class LazyGroup(Group):
         """Import the group now."""
         place, name = self.short.get(cmd_name) or (self.lazy.get(cmd_name, ("", ""))[0], "")
         module, _, attribute = place.partition(":")
-        found = getattr(import_module(module), attribute) if module else None
-        command: click.Command | None = found.commands[name] if found and name else found
-        return command
+        if not module:
+            return None
+        command: click.Command = getattr(import_module(module), attribute)
+        return command.commands[name] if name and isinstance(command, click.Group) else command
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Everyday commands, groups, options: in the order in which people need them."""
+        """Everyday commands, groups, options."""
         with formatter.section("Every day"):
             formatter.write_dl(self.everyday, col_max=48)
         with formatter.section("All commands"):

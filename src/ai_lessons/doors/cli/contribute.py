@@ -1,4 +1,4 @@
-"""`ai-lessons contribute`: lessons, docs and scripts, and what can be done to any entry."""
+"""`ai-lessons contribute`: add lessons, docs and scripts; change any entry."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 IDS = options.offer("id")
 HOW_SURE = f"How sure it is: {options.CONFIDENCE.listed}."
-HOW_KNOWN = f"How it came to be known: {options.SOURCE.listed}."
+HOW_KNOWN = f"How it is known: {options.SOURCE.listed}."
 WHAT_SORT = f"What it teaches: {options.CATEGORY.listed}."
 EXPLAIN_LESSON = "Write what was observed below this comment, as Markdown. Leave it empty to stop."
 NO_TEXT = "give --content TEXT, --file FILE, or - to read standard input"
@@ -93,16 +93,16 @@ def contribute() -> None:
 @click.option("--anyway", is_flag=True, help="Also where another lesson says nearly the same.")
 @options.allow_secret_option
 def add_lesson(
-    call: Call, /, dash: str | None, content: str | None, file: str | None, anyway: bool, **given: Any
+    call: Call, /, dash: str | None, content: str | None, file: str | None, anyway: bool, **fields: Any
 ) -> None:
     """Add a lesson (also: add). Without a text your editor opens; piped text is read."""
-    text, stated = asking.new_text(content, file or dash), given["when"] and given["because"]
-    if text is None and not stated:
+    text, is_pattern = asking.new_text(content, file or dash), fields["when"] and fields["because"]
+    if text is None and not is_pattern:
         text = asking.write_new(EXPLAIN_LESSON) if is_terminal(sys.stdin) else asking.read_input()
-    if content in {None, "-"} and not stated and not (text or "").strip():
+    if content in {None, "-"} and not is_pattern and not (text or "").strip():
         raise UsageError("the lesson has no text, nothing was written", hint=NO_TEXT)
-    project = given.pop("project") or ""
-    draft = LessonDraft(content=text or "", project=project, origin=call.caller, **given)
+    project = fields.pop("project") or ""
+    draft = LessonDraft(content=text or "", project=project, origin=call.caller, **fields)
     if not anyway:
         library.comparing.refuse_repetition(call.library, draft)
     call.answer(library.editing.add_lesson(call.library, draft), render_jobs.written)
@@ -120,24 +120,24 @@ contribute.add_command(add_lesson, "add")
 @click.option("--confidence", type=options.CONFIDENCE, help=HOW_SURE)
 @click.option("--source", type=options.SOURCE, help=HOW_KNOWN)
 @click.option("--category", type=options.CATEGORY, help=WHAT_SORT)
-@click.option("--status", type=options.STATUS, help=f"{options.STATUS.listed}; all but active leave the results.")
-@click.option("--context", "contexts", metavar="X", multiple=True, help="All contexts anew; may be given again.")
-@click.option("--applies-to", metavar="GLOB", multiple=True, help="All globs anew; may be given again.")
+@click.option("--status", type=options.STATUS, help=f"{options.STATUS.listed}; only active ones are in results.")
+@click.option("--context", "contexts", metavar="X", multiple=True, help="Replace all contexts; may be given again.")
+@click.option("--applies-to", metavar="GLOB", multiple=True, help="Replace all globs; may be given again.")
 @options.content_options
 @options.allow_secret_option
-def update(call: Call, /, ref: str, content: str | None, file: str | None, **given: Any) -> None:
-    """Change what is stated about an entry, or its text. Only the lines that change are touched."""
-    given["content"] = asking.new_text(content, file)
-    call.answer(library.editing.update(call.library, ref, **options.changes(given)), render_jobs.written)
+def update(call: Call, /, ref: str, content: str | None, file: str | None, **fields: Any) -> None:
+    """Change the fields of an entry, or its text. Only lines that change are written."""
+    fields["content"] = asking.new_text(content, file)
+    call.answer(library.editing.update(call.library, ref, **options.changes(fields)), render_jobs.written)
 
 
 @contribute.command("edit", examples=["EDITOR=nano {} L-8F3K2A"])
 @options.id_argument
 def edit(call: Call, ref: str) -> None:
-    """Open an entry in your editor; it is checked before it is written."""
-    done = asking.until_valid(call, partial(library.editing.edit, call.library, ref))
-    if done is not None:
-        call.answer(done, render_jobs.written)
+    """Open an entry in your editor; it is checked before it is saved."""
+    written = call.edit_until_valid(partial(library.editing.edit, call.library, ref))
+    if written is not None:
+        call.answer(written, render_jobs.written)
 
 
 delete_options = options.stack(
@@ -147,7 +147,7 @@ delete_options = options.stack(
 
 
 def remove(call: Call, refs: Sequence[str], *, yes: bool, only_resources: bool = False) -> None:
-    """Delete entries, after asking on the terminal; Refused if there is none, and `yes` was not said."""
+    """Delete entries, after asking on a terminal unless `yes`. Raises Refused: there is no terminal."""
     if not yes and not call.can_ask:
         raise Refused("a delete is confirmed on a terminal; nothing was deleted", hint="or say --yes")
     if not yes and not asking.confirm(f"Delete {', '.join(refs)}? (git keeps the history)"):
@@ -175,10 +175,12 @@ two_ids = options.stack(
     tool=Tool("link", [*ENDS, "relation", "weight"], lambda: library.reports.Written, repeatable=True),
 )
 @two_ids
-@click.option("--relation", type=options.RELATION, default="related_to", show_default=True, help="How A stands to B.")
+@click.option(
+    "--relation", type=options.RELATION, default="related_to", show_default=True, help="The relation of A to B."
+)
 @click.option("--weight", type=click.FloatRange(0, 1), help="How strong, from 0 to 1.")
 def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> None:
-    """Say how one entry stands to another.
+    """Link two entries by a relation.
 
     Relations: related_to, derived_from, has_script, has_doc, proves, contradicts, supersedes, specializes.
     """
@@ -197,9 +199,9 @@ def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> Non
     ),
 )
 @two_ids
-@click.option("--relation", type=options.RELATION, help="Only this relation; without it, all between the two.")
+@click.option("--relation", type=options.RELATION, help="Only this relation; default: all between the two.")
 def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
-    """Take links between two entries away."""
+    """Remove links between two entries."""
     call.answer(library.editing.unlink(call.library, a, b, relation), render_jobs.written)
 
 
@@ -229,40 +231,45 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
 )
 @click.option("--type", "kind", type=options.RESOURCES, required=True, help="A doc is copied, a script can be run.")
 @options.several("--path", "paths", metavar="P", type=options.FILE_NAME, text="File, folder or glob;")
-@options.several("--url", "urls", metavar="U", text="Page of the web, or sitemap with --recursive;")
-@click.option("--allow-private", is_flag=True, help="Also this machine and its network, at the host and port named.")
+@options.several("--url", "urls", metavar="U", text="Web page, or sitemap with --recursive;")
+@click.option(
+    "--allow-private",
+    is_flag=True,
+    help="Also addresses of this machine and its network, at the host and port of the URL.",
+)
 @click.option("--title", metavar="T", help="Default: the first heading, else the file name.")
 @options.version_option
 @options.project_option
 @options.tags_option
 @click.option("--recursive", is_flag=True, help="Everything below a folder, in one commit.")
-@click.option("--in-place", is_flag=True, help="Leave a script where it is and remember the place.")
+@click.option("--in-place", is_flag=True, help="Leave a script where it is and store its path.")
 @click.option("--preview", is_flag=True, help="Only show how the text would be split.")
 @options.allow_secret_option
-def add_resource(call: Call, /, kind: str, preview: bool, **given: Any) -> None:
+def add_resource(call: Call, /, kind: str, preview: bool, **fields: Any) -> None:
     """Add docs or scripts: a snapshot with the commit, or the date, that it was taken from.
 
     HTML, PDF and Word documents become Markdown; that and --url need the extra `ai-lessons[intake]`.
     """
-    draft = ResourceDraft(kind=Kind(kind), **given)
+    draft = ResourceDraft(kind=Kind(kind), **fields)
     if not (draft.paths or draft.urls):
         raise UsageError("nothing is named to add", hint="--path P, or --url U")
     if preview:
         call.answer(library.importing.preview(call.library, draft), render_jobs.previews)
+        return
+    imported = library.importing.add_resources(call.library, draft)
+    sources = [*draft.paths, *draft.urls]
+    single = len(sources) == 1 and not draft.recursive and not set("".join(draft.paths)) & set("*?[")
+    if single and len(imported.written) == 1 and not call.tool:
+        call.answer(imported.written[0], render_jobs.written)
     else:
-        done = library.importing.add_resources(call.library, draft)
-        one_file = (
-            len([*draft.paths, *draft.urls]) == 1 and not draft.recursive and not set("".join(draft.paths)) & set("*?[")
-        )
-        if one_file and len(done.written) == 1 and not call.tool:
-            call.answer(done.written[0], render_jobs.written)
-        else:
-            call.answer(done, render_jobs.imported)
+        call.answer(imported, render_jobs.imported)
 
 
 @contribute.command("add-package", examples=["click", "--locked"])
 @click.argument("names", metavar="[NAME[==V]]...", nargs=-1)
-@click.option("--locked", is_flag=False, flag_value="", metavar="[LOCKFILE]", help="What the project asks for itself.")
+@click.option(
+    "--locked", is_flag=False, flag_value="", metavar="[LOCKFILE]", help="The packages of the project's lockfile."
+)
 def add_package(call: Call, names: tuple[str, ...], locked: str | None) -> None:
     """Add docs of installed packages at their version: README, docs, public API. npm:NAME for `node_modules`."""
     call.answer(library.packages.add(call.library, names, lock=locked), render_jobs.imported)
@@ -281,12 +288,15 @@ def add_package(call: Call, names: tuple[str, ...], locked: str | None) -> None:
 )
 @click.argument("refs", metavar="[ID]...", nargs=-1, shell_complete=IDS)
 @click.option("--all", "every", is_flag=True, help="Every doc that has a source.")
-@click.option("--allow-private", is_flag=True, help="Also this machine and its network, at the host and port named.")
+@click.option(
+    "--allow-private",
+    is_flag=True,
+    help="Also addresses of this machine and its network, at the host and port of the URL.",
+)
 @options.allow_secret_option
-def refresh_resource(call: Call, refs: tuple[str, ...], every: bool, **given: Any) -> None:
-    """Read docs again from where they came; says when that place has moved on."""
-    done = library.refreshing.refresh(call.library, refs, every=every, **given)
-    call.answer(done, render_jobs.refreshed)
+def refresh_resource(call: Call, refs: tuple[str, ...], every: bool, **permissions: Any) -> None:
+    """Read docs again from their source, and report where the source has changed."""
+    call.answer(library.refreshing.refresh(call.library, refs, every=every, **permissions), render_jobs.refreshed)
 
 
 @contribute.command("update-resource", examples=['D-4T7QZM --title "Workflows API" --version v2 --version v3'])
@@ -296,10 +306,10 @@ def refresh_resource(call: Call, refs: tuple[str, ...], every: bool, **given: An
 @options.project_option
 @options.new_tags_options
 @options.allow_secret_option
-def update_resource(call: Call, /, ref: str, **given: Any) -> None:
-    """Change what is stated about a doc or a script."""
-    done = library.editing.update(call.library, ref, **options.changes(given), only_resources=True)
-    call.answer(done, render_jobs.written)
+def update_resource(call: Call, /, ref: str, **fields: Any) -> None:
+    """Change the fields of a doc or a script."""
+    written = library.editing.update(call.library, ref, **options.changes(fields), only_resources=True)
+    call.answer(written, render_jobs.written)
 
 
 @contribute.command("delete-resource", examples=["D-4T7QZM --yes"])
@@ -332,20 +342,25 @@ OUTCOMES = ("helpful", "ignored", "contradicted")
 )
 @options.id_argument
 @click.argument("outcome", type=options.OneOrPair(OUTCOMES), required=False)
-@click.argument("more", metavar="[ID=OUTCOME]...", nargs=-1)
+@click.argument("pairs", metavar="[ID=OUTCOME]...", nargs=-1)
 @click.option("--note", metavar="TEXT", default="", help="Why; kept with the event.")
-def feedback(call: Call, ref: str, outcome: str | None, more: tuple[str, ...], note: str) -> None:
-    """Say how an entry did: helpful, ignored or contradicted. Its confidence moves by that.
+def feedback(call: Call, ref: str, outcome: str | None, pairs: tuple[str, ...], note: str) -> None:
+    """Record how an entry did: helpful, ignored or contradicted. Its confidence changes with it.
 
-    Many at once: ID=OUTCOME for each.
+    Several at once: ID=OUTCOME for each.
     """
-    one = outcome in OUTCOMES and not more
-    said = [(ref, "=", outcome or "")] if one else [text.rpartition("=") for text in (ref, outcome, *more) if text]
-    if wrong := [f"{name}{sign}{how}" for name, sign, how in said if not name or how not in OUTCOMES]:
-        hint = "ai-lessons contribute feedback L-8F3K2A=helpful L-VDM8A9=ignored"
-        raise UsageError(f"{wrong[0]!r} does not say of an entry whether it was {', '.join(OUTCOMES)}", hint=hint)
-    done = [library.editing.feedback(call.library, name, how, note) for name, _, how in said]
-    call.answer(done[0] if one else done, lambda _, view: "\n".join(render.feedback(each, view) for each in done))
+    single = outcome in OUTCOMES and not pairs
+    texts = [f"{ref}={outcome}"] if single else [text for text in (ref, outcome, *pairs) if text]
+    named = [text.rpartition("=")[::2] for text in texts]
+    for text, (name, word) in zip(texts, named, strict=True):
+        if not name or word not in OUTCOMES:
+            hint = "ai-lessons contribute feedback L-8F3K2A=helpful L-VDM8A9=ignored"
+            raise UsageError(f"{text!r} does not say of an entry whether it was {', '.join(OUTCOMES)}", hint=hint)
+    results = [library.editing.feedback(call.library, name, word, note) for name, word in named]
+    call.answer(
+        results[0] if single else results,
+        lambda _, view: "\n".join(render.feedback(result, view) for result in results),
+    )
 
 
 contribute.add_command(rules.promote)

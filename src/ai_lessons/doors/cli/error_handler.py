@@ -1,4 +1,4 @@
-"""Errors in words, and the one place that ends the program: which exit code, where the report of a bug lies."""
+"""The place that ends the program: errors as text or JSON, exit codes, reports of bugs."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def next_step(error: AiLessonsError) -> str:
 
 
 def in_words(error: AiLessonsError) -> str:
-    """What happened and, on a line of its own, what to do."""
+    """The message of an error and, on a line of its own, what to do."""
     return clean(f"{error.message}\nhint: {next_step(error)}")
 
 
 def run(program: Callable[[], object], args: Sequence[str]) -> int:
-    """Call the program; turn all that comes out into an exit code and words on stderr, as `args` (`--json`) say."""
+    """Call the program; return its exit code, and print an error on stderr, as JSON if `args` have `--json`."""
     try:
         _refuse_bytes(args)
         code = program()
@@ -60,32 +60,33 @@ def run(program: Callable[[], object], args: Sequence[str]) -> int:
         click.echo(error.format_message())
         return 0
     except (click.Abort, KeyboardInterrupt):
-        return _tell(Interrupted(), args, EXIT_INTERRUPTED)
+        return _print_error(Interrupted(), args, EXIT_INTERRUPTED)
     except click.ClickException as error:
-        return _tell(translated(error), args, error.exit_code)
+        return _print_error(translated(error), args, error.exit_code)
     except AiLessonsError as error:
-        return _tell(error, args, error.exit_code)
+        return _print_error(error, args, error.exit_code)
     except BrokenPipeError:
         return _forget_output()
     except OSError as error:
         if not _of_output(error):
             return _bug(args)
         _forget_output()
-        return _tell(AiLessonsError(f"the output cannot be written: {error.strerror}"), args, 1)
+        return _print_error(AiLessonsError(f"the output cannot be written: {error.strerror}"), args, 1)
     except Exception:  # noqa: BLE001  # the last catch of the program: a bug leaves a report, not a traceback
         return _bug(args)
     return code if isinstance(code, int) else 0
 
 
 def _refuse_bytes(args: Sequence[str]) -> None:
-    """What was typed is text. Raises UsageError: one argument holds bytes that are no UTF-8."""
-    odd = next((one for one in args if not one.isascii() and any("\ud800" <= sign <= "\udfff" for sign in one)), None)
-    if odd is not None:
-        raise UsageError(f"the argument {odd!r} is no UTF-8 text", hint="type it in UTF-8; for a file: rename it")
+    """Raises UsageError: an argument holds bytes that are no UTF-8."""
+    for argument in args:
+        if any("\ud800" <= sign <= "\udfff" for sign in argument):
+            hint = "type it in UTF-8; for a file: rename it"
+            raise UsageError(f"the argument {argument!r} is no UTF-8 text", hint=hint)
 
 
-def _tell(error: AiLessonsError, args: Sequence[str], code: int) -> int:
-    if "--json" in takewhile(lambda one: one != "--", args):  # what comes behind that is a script's
+def _print_error(error: AiLessonsError, args: Sequence[str], code: int) -> int:
+    if "--json" in takewhile(lambda word: word != "--", args):  # what follows is a script's
         error.hint = next_step(error)
         click.echo(encode.dump(encode.error(error)), err=True)
         return code
@@ -95,7 +96,7 @@ def _tell(error: AiLessonsError, args: Sequence[str], code: int) -> int:
 
 
 def translated(error: click.ClickException) -> AiLessonsError:
-    """An error of click's as one of ours."""
+    """An error of click as one of ours."""
     if isinstance(error, click.exceptions.NoSuchCommand) and error.ctx:
         hint = _near(error.command_name, error.ctx) or f"see {error.ctx.command_path} --help"
         return UsageError(f"no command {error.command_name!r}", hint=hint)
@@ -103,26 +104,26 @@ def translated(error: click.ClickException) -> AiLessonsError:
         return AiLessonsError(error.format_message())
     hint = f"see {error.ctx.command_path} --help" if error.ctx else "see ai-lessons --help"
     if isinstance(error, click.NoSuchOption) and error.ctx and not error.possibilities:
-        words = any(one.nargs == -1 for one in error.ctx.command.params)
+        words = any(parameter.nargs == -1 for parameter in error.ctx.command.params)
         hint = f"as a word: {error.ctx.command_path} -- {error.option_name}; else {hint}" if words else hint
     return UsageError(error.format_message().rstrip("."), hint=hint)
 
 
 def _near(name: str, ctx: click.Context) -> str:
-    """A command that was meant, wherever it hangs: `ai-lessons search` is `ai-lessons recall search`."""
+    """The command of any group with a name near this one, as a hint; empty if none is near."""
     from difflib import get_close_matches
 
-    known: dict[str, str] = {}
+    commands: dict[str, str] = {}
     program = ctx.find_root()
     for path, _ in walk(program.command) if isinstance(program.command, click.Group) else ():
         for n, word in enumerate(path, 1):
-            known.setdefault(word, " ".join((program.command_path, *path[:n])))
-    near = get_close_matches(name, known, 1)
-    return f"did you mean: {known[near[0]]}?" if near else ""
+            commands.setdefault(word, " ".join((program.command_path, *path[:n])))
+    near = get_close_matches(name, commands, 1)
+    return f"did you mean: {commands[near[0]]}?" if near else ""
 
 
 def _forget_output() -> int:
-    """Our output is not taken any more (`| head`, full disk): let Python's flush at exit find nothing to write."""
+    """Discard the output, which is closed (`| head`) or full, so that the flush at exit does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
@@ -141,13 +142,13 @@ def _bug(args: Sequence[str]) -> int:
     report = format_exc()
     hint = "no report of it can be written on this disk"
     with suppress(OSError, AiLessonsError):
-        hint = f"attach this file when you report it: {_keep(report, args)}"
-    told = f"a bug in ai-lessons ({report.strip().splitlines()[-1]})"
-    return _tell(AiLessonsError(told, hint=hint), args, EXIT_BUG)
+        hint = f"attach this file when you report it: {_save_report(report, args)}"
+    message = f"a bug in ai-lessons ({report.strip().splitlines()[-1]})"
+    return _print_error(AiLessonsError(message, hint=hint), args, EXIT_BUG)
 
 
-def _keep(report: str, args: Sequence[str]) -> Path:
-    """Write the report beside earlier ones, for the user's eyes only: arguments may hold private text."""
+def _save_report(report: str, args: Sequence[str]) -> Path:
+    """Save a report that only the user can read, because arguments may hold private text."""
     import platform
     import time
     from importlib.metadata import version

@@ -36,35 +36,35 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
-def changes(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was given of the options of an update (UsageError: nothing); an empty text in a list clears it."""
-    found = {name: value for name, value in given.items() if value is not None and (value != () or name == "tags")}
-    if not found:
+def changes(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of an update that were given; an empty text in a list clears it. Raises UsageError: none was."""
+    fields = {name: value for name, value in values.items() if value is not None and (value != () or name == "tags")}
+    if not fields:
         raise UsageError("nothing to change was given", hint="see the same command with --help")
-    return {name: tuple(filter(None, value)) if isinstance(value, tuple) else value for name, value in found.items()}
+    return {name: tuple(filter(None, value)) if isinstance(value, tuple) else value for name, value in fields.items()}
 
 
 class FileName(click.Path):
-    """A file, folder or glob, which is not looked at here; the shell completes it."""
+    """A file, folder or glob, which the shell completes; whether it exists is not checked."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002  # click's signature
-        """As it is."""
+        """The value unchanged."""
         return value
 
 
 def context_tags(text: str) -> dict[str, float | None]:
-    """`reviewer,jira-api=1.5`: tags of the situation one is in, with a weight where one matters more, else None."""
-    found: dict[str, float | None] = {}
+    """`reviewer,jira-api=1.5` -> `{"reviewer": None, "jira-api": 1.5}`: tags of a situation, with their weights."""
+    weights: dict[str, float | None] = {}
     for part in words(text):
         tag, equals, number = (piece.strip() for piece in part.partition("="))
         if not tag:
             raise click.BadParameter(f"{part!r} has no tag before '='")
-        if tag in found:
+        if tag in weights:
             raise click.BadParameter(f"{tag!r} is given twice")
         if equals and not re.fullmatch(r"\d{1,3}(\.\d+)?|\.\d+", number):
             raise click.BadParameter(f"the weight of {tag!r} must be a number from 0 to 999 like 1.5, not {number!r}")
-        found[tag] = float(number) if equals else None
-    return found
+        weights[tag] = float(number) if equals else None
+    return weights
 
 
 class OneOf(click.Choice[str]):
@@ -111,16 +111,19 @@ def offer(what: str, *, listed: bool = False) -> Completer:
         from click.shell_completion import CompletionItem
 
         before, comma, last = incomplete.rpartition(",") if listed else ("", "", incomplete)
-        given = ctx.find_root().obj or Call()
+        call = ctx.find_root().obj or Call()
         try:
             with contextlib.redirect_stderr(io.StringIO()):
-                chosen = settings.load(os.environ, repo=given.repo, tier=given.tier)
+                chosen = settings.load(os.environ, repo=call.repo, tier=call.tier)
                 with library.opened.Library(chosen.repo, options(chosen)) as opened:
-                    known = list(library.browsing.complete(opened, last, what))
-        except Exception:  # noqa: BLE001  # a word on stderr would land in the middle of the line that is being typed
+                    candidates = list(library.browsing.complete(opened, last, what))
+        except Exception:  # noqa: BLE001  # an error on stderr would break the line that is being typed
             return []
-        known = [(value, about) for value, about in known if HARMLESS.fullmatch(value)]
-        return [CompletionItem(before + comma + value, help=line(about) or None) for value, about in known]
+        return [
+            CompletionItem(before + comma + value, help=line(about) or None)
+            for value, about in candidates
+            if HARMLESS.fullmatch(value)
+        ]
 
     return complete
 
@@ -133,9 +136,9 @@ id_argument = click.argument("ref", metavar="ID", shell_complete=offer("id"))
 ids_argument = click.argument("refs", metavar="ID...", nargs=-1, required=True, shell_complete=offer("id"))
 
 
-def project_named(_ctx: click.Context, _option: click.Parameter, given: str | None) -> str | None:
+def project_named(_ctx: click.Context, _option: click.Parameter, name: str | None) -> str | None:
     """A project by its name, or by a scope as groove writes it (`project:PATH`, `user:NAME`)."""
-    return origins.place_of(given).project if given else given
+    return origins.place_of(name).project if name else name
 
 
 project_option = click.option(
@@ -143,41 +146,41 @@ project_option = click.option(
 )
 
 
-def _reasons(ctx: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> list[tuple[str, str]]:
-    """`MARK=REASON` as pairs; what is missing is the library's to name, which also looks at what files allow."""
-    if given:
+def _reasons(ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> list[tuple[str, str]]:
+    """`MARK=REASON` as pairs; the library refuses what is missing."""
+    if values:
         call = ctx.find_object(Call) or Call()
         call.options().refuse_agents("allow a secret", "the same command with --allow-secret")
-    return [(mark, reason) for mark, _, reason in (one.partition("=") for one in given)]
+    return [(mark, reason) for mark, _, reason in (value.partition("=") for value in values)]
 
 
-SECRET = "Keep what looks like a secret; the refusal tells the mark."  # noqa: S105  # none
+SECRET = "Keep what looks like a secret; the error names the mark."  # noqa: S105  # none
 allow_secret_option = click.option(
     "--allow-secret", "allow_secrets", metavar="MARK=REASON", multiple=True, callback=_reasons, help=SECRET
 )
 
 
-def stack(*given: Option) -> Option:
+def stack(*options: Option) -> Option:
     """Several options as one, in their order."""
-    return lambda command: reduce(lambda made, option: option(made), reversed(given), command)
+    return lambda command: reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
 
-def several(*names: str, text: str, **more: Any) -> Option:
+def several(*names: str, text: str, **settings: Any) -> Option:
     """An option of texts that may be given again."""
-    return click.option(*names, multiple=True, help=f"{text} may be given again.", **more)
+    return click.option(*names, multiple=True, help=f"{text} may be given again.", **settings)
 
 
 def _version_option(text: str) -> Option:
-    def flat(_ctx: click.Context, _option: click.Parameter, given: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(one for value in given for one in value))
+    def flat(_ctx: click.Context, _option: click.Parameter, values: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(version for value in values for version in value))
 
-    more = {"metavar": "V", "callback": flat, "shell_complete": offer("version", listed=True)}
-    return several("--version", "versions", text=text, type=listed, **more)
+    complete = offer("version", listed=True)
+    return several("--version", "versions", text=text, type=listed, metavar="V", callback=flat, shell_complete=complete)
 
 
-def _kinds(_ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> frozenset[Kind]:
-    """The kinds of a repeated `--type`: none for all, both kinds of resources where only they can be meant."""
-    return frozenset(map(Kind, given or (RESOURCES.choices if option.type is RESOURCES else ())))
+def _kinds(_ctx: click.Context, option: click.Parameter, values: tuple[str, ...]) -> frozenset[Kind]:
+    """The kinds of a repeated `--type`: none for all; both kinds of resources where only those are offered."""
+    return frozenset(map(Kind, values or (RESOURCES.choices if option.type is RESOURCES else ())))
 
 
 TAGS = offer("tag", listed=True)
@@ -185,12 +188,14 @@ tags_option = click.option(
     "--tags", type=words, metavar="A,B", default="", help="Tags, with commas.", shell_complete=TAGS
 )
 new_tags_options = stack(
-    click.option("--tags", type=words, metavar="A,B", help="All tags anew.", shell_complete=TAGS),
+    click.option("--tags", type=words, metavar="A,B", help="Replace all tags.", shell_complete=TAGS),
     click.option("--add-tags", type=words, metavar="A,B", default="", help="Tags to add."),
-    click.option("--remove-tags", type=words, metavar="A,B", default="", help="Tags to take away."),
+    click.option("--remove-tags", type=words, metavar="A,B", default="", help="Tags to remove."),
 )
 version_option = _version_option("Version;")
-asked_version_option = _version_option("Version or range (v3, 3.x, '>=1.4 <2'), or auto: those that your code uses;")
+asked_version_option = _version_option(
+    "Version or range (v3, 3.x, '>=1.4 <2'), or auto: the versions that your code uses;"
+)
 type_option = several("--type", "kinds", text="Only this kind;", type=KINDS, callback=_kinds)
 resource_type_option = click.option(
     "--type", "kinds", type=RESOURCES, multiple=True, callback=_kinds, help="Only docs or only scripts."
@@ -198,7 +203,7 @@ resource_type_option = click.option(
 limit_option = click.option(
     "--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="Most results."
 )
-SITUATION = "Tags of what you are doing, e.g. reviewer,jira-api=1.5: entries with them rank higher."
+SITUATION = "Tags of what you are doing, e.g. reviewer,jira-api=1.5; entries with them rank higher."
 context_tags_option = click.option(
     "--context-tags", type=context_tags, metavar="T,T=W", default="", help=SITUATION, shell_complete=TAGS
 )

@@ -1,4 +1,4 @@
-"""`ai-lessons recall`: find, read and run what is known; how entries hang together, and how they came to be."""
+"""`ai-lessons recall`: find, read and run entries; show their links and their history."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 DRAWN = click.Choice(list(render.FORMATS))
 SORTS = ("newest", "title", "path", "created")
-LISTED = 100  # entries that a list shows unless told otherwise: neither a person nor an agent reads ten thousand
+LISTED = 100  # default limit of a list
 
 
 @click.group("recall", cls=Group)
 def recall() -> None:
-    """Find, read and run what is known."""
+    """Find, read and run what is stored."""
 
 
 query_argument = click.argument("words", metavar="QUERY...", nargs=-1, required=True)
@@ -76,16 +76,19 @@ search_options = options.stack(
 @query_argument
 @options.type_option
 @search_options
-@click.option("--all", "every", is_flag=True, help="Also what something newer supersedes, with less score.")
-def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
+@click.option("--all", "every", is_flag=True, help="Also superseded entries, with a lower score.")
+def search(call: Call, /, words: tuple[str, ...], **filters: Any) -> None:
     """Search everything by meaning and by words.
 
     In the query, "quotes" ask for a phrase, and tag:T, project:P, kind:K and version:V filter.
     """
-    query = Query(text=" ".join(words), approvals=call.by_agent, **given)
-    found = library.contexts.helping_or_found(call.library, query, call.ask) if call.tool else call.ask("search", query)
-    text: Any = render_rules.context if isinstance(found, Context) else render.answer
-    call.answer(found, text)
+    query = Query(text=" ".join(words), approvals=call.by_agent, **filters)
+    if call.tool:
+        answer = library.contexts.helping_or_found(call.library, query, call.ask)
+    else:
+        answer = call.ask("search", query)
+    text: Any = render_rules.context if isinstance(answer, Context) else render.answer
+    call.answer(answer, text)
 
 
 @recall.command(
@@ -109,22 +112,22 @@ def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
 @query_argument
 @options.resource_type_option
 @search_options
-def search_resources(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
+def search_resources(call: Call, /, words: tuple[str, ...], **filters: Any) -> None:
     """Search docs and scripts only."""
-    found = call.ask("search", Query(text=" ".join(words), approvals=call.by_agent, **given))
-    call.answer(found, render.answer)
+    answer = call.ask("search", Query(text=" ".join(words), approvals=call.by_agent, **filters))
+    call.answer(answer, render.answer)
 
 
 read_options = options.stack(
     options.id_argument,
-    click.option("--section", type=click.IntRange(1), metavar="N", help="Only this section of a long text."),
+    click.option("--section", type=click.IntRange(1), metavar="N", help="Only this section."),
     click.option("--heading", metavar="H", help="Only the section with this heading."),
-    click.option("--raw", is_flag=True, help="The file as it stands."),
+    click.option("--raw", is_flag=True, help="The file as it is."),
 )
 
 
 def read(call: Call, ref: str, section: int | None, heading: str | None, raw: bool, command: str = "show") -> None:
-    """Show one entry; raw text goes to a pipe byte for byte, to a terminal made harmless."""
+    """Show one entry; raw text is written to a pipe byte for byte, and to a terminal escaped."""
     how = framing.SECTION_CALL if call.tool else f"ai-lessons recall {command} {{}} --section "
     shown = library.browsing.show(call.library, ref, section=section, heading=heading)
     if not raw or call.json:
@@ -149,9 +152,9 @@ def read(call: Call, ref: str, section: int | None, heading: str | None, raw: bo
     ),
 )
 @read_options
-def show(call: Call, /, **given: Any) -> None:
-    """Show one entry in full, with what is related to it."""
-    read(call, **given)
+def show(call: Call, /, **which: Any) -> None:
+    """Show one entry in full, with the entries that it is linked with."""
+    read(call, **which)
 
 
 @recall.command(
@@ -167,9 +170,9 @@ def show(call: Call, /, **given: Any) -> None:
     ),
 )
 @read_options
-def show_resource(call: Call, /, **given: Any) -> None:
+def show_resource(call: Call, /, **which: Any) -> None:
     """Show a doc or a script in full, with its sections."""
-    read(call, **given, command="show-resource")
+    read(call, **which, command="show-resource")
 
 
 @recall.command(
@@ -186,16 +189,16 @@ def show_resource(call: Call, /, **given: Any) -> None:
 )
 @options.id_argument
 @click.option("--cwd", metavar="D", type=click.Path(), help="Run it in this folder.")
-@click.option("--timeout", metavar="S", type=click.FloatRange(0, min_open=True), help="Stop it after so many seconds.")
+@click.option("--timeout", metavar="S", type=click.FloatRange(0, min_open=True), help="Stop it after S seconds.")
 @click.argument("args", metavar="[-- ARGS...]", nargs=-1, type=click.UNPROCESSED)
 def run_resource(call: Call, ref: str, cwd: str | None, timeout: float | None, args: tuple[str, ...]) -> int:
-    """Run a script; its exit code is ours.
+    """Run a script and exit with its exit code.
 
-    A script that this machine has not run before is shown first, on a terminal, and asked about.
+    A script that this machine has not run before is shown first, on a terminal, and you are asked.
     """
     if call.tool:
-        done = library.running.run_captured(call.library, ref, args, timeout=timeout, interrupted=call.interrupted)
-        call.answer(done, framing.ran)
+        result = library.running.run_captured(call.library, ref, args, timeout=timeout, interrupted=call.interrupted)
+        call.answer(result, framing.ran)
         return 0
     folder = Path(call.settings.cwd, cwd).resolve() if cwd else None
     return library.running.run(call.library, ref, args, cwd=folder, timeout=timeout)
@@ -205,17 +208,19 @@ def run_resource(call: Call, ref: str, cwd: str | None, timeout: float | None, a
 @options.type_option
 @options.project_option
 @click.option("--tag", metavar="T", help="Only entries with this tag.", shell_complete=options.offer("tag"))
-@click.option("--category", type=options.CATEGORY, help="Only lessons of this sort.")
-@click.option("--status", type=options.STATUS, default="active", show_default=True, help="Lessons that stand so.")
-@click.option("--all", "every", is_flag=True, help="Whatever its status, and also what something newer supersedes.")
-@click.option("--silent", is_flag=True, help="Only what is told to nobody who does not ask, each with the reason.")
+@click.option("--category", type=options.CATEGORY, help="Only lessons of this category.")
+@click.option(
+    "--status", type=options.STATUS, default="active", show_default=True, help="Only lessons with this status."
+)
+@click.option("--all", "every", is_flag=True, help="Entries of any status, and superseded ones.")
+@click.option("--silent", is_flag=True, help="Only entries that hooks never give to agents, each with the reason.")
 @options.version_option
 @click.option("--sort", type=click.Choice(SORTS), default="newest", show_default=True, help="Order.")
-@click.option("--limit", type=click.IntRange(0), default=LISTED, show_default=True, help="At most so many; 0 for all.")
-def list_(call: Call, /, every: bool, **given: Any) -> None:
-    """List entries, the newest first, without what was superseded. A big repository is not poured out: see --limit."""
-    given |= {"status": None if every else given["status"], "limit": given["limit"] or None}
-    call.answer(library.browsing.list_entries(call.library, **given), render.listing, paged=True)
+@click.option("--limit", type=click.IntRange(0), default=LISTED, show_default=True, help="Most entries; 0 for all.")
+def list_(call: Call, /, every: bool, **filters: Any) -> None:
+    """List entries, the newest first, without superseded ones; at most --limit."""
+    filters |= {"status": None if every else filters["status"], "limit": filters["limit"] or None}
+    call.answer(library.browsing.list_entries(call.library, **filters), render.listing, paged=True)
 
 
 @recall.command(
@@ -240,31 +245,35 @@ def list_(call: Call, /, every: bool, **given: Any) -> None:
 @options.project_option
 @options.context_tags_option
 @options.several("--path", "paths", metavar="FILE", type=options.FILE_NAME, text="File about to be edited;")
-@click.option("--query", metavar="Q", default="", help="What is to be done, in words.")
+@click.option("--query", metavar="Q", default="", help="What you are about to do, in words.")
 @click.option(
-    "--budget", metavar="N", type=click.IntRange(1, 100), help="Most entries; without it, as many as proved best."
+    "--budget", metavar="N", type=click.IntRange(1, 100), help="Most entries; default: learned from outcomes."
 )
-@click.option("--error", metavar="FILE", help="What helps with this failure: command (`$ …`) and output; - reads it.")
-@click.option("--explain", is_flag=True, help="Name the lessons that were left out, each with the reason.")
-def context(call: Call, /, explain: bool, error: str | None, **given: Any) -> None:
-    """Show the rules and lessons for what one is about to do, or what helps with a failure."""
-    given["error"] = (error if call.tool or not error else asking.read_text(error)) or ""
-    found = library.contexts.context(call.library, ContextQuery(**given, approvals=call.by_agent), call.ask)
-    found = found if explain else found._replace(left_out=())
-    call.answer(found, render_rules.context)
+@click.option(
+    "--error", metavar="FILE", help="File with a failure, `$ command` and its output; - reads standard input."
+)
+@click.option("--explain", is_flag=True, help="Also list the lessons that were left out, each with the reason.")
+def context(call: Call, /, explain: bool, error: str | None, **situation: Any) -> None:
+    """Show the rules and lessons for what you are about to do, or what helps with a failure."""
+    if error and not call.tool:
+        error = asking.read_text(error)
+    query = ContextQuery(**situation, error=error or "", approvals=call.by_agent)
+    answer = library.contexts.context(call.library, query, call.ask)
+    if not explain:
+        answer = answer._replace(left_out=())
+    call.answer(answer, render_rules.context)
 
 
-def counting(name: str) -> None:
-    """Define one of the three commands that count entries by something."""
-    text = f"{name.capitalize()}, with the number of entries of each kind."
-
-    @recall.command(name, help=text)
-    def command(call: Call) -> None:
-        call.answer(getattr(library.browsing, name)(call.library), partial(render.counts, what=name[:-1]))
+@recall.command("tags")
+def tags(call: Call) -> None:
+    """Tags, with the number of entries of each kind."""
+    call.answer(library.browsing.tags(call.library), partial(render.counts, what="tag"))
 
 
-for counted in ("tags", "projects"):
-    counting(counted)
+@recall.command("projects")
+def projects(call: Call) -> None:
+    """Projects, with the number of entries of each kind."""
+    call.answer(library.browsing.projects(call.library), partial(render.counts, what="project"))
 
 
 @recall.command(
@@ -282,13 +291,13 @@ for counted in ("tags", "projects"):
 @options.project_option
 def versions(call: Call, project: str | None) -> None:
     """Versions, the newest first, with the number of entries of each kind."""
-    found = library.browsing.versions(call.library, project)
-    text = partial(render.counts, what="version")
 
-    def data(value: Sequence[Count]) -> object:
-        return [encode.encode(one) | ({"newest": True} if place == 0 else {}) for place, one in enumerate(value)]
+    def data(counts: Sequence[Count]) -> object:
+        rows = [encode.encode(count) for count in counts]
+        return [rows[0] | {"newest": True}, *rows[1:]] if rows else []
 
-    call.answer(found, text, data)
+    counts = library.browsing.versions(call.library, project)
+    call.answer(counts, partial(render.counts, what="version"), data)
 
 
 @recall.command(
@@ -303,9 +312,9 @@ def versions(call: Call, project: str | None) -> None:
     ),
 )
 @options.id_argument
-@click.option("--depth", type=click.IntRange(1, 10), default=1, show_default=True, help="Steps over the graph.")
+@click.option("--depth", type=click.IntRange(1, 10), default=1, show_default=True, help="Steps along links.")
 def related(call: Call, ref: str, depth: int) -> None:
-    """Show what an entry is linked with, in both directions."""
+    """Show the entries that an entry is linked with, in both directions."""
     call.answer(library.browsing.related(call.library, ref, depth), render.related)
 
 
@@ -315,7 +324,7 @@ def related(call: Call, ref: str, depth: int) -> None:
 @click.option("--depth", type=click.IntRange(1, 10), default=1, show_default=True, help="Steps from these entries.")
 @click.option("--limit", type=click.IntRange(1), default=200, show_default=True, help="Most entries.")
 def graph(call: Call, refs: tuple[str, ...], form: str, depth: int, limit: int) -> None:
-    """Draw what is linked: around these entries, or everything."""
+    """Draw the links around these entries, or all links."""
     drawn = library.relating.graph(call.library, refs, depth=depth, most=limit)
     call.answer(drawn, render.FORMATS[form], paged=form == "text")
 
@@ -338,20 +347,20 @@ def diff(call: Call, ref: str, rev: str | None) -> None:
 @recall.command("why", examples=["L-8F3K2A"])
 @options.id_argument
 def why(call: Call, ref: str) -> None:
-    """Show where an entry comes from: who said it, from what, and who approved it."""
+    """Show where an entry comes from: who stated it, from which source, and who approved it."""
     call.answer(library.provenance.why(call.library, ref), render_rules.why)
 
 
 @recall.command("sessions")
 def sessions(call: Call) -> None:
-    """List the sessions of agents that hooks remember: host, folder, what was told, and what came of it."""
+    """List the sessions of agents that hooks recorded: host, folder, entries given, and outcomes."""
     call.answer(library.agent_hooks.lately(call.options().state_dir)[0], render.sessions, paged=True)
 
 
 @recall.command("why-told", examples=["", "00893aaf"])
 @click.argument("session", metavar="[SESSION]", required=False)
 def why_told(call: Call, session: str | None) -> None:
-    """Show what hooks told an agent in a session, or in the last one: why, and what came of it."""
+    """Show what hooks gave an agent in a session, or in the last one: why, and with what outcome."""
     call.answer(library.agent_hooks.why_told(call.library, session), render.why_told)
 
 
@@ -361,20 +370,22 @@ def why_told(call: Call, session: str | None) -> None:
 def replay(call: Call, folder: str, since: datetime | None) -> None:
     """Show what the stored entries would have changed in past sessions of your agents: warned, helped, not helped.
 
-    FOLDER: transcripts from elsewhere. Without it, those that your agent hosts keep. Nothing is written down.
+    FOLDER: transcripts from elsewhere. Without it, those that your agent hosts keep. Nothing is written.
     """
     where = library.setup.where(os.environ, call.settings.cwd)
     call.answer(library.replay.replay(call.library, where, folder, since=since), render_lessons.replayed)
 
 
 @click.command("look", cls=Command, examples=["", "--port 8766 --no-browser"])
-@click.option("--port", metavar="N", type=click.IntRange(0, 65_535), default=0, help="Where to listen; else any.")
+@click.option(
+    "--port", metavar="N", type=click.IntRange(0, 65_535), default=0, help="Port to listen on; default: any free one."
+)
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 def look(call: Call, port: int, no_browser: bool) -> None:
-    """Search, read, review and understand what is kept, in a browser on this machine; ends with Ctrl-C.
+    """Search, read and review entries in a browser on this machine; ends with Ctrl-C.
 
-    The first line is the address, with a token that holds until then: who has it may do what you may. Only this
-    machine is listened to.
+    The first line is the address, with a token that is valid until then: keep it secret, because it gives full
+    access. The page is served to this machine only.
     """
     from ai_lessons.doors.look import server
 

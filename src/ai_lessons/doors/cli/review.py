@@ -1,7 +1,4 @@
-"""What a person goes through at a terminal, one after the other: proposals, stale content, candidates for lessons.
-
-Of a proposal, what is approved is what was shown, to the commit.
-"""
+"""Reviews at a terminal: proposals, stale content, candidates for lessons. What is approved is the commit shown."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ import sys
 from contextlib import suppress
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
@@ -24,7 +21,7 @@ from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, Usage
 from ai_lessons.knowledge.entries import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
     from ai_lessons.doors.cli.command_context import Call
@@ -35,18 +32,18 @@ if TYPE_CHECKING:
 CHOICES: asking.Choices = {
     "a": ("approve", "merge it as it was shown: it is in force"),
     "e": ("edit", "open it in your editor; you are asked about the result"),
-    "r": ("reject", "turn it down with a reason, which is told to whoever suggests it again"),
+    "r": ("reject", "turn it down with a reason, which is shown when it is suggested again"),
     "v": ("view", "show all of it, and how it differs from what it resembles"),
     "b": ("batch", "approve this and all that wait of the same import, with one merge, after a question"),
 }
-TOLD = {"approve": "approved", "reject": "rejected", "skip": "skipped"}
+PAST = {"approve": "approved", "reject": "rejected", "skip": "skipped"}
 UNSIGNED = "unsigned"
 AT_ONCE = 60  # Lines of a proposal that are shown at once, also where the terminal has fewer and scrolls
 NO_TERMINAL = "use pending-rules, then approve-rule ID --yes or reject-rule ID"
 
 
 def refuse_agents(call: Call) -> None:
-    """The library refuses too; here it is said before a person is asked anything. Raises Refused."""
+    """Refuse an agent before anything is shown; the library refuses, too. Raises Refused."""
     call.options().refuse_agents("decide about proposals", render_rules.REVIEW)
 
 
@@ -60,83 +57,93 @@ def run(call: Call, *, sign: bool) -> None:
         return
     if not (call.can_ask and is_terminal(sys.stdout)):
         raise UsageError("a review needs a terminal", hint=NO_TERMINAL)
-    done = asking.one_by_one(waiting, partial(_decide, call, InReview(waiting, {}, set()), sign=sign), TOLD)
-    click.echo("\n".join(["", done, *render_rules.left_out(waiting)]))
+    summary = asking.decide_each(waiting, Review(call, waiting, sign=sign).decide, PAST)
+    click.echo("\n".join(["", summary, *render_rules.left_out(waiting)]))
 
 
-class InReview(NamedTuple):
-    """What a review knows: all that was `waiting`, and by branch what became of it `now` (None: approved in a batch).
+class Review:
+    """A review at a terminal of the proposals that were `waiting` when it began."""
 
-    `decided` are branches that no batch takes, because something was chosen for each.
-    """
+    def __init__(self, call: Call, waiting: Sequence[Pending], *, sign: bool) -> None:
+        self.call, self.waiting, self.sign = call, waiting, sign
+        self.in_batch: set[str] = set()  # branches that were approved together with another one
 
-    waiting: Sequence[Pending]
-    now: dict[str, Pending | None]
-    decided: set[str]
+    def decide(self, proposal: Pending) -> str:
+        """Show a proposal, ask, and do what was chosen; return the choice."""
+        if proposal.branch in self.in_batch:
+            return "approve"
+        call, cut = self.call, False
+
+        def show() -> None:
+            nonlocal cut
+            cut = _card(call, _whole(call, self.waiting, proposal), AT_ONCE)
+
+        def act(choice: str) -> bool:
+            nonlocal proposal, cut
+            if choice == "view" or (choice == "approve" and cut):
+                call.say(_whole(call, self.waiting, proposal), paged=True)
+                if choice == "approve":
+                    click.echo("Not approved yet: you had not seen all of it. Press a again.", err=True)
+                cut = False
+                return False
+            if choice != "approve" and proposal.change == UNSIGNED:
+                raise UsageError(
+                    f"{proposal.handle} is on the approval branch already; without a good signature it is not in force",
+                    hint=f"skip it, or propose a change: ai-lessons contribute edit {proposal.handle}",
+                )
+            if choice == "edit":
+                edited = call.edit_until_valid(partial(library.review.edit_proposal, call.library, proposal.branch))
+                proposal = _reread(call, proposal, edited.branch if edited else proposal.branch)
+                show()
+                return False
+            if choice == "batch":
+                commits = many_confirmed(
+                    call, library.review.Batch(batch=proposal.batch, of=proposal.branch), yes=False
+                )
+                title = f"rules of import {proposal.batch}"
+                merged = library.review.approve_rules(call.library, commits, title, sign=self.sign)
+                call.say(render_rules.approved(merged, call.view))
+                self.in_batch.update(commits)
+                return True
+            try:
+                self._carry_out(proposal, choice)
+            except Conflict as error:
+                proposal = _reread(call, proposal, proposal.branch)
+                asking.show_error(error)
+                show()
+                return False
+            return True
+
+        show()
+        choices = {key: choice for key, choice in CHOICES.items() if key != "b" or proposal.batch}
+        choice = asking.choose(choices, act)
+        return "approve" if choice == "batch" else choice
+
+    def _carry_out(self, proposal: Pending, choice: str) -> None:
+        """Approve or reject what was shown. Raises Conflict: it was changed meanwhile."""
+        call = self.call
+        if choice == "approve":
+            ref = proposal.id if proposal.change == UNSIGNED else proposal.branch
+            decided = library.review.approve_rule(call.library, ref, sign=self.sign, expect=proposal.commit)
+        else:
+            question = "Reason (shown when it is suggested again)"
+            reason = click.prompt(question, default="", show_default=False, err=True)
+            decided = library.review.reject_rule(call.library, proposal.branch, reason=reason, expect=proposal.commit)
+        word = "Approved" if choice == "approve" else "Rejected"
+        click.echo(render_rules.decided(word, decided, call.view), color=call.view.colour)
+        call.note(decided.notes)
 
 
-def _decide(call: Call, known: InReview, one: Pending, *, sign: bool) -> asking.Decision:
-    """Show a proposal and ask."""
-    start, now, decided = one.branch, known.now, known.decided
-    one = now.get(start, one) or one
-    decided.discard(one.branch)
-    unseen = False
-    if start in now and now[start] is None:
-        return asking.Decision("approve")
-
-    def act(chosen: str, reason: str = "") -> None:
-        try:
-            _carry_out(call, one, chosen, reason, sign=sign)
-        except Conflict:
-            now[start] = _again(call, one, one.branch)
-            raise
-
-    def decision(chosen: str) -> asking.Decision | None:
-        nonlocal one, unseen
-        if chosen == "view" or (chosen == "approve" and unseen):
-            call.say(_whole(call, known.waiting, one), paged=True)
-            if chosen == "approve":
-                click.echo("Not approved yet: you had not seen all of it. Press a again.", err=True)
-            unseen = False
-            return None
-        if chosen != "approve" and one.change == UNSIGNED:
-            raise UsageError(
-                f"{one.handle} is on the approval branch already; without a good signature it is not in force",
-                hint=f"skip it, or propose a change: ai-lessons contribute edit {one.handle}",
-            )
-        if chosen == "edit":
-            changed = asking.until_valid(call, partial(library.review.edit_proposal, call.library, one.branch))
-            one = now[start] = _again(call, one, changed.branch if changed else one.branch)
-            unseen = _card(call, _whole(call, known.waiting, one), AT_ONCE)
-            return None
-        if chosen == "batch":
-            batch = library.review.Batch(batch=one.batch, of=one.branch)
-            shown = many_confirmed(call, batch, yes=False, without=decided)
-            title = f"rules of import {one.batch}"
-            done = library.review.approve_rules(call.library, shown, title, sign=sign)
-            call.say(render_rules.approved(done, call.view))
-            now.update(dict.fromkeys(shown))
-            return asking.Decision("approve")
-        asked = "Reason (whoever suggests it again is told)"
-        reason = click.prompt(asked, default="", show_default=False, err=True) if chosen == "reject" else ""
-        decided.add(one.branch)
-        return asking.Decision(chosen, partial(act, chosen, reason))
-
-    unseen = _card(call, _whole(call, known.waiting, one), AT_ONCE)
-    return asking.decided({key: choice for key, choice in CHOICES.items() if key != "b" or one.batch}, decision)
-
-
-def _again(call: Call, one: Pending, name: str) -> Pending:
-    """The proposal as it is now; on a branch `name` here, if it was a remote's and was edited. Raises NotFound."""
-    now = [other for other in library.review.pending_rules(call.library, unsigned=True) if other.branch == name]
-    now = [other for other in now if other.id == one.id or other.change != UNSIGNED]
-    if not now:
-        raise NotFound("open proposal", name, hint="it was decided or taken back meanwhile: skip it")
-    return now[0]
+def _reread(call: Call, proposal: Pending, branch: str) -> Pending:
+    """The proposal as it is now, on a local `branch` if it was a remote's and was edited. Raises NotFound."""
+    for waiting in library.review.pending_rules(call.library, unsigned=True):
+        if waiting.branch == branch and (waiting.id == proposal.id or waiting.change != UNSIGNED):
+            return waiting
+    raise NotFound("open proposal", branch, hint="it was decided or withdrawn meanwhile: skip it")
 
 
 def _card(call: Call, text: str, least: int = 10) -> bool:
-    """A text, cut to the height of the terminal, or `least` lines: `view` has the rest. True if it was cut."""
+    """Print a text, cut to the height of the terminal, at least `least` lines. True if it was cut."""
     rows = call.view.fit(text).split("\n")
     room = max(shutil.get_terminal_size().lines - 4, least)
     cut = len(rows) > room
@@ -146,28 +153,17 @@ def _card(call: Call, text: str, least: int = 10) -> bool:
     return cut
 
 
-def _whole(call: Call, waiting: Sequence[Pending], one: Pending) -> str:
-    """All of the card, and how the text differs from what it is much like."""
-    blocks = [render_rules.proposal(one, call.view)]
-    for name in (like.partition(" ")[0] for like in one.similar):
+def _whole(call: Call, waiting: Sequence[Pending], proposal: Pending) -> str:
+    """A proposal in full, and how its text differs from the entries that it resembles."""
+    blocks = [render_rules.proposal(proposal, call.view)]
+    for name in (similar.partition(" ")[0] for similar in proposal.similar):
         bodies = [other.body for other in waiting if other.handle == name]
-        with suppress(AiLessonsError):  # another proposal, or gone meanwhile
+        with suppress(AiLessonsError):  # another proposal, or deleted meanwhile
             bodies = [library.browsing.show(call.library, name).body]
         for body in bodies:
-            differs = library.browsing.difference(one.path, body, one.body)
-            blocks.append(f"Against {line(name)}:\n{render.diff(differs, call.view)}")
+            difference = library.browsing.difference(proposal.path, body, proposal.body)
+            blocks.append(f"Against {line(name)}:\n{render.diff(difference, call.view)}")
     return "\n\n".join(blocks)
-
-
-def _carry_out(call: Call, one: Pending, choice: str, reason: str, *, sign: bool) -> None:
-    if choice == "approve":
-        ref = one.id if one.change == UNSIGNED else one.branch
-        done = library.review.approve_rule(call.library, ref, sign=sign, expect=one.commit)
-    else:
-        done = library.review.reject_rule(call.library, one.branch, reason=reason, expect=one.commit)
-    word = "Approved" if choice == "approve" else "Rejected"
-    click.echo(render_rules.decided(word, done, call.view), color=call.view.colour)
-    call.note(done.notes)
 
 
 def shown_and_confirmed(call: Call, refs: Sequence[str], *, yes: bool) -> Iterator[tuple[str, str]]:
@@ -175,51 +171,52 @@ def shown_and_confirmed(call: Call, refs: Sequence[str], *, yes: bool) -> Iterat
 
     Raises Refused, NotFound.
     """
-    if not yes and not (call.can_ask and is_terminal(sys.stdout)):
-        raise Refused("a proposal is approved by a person, who is asked on a terminal", hint=NO_TERMINAL)
-    chosen = (library.review.pending_rule(call.library, ref, unsigned=True) for ref in refs)
+    _need_terminal(call, "a proposal is approved by a person, who is asked on a terminal", yes=yes)
+    proposals: Iterable[Pending] = (library.review.pending_rule(call.library, ref, unsigned=True) for ref in refs)
     if not yes:
-        every = list(chosen)
-        _agree(call, [], every, f"Approve {', '.join(one.handle for one in every)}?")
-        chosen = (one for one in every)
-    for one in chosen:
+        proposals = every = list(proposals)
+        _agree(call, [], every, f"Approve {', '.join(proposal.handle for proposal in every)}?")
+    for proposal in proposals:
         if yes:
-            _show(call, [one])
-        yield one.id if one.change == UNSIGNED else one.branch, one.commit
+            _show(call, [proposal])
+        yield proposal.id if proposal.change == UNSIGNED else proposal.branch, proposal.commit
 
 
-def _show(call: Call, chosen: Sequence[Pending]) -> None:
+def many_confirmed(call: Call, batch: Batch, *, yes: bool) -> dict[str, str]:
+    """Show a batch of proposals, below a table of them, and ask once unless `yes`; the commits shown, by branch.
+
+    Raises Refused: no terminal, or not approved. NotFound: nothing of the batch waits.
+    """
+    _need_terminal(call, "proposals are approved by a person, who is asked on a terminal", yes=yes)
+    waiting = library.review.pending_rules(call.library, batch)
+    if not waiting:
+        name = batch.project or batch.batch or " ".join(batch.globs)
+        raise NotFound("open proposal of a rule", name, hint="see what waits: ai-lessons admin pending-rules")
+    if yes:
+        _show(call, waiting)
+    else:
+        _agree(call, [render_rules.pending(waiting, call.view)], waiting, f"Approve all {len(waiting)} with one merge?")
+    return {proposal.branch: proposal.commit for proposal in waiting}
+
+
+def _need_terminal(call: Call, message: str, *, yes: bool) -> None:
+    if not yes and not (call.can_ask and is_terminal(sys.stdout)):
+        raise Refused(message, hint=NO_TERMINAL)
+
+
+def _show(call: Call, proposals: Sequence[Pending]) -> None:
     """Show what is about to be approved; with `--json` on stderr."""
-    text = "\n\n".join(render_rules.proposal(one, call.view) for one in chosen)
+    text = "\n\n".join(render_rules.proposal(proposal, call.view) for proposal in proposals)
     if call.json:
         click.echo(text, err=True)
     else:
         call.say(call.view.fit(text) + "\n")
 
 
-def many_confirmed(call: Call, batch: Batch, *, yes: bool, without: Collection[str] = ()) -> dict[str, str]:
-    """The commits of a batch by branch: each was shown and, unless `yes`, a table before, and one question asked.
-
-    `without`: branches that are left out.
-
-    Raises Refused: no terminal, or not approved. NotFound: nothing of the batch waits.
-    """
-    if not yes and not (call.can_ask and is_terminal(sys.stdout)):
-        raise Refused("proposals are approved by a person, who is asked on a terminal", hint=NO_TERMINAL)
-    waiting = [one for one in library.review.pending_rules(call.library, batch) if one.branch not in without]
-    if not waiting:
-        asked = batch.project or batch.batch or " ".join(batch.globs)
-        raise NotFound("open proposal of a rule", asked, hint="see what waits: ai-lessons admin pending-rules")
-    if yes:
-        _show(call, waiting)
-    else:
-        _agree(call, [render_rules.pending(waiting, call.view)], waiting, f"Approve all {len(waiting)} with one merge?")
-    return {one.branch: one.commit for one in waiting}
-
-
-def _agree(call: Call, first: list[str], chosen: Sequence[Pending], question: str) -> None:
-    """Show proposals whole, many of them below a table that comes `first`, and ask once. Raises Refused."""
-    call.say("\n\n".join([*first, *(render_rules.proposal(one, call.view) for one in chosen)]), paged=bool(first))
+def _agree(call: Call, head: list[str], proposals: Sequence[Pending], question: str) -> None:
+    """Show proposals in full below a `head`, and ask once. Raises Refused."""
+    cards = [render_rules.proposal(proposal, call.view) for proposal in proposals]
+    call.say("\n\n".join([*head, *cards]), paged=bool(head))
     if not asking.confirm(f"\n{question}"):
         raise Refused("not approved; nothing was changed")
 
@@ -233,60 +230,63 @@ STALE_CHOICES: asking.Choices = {
     "w": ("wrong", "it does not hold: it leaves all results, and its file stays"),
     "v": ("view", "show all of it"),
 }
-STALE_TOLD = {"keep": "kept", "edit": "edited", "supersede": "superseded", "wrong": "marked wrong", "skip": "skipped"}
+STALE_PAST = {"keep": "kept", "edit": "edited", "supersede": "superseded", "wrong": "marked wrong", "skip": "skipped"}
 
 
 @click.command("review", cls=Command, examples=["", "--list", "--keep L-8F3K2A"])
 @click.option("--list", "only_list", is_flag=True, help="List it; on a terminal, too.")
 @click.option(
-    "--keep", "kept", metavar="ID", help="This one holds: ask again in half a year.", shell_complete=options.offer("id")
+    "--keep", "ref", metavar="ID", help="This one holds: ask again in half a year.", shell_complete=options.offer("id")
 )
-def stale(call: Call, only_list: bool, kept: str | None) -> None:
+def stale(call: Call, only_list: bool, ref: str | None) -> None:
     """Go through what may have gone stale, at a terminal with one key each; elsewhere list it."""
-    if kept:
-        call.answer((library.editing.keep(call.library, kept),), render_jobs.writes)
+    if ref:
+        call.answer((library.editing.keep(call.library, ref),), render_jobs.writes)
         return
-    found = library.validating.review(call.library)
-    asked = call.can_ask and is_terminal(sys.stdout) and not call.settings.agent
-    if only_list or not asked or not found:
-        call.answer(found, render_jobs.outdated, paged=True)
+    outdated = library.validating.review(call.library)
+    if only_list or not outdated or not _person_reviews(call):
+        call.answer(outdated, render_jobs.outdated, paged=True)
         return
-    entries = [list(several) for _, several in groupby(found, key=lambda one: one.entry.id)]
-    click.echo("\n" + asking.one_by_one(entries, partial(_decide_about, call), STALE_TOLD))
+    entries = [list(reasons) for _, reasons in groupby(outdated, key=lambda reason: reason.entry.id)]
+    click.echo("\n" + asking.decide_each(entries, partial(_decide_about, call), STALE_PAST))
 
 
-def _decide_about(call: Call, several: Sequence[Outdated]) -> asking.Decision:
-    """Show one entry and ask."""
-    entry = several[0].entry
-    why = [call.view.paint(f"! {line(one.detail)}", "warn") for one in several]
-    whole = render.shown(library.browsing.show(call.library, entry.id), call.view)
-    _card(call, "\n".join([*why, "", whole]))
-    missing = set() if entry.kind is Kind.LESSON else {"wrong"}
-    missing |= {"supersede"} if entry.kind is Kind.RULE else set()  # a rule gives way by a proposal alone
-    offered = {key: choice for key, choice in STALE_CHOICES.items() if choice[0] not in missing}
-    return asking.decided(offered, partial(_settled, call, several[0], whole))
+def _person_reviews(call: Call) -> bool:
+    return call.can_ask and is_terminal(sys.stdout) and not call.settings.agent
 
 
-def _settled(call: Call, one: Outdated, whole: str, chosen: str) -> asking.Decision | None:
-    """What was chosen, with all that is to be asked about it; an edit is done at once."""
-    entry = one.entry
-    if chosen == "view":
-        call.say(call.view.fit(whole), paged=True)
-        return None
-    if chosen == "edit":
-        edited = asking.until_valid(call, partial(library.editing.edit, call.library, entry.id))
-        call.note(edited.notes if edited else ())
-        return asking.Decision(chosen) if edited else None
-    if chosen == "keep":
-        act = partial(library.editing.keep, call.library, entry.id)
-    elif chosen == "wrong":
-        reason = click.prompt("Why is it wrong", default="", show_default=False, err=True)
-        act = partial(library.lessons.wrong, call.library, entry.id, reason, by=call.caller)
-    else:
-        newer = click.prompt("ID of what takes its place", err=True)
-        newer = library.browsing.show(call.library, newer).entry.id  # what is unknown is told of now
-        act = partial(library.editing.link, call.library, newer, entry.id, "supersedes")
-    return asking.Decision(chosen, lambda: call.note(act().notes))
+def _decide_about(call: Call, reasons: Sequence[Outdated]) -> str:
+    """Show an entry and why it may be stale, ask, and do what was chosen; return the choice."""
+    entry = reasons[0].entry
+    warnings = [call.view.paint(f"! {line(reason.detail)}", "warn") for reason in reasons]
+    text = render.shown(library.browsing.show(call.library, entry.id), call.view)
+    _card(call, "\n".join([*warnings, "", text]))
+    choices = dict(STALE_CHOICES)
+    if entry.kind is not Kind.LESSON:
+        del choices["w"]
+    if entry.kind is Kind.RULE:
+        del choices["n"]  # a rule is superseded only by a proposal
+
+    def act(choice: str) -> bool:
+        written: Written | None
+        if choice == "view":
+            call.say(call.view.fit(text), paged=True)
+            return False
+        if choice == "edit":
+            written = call.edit_until_valid(partial(library.editing.edit, call.library, entry.id))
+        elif choice == "keep":
+            written = library.editing.keep(call.library, entry.id)
+        elif choice == "wrong":
+            reason = click.prompt("Why is it wrong", default="", show_default=False, err=True)
+            written = library.lessons.wrong(call.library, entry.id, reason, by=call.caller)
+        else:
+            newer = click.prompt("ID of what takes its place", err=True)
+            newer = library.browsing.show(call.library, newer).entry.id
+            written = library.editing.link(call.library, newer, entry.id, "supersedes")
+        call.note(written.notes if written else ())
+        return written is not None
+
+    return asking.choose(choices, act)
 
 
 # --- lessons that transcripts of agents suggest ---
@@ -295,7 +295,7 @@ HARVEST_CHOICES: asking.Choices = {
     "k": ("keep", "open the draft in your editor, and add what comes back"),
     "n": ("never", "do not propose it again"),
 }
-HARVEST_TOLD = {"keep": "kept", "skip": "skipped", "never": "never again"}
+HARVEST_PAST = {"keep": "kept", "skip": "skipped", "never": "never again"}
 
 
 @click.command("harvest", cls=Command, examples=["", "--since 2026-11-01 --project shop --json", ". --keep all --yes"])
@@ -312,36 +312,35 @@ def harvest(
     FOLDER: transcripts from elsewhere. Without it, those that Claude Code, Codex, Gemini CLI, opencode and Cursor keep.
     """
     where = library.setup.where(os.environ, call.settings.cwd)
-    found = library.harvest.harvest(call.library, where, folder, since=since, project=project or "")
+    harvested = library.harvest.harvest(call.library, where, folder, since=since, project=project or "")
     if keep:
         if not yes and not (call.can_ask and click.confirm(f"Add {', '.join(keep)}?", err=True)):
             raise Refused("drafts are added only after a yes", hint="ask on a terminal, or say --yes")
-        call.answer(library.harvest.keep_these(call.library, found, keep, call.caller), render_jobs.writes)
-        call.note(found.notes)
-        return
-    asked = call.can_ask and is_terminal(sys.stdout) and not call.settings.agent
-    if asked and found.candidates:
-        click.echo(render_lessons.held(found))
-        click.echo("\n" + asking.one_by_one(found.candidates, partial(_decide_on, call), HARVEST_TOLD))
-        call.note(found.notes)
+        call.answer(library.harvest.keep_these(call.library, harvested, keep, call.caller), render_jobs.writes)
+        call.note(harvested.notes)
+    elif harvested.candidates and _person_reviews(call):
+        click.echo(render_lessons.held(harvested))
+        click.echo("\n" + asking.decide_each(harvested.candidates, partial(_decide_on, call), HARVEST_PAST))
+        call.note(harvested.notes)
     else:
-        call.answer(found, render_lessons.harvested, lambda value: value.candidates)
+        call.answer(harvested, render_lessons.harvested, lambda value: value.candidates)
 
 
-def _decide_on(call: Call, one: Candidate) -> asking.Decision:
-    """Show one candidate and ask."""
+def _decide_on(call: Call, candidate: Candidate) -> str:
+    """Show a candidate, ask, and do what was chosen; return the choice."""
 
-    def decision(chosen: str) -> asking.Decision | None:
-        if chosen == "never":
-            return asking.Decision(chosen, partial(library.harvest.decide, call.library, one, "never"))
+    def act(choice: str) -> bool:
+        if choice == "never":
+            library.harvest.decide(call.library, candidate, "never")
+            return True
 
         def job(edit: asking.Edits) -> Written | None:
-            return library.harvest.keep(call.library, one, call.caller, edit)
+            return library.harvest.keep(call.library, candidate, call.caller, edit)
 
-        if done := asking.until_valid(call, job, "nothing was added"):
-            click.echo(render_jobs.writes((done,), call.view), color=call.view.colour)
-            call.note(done.notes)
-        return asking.Decision(chosen) if done else None
+        if written := call.edit_until_valid(job, "nothing was added"):
+            click.echo(render_jobs.writes((written,), call.view), color=call.view.colour)
+            call.note(written.notes)
+        return written is not None
 
-    click.echo(render_lessons.candidate(one, call.view))
-    return asking.decided(HARVEST_CHOICES, decision)
+    click.echo(render_lessons.candidate(candidate, call.view))
+    return asking.choose(HARVEST_CHOICES, act)

@@ -1,4 +1,4 @@
-"""Proposals from suggestion to force: what `contribute` and `admin` have for them. The review is in `review`."""
+"""Commands about proposals, of `contribute` and `admin`; the review at a terminal is in `review`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ to_contribute, to_admin = Group("contribute"), Group("admin")  # These commands 
     ),
 )
 @click.option("--title", required=True, metavar="T", help="What to do, in one sentence.")
-@click.option("--rationale", required=True, metavar="R", help="Why: which outcome is wanted.")
+@click.option("--rationale", required=True, metavar="R", help="Why.")
 @options.content_options
 @options.tags_option
 @options.project_option
@@ -58,18 +58,18 @@ to_contribute, to_admin = Group("contribute"), Group("admin")  # These commands 
 @link_option("--link-lesson", "linked_lessons", help="Lesson that it rests on; may be given again.")
 @link_option("--link-script", "--link-doc", "linked_resources", help="Script that does it, or doc that describes it.")
 @options.allow_secret_option
-def suggest_rule(call: Call, /, content: str | None, file: str | None, **given: Any) -> None:
+def suggest_rule(call: Call, /, content: str | None, file: str | None, **fields: Any) -> None:
     """Propose a rule, on a branch of its own. It is in force only once a person has approved it."""
-    links = tuple(("", ref) for ref in (*given.pop("linked_lessons"), *given.pop("linked_resources")))
-    project = given.pop("project") or ""
-    draft = RuleDraft(content=asking.new_text(content, file) or "", links=links, project=project, **given)
+    links = tuple(("", ref) for ref in (*fields.pop("linked_lessons"), *fields.pop("linked_resources")))
+    project = fields.pop("project") or ""
+    draft = RuleDraft(content=asking.new_text(content, file) or "", links=links, project=project, **fields)
     call.answer(library.proposing.suggest_rule(call.library, draft), render_rules.suggested)
 
 
 @to_contribute.command("propose")
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path())
 def propose(call: Call, paths: tuple[str, ...]) -> None:
-    """Turn rules that were edited in the folder into proposals; there the approved text comes back."""
+    """Turn rules that were edited in the folder into proposals, and restore the approved text there."""
     call.answer(library.proposing.propose(call.library, paths), render_rules.proposed)
 
 
@@ -85,7 +85,7 @@ def propose(call: Call, paths: tuple[str, ...]) -> None:
         reads=True,
     ),
 )
-@click.option("--count", "only_count", is_flag=True, help="Only how many there are; quick.")
+@click.option("--count", "only_count", is_flag=True, help="Only print how many there are.")
 def pending_rules(call: Call, only_count: bool) -> None:
     """List the proposals that wait for a person, of local and remote branches."""
     opened = call.library
@@ -98,7 +98,7 @@ def pending_rules(call: Call, only_count: bool) -> None:
 
 
 @to_admin.command("review-rules")
-@click.option("--sign", is_flag=True, help="Sign the merges, also where the policy does not ask for it.")
+@click.option("--sign", is_flag=True, help="Sign the merges, also where the policy does not require it.")
 def review_rules(call: Call, sign: bool) -> None:
     """Go through the proposals on a terminal: approve, edit, reject, skip."""
     review.run(call, sign=sign)
@@ -106,40 +106,42 @@ def review_rules(call: Call, sign: bool) -> None:
 
 @to_admin.command("approve-rule", examples=["R-5N1QTC --yes", "'rules/R-*' --yes"])
 @click.argument("refs", metavar="[ID|GLOB]...", nargs=-1, shell_complete=options.offer("id"))
-@click.option("--batch", default="", metavar="ID", help="All rules that one import proposed; pending-rules names it.")
+@click.option("--batch", default="", metavar="ID", help="All rules of one import; pending-rules shows its ID.")
 @options.project_option
-@click.option("--yes", is_flag=True, help="Show it, and do not ask; needed where there is no terminal.")
-@click.option("--sign", is_flag=True, help="Sign the merge, also where the policy does not ask for it.")
+@click.option("--yes", is_flag=True, help="Show it and do not ask; needed where there is no terminal.")
+@click.option("--sign", is_flag=True, help="Sign the merge, also where the policy does not require it.")
 def approve_rule(call: Call, refs: tuple[str, ...], batch: str, project: str | None, yes: bool, sign: bool) -> None:
-    """Approve proposals, which merges them; a rule is in force then. For people; agents are refused.
+    """Approve proposals by merging them; a rule is then in force. For people; agents are refused.
 
-    Many rules are taken by one merge: those of a project, of an import, or whose path or branch a GLOB names.
+    One merge approves many rules: those of a project, of an import, or whose path or branch matches a GLOB.
     """
     review.refuse_agents(call)
     globs = tuple(ref for ref in refs if set("*?[") & set(ref))
     if batch or project or globs:
         if len(globs) < len(refs):
-            raise UsageError("ids and what names many cannot be given together", hint="use two commands")
-        many = review.many_confirmed(call, library.review.Batch(project or "", batch, globs), yes=yes)
+            raise UsageError("IDs cannot be given together with a GLOB, --project or --batch", hint="use two commands")
+        commits = review.many_confirmed(call, library.review.Batch(project or "", batch, globs), yes=yes)
         title = f"of {project}" if project else f"of batch {batch.upper()}" if batch else f"as {' '.join(globs)}"
-        call.answer(library.review.approve_rules(call.library, many, title, sign=sign), render_rules.approved)
+        call.answer(library.review.approve_rules(call.library, commits, title, sign=sign), render_rules.approved)
         return
     if not refs:
-        raise UsageError("nothing to approve is named", hint="an ID, a GLOB, --project or --batch; see pending-rules")
-    done: list[library.reports.Decided] = []
+        raise UsageError(
+            "nothing to approve is given", hint="give an ID, a GLOB, --project or --batch; see pending-rules"
+        )
+    approved: list[library.reports.Decided] = []
     try:
-        for ref, shown in review.shown_and_confirmed(call, refs, yes=yes):
-            done.append(library.review.approve_rule(call.library, ref, sign=sign, expect=shown))
-    finally:  # what is done is told
-        if done:
-            call.answer(tuple(done), render_rules.approved)
+        for ref, commit in review.shown_and_confirmed(call, refs, yes=yes):
+            approved.append(library.review.approve_rule(call.library, ref, sign=sign, expect=commit))
+    finally:  # also after an error, print what was approved before it
+        if approved:
+            call.answer(tuple(approved), render_rules.approved)
 
 
 @to_admin.command("reject-rule", examples=['R-5N1QTC --reason "Holds only for v3"'])
 @options.id_argument
-@click.option("--reason", default="", metavar="R", help="Why; whoever suggests it again is told.")
+@click.option("--reason", default="", metavar="R", help="Why; shown when it is suggested again.")
 def reject_rule(call: Call, ref: str, reason: str) -> None:
-    """Turn a proposal down; its text and the reason are kept. For people; agents are refused."""
+    """Reject a proposal; its text and the reason are kept. For people; agents are refused."""
     call.answer(library.review.reject_rule(call.library, ref, reason=reason), partial(render_rules.decided, "Rejected"))
 
 
@@ -147,7 +149,7 @@ def reject_rule(call: Call, ref: str, reason: str) -> None:
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--yes", is_flag=True, help="Do not show and ask; needed where there is no terminal.")
 def signers(call: Call, file: Path | None, yes: bool) -> None:
-    """List whose signatures approve rules here; with a FILE, pin exactly the keys on it. Agents are refused that.
+    """List whose signatures approve rules here; with a FILE, pin exactly its keys. Agents cannot pin keys.
 
     A line each: ADDRESS and the public key, as in OpenSSH's allowed_signers, or ADDRESS openpgp FINGERPRINT.
     """
@@ -156,7 +158,7 @@ def signers(call: Call, file: Path | None, yes: bool) -> None:
 
 
 @to_admin.command("audit", examples=["", "--acknowledge"])
-@click.option("--acknowledge", is_flag=True, help="Accept what raises an alarm, once a person has looked at it.")
+@click.option("--acknowledge", is_flag=True, help="Accept what raised the alarm, after a person checked it.")
 @click.option("--yes", is_flag=True, help="With --acknowledge: do not ask; needed where there is no terminal.")
 def audit(call: Call, acknowledge: bool, yes: bool) -> int:
     """Show who approved what, when and how; exit code 8 if a rule violates the policy."""
@@ -182,7 +184,7 @@ def audit(call: Call, acknowledge: bool, yes: bool) -> int:
 @click.option("--to", required=True, metavar="TIER", help="user, project or enterprise:NAME; see `admin tiers`.")
 @click.option("--reason", default="", metavar="R", help="Why; for the people who decide about it there.")
 @options.allow_secret_option
-def promote(call: Call, /, ref: str, to: str, **given: Any) -> None:
+def promote(call: Call, /, ref: str, to: str, **fields: Any) -> None:
     """Bring an entry to another tier: a copy to yours or the project's, a proposal to an enterprise's."""
-    wanted = PromotionRequest(**given, person=not call.tool)
-    call.answer(library.promoting.promote(call.library, ref, to, wanted), render_rules.promoted)
+    request = PromotionRequest(**fields, person=not call.tool)
+    call.answer(library.promoting.promote(call.library, ref, to, request), render_rules.promoted)

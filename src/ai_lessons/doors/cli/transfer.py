@@ -1,4 +1,4 @@
-"""`ai-lessons admin`, the part about moving: to and from other clones and tools, to a newer format, and back."""
+"""`ai-lessons admin`: sync, undo, export, import, migrate."""
 
 from __future__ import annotations
 
@@ -39,8 +39,7 @@ _TARGET_OF = {
     r"\.claude/rules": "claude-rules",
     r"skills": "skills",
 }
-"""What the end of a path that is exported to says of the form."""
-
+"""The form of an export, by the end of its path."""
 
 part = Group("admin")  # These commands hang in the group of that name
 
@@ -51,10 +50,10 @@ remote_option = click.option("--remote", metavar="R", help="The remote, where th
 @part.command("sync", examples=["", "--remote origin"])
 @remote_option
 def sync(call: Call, remote: str | None) -> int:
-    """Share: commit what waits, fetch, merge, push. Exit code 5 if a file needs a decision of yours.
+    """Share: commit what waits, fetch, merge, push. Exit code 5 if a file needs your decision.
 
-    Merges and never rebases, because a rebase loses who approved what. Entries that both sides changed are merged
-    key by key and line by line where that is clear, rules never.
+    It merges and never rebases, because a rebase loses who approved what. Entries that both sides changed are
+    merged key by key and line by line where there is no conflict; rules never are.
     """
     done = library.syncing.sync(call.library, remote, ask=call.can_ask)
     call.answer(done, render_jobs.synced)
@@ -63,32 +62,30 @@ def sync(call: Call, remote: str | None) -> int:
 
 @part.command("conflicts", examples=["", "--json"])
 @click.argument("ref", metavar="[ID]", required=False)
-@click.option("--take", type=click.Choice(["ours", "theirs"]), help="Settle it: take one version.")
+@click.option("--take", type=click.Choice(["ours", "theirs"]), help="Resolve it: take one version.")
 @remote_option
 def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None) -> None:
-    """Show what the last sync could not merge, both versions, or settle one of them with --take."""
+    """Show what the last sync could not merge, both versions, or resolve a conflict with --take."""
     if take is None:
-        found = library.syncing.conflicts(call.library, ref, remote=remote)
-        call.answer(found, render_jobs.conflicts)
+        call.answer(library.syncing.conflicts(call.library, ref, remote=remote), render_jobs.conflicts)
         return
     if ref is None:
-        raise UsageError("--take needs the conflict that it is about", hint="name one of: ai-lessons admin conflicts")
+        raise UsageError("--take needs the ID of a conflict", hint="name one of: ai-lessons admin conflicts")
     call.answer(library.syncing.resolve(call.library, ref, take, remote=remote), render_jobs.resolved)
 
 
 @part.command("recover", examples=["--list", ""])
 @click.argument("refs", metavar="[ID]...", nargs=-1)
-@click.option("--list", "only_list", is_flag=True, help="Only show what is kept.")
+@click.option("--list", "only_list", is_flag=True, help="Only show what can be recovered.")
 def recover(call: Call, refs: tuple[str, ...], only_list: bool) -> None:
-    """Bring back writes that git stash, clean or reset took away before their commit: all, or by id or path."""
-    done = library.syncing.recover(call.library, refs, only_list=only_list)
-    call.answer(done, render_jobs.recovered)
+    """Restore writes that git stash, clean or reset removed before their commit: all, or by ID or path."""
+    call.answer(library.syncing.recover(call.library, refs, only_list=only_list), render_jobs.recovered)
 
 
 @part.command("undo", examples=["", "2"])
 @click.argument("count", metavar="[N]", type=click.IntRange(min=1), default=1)
 def undo(call: Call, count: int) -> None:
-    """Take back the last job of this program, or the last N, each by a new commit. Decisions about rules stay."""
+    """Revert the last job of this program, or the last N, each by a new commit. Decisions about rules stay."""
     call.answer(library.syncing.undo(call.library, count), render_jobs.undone)
 
 
@@ -108,22 +105,22 @@ def undo(call: Call, count: int) -> None:
     "--to", "form", metavar="FORM", type=click.Choice(TARGETS), help=f"{', '.join(TARGETS)}; else by the name."
 )
 @click.option("--project", metavar="P", help="Only this project; and, for agents, what is global.")
-@click.option("--replace", is_flag=True, help="Also replace files that are there and not ours.")
+@click.option("--replace", is_flag=True, help="Also replace files that are not ours.")
 @click.option("--max-chars", "most", metavar="N", type=click.IntRange(min=1), default=MOST, show_default=True,
-              help="For agents: the characters of all that is told.")  # fmt: skip
+              help="For agents: most characters.")  # fmt: skip
 def export(
     call: Call, file: str, globs: tuple[str, ...], form: str | None, project: str | None, most: int, *, replace: bool
 ) -> None:
     """Write every entry into one JSON file (- is stdout), or what is in force into files that agents read.
 
-    Without --to the name says the form, such as AGENTS.md, .cursor/rules or skills; every other name is of a JSON
-    file. Files that are not ours stay as they are, but for our part of a file of instructions.
+    Without --to the form follows from the name, such as AGENTS.md, .cursor/rules or skills; any other name is a
+    JSON file. Files that are not ours stay as they are, except for our part of a file of instructions.
 
     The JSON is for another machine or another tool: lessons with their statistics, parameters, relations, rules, docs
-    and scripts; no vectors. For agents it is the rules in force and the lessons that a person stated, of which a GLOB
-    names the path or title: between two markers in the file PATH, or as files of ours in the folder PATH. Run it again
-    in a hook or in CI to refresh them. A site is all that stands as pages in the folder PATH, with a search of their
-    own: rules with who approved them and since when, for the pages of a forge.
+    and scripts; no vectors. For agents it is the rules in force and the lessons that a person stated, by a GLOB of
+    path or title: between two markers in the file PATH, or as files of ours in the folder PATH. Run it again in a hook
+    or in CI to refresh them. A site is a page for each entry in the folder PATH, with a search; rules show who approved
+    them and when.
     """
     place = call.settings.cwd / Path(file).expanduser()
     form = form or target_of(place)
@@ -150,9 +147,11 @@ def export(
 
 
 def target_of(place: Path) -> str:
-    """The form of an export by the end of its path; one JSON document where that says nothing."""
-    names = (form for names, form in _TARGET_OF.items() if re.search(f"(?:^|/)(?:{names})$", place.as_posix(), re.I))
-    return next(names, GROOVE)
+    """The form of an export by the end of its path; by default one JSON document."""
+    for names, form in _TARGET_OF.items():
+        if re.search(f"(?:^|/)(?:{names})$", place.as_posix(), re.IGNORECASE):
+            return form
+    return GROOVE
 
 
 @part.command(
@@ -168,16 +167,16 @@ def target_of(place: Path) -> str:
 @click.option(
     "--from", "form", metavar="FORM", type=click.Choice(FORMATS), help=f"{', '.join(FORMATS)}; else by the name."
 )
-@click.option("--project", metavar="P", help="Where notes and instructions go (default: global).")
+@click.option("--project", metavar="P", help="Project of notes and instructions (default: global).")
 @click.option("--split", "split_up", is_flag=True, help="Make a rule of each section of a file of instructions.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be done.")
 def import_files(
     call: Call, files: tuple[str, ...], form: str | None, project: str | None, split_up: bool, dry_run: bool
 ) -> None:
-    """Take over what another tool, or another repository, kept. Twice adds nothing; rules become proposals.
+    """Import what another tool or repository stored. A second run adds nothing; rules become proposals.
 
-    PATH is an export, a log of lessons, a database of the predecessor, notes, skills, an agent's memories, or its
-    instructions: a file, a folder that has them somewhere, or a quoted glob.
+    PATH is an export, a log of lessons, a database of the predecessor, notes, skills, or memories or instructions of
+    an agent: a file, a folder with such files, or a quoted glob.
     """
     places = library.import_sources.named(files, call.settings.cwd)
     form = form or guess(places[0])
@@ -188,14 +187,16 @@ def import_files(
 
 
 def guess(file: Path) -> str:
-    """What a file is by its name; a folder is one of notes. Raises UsageError: the name does not say."""
-    found = next((form for names, form in _NAMES.items() if re.fullmatch(names, file.name, re.I)), None)
-    if found is None and not file.is_dir():
-        raise UsageError(f"{file.name!r} does not say what it is", hint="say it: --from " + "|".join(FORMATS))
-    return found or MARKDOWN
+    """The form of a file by its name; a folder holds notes. Raises UsageError: the name does not show it."""
+    for names, form in _NAMES.items():
+        if re.fullmatch(names, file.name, re.IGNORECASE):
+            return form
+    if not file.is_dir():
+        raise UsageError(f"the name {file.name!r} does not show its form", hint="give --from " + "|".join(FORMATS))
+    return MARKDOWN
 
 
 @part.command("migrate")
 def migrate(call: Call) -> None:
-    """Bring the repository to the newest file format: a tag, then one commit, which `undo` takes back."""
+    """Bring the repository to the newest file format: a tag, then one commit, which `undo` reverts."""
     call.answer(library.setup.migrate(call.library), render_jobs.migrated)
