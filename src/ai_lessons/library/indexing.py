@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, NotFound, Unreachable, UsageError
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.index.model_files import PINNED
+from ai_lessons.index.model_sources import PINNED
 from ai_lessons.index.passage_index import Index
 from ai_lessons.index.query import IndexDamaged
 from ai_lessons.index.rows import Candidates, EntryRows, IndexRefresh, IndexStatus
