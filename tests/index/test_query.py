@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.index import query, table
-from ai_lessons.index.ranking import Match
-from ai_lessons.index.rows import PassageFilter
+from ai_lessons.index.rows import Match, PassageFilter
 from index.index_world import World, entry, many
 
 

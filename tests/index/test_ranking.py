@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from ai_lessons.index.ranking import (
     QUERY_WORD,
     SHORT_WORD,
-    Match,
     RankingFacts,
     alike,
     context_boost,
@@ -22,6 +21,7 @@ from ai_lessons.index.ranking import (
     snippet,
     stem,
 )
+from ai_lessons.index.rows import Match
 
 
 def hits(*scores: tuple[str, float], ordinal: int = 0) -> tuple[Match, ...]:

@@ -1,4 +1,4 @@
-"""Keeps the table of passages equal to what the catalog says, and answers from it. A projection, never the truth."""
+"""Keeps the table of passages equal to the catalog, and answers from it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BUILDING = "another process is building the index; results may be incomplete"
 
 
 class RefreshJob(NamedTuple):
-    """What one refresh was asked to bring about."""
+    """The arguments of one refresh."""
 
     generation: str
     fingerprints: Callable[[], Mapping[str, str]]
@@ -135,18 +135,20 @@ class Index:
             missing, behind = self._state.missing_at(generation, *version), 0
             if missing is None:
                 if self._behind is None or self._behind[:2] != (generation, version):
-                    known, wanted = table.fingerprints(), fingerprints()
-                    differing = sum(known.get(entry) != hash_ for entry, hash_ in wanted.items())
-                    self._behind = generation, version, differing + len(known.keys() - wanted.keys())
+                    indexed, current = table.fingerprints(), fingerprints()
+                    differing = sum(indexed.get(entry) != hash_ for entry, hash_ in current.items())
+                    self._behind = generation, version, differing + len(indexed.keys() - current.keys())
                 missing, behind = table.missing(), self._behind[2]
                 if not behind:
                     self._state.remember(generation, *version, missing)
             self.query.text_alone = self._lacks_most(missing)
         except LANCE_ERRORS as error:
             raise StorageFailed(f"the index at {self._uri} cannot be read: {first_line(error)}") from error
+        if not behind:
+            return IndexRefresh(missing=missing)
         changed = "1 entry" if behind == 1 else f"{behind:,} entries"
-        said = f"{changed} changed since the index at {self._uri} was written: `ai-lessons admin reindex` writes it"
-        return IndexRefresh(missing=missing, notes=(said,) if behind else ())
+        note = f"{changed} changed since the index at {self._uri} was written: `ai-lessons admin reindex` writes it"
+        return IndexRefresh(missing=missing, notes=(note,))
 
     @contextmanager
     def claimed(self) -> Iterator[Callable[[], None]]:
@@ -157,13 +159,13 @@ class Index:
         except LANCE_ERRORS as error:
             raise StorageFailed(f"the index at {self._uri} cannot be written: {first_line(error)}") from error
 
-    def candidates(self, text: str, wanted: PassageFilter | None = None, depth: int = 100) -> Candidates:
+    def candidates(self, text: str, passage_filter: PassageFilter | None = None, depth: int = 100) -> Candidates:
         """The best passages by full text and by vector. No letter or digit in the question: nothing.
 
         Raises IndexDamaged: the table cannot be read, even after opening it anew.
         """
         self.query.changed()
-        return self.query.begin(text, wanted or PassageFilter(), depth)()
+        return self.query.begin(text, passage_filter or PassageFilter(), depth)()
 
     def _of_our_model(self) -> Passages | None:
         table = self.query.newest()
@@ -185,53 +187,51 @@ class Index:
             return self._rebuild(job, wait, reason)
         if job.embed and self._few_changed(job):
             self._filler.embedder()  # before the lock: it may have to be downloaded
-        with self._state.locked(WRITE, wait) as mine:
+        with self._state.locked(WRITE, wait) as locked:
             table = self.query.newest()
-            if not mine:
+            if not locked:
                 return IndexRefresh(missing=table.missing() if table else 0, notes=(self._state.trouble or BUSY,))
             try:
-                known = table.fingerprints() if table else {}
+                indexed = table.fingerprints() if table else {}
             except LANCE_ERRORS as error:
                 reason = f"it could not be read ({first_line(error)})"
             else:
                 reason = self._why_rebuild(table)
                 if table and not reason:
-                    return self._update(job, table, known)
+                    return self._update(job, table, indexed)
         return self._rebuild(job, wait, reason or FIRST)
 
     def _few_changed(self, job: RefreshJob) -> bool:
         """Whether so little changed that vectors are computed before the rows are written."""
         table = self.query.newest()
         try:
-            known = table.fingerprints() if table else {}
+            indexed = table.fingerprints() if table else {}
         except LANCE_ERRORS:
             return False
-        changed = (entry for entry, hash_ in job.fingerprints().items() if known.get(entry) != hash_)
+        changed = (entry for entry, hash_ in job.fingerprints().items() if indexed.get(entry) != hash_)
         return 0 < sum(1 for _ in islice(changed, EMBED_FIRST + 1)) <= EMBED_FIRST
 
-    def _update(self, job: RefreshJob, table: Passages, known: Mapping[str, str]) -> IndexRefresh:
-        """Write the entries that the table does not have as they are, remove those that are gone.
+    def _update(self, job: RefreshJob, table: Passages, indexed: Mapping[str, str]) -> IndexRefresh:
+        """Write the entries whose fingerprint is not the `indexed` one, remove those that are gone.
 
-        `known`: the fingerprints in the table. The vectors of a small part are computed with it.
+        The vectors of a small part are computed with it.
         """
-        wanted = job.fingerprints()
-        changed = [entry for entry, hash_ in wanted.items() if known.get(entry) != hash_ or entry in job.again]
-        gone = set(known.keys() - wanted.keys())
+        current = job.fingerprints()
+        changed = [entry for entry, hash_ in current.items() if indexed.get(entry) != hash_ or entry in job.again]
+        gone = set(indexed.keys() - current.keys())
         passages = entries = embedded = 0
         for part, rows in self._loaded(changed, job):
-            have = self._vectors.get(row.text_key for row in rows)
-            new = {row.text_key: row.embedded_text for row in rows if row.text_key not in have}
+            vectors = self._vectors.get(row.text_key for row in rows)
+            new = {row.text_key: row.embedded_text for row in rows if row.text_key not in vectors}
             if job.embed and len(new) <= EMBED_FIRST:
-                have |= self._filler.embed(new)
-                embedded += sum(row.text_key in new and row.text_key in have for row in rows)
-            ours = {row.entry_id for row in rows}
-            if known.keys().isdisjoint(ours):
-                table.add(rows, have)
-            else:
-                table.replace(rows, have)
+                vectors |= self._filler.embed(new)
+                embedded += sum(row.text_key in new and row.text_key in vectors for row in rows)
+            loaded = {row.entry_id for row in rows}
+            write = table.add if indexed.keys().isdisjoint(loaded) else table.replace
+            write(rows, vectors)
             # Entries that can no longer be loaded leave the index with the ones that are gone.
-            gone |= (set(part) & known.keys()) - ours
-            passages, entries = passages + len(rows), entries + len(ours)
+            gone |= (set(part) & indexed.keys()) - loaded
+            passages, entries = passages + len(rows), entries + len(loaded)
         for names in slices(sorted(gone), ENTRIES_AT_ONCE):
             table.remove(names)
         table.tidy()
@@ -251,8 +251,8 @@ class Index:
 
     def _rebuild(self, job: RefreshJob, wait: float, reason: str) -> IndexRefresh:
         before = self.query.newest()
-        with self._state.locked(BUILD, 0.0 if before else wait) as mine:
-            if not mine:
+        with self._state.locked(BUILD, 0.0 if before else wait) as locked:
+            if not locked:
                 return IndexRefresh(notes=(self._state.trouble or BUILDING,))
             if (after := self.query.newest()) and (before is None or after.number != before.number):
                 # Another process finished one while we waited: only the differences are left.
@@ -267,16 +267,16 @@ class Index:
                 self.query.tables.drop_others(table)
             missing = table.missing()
             self._state.remember(job.generation, table.number, table.version, missing)
-            said = "" if reason == FIRST else f"the index was rebuilt: {reason}"
-            return IndexRefresh(entries, 0, table.count(), 0, missing, said)
+            rebuilt = "" if reason == FIRST else f"the index was rebuilt: {reason}"
+            return IndexRefresh(entries, 0, table.count(), 0, missing, rebuilt)
 
     def _lacks_most(self, missing: int) -> bool:
-        """Whether the vectors that are there say little: more than half of many are missing."""
+        """Whether more than half of many vectors are missing."""
         table = self.query.newest() if missing > FEW else None
         return table is not None and 2 * missing > table.count()
 
     def _why_rebuild(self, table: Passages | None) -> str:
-        """Why the table in use, if there is one, will not do, or ""."""
+        """Why the table in use, if there is one, cannot be used, or ""."""
         if reason := self._state.damage():
             return reason
         if table is None:

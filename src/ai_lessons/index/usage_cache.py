@@ -1,4 +1,4 @@
-"""What the event logs add up to, in a small SQLite file: only what is new in a log is read."""
+"""The sums of the event logs, in a small SQLite file: only what is new in a log is read."""
 
 from __future__ import annotations
 
@@ -116,25 +116,25 @@ class UsageCache(Database):
 
         A log that only grew is read from where it ended; where one was rewritten or is gone, all are folded anew.
         """
-        there = {log.name: log for log in logs}
-        self.ask(lambda _: self._refresh(there, parse))
+        by_name = {log.name: log for log in logs}
+        self.ask(lambda _: self._refresh(by_name, parse))
 
     def damaged(self) -> int:
         """Lines of all logs that were left out."""
         return int(self._rows("SELECT coalesce(sum(damaged), 0) FROM logs")[0][0])
 
-    def own(self, entries: Iterable[str]) -> dict[str, tuple[int, ...]]:
-        """The same counts, not capped, of what happened in this clone."""
+    def local_counts(self, entries: Iterable[str]) -> dict[str, tuple[int, ...]]:
+        """The counts of `tallies` for this clone alone, not capped."""
         counted = _COUNTS.format(_LAST.format("events.entry", RESTORED))
         rows = self._rows(
             f"SELECT name, kind, sum({counted}) FROM events JOIN names ON key = entry {_NAMED}"  # noqa: S608 - our own words
             " AND source = 0 AND kind >= 0 GROUP BY name, kind",
             (json.dumps(list(entries)),),
         )
-        found: dict[str, list[int]] = {}
+        counts: dict[str, list[int]] = {}
         for entry, kind, number in rows:
-            found.setdefault(entry, [0] * WORDS)[kind] = number
-        return {entry: tuple(counts) for entry, counts in found.items()}
+            counts.setdefault(entry, [0] * WORDS)[kind] = number
+        return {entry: tuple(numbers) for entry, numbers in counts.items()}
 
     def tallies(self, entries: Iterable[str] | None = None) -> dict[str, tuple[int | str, ...]]:
         """For each entry (of these, or all) that has any: a count for each kind, when it was last used, and `unused`.
@@ -181,47 +181,46 @@ class UsageCache(Database):
         )
         return [(at, self._words[kind]) for at, kind in rows]
 
-    def _refresh(self, there: Mapping[str, EventFile], parse: Callable[[bytes], Lines]) -> None:
-        stamps = {name: one.stamp for name, one in there.items()}
-        if {name: stamp for name, (stamp, *_) in self._known().items()} == stamps:
+    def _refresh(self, logs: Mapping[str, EventFile], parse: Callable[[bytes], Lines]) -> None:
+        if {name: stamp for name, (stamp, *_) in self._folded().items()} == {n: log.stamp for n, log in logs.items()}:
             return
         with self.transaction() as db:
-            known = self._known()  # another process may have folded meanwhile
-            changed = [one for name, one in there.items() if name not in known or known[name][0] != one.stamp]
-            grown = [(one, *known[one.name][1:]) for one in changed if one.name in known]
-            if known.keys() - there.keys() or any(_digest(one.read()[:done]) != begin for one, done, begin in grown):
+            folded = self._folded()  # another process may have folded meanwhile
+            changed = [log for name, log in logs.items() if name not in folded or folded[name][0] != log.stamp]
+            grown = [(log, *folded[log.name][1:]) for log in changed if log.name in folded]
+            if folded.keys() - logs.keys() or any(_digest(log.read()[:done]) != begin for log, done, begin in grown):
                 for table in ("logs", "events", "turns", "tallies", "names"):
                     db.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
                 db.execute(_CHANGED)
-                changed, known = list(there.values()), {}
-            self._fold(changed, {name: done for name, (_, done, _) in known.items()}, parse)
+                changed, folded = list(logs.values()), {}
+            done = {name: size for name, (_, size, _) in folded.items()}
+            keys = {key for log in changed for key in self._fold(log, done.get(log.name, 0), parse)}
+            values = [{"entry": key} for key in keys]
+            db.executemany("DELETE FROM tallies WHERE entry = :entry", values)
+            db.executemany(f"INSERT INTO tallies {_FOLD}", values)
 
-    def _known(self) -> dict[str, tuple[tuple[int, int, int], int, bytes]]:
+    def _folded(self) -> dict[str, tuple[tuple[int, int, int], int, bytes]]:
         """Of each log its stamp, how many bytes are folded, and their digest."""
         rows = self._rows("SELECT name, mtime, size, inode, done, digest FROM logs")
         return {name: ((mtime, size, inode), done, digest) for name, mtime, size, inode, done, digest in rows}
 
-    def _fold(self, logs: Iterable[EventFile], folded: Mapping[str, int], parse: Callable[[bytes], Lines]) -> None:
-        """Fold these logs, inside a transaction; of those in `folded` so many bytes are folded already."""
-        found = {key for log in logs for key in self._fold_log(log, folded.get(log.name, 0), parse)}
-        keys = [{"entry": key} for key in found]
-        self.connection.executemany("DELETE FROM tallies WHERE entry = :entry", keys)
-        self.connection.executemany(f"INSERT INTO tallies {_FOLD}", keys)
+    def _fold(self, log: EventFile, done: int, parse: Callable[[bytes], Lines]) -> set[int]:
+        """Fold whole lines after `done` bytes, inside a transaction: the last line may still be being written.
 
-    def _fold_log(self, log: EventFile, done: int, parse: Callable[[bytes], Lines]) -> set[int]:
-        """Fold whole lines only: the last one may still be being written. The keys of the entries that they are of."""
+        The keys of the entries that they are about.
+        """
         db, data = self.connection, log.read()
         end = max(data.rfind(b"\n") + 1, done)
         uses, turns, damaged = parse(data[done:end]) if end > done else ((), (), 0)
-        turns = () if log.clone else turns  # what others say about parameters is theirs
-        said = sorted({log.clone, *(name for *_, entry, session in uses for name in (entry, session))} - {""})
-        db.executemany("INSERT OR IGNORE INTO names (name) VALUES (?)", [(name,) for name in said])
-        key = dict(db.execute(f"SELECT name, key FROM names {_NAMED}", (json.dumps(said),)))  # noqa: S608 - our own words
+        turns = () if log.clone else turns  # parameters of other clones do not count here
+        names = sorted({log.clone, *(name for *_, entry, session in uses for name in (entry, session))} - {""})
+        db.executemany("INSERT OR IGNORE INTO names (name) VALUES (?)", [(name,) for name in names])
+        key = dict(db.execute(f"SELECT name, key FROM names {_NAMED}", (json.dumps(names),)))  # noqa: S608 - our own words
         source = key.get(log.clone, 0)
         rows = [
             (i, key.get(entry, 0), self._kinds[event], at, key.get(of, 0), source) for i, at, event, entry, of in uses
         ]
-        # of events that are there already, too: those that come again with another entry take it away
+        # an event that comes again with another entry takes the old one away
         before = db.execute(_ENTRIES_OF, (json.dumps([row[0] for row in rows]),)).fetchall()
         db.executemany(_EVENT, rows)
         if turns:

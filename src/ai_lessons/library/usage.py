@@ -77,8 +77,8 @@ class Usages:
         """What happened to each of these entries, or to all; those to which nothing happened are left out."""
         cache = self.cache
         rows = cache.tallies(entries) if cache else {}
-        own = cache.own(rows) if cache else {}
-        return {entry: fold.tallies(row, own.get(entry, ())) for entry, row in rows.items()}
+        local = cache.local_counts(rows) if cache else {}
+        return {entry: fold.tallies(row, local.get(entry, ())) for entry, row in rows.items()}
 
     def parameters(self) -> dict[str, ParameterState]:
         """The parameters of this repository as they stand."""
