@@ -48,8 +48,8 @@ def test_the_order_of_each_list_stays_and_nothing_is_lost_or_made_up(
         for n, (scores, passages) in enumerate(lists)
     ]
     found = blend(several, depth)
-    assert len(found) == min(depth, sum(len(one.hits) for one in several))
+    assert len(found) == min(depth, sum(len(hits) for hits, _ in several))
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
-    for n, one in enumerate(several):
+    for n, (hits, _) in enumerate(several):
         own = [each.entry_id for each in found if each.entry_id.startswith(f"{n}-")]
-        assert own == [each.entry_id for each in one.hits][: len(own)]
+        assert own == [each.entry_id for each in hits][: len(own)]

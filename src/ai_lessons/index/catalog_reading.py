@@ -199,11 +199,11 @@ class CatalogReader(Database):
         """The id of every entry that keeps a failure and is not wrong, and its shape: one row for each failure."""
         query = "SELECT id, words FROM failures JOIN shown USING (key) WHERE status <> 'wrong'"
 
-        def look() -> list[tuple[str, Shape]]:
+        def read() -> list[tuple[str, Shape]]:
             rows = self._rows(query)
             return [(entry, tuple(frozenset(line.split()) for line in words.split("\n"))) for entry, words in rows]
 
-        return self._once("failures", look)
+        return self._once("failures", read)
 
     def rules_in_force(self) -> dict[str, tuple[str, str]]:
         """(path, blob hash) of every rule that was put in, by id."""
@@ -213,11 +213,11 @@ class CatalogReader(Database):
     def with_globs(self, kinds: Collection[str]) -> list[Light]:
         """The active entries of these kinds that say what files they apply to."""
 
-        def look() -> list[Light]:
+        def read() -> list[Light]:
             lights = self._lights(_SELECT + _LIKELY_GLOBS, (_array(kinds) or "[]",))
             return [light for light in lights if light.details.get("applies_to")]
 
-        return self._once(("globs", frozenset(kinds)), look)
+        return self._once(("globs", frozenset(kinds)), read)
 
     def about_commands(self) -> list[Light]:
         """The active rules and lessons that may be told before a command: see `_LIKELY_COMMANDS`."""
@@ -237,13 +237,13 @@ class CatalogReader(Database):
         """The versions of active entries, by project; projects without any are left out."""
         query = "SELECT DISTINCT project, version FROM shown JOIN versions USING (key) WHERE status = 'active'"
 
-        def look() -> Mapping[str, frozenset[str]]:
+        def read() -> Mapping[str, frozenset[str]]:
             versions: dict[str, set[str]] = {}
             for project, version in self._rows(query):
                 versions.setdefault(project, set()).add(version)
             return {project: frozenset(names) for project, names in sorted(versions.items())}
 
-        return self._once("versions", look)
+        return self._once("versions", read)
 
     def projects(self) -> list[Tally]:
         """The projects of active entries, largest first."""

@@ -125,7 +125,7 @@ def survey(connection: sqlite3.Connection, disk: Disk, started: int) -> list[Fol
         disk.progress("reading", done, total)
 
     for folder, rows, now in differing:
-        change = _FolderLook(folder, rows, cataloged_files(connection, folder), disk, started).change(now, step)
+        change = _FolderSurvey(folder, rows, cataloged_files(connection, folder), disk, started).change(now, step)
         if change.files or change.gone or change.units or stored.get(folder) != change.digest:
             changes.append(change)
     return changes
@@ -137,7 +137,7 @@ def cataloged_files(connection: sqlite3.Connection, folder: str) -> dict[str, Ca
     return {row[0]: CatalogedFile(row[1:6], bool(row[6]), row[7]) for row in connection.execute(query, (folder,))}
 
 
-class _FolderLook:
+class _FolderSurvey:
     """The look at one folder whose rows are not what they were."""
 
     def __init__(
@@ -165,7 +165,7 @@ class _FolderLook:
         step(len(self._stamps) - len(doubtful))
         vanished = False
         for unit in doubtful:
-            vanished |= not self._look_at_unit(unit)
+            vanished |= not self._survey_unit(unit)
             step(1)
         gone = self._before.keys() - {unit.name for unit in pairs}
         self._change.units += [join(self._folder, name) for name in self._before if name in gone]
@@ -182,7 +182,7 @@ class _FolderLook:
             return False
         return unit.side is None or unit.side in self._now
 
-    def _look_at_unit(self, unit: Unit) -> bool:
+    def _survey_unit(self, unit: Unit) -> bool:
         """Bring one entry up to date; False where its main file is gone since the walk."""
         path = join(self._folder, unit.name)
         data, side_data = self._read(unit.name), self._read(unit.side) if unit.side else None

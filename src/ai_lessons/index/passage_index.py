@@ -72,7 +72,7 @@ class Index:
 
     def current(self, generation: str) -> IndexRefresh | None:
         """The state of the index if it holds exactly this generation of the catalog, else None. Reads no rows."""
-        table, version = self.query.look()
+        table, version = self.query.inspect()
         if table is None or self._why_rebuild(table):
             return None
         missing = self._state.missing_at(generation, *version)
@@ -101,16 +101,13 @@ class Index:
         Raises StorageFailed: the index cannot be written (full disk).
         """
         job = RefreshJob(generation, fingerprints, load, progress, frozenset(again), self._embeds and seconds != 0)
-        try:
+        with self._translated("written"):
             done = None if full or again else self.current(generation)
             if done is not None and not done.missing:
                 self.query.text_alone = False
                 return done
-            self.query.changed()  # what follows may write
+            self.query.forget_seen()  # what follows may write
             return self._refresh_vectors(job, done or self._refresh_text(job, wait, full=full), seconds)
-        except LANCE_ERRORS as error:
-            self.query.tables.forget_open()
-            raise StorageFailed(f"the index at {self._uri} cannot be written: {first_line(error)}") from error
 
     def _refresh_vectors(self, job: RefreshJob, done: IndexRefresh, seconds: float | None) -> IndexRefresh:
         """Fill in what is missing, as far as there is time."""
@@ -123,13 +120,13 @@ class Index:
         no_model = self._filler.no_model if done.missing else ""
         return done._replace(notes=(*done.notes, no_model)) if no_model else done
 
-    def as_it_lies(self, generation: str, fingerprints: Callable[[], Mapping[str, str]]) -> IndexRefresh:
+    def read_only_state(self, generation: str, fingerprints: Callable[[], Mapping[str, str]]) -> IndexRefresh:
         """What an index that others write holds of this generation; notes say by how much it is behind.
 
         Raises StorageFailed: the place cannot be read.
         """
-        try:
-            table, version = self.query.look()
+        with self._translated("read"):
+            table, version = self.query.inspect()
             if table is None:
                 return IndexRefresh(notes=(f"no index is at {self._uri} yet: `ai-lessons admin reindex` makes it",))
             missing, behind = self._state.missing_at(generation, *version), 0
@@ -142,8 +139,6 @@ class Index:
                 if not behind:
                     self._state.remember(generation, *version, missing)
             self.query.text_alone = self._lacks_most(missing)
-        except LANCE_ERRORS as error:
-            raise StorageFailed(f"the index at {self._uri} cannot be read: {first_line(error)}") from error
         if not behind:
             return IndexRefresh(missing=missing)
         changed = "1 entry" if behind == 1 else f"{behind:,} entries"
@@ -153,18 +148,23 @@ class Index:
     @contextmanager
     def claimed(self) -> Iterator[Callable[[], None]]:
         """See `Tables.claimed`. Raises StorageFailed, too: the place cannot be written."""
+        with self._translated("written"), self.query.tables.claimed() as beat:
+            yield beat
+
+    @contextmanager
+    def _translated(self, verb: str) -> Iterator[None]:
         try:
-            with self.query.tables.claimed() as beat:
-                yield beat
+            yield
         except LANCE_ERRORS as error:
-            raise StorageFailed(f"the index at {self._uri} cannot be written: {first_line(error)}") from error
+            self.query.forget()
+            raise StorageFailed(f"the index at {self._uri} cannot be {verb}: {first_line(error)}") from error
 
     def candidates(self, text: str, passage_filter: PassageFilter | None = None, depth: int = 100) -> Candidates:
         """The best passages by full text and by vector. No letter or digit in the question: nothing.
 
         Raises IndexDamaged: the table cannot be read, even after opening it anew.
         """
-        self.query.changed()
+        self.query.forget_seen()
         return self.query.begin(text, passage_filter or PassageFilter(), depth)()
 
     def _of_our_model(self) -> Passages | None:

@@ -48,7 +48,7 @@ class TableQuery:
     def __init__(self, uri: str, filler: MissingVectors, state: RefreshState) -> None:
         self._uri, self._filler, self._state = uri, filler, state
         self._seen: tuple[Passages | None, Version] | None = None
-        self._kept = KeptVectors(away="://" in uri)
+        self._memory = VectorMemory(away="://" in uri)
         self._count: tuple[Version, int] | None = None
         self.text_alone = False
 
@@ -64,23 +64,28 @@ class TableQuery:
         except LANCE_ERRORS as error:
             raise StorageFailed(f"the index at {self._uri} cannot be opened: {first_line(error)}") from error
 
-    def look(self) -> tuple[Passages | None, Version]:
+    def inspect(self) -> tuple[Passages | None, Version]:
         """The table in use now, and which version of it. Raises LANCE_ERRORS, and as `newest`."""
         table = self.newest()
         self._seen = table, (table.number, table.version) if table else NO_VERSION
         return self._seen
 
-    def at_hand(self) -> tuple[Passages | None, Version]:
+    def last_seen(self) -> tuple[Passages | None, Version]:
         """The same as at the last look, if it holds."""
-        return self._seen or self.look()
+        return self._seen or self.inspect()
 
-    def changed(self) -> None:
+    def forget_seen(self) -> None:
         """The last look holds no more."""
         self._seen = None
 
+    def forget(self) -> None:
+        """Open the tables anew at the next question: their files may be gone."""
+        self.__dict__.pop("tables", None)
+        self.forget_seen()
+
     def passages(self) -> int:
         """How many passages there are."""
-        table, version = self.at_hand()
+        table, version = self.last_seen()
         if self._count is None or self._count[0] != version:
             self._count = version, table.count() if table else 0
         return self._count[1]
@@ -95,7 +100,7 @@ class TableQuery:
         begun = [self._by_text(table, version, asked, where, depth)] if table else []
 
         def answer() -> Candidates:
-            table, version = self.at_hand() if asked else (None, NO_VERSION)
+            table, version = self.last_seen() if asked else (None, NO_VERSION)
             if table is None:
                 return Candidates(depth=depth)
             embedder, note = self._embedder(table)
@@ -110,8 +115,7 @@ class TableQuery:
                 return answer()
             except LANCE_ERRORS:
                 # A rebuild or a clean-up by another process took the files of an older version away.
-                self.tables.forget_open()
-                self.changed()
+                self.forget()
             try:
                 return answer()
             except LANCE_ERRORS as error:
@@ -128,7 +132,7 @@ class TableQuery:
         return embedder, "" if embedder else self._filler.no_model
 
     def _by_text(self, table: Passages, version: Version, asked: str, where: str, depth: int) -> Callable[[], Hits]:
-        kept = self._kept.of(table, version, asked)
+        kept = self._memory.vectors(table, version, asked)
         if kept is None or len(kept.hits) < self.passages():
             return table.by_text(asked, where, depth)
         begun = table.rows_by_text(asked, where, depth)
@@ -136,7 +140,7 @@ class TableQuery:
 
     def _near(self, table: Passages, version: Version, asked: str, embedder: Embedder, where: str, depth: int) -> Hits:
         vector = [float(x) for x in embedder.embed_query(asked)]
-        kept = self._kept.of(table, version, asked)
+        kept = self._memory.vectors(table, version, asked)
         if kept is None:
             return table.by_vector(vector, where, depth)
         return kept.by_vector(vector, depth, where, table.rows)
@@ -185,7 +189,7 @@ class Vectors:
         return self._passing[where]
 
 
-class KeptVectors:
+class VectorMemory:
     """The vectors of a table, read at the second question to one version of it.
 
     A process that asks once, or writes between any two questions, does not read every vector.
@@ -197,7 +201,7 @@ class KeptVectors:
         self._first: tuple[Version, str] | None = None
         self._vectors: tuple[Version, Vectors | None] | None = None
 
-    def of(self, table: Passages, version: Version, asked: str) -> Vectors | None:
+    def vectors(self, table: Passages, version: Version, asked: str) -> Vectors | None:
         """The vectors of this version; None at the first question, or where there are too many."""
         if self._first is None or self._first[0] != version:
             self._first, self._vectors = (version, asked), None

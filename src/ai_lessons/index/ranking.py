@@ -160,7 +160,7 @@ def snippet(text: str, query: str, width: int = 150, phrases: Sequence[str] = ()
         return flat
     stems = {stem(word) for word in QUERY_WORD.findall(query.lower()) if len(word) >= SHORT_WORD}
     quoted = places(flat, phrases)
-    best = max(0, quoted[0] - LEAD_IN) if quoted else _densest(list(alike(flat, stems)), width)
+    best = max(0, quoted[0] - LEAD_IN) if quoted else _densest(list(stem_positions(flat, stems)), width)
     at = min(best, len(flat) - width)
     start = flat.find(" ", at, at + LEAD_IN) + 1 or at if at else 0
     end = start + width
@@ -175,7 +175,7 @@ def stem(word: str) -> str:
     return SUFFIX.sub("", word) if len(word) > SHORT_WORD + 1 else word
 
 
-def alike(text: str, stems: AbstractSet[str]) -> Iterator[tuple[int, str]]:
+def stem_positions(text: str, stems: AbstractSet[str]) -> Iterator[tuple[int, str]]:
     """Where words with one of these stems begin, with the stem."""
     if stems:
         # a word begins with its stem, so that only few words have to be stemmed

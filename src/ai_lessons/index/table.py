@@ -141,8 +141,8 @@ class Passages:
 
     def fingerprints(self) -> dict[str, str]:
         """The fingerprint that every entry was indexed with. Reads two columns of the whole table."""
-        columns = self._rows("true", ["entry_id", "row_hash"])
-        return dict(zip(columns["entry_id"], columns["row_hash"], strict=True))
+        rows = self._select("true", "entry_id", "row_hash")
+        return dict(zip(rows["entry_id"].to_pylist(), rows["row_hash"].to_pylist(), strict=True))
 
     def vectors(self) -> Iterator[list[tuple[str, bytes]]]:
         """All vectors as (text key, packed vector), in parts."""
@@ -165,9 +165,9 @@ class Passages:
 
     def without_vector(self, limit: int) -> list[tuple[str, str, str]]:
         """(row id, text key, what to embed) of up to `limit` rows that have no vector yet."""
-        names = ["id", "text_key", "title", "heading", "text"]
-        columns = self._rows("vector IS NULL", names, limit)
-        return [(row, key, embedded_text(*texts)) for row, key, *texts in zip(*map(columns.get, names), strict=True)]
+        columns = self._select("vector IS NULL", "id", "text_key", "title", "heading", "text", limit=limit).columns
+        rows = zip(*(column.to_pylist() for column in columns), strict=True)
+        return [(row, key, embedded_text(*texts)) for row, key, *texts in rows]
 
     def count(self, where: str | None = None) -> int:
         """How many rows there are, or how many fulfil a condition."""
@@ -228,8 +228,7 @@ class Passages:
 
     def all_vectors(self, at_most: int) -> tuple[list[int], Any, list[tuple[str, int, str, str, int]]] | None:
         """Rows, vectors as rows of a matrix (float32), and hits of what has a vector; None if more than so many."""
-        search = self._table.search().where("vector IS NOT NULL").with_row_id(with_row_id=True).select([*HIT, "vector"])
-        table = search.limit(at_most + 1).to_arrow()
+        table = self._select("vector IS NOT NULL", "_rowid", *HIT, "vector", limit=at_most + 1)
         if table.num_rows > at_most:
             return None
         rows, *hits = (table.column(name).to_pylist() for name in ("_rowid", *HIT))
@@ -240,8 +239,7 @@ class Passages:
 
     def rows(self, where: str) -> list[int]:
         """The rows that fulfil a condition."""
-        search = self._table.search().where(where).with_row_id(with_row_id=True).select(["id"])
-        return cast("list[int]", search.limit(max(1, self.count())).to_arrow().column("_rowid").to_pylist())
+        return cast("list[int]", self._select(where, "_rowid").column("_rowid").to_pylist())
 
     def tidy(self, *, thorough: bool = False) -> bool:
         """Merge files, bring the indices up to date and forget old versions, if it is time for it."""
@@ -284,10 +282,11 @@ class Passages:
             model=self.model,
         )
 
-    def _rows(self, where: str, columns: Sequence[str], limit: int | None = None) -> dict[str, list[str]]:
-        search = self._table.search().where(where).select(list(columns))
-        rows = search.limit(limit if limit is not None else max(1, self.count())).to_arrow()
-        return cast("dict[str, list[str]]", rows.select(list(columns)).to_pydict())
+    def _select(self, where: str, *columns: str, limit: int | None = None) -> pa.Table:
+        """These columns of the rows that fulfil a condition; `_rowid` is one of the columns that may be asked for."""
+        stored = [name for name in columns if name != "_rowid"] or ["id"]
+        search = self._table.search().where(where).select(stored).with_row_id(with_row_id="_rowid" in columns)
+        return search.limit(max(1, self.count()) if limit is None else limit).to_arrow().select(list(columns))
 
 
 def cosines(rows: Any, vector: Sequence[float]) -> list[float]:

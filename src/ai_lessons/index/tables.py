@@ -51,10 +51,6 @@ class Tables:
                 continue
         return None
 
-    def forget_open(self) -> None:
-        """Open the table anew at the next use: its files may be gone."""
-        self._open = None
-
     def begin(self, made: Mapping[str, str]) -> Passages:
         """A new, empty table that no reader sees until it is finished."""
         number = max(self._numbers(), default=0) + 1

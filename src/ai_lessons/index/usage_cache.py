@@ -146,14 +146,14 @@ class UsageCache(Database):
         rows = self._rows(every) if entries is None else self._rows(f"{every} {_NAMED}", (json.dumps(list(entries)),))
         return {row[0]: row[1:] for row in rows}
 
-    def came_since(self, entry: str, event: str) -> int:
+    def sessions_since(self, entry: str, event: str) -> int:
         """In how many sessions of this clone an entry came after an event with this id."""
         query = "SELECT count(DISTINCT session) FROM events WHERE entry = (SELECT key FROM names WHERE name = ?)"
         return int(
             self._rows(f"{query} AND kind = {INJECTED} AND source = 0 AND session > 0 AND id > ?", (entry, event))[0][0]
         )
 
-    def turned(self, fold: Callable[[list[str]], str]) -> str:
+    def parameters(self, fold: Callable[[list[str]], str]) -> str:
         """What all lines about parameters come to, in the order of their ids; kept until there is another line."""
         ((changes, folded, value),) = self._rows("SELECT changes, folded, value FROM kept")
         if changes != folded:

@@ -102,7 +102,7 @@ class Indexing:
         """
         known, show = (self.generation, self._fingerprints), self._repo.options.progress
         if self._shared and not shared:
-            done = self.index.as_it_lies(*known)
+            done = self.index.read_only_state(*known)
         else:
             with self.index.claimed() if self._shared else nullcontext(lambda: None) as beat:
 

@@ -83,7 +83,7 @@ class Usages:
     def parameters(self) -> dict[str, ParameterState]:
         """The parameters of this repository as they stand."""
         cache = self.cache
-        return fold.fold_parameters((), fold.loaded(cache.turned(_turned) if cache else ""))
+        return fold.fold_parameters((), fold.loaded(cache.parameters(_turned) if cache else ""))
 
     def edge_of(self, entry_id: str) -> Mapping[str, float]:
         """Of which parameters this entry was the last one through when it last came here; empty once it was judged.
@@ -246,7 +246,7 @@ def silent(reading: Reading, lights: Iterable[Light]) -> dict[str, str]:
 
 
 def _came_since(cache: UsageCache, entry_id: str, seconds: float) -> int:
-    return cache.came_since(entry_id, entries.ulid(int(seconds * 1000), bytes(10)))
+    return cache.sessions_since(entry_id, entries.ulid(int(seconds * 1000), bytes(10)))
 
 
 def _turned(lines: list[str]) -> str:
