@@ -1,4 +1,4 @@
-"""The catalog: what lists and shows need to know of every entry, brought up to date before it is read."""
+"""The catalog of all entries, for lists and lookups; brought up to date with the files before it is read."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class CatalogRefresh(NamedTuple):
 
 
 class Catalog(CatalogReader):
-    """One catalog file, opened. A damaged file is replaced and filled again in between."""
+    """One catalog file, opened. A damaged file is replaced and filled again."""
 
     def __init__(self, path: Path, *, tier: str = "user", clock: Callable[[], int] = time.time_ns) -> None:
         self._tier, self._clock = tier, clock
@@ -139,11 +139,10 @@ class Catalog(CatalogReader):
     def set_rules_in_force(
         self, tree: str, rules: Iterable[tuple[Entry, str]], *, keep: Collection[str] = ()
     ) -> CatalogRefresh:
-        """Put in the rules of the approval branch, each with its blob hash.
+        """Replace the rules of the approval branch, each with its blob hash.
 
-        What was put in before is forgotten, but for the ids in `keep`. `tree` names the state that they come from, for
-        `rules_tree` to tell whether there is a newer one; it is noted even where no rule changed. Who approved what is
-        the caller's business: these entries are shown, rules of the working tree never.
+        Earlier ones are removed, but for the ids in `keep`. `tree` names the state that they come from, for
+        `rules_tree`; it is noted even where no rule changed. Rules of the working tree are never shown.
         """
         records = [record(entry, entry.path, blob, None) for entry, blob in rules]
         return self.ask(lambda _: self._put_rules(tree, records, frozenset(keep)))
@@ -223,14 +222,14 @@ class Catalog(CatalogReader):
         return self._rows(query, {"like": like, "limit": limit}) if query else []
 
     def rules_tree(self) -> str:
-        """What `set_rules_in_force` was last told; empty in a new catalog."""
+        """The state that `set_rules_in_force` last got; empty in a new catalog."""
         return str(self._meta("rules_tree") or "")
 
     def unattested(self) -> list[str]:
         """Ids of lessons that claim to be a person's, or proven elsewhere, and were not given to `attest` yet."""
         now = self.generation
         if self._meta("attested") == now:
-            return []  # nothing was written since the last look that found nothing
+            return []  # nothing was written since the last query
         ids = [row[0] for row in self._rows(_UNATTESTED)]
         if not ids:
             self._put_meta("attested", now)
@@ -249,25 +248,24 @@ class Catalog(CatalogReader):
         self.ask(put)
 
     def _refresh(self) -> CatalogRefresh:
-        """Read and parse without a lock; where another process wrote meanwhile, we know too little and look again."""
+        """Read and parse without a lock; survey again where another process wrote meanwhile."""
         for _ in range(_HOPEFUL_TRIES):
             base = self.generation
             if not (changes := self._survey()):
                 return self._refreshed()
             with self.transaction():
                 if self.generation == base:
-                    return self._write(changes)
+                    write_folders(self.connection, changes)
+                    return self._written()
         with self.transaction():
-            changes = self._survey()
-            return self._write(changes) if changes else self._refreshed()
+            if not (changes := self._survey()):
+                return self._refreshed()
+            write_folders(self.connection, changes)
+            return self._written()
 
     def _survey(self) -> list[FolderChange]:
         assert self._disk is not None, "a survey needs the ways to the disk"  # noqa: S101 - for the type checker
         return survey(self.connection, self._disk, self._clock())
-
-    def _write(self, changes: list[FolderChange]) -> CatalogRefresh:
-        write_folders(self.connection, changes)
-        return self._written()
 
     def _put_rules(self, tree: str, records: list[CatalogRecord], keep: frozenset[str]) -> CatalogRefresh:
         with self.transaction():

@@ -1,4 +1,4 @@
-"""Questions to the catalog. Entries are read from the view `shown`, so no rule of the working tree is ever returned."""
+"""Queries of the catalog. Entries come from the view `shown`, so that no rule of the working tree is ever returned."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _CONDITIONS = {
     "category": "CASE WHEN instr(details, '\"category\":') THEN json_extract(details, '$.category') END = :category",
 }
 _SELECT = "SELECT id, handle, kind, title, project, tags, versions, path, snippet, details FROM shown WHERE "
-# a look at the text leaves few rows to parse; the details tell for certain
+# a match in the text leaves few rows to parse; the parsed details decide
 _LIKELY_GLOBS = """
 status = 'active' AND instr(details, '"applies_to":') AND NOT instr(details, '"applies_to":null')
 AND kind IN (SELECT value FROM json_each(?))
@@ -117,7 +117,7 @@ class Sizes(NamedTuple):
 
 
 class CatalogReader(Database):
-    """What can be asked of a catalog."""
+    """The queries of a catalog."""
 
     _tier: str
     _memory: tuple[int, dict[object, Any]] = (-1, {})
@@ -141,7 +141,7 @@ class CatalogReader(Database):
         return int(self._meta("generation") or 0)
 
     def _meta(self, key: str) -> Any:
-        """What the catalog says of itself under this key; None: nothing."""
+        """A value of the catalog itself; None: not set."""
         return next((value for (value,) in self._rows("SELECT value FROM meta WHERE key = ?", (key,))), None)
 
     def select(self, entry_filter: Filter) -> list[Light]:
@@ -211,7 +211,7 @@ class CatalogReader(Database):
         return {entry_id: (path, blob) for entry_id, path, blob in rows}
 
     def with_globs(self, kinds: Collection[str]) -> list[Light]:
-        """The active entries of these kinds that say what files they apply to."""
+        """The active entries of these kinds that state globs of files."""
 
         def read() -> list[Light]:
             lights = self._lights(_SELECT + _LIKELY_GLOBS, (_array(kinds) or "[]",))
@@ -220,7 +220,7 @@ class CatalogReader(Database):
         return self._once(("globs", frozenset(kinds)), read)
 
     def about_commands(self) -> list[Light]:
-        """The active rules and lessons that may be told before a command: see `_LIKELY_COMMANDS`."""
+        """The active rules and lessons that may be shown before a command: see `_LIKELY_COMMANDS`."""
         return self._once("commands", lambda: self._lights(_SELECT + _LIKELY_COMMANDS))
 
     def tags(self) -> list[Tally]:

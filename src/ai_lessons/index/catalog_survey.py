@@ -29,7 +29,7 @@ COARSE_MARGIN = 2_000_000_000  # Nanoseconds, for file systems that keep whole (
 _SECOND = 1_000_000_000
 _LARGEST = 2**63 - 1
 
-UNSURE = b""  # Digest of a folder that has to be compared file by file next time, whatever its rows say
+UNSURE = b""  # Digest of a folder that has to be compared file by file next time
 
 
 class Unit(NamedTuple):

@@ -162,7 +162,7 @@ def details_of(entry: Entry) -> dict[str, Any]:
 def text_hash(entry: Entry) -> str:
     """Changes when a passage of the entry could: kind, title, body, code, what is embedded before them."""
     key = KINDS[entry.kind].opening
-    opening = entry.fields.get(key) if key != "pattern" else None  # a pattern counts as it is told
+    opening = entry.fields.get(key) if key != "pattern" else None  # a pattern counts as it is shown
     return _digest(entry.kind.value, entry.title, str(entry.pattern or ""), str(opening or ""), entry.body, entry.code)
 
 

@@ -84,10 +84,7 @@ class Database:
         db.execute("COMMIT")
 
     def _replace(self, error: sqlite3.DatabaseError) -> None:
-        """Go on with a new file if the old one is damaged, in memory if the system will not have it.
-
-        Raises sqlite3.DatabaseError: the error itself, where neither would help.
-        """
+        """Use a new file if the old one is damaged, memory if no file can be used; else raise the error."""
         mistake = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF in _MISTAKE
         if self.in_memory or isinstance(error, sqlite3.ProgrammingError) or mistake:
             raise error
@@ -98,10 +95,7 @@ class Database:
             self._use_memory(error)
 
     def _open(self, damage: sqlite3.DatabaseError | None = None) -> None:
-        """Use the file, or an empty one in its place, unless another process has just replaced it.
-
-        `damage`: the error of the file that was open.
-        """
+        """Use the file, or an empty one in its place if it cannot be used or `damage` was found in it."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with _exclusive(self._path):

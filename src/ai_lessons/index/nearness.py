@@ -32,7 +32,7 @@ BAR = 0.16  # Chance from which an answer counts as one: at most 2 % of the ques
 FEWEST = 20  # Passages below which nothing was measured
 NAMED = 0.6  # The least chance where a stored text holds a name that the question holds
 BEST = 10  # Passages of each list in which the question's words are looked for together
-RARE = 20  # Entries up to which a name says which are meant; more use it in passing
+RARE = 20  # Entries up to which a name identifies them; more only mention it
 
 ABOUT, ABOUT_SHORT = 0.25, 0.5
 """Share of a question's words from which on it is about the names in it, and does not only mention them.

@@ -95,7 +95,7 @@ class Index:
         `load` gives the rows of entries; what it leaves out is not found. `seconds` bounds the time for embedding
         (None: until complete, 0: text only); where more than half of many vectors are missing, a bounded refresh embeds
         nothing, and `candidates` answers from text: the answer comes first. Waits at most `wait` seconds for another
-        process that writes, and then leaves the work to it and says so in `notes`. `again` entries are written whatever
+        process that writes, and then leaves the work to it, with a note. `again` entries are written whatever
         their fingerprint; `full` or another model makes everything anew, with vectors from the cache.
 
         Raises StorageFailed: the index cannot be written (full disk).
@@ -121,7 +121,7 @@ class Index:
         return done._replace(notes=(*done.notes, no_model)) if no_model else done
 
     def read_only_state(self, generation: str, fingerprints: Callable[[], Mapping[str, str]]) -> IndexRefresh:
-        """What an index that others write holds of this generation; notes say by how much it is behind.
+        """The state of an index that other machines write; `notes` says by how many entries it is behind.
 
         Raises StorageFailed: the place cannot be read.
         """
@@ -212,10 +212,7 @@ class Index:
         return 0 < sum(1 for _ in islice(changed, EMBED_FIRST + 1)) <= EMBED_FIRST
 
     def _update(self, job: RefreshJob, table: Passages, indexed: Mapping[str, str]) -> IndexRefresh:
-        """Write the entries whose fingerprint is not the `indexed` one, remove those that are gone.
-
-        The vectors of a small part are computed with it.
-        """
+        """Write the entries whose fingerprint is not the `indexed` one, remove those that are gone."""
         current = job.fingerprints()
         changed = [entry for entry, hash_ in current.items() if indexed.get(entry) != hash_ or entry in job.again]
         gone = set(indexed.keys() - current.keys())

@@ -71,11 +71,11 @@ class TableQuery:
         return self._seen
 
     def last_seen(self) -> tuple[Passages | None, Version]:
-        """The same as at the last look, if it holds."""
+        """The table and version of the last inspection, if it is still valid."""
         return self._seen or self.inspect()
 
     def forget_seen(self) -> None:
-        """The last look holds no more."""
+        """The next question inspects the tables again."""
         self._seen = None
 
     def forget(self) -> None:
@@ -149,7 +149,7 @@ class TableQuery:
 class Vectors:
     """Many passages: their vectors as lines of `matrix` (float32), one for each of the rows of a table.
 
-    `hits` says of each entry id, ordinal, heading, text and section.
+    `hits` holds entry id, ordinal, heading, text and section of each.
     """
 
     def __init__(self, rows: Sequence[int], matrix: Any, hits: Sequence[tuple[str, int, str, str, int]]) -> None:

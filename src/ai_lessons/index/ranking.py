@@ -171,7 +171,7 @@ def snippet(text: str, query: str, width: int = 150, phrases: Sequence[str] = ()
 
 
 def stem(word: str) -> str:
-    """The word without its common English endings: enough to tell that two words may be one."""
+    """The word without its common English endings: enough to compare words."""
     return SUFFIX.sub("", word) if len(word) > SHORT_WORD + 1 else word
 
 

@@ -28,7 +28,7 @@ _CAPITALS = re.compile(r"(?<![\w-])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*(?![\w-])")
 _UNDERSCORED = re.compile(r"(?<!\w)\w*[A-Za-z0-9]_+[A-Za-z0-9]\w*")
 _PLAIN = re.compile(r"[A-Z]?[a-z]+(?:[-/:][A-Z]?[a-z]+)*|-[A-Za-z]|v?[0-9][0-9.:/x-]*|-*(?:[A-Za-z]\.)+[A-Za-z]?")
 _MADE_UP = re.compile(r"(?i)(?:my|foo|bar|old|new|test|temp|tmp|example|file|dir)[\w.-]*|\w*(?:file|dir)[0-9]*\.\w+")
-"""What looks like a name and tells little: hyphenated words, short flags, numbers, versions, initials; my_file.txt."""
+"""What looks like a name and identifies little: hyphenated words, short flags, numbers, initials; my_file.txt."""
 
 LONGEST_NAME = 100
 JOINT = "0"

@@ -22,7 +22,7 @@ WORDS = 14  # Kinds of uses; their numbers are their places in the tuple that th
 
 INJECTED, HELPFUL, IGNORED, CONTRADICTED, RESTORED, LEFT_OUT, FOLLOWED, RECURRED, HELD = 0, 1, 2, 3, 7, 8, 9, 11, 12
 OF_A_CLONE, OF_OTHERS = 2, 5
-"""So many events of a kind about an entry count of one other clone, and of all others: whoever pushes makes them up."""
+"""At most so many events of a kind about an entry count of one other clone, and of all: any clone can push events."""
 
 _SUMS = ", ".join(
     f"sum(n * (kind = {kind} AND source = 0)) + min(sum(n * (kind = {kind} AND source > 0)), {OF_OTHERS})"
@@ -63,7 +63,7 @@ SELECT entry, {_SUMS}, coalesce(max(last), ''), max(unused) FROM (
     FROM events, since WHERE entry = :entry AND kind >= 0 GROUP BY kind, source
 ) GROUP BY entry
 """  # noqa: S608 - only numbers
-_EVENT = (  # what this clone wrote down stands, whatever others say of the same id
+_EVENT = (  # an event of this clone wins over other events with its id
     "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
     " kind = CASE WHEN excluded.source < min(source, 1) THEN excluded.kind ELSE -1 END,"
     " entry = CASE WHEN excluded.source < min(source, 1) THEN excluded.entry ELSE entry END,"
@@ -139,7 +139,7 @@ class UsageCache(Database):
     def tallies(self, entries: Iterable[str] | None = None) -> dict[str, tuple[int | str, ...]]:
         """For each entry (of these, or all) that has any: a count for each kind, when it was last used, and `unused`.
 
-        That is in how many sessions it came since it last helped. What spoke against it before it was restored is out.
+        `unused`: in how many sessions it was shown since it last helped. Outcomes against it count since a restore.
         """
         sums = ", ".join(f"n{kind}" for kind in range(WORDS))
         every = f"SELECT name, {sums}, last, unused FROM tallies JOIN names ON key = entry"  # noqa: S608 - only numbers
@@ -147,14 +147,14 @@ class UsageCache(Database):
         return {row[0]: row[1:] for row in rows}
 
     def sessions_since(self, entry: str, event: str) -> int:
-        """In how many sessions of this clone an entry came after an event with this id."""
+        """In how many sessions of this clone an entry was shown after an event with this id."""
         query = "SELECT count(DISTINCT session) FROM events WHERE entry = (SELECT key FROM names WHERE name = ?)"
         return int(
             self._rows(f"{query} AND kind = {INJECTED} AND source = 0 AND session > 0 AND id > ?", (entry, event))[0][0]
         )
 
     def parameters(self, fold: Callable[[list[str]], str]) -> str:
-        """What all lines about parameters come to, in the order of their ids; kept until there is another line."""
+        """The fold of all lines about parameters, in the order of their ids; cached until there is another line."""
         ((changes, folded, value),) = self._rows("SELECT changes, folded, value FROM kept")
         if changes != folded:
             value = fold([line for (line,) in self._rows("SELECT line FROM turns WHERE line <> '' ORDER BY id")])
@@ -205,11 +205,9 @@ class UsageCache(Database):
         return {name: ((mtime, size, inode), done, digest) for name, mtime, size, inode, done, digest in rows}
 
     def _fold(self, log: EventFile, done: int, parse: Callable[[bytes], Lines]) -> set[int]:
-        """Fold whole lines after `done` bytes, inside a transaction: the last line may still be being written.
-
-        The keys of the entries that they are about.
-        """
+        """Fold the lines after `done` bytes, inside a transaction. The keys of their entries."""
         db, data = self.connection, log.read()
+        # the last line may still be being written
         end = max(data.rfind(b"\n") + 1, done)
         uses, turns, damaged = parse(data[done:end]) if end > done else ((), (), 0)
         turns = () if log.clone else turns  # parameters of other clones do not count here

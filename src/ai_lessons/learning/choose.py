@@ -142,7 +142,7 @@ _SHOWN = "told", "told earlier in this session"
 def _unfit(moment: Moment | None, fit: Fit, shown: Collection[str] | None, best: float) -> Why | None:
     failure = moment is Moment.TOOL_FAILED
     if shown is not None and STARTER in fit.entry.tags:
-        return "starter", "of the starter set, which is told only to those who ask"
+        return "starter", "of the starter set, which is shown only on request"
     if shown is not None and not fit.firm and (reason := unused(fit.usage.tallies)):
         return "unused", reason
     if fit.entry.id in (shown or ()) and not failure:

@@ -1,7 +1,7 @@
 """Writes and reads the lines of event logs. Pure; reading never raises.
 
 A line is one JSON object: `id` (a ULID), `at` (ISO 8601 in UTC), `event` (a word), `entry` (the id of what it is about,
-or the name of a parameter), and where there is something to say `session`, `edge`, `value`, `weight`, `note`. A
+or the name of a parameter), and where set `session`, `edge`, `value`, `weight`, `note`. A
 line that is damaged, too long or not of this form is counted and left out; one with an unknown word quietly.
 """
 
@@ -54,7 +54,7 @@ _USES, _TURNS = frozenset(USES), frozenset(TURNS)
 
 
 class Event(NamedTuple):
-    """One thing that happened.
+    """One event.
 
     `edge` of an injected lesson: where the parameters stood (0 to 1) at whose limit it was. `value` is the outcome of
     an observation (0 to 1) or the lower bound, `weight` that of the observation or the upper bound.

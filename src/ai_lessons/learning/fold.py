@@ -78,7 +78,7 @@ class Tallies(NamedTuple):
 
     @property
     def outcomes(self) -> int:
-        """How often a person or agent said how it did."""
+        """How often a person or agent stated an outcome."""
         return self.helpful + self.ignored + self.contradicted
 
 
@@ -147,7 +147,7 @@ SETTING_STRENGTH = 4.0
 """alpha + beta before anything was observed: the setting that we ship counts as much as four outcomes."""
 
 REACH = 0.25  # How far an outcome is from the position that was used, at most
-HEAVIEST = 10.0  # No observation weighs more, whatever a log says
+HEAVIEST = 10.0  # No observation weighs more
 
 
 class Definition(NamedTuple):
