@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AmbiguousName, NotFound
 from ai_lessons.index.catalog_reading import UNREADABLE, CatalogReader
-from ai_lessons.index.catalog_survey import Disk, FolderChange, survey
-from ai_lessons.index.catalog_writing import Attested, CatalogRecord, record, write_approved, write_folders
+from ai_lessons.index.catalog_survey import Disk, survey
+from ai_lessons.index.catalog_writing import (
+    Attested,
+    CatalogRecord,
+    FolderChange,
+    record,
+    write_approved,
+    write_folders,
+)
 from ai_lessons.index.database import Schema
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, Entry, Kind, Light, handle, handle_lengths
 

@@ -90,15 +90,13 @@ class Embedder(Protocol):
 
 def batches(lengths: Sequence[int]) -> list[list[int]]:
     """Which texts (by position) go through the model together, from their lengths in characters."""
-    order = sorted(range(len(lengths)), key=lambda n: lengths[n])
-    grouped: list[list[int]] = []
-    for n in order:
-        group = grouped[-1] if grouped else []
-        if not group or lengths[n] >= ALONE or (len(group) + 1) * lengths[n] > BATCH:
-            grouped.append([n])
+    groups: list[list[int]] = []
+    for n in sorted(range(len(lengths)), key=lambda n: lengths[n]):
+        if groups and lengths[n] < ALONE and (len(groups[-1]) + 1) * lengths[n] <= BATCH:
+            groups[-1].append(n)
         else:
-            group.append(n)
-    return grouped
+            groups.append([n])
+    return groups
 
 
 class PinnedModel(CustomTextEmbedding):

@@ -59,13 +59,12 @@ class Index:
         *,
         model: str,
         dimensions: int,
-        embedder: Callable[[str], Embedder] | None,
+        embedder: Callable[[str], Embedder],
     ) -> None:
         self._uri, self.model = str(uri), model
         self._state = RefreshState(state_dir)
         self._vectors = vectors
         self._made = made_with(model, dimensions)
-        self._embeds = embedder is not None
         self._filler = MissingVectors(model, vectors, self._state, embedder)
         self.query = TableQuery(self._uri, self._filler, self._state)
         self._behind: tuple[str, tuple[int, int], int] | None = None
@@ -100,7 +99,7 @@ class Index:
 
         Raises StorageFailed: the index cannot be written (full disk).
         """
-        job = RefreshJob(generation, fingerprints, load, progress, frozenset(again), self._embeds and seconds != 0)
+        job = RefreshJob(generation, fingerprints, load, progress, frozenset(again), seconds != 0)
         with self._translated("written"):
             done = None if full or again else self.current(generation)
             if done is not None and not done.missing:

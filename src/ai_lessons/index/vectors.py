@@ -73,7 +73,7 @@ class MissingVectors:
         model: str,
         vectors: VectorCache,
         state: RefreshState,
-        embedder: Callable[[str], Embedder] | None,
+        embedder: Callable[[str], Embedder],
     ) -> None:
         self.model, self._vectors, self._state = model, vectors, state
         self._make_embedder = embedder
@@ -139,7 +139,7 @@ class MissingVectors:
 
     def embedder(self) -> Embedder | None:
         """The embedder, or None with the reason in `no_model`. A failure is asked again: it may be mended."""
-        if self._embedder is None and self._make_embedder is not None:
+        if self._embedder is None:
             try:
                 self._embedder = self._make_embedder(self.model)
                 self.no_model = ""

@@ -134,7 +134,8 @@ def inherited(start: float, parents: Iterable[UsageTally]) -> float:
 
 def worth(tallies: Tallies) -> float:
     """The sum of the outcomes of an entry, weighted as they move its distribution."""
-    return sum(WORTH[outcome] * getattr(tallies, outcome) for outcome in WORTH)
+    outcomes = {HELPFUL: tallies.helpful, IGNORED: tallies.ignored, CONTRADICTED: tallies.contradicted}
+    return sum(WORTH[outcome] * count for outcome, count in outcomes.items())
 
 
 BUDGET = "injection_budget"
