@@ -141,7 +141,7 @@ class Passages:
 
     def fingerprints(self) -> dict[str, str]:
         """The fingerprint that every entry was indexed with. Reads two columns of the whole table."""
-        rows = self._select("true", "entry_id", "row_hash")
+        rows = self.select("true", "entry_id", "row_hash")
         return dict(zip(rows["entry_id"].to_pylist(), rows["row_hash"].to_pylist(), strict=True))
 
     def vectors(self) -> Iterator[list[tuple[str, bytes]]]:
@@ -165,7 +165,7 @@ class Passages:
 
     def without_vector(self, limit: int) -> list[tuple[str, str, str]]:
         """(row id, text key, what to embed) of up to `limit` rows that have no vector yet."""
-        columns = self._select("vector IS NULL", "id", "text_key", "title", "heading", "text", limit=limit).columns
+        columns = self.select("vector IS NULL", "id", "text_key", "title", "heading", "text", limit=limit).columns
         rows = zip(*(column.to_pylist() for column in columns), strict=True)
         return [(row, key, embedded_text(*texts)) for row, key, *texts in rows]
 
@@ -228,7 +228,7 @@ class Passages:
 
     def all_vectors(self, at_most: int) -> tuple[list[int], Any, list[tuple[str, int, str, str, int]]] | None:
         """Rows, vectors as rows of a matrix (float32), and hits of what has a vector; None if more than so many."""
-        table = self._select("vector IS NOT NULL", "_rowid", *HIT, "vector", limit=at_most + 1)
+        table = self.select("vector IS NOT NULL", "_rowid", *HIT, "vector", limit=at_most + 1)
         if table.num_rows > at_most:
             return None
         rows, *hits = (table.column(name).to_pylist() for name in ("_rowid", *HIT))
@@ -239,7 +239,7 @@ class Passages:
 
     def rows(self, where: str) -> list[int]:
         """The rows that fulfil a condition."""
-        return cast("list[int]", self._select(where, "_rowid").column("_rowid").to_pylist())
+        return cast("list[int]", self.select(where, "_rowid").column("_rowid").to_pylist())
 
     def tidy(self, *, thorough: bool = False) -> bool:
         """Merge files, bring the indices up to date and forget old versions, if it is time for it."""
@@ -282,7 +282,7 @@ class Passages:
             model=self.model,
         )
 
-    def _select(self, where: str, *columns: str, limit: int | None = None) -> pa.Table:
+    def select(self, where: str, *columns: str, limit: int | None = None) -> pa.Table:
         """These columns of the rows that fulfil a condition; `_rowid` is one of the columns that may be asked for."""
         stored = [name for name in columns if name != "_rowid"] or ["id"]
         search = self._table.search().where(where).select(stored).with_row_id(with_row_id="_rowid" in columns)
