@@ -249,7 +249,7 @@ def from_storage(place: Place, questions: list[str]) -> dict[str, float]:
         )  # fmt: skip
 
         def job(question: str) -> None:
-            away.as_it_lies(str(place.catalog.generation), place.catalog.fingerprints)
+            away.read_only_state(str(place.catalog.generation), place.catalog.fingerprints)
             found = away.candidates(question)
             assert fuse(found.text, found.vectors, found.depth)
 

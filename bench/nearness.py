@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ai_lessons.index.ranking import Match
+    from ai_lessons.index.rows import Match
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Answer
     from ai_lessons.library.options import Options

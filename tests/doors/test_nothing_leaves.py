@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from ai_lessons.index.model_files import PINNED, ModelUnavailable, pull
+from ai_lessons.index.model_files import ModelUnavailable, pull
+from ai_lessons.index.model_sources import PINNED
 from doors import mcp_world
 from doors.agent_host import Host
 from doors.world import PROGRAM, environment

@@ -47,14 +47,14 @@ class World:
     def __exit__(self, *_: object) -> None:
         self.vectors.close()
 
-    def open(self, *, text_only: bool = False) -> Index:
+    def open(self) -> Index:
         return Index(
             self.folder / "index",
             self.folder / "state",
             self.vectors,
             model=self.model,
             dimensions=self.dimensions,
-            embedder=None if text_only else self.make or self._embedder,
+            embedder=self.make or self._embedder,
         )
 
     def _embedder(self, name: str) -> Embedder:

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.index.catalog_survey import (
-    CatalogedFile,
     Content,
     Unit,
     contents,
@@ -15,6 +14,7 @@ from ai_lessons.index.catalog_survey import (
     stamp_of,
     units,
 )
+from ai_lessons.index.catalog_writing import CatalogedFile
 
 SECOND = 1_000_000_000
 NOW = 1_763_700_000 * SECOND

@@ -21,7 +21,8 @@ from ai_lessons.index.embedding import (
     load_named,
     load_pinned,
 )
-from ai_lessons.index.model_files import PINNED, ModelUnavailable, pull
+from ai_lessons.index.model_files import ModelUnavailable, pull
+from ai_lessons.index.model_sources import PINNED
 from real_world import REAL_CACHE_HOME
 
 

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from ai_lessons.index.model_files import PINNED
+from ai_lessons.index.model_sources import PINNED
 from ai_lessons.index.nearness import BAR, RARE, about, chance, holders
-from ai_lessons.index.ranking import Match
-from ai_lessons.index.rows import Candidates, names
+from ai_lessons.index.rows import Candidates, Match, names
 
 QUESTION = "how do I stop a container that hangs"
 

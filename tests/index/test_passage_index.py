@@ -20,7 +20,7 @@ from ai_lessons.index.model_files import ModelUnavailable
 from ai_lessons.index.passage_index import BUSY
 from ai_lessons.index.query import IndexDamaged
 from ai_lessons.index.refresh_state import BUILD, EMBED, WRITE, RefreshState
-from ai_lessons.index.rows import Candidates, IndexStatus, PassageFilter
+from ai_lessons.index.rows import Candidates, IndexRefresh, IndexStatus, PassageFilter
 from index.index_world import World, entry, many
 
 CHILD = str(Path(__file__).with_name("index_world.py"))
@@ -34,7 +34,7 @@ def world(tmp_path: Path, closing: ExitStack) -> World:
 def row_ids(world: World) -> list[str]:
     newest = tables.Tables(str(world.folder / "index")).newest()
     assert newest is not None
-    return newest._rows("true", ["id"])["id"]
+    return [str(name) for name in newest.select("true", "id").column("id").to_pylist()]
 
 
 def test_before_the_first_refresh_there_is_nothing_and_no_error(world: World) -> None:
@@ -190,12 +190,9 @@ def test_without_a_model_text_answers_and_says_so(tmp_path: Path, closing: ExitS
     assert "no network" in found.note
 
 
-def test_vectors_come_when_the_model_comes(tmp_path: Path, closing: ExitStack) -> None:
-    world = closing.enter_context(World(tmp_path))
+def test_vectors_come_when_there_is_time(world: World) -> None:
     world.put(entry("a", "alpha"))
-    quiet = world.open(text_only=True)
-    assert quiet.refresh("1", world.fingerprints, world.load).notes == ()
-    assert quiet.candidates("alpha").note == ""
+    assert world.refresh(seconds=0) == IndexRefresh(entries=1, passages=1, missing=1)
     assert world.refresh().embedded == 1
     assert world.near("alpha") == ["a"]
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.index import query, table
-from ai_lessons.index.ranking import Match
-from ai_lessons.index.rows import PassageFilter
+from ai_lessons.index.rows import Match, PassageFilter
 from index.index_world import World, entry, many
 
 
@@ -78,9 +77,9 @@ def test_more_is_kept_of_an_index_in_object_storage(
     monkeypatch.setattr(query, "MOST_KEPT", 69)
     passages = world.index.query.newest()
     assert passages is not None
-    keeping = query.KeptVectors(away=away)
-    assert keeping.of(passages, (1, 1), "one question") is None
-    assert (keeping.of(passages, (1, 1), "another") is not None) is kept
+    keeping = query.VectorMemory(away=away)
+    assert keeping.vectors(passages, (1, 1), "one question") is None
+    assert (keeping.vectors(passages, (1, 1), "another") is not None) is kept
 
 
 def test_what_others_write_is_found_at_once_although_vectors_are_in_memory(world: World) -> None:

@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from ai_lessons.index.ranking import (
     QUERY_WORD,
     SHORT_WORD,
-    Match,
     RankingFacts,
-    alike,
     context_boost,
     context_weights,
     fuse,
@@ -21,7 +19,9 @@ from ai_lessons.index.ranking import (
     rank,
     snippet,
     stem,
+    stem_positions,
 )
+from ai_lessons.index.rows import Match
 
 
 def hits(*scores: tuple[str, float], ordinal: int = 0) -> tuple[Match, ...]:
@@ -150,7 +150,7 @@ def test_a_snippet_stands_around_the_words_of_the_question() -> None:
 def test_the_words_of_a_question_are_found_as_if_every_word_were_compared(text: str, query: str) -> None:
     stems = {stem(word) for word in QUERY_WORD.findall(query.lower()) if len(word) >= SHORT_WORD}
     every = [(m.start(), word) for m in QUERY_WORD.finditer(text.lower()) if (word := stem(m.group())) in stems]
-    assert list(alike(text, stems)) == every
+    assert list(stem_positions(text, stems)) == every
 
 
 def test_a_short_text_is_its_own_snippet_on_one_line() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from ai_lessons.index.ranking import Match
+from ai_lessons.index.rows import Match
 from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.library.answers import Query
 from ai_lessons.library.surfacing import MOST, SIMILARITY, near, surfaced

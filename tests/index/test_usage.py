@@ -63,7 +63,7 @@ def test_of_other_clones_a_few_events_of_a_kind_count_however_many_they_push(cac
     for clone in range(10):
         logs.add(f"c{clone}/a", *(said(1000 + 10 * clone + n) for n in range(10)))
     assert sums(cache, logs)[ENTRIES[0]][1:4] == (30, 0, OF_OTHERS)
-    assert cache.own(ENTRIES) == {ENTRIES[0]: (0, 30, *[0] * (WORDS - 2))}
+    assert cache.local_counts(ENTRIES) == {ENTRIES[0]: (0, 30, *[0] * (WORDS - 2))}
 
 
 def test_nobody_takes_an_event_of_this_clone_away_by_saying_something_else_of_its_id(
@@ -83,10 +83,10 @@ def test_only_this_clone_says_how_parameters_stand(cache: UsageCache, logs: Logs
     bounds = Event(IDS[0], TIMES[0], "bounds", "injection_budget", value=1.0, weight=1.0)
     logs.add("other/a", bounds)
     cache.refresh(logs, read_lines)
-    assert cache.turned(",".join) == ""
+    assert cache.parameters(",".join) == ""
     logs.add("own", bounds)
     cache.refresh(logs, read_lines)
-    assert "bounds" in cache.turned(",".join)
+    assert "bounds" in cache.parameters(",".join)
 
 
 @pytest.fixture
@@ -225,7 +225,7 @@ def test_turns_come_in_the_order_of_their_ids(tmp_path_factory: pytest.TempPathF
 
 def turned(cache: UsageCache) -> list[str]:
     """The lines about parameters, folded into a list of lines."""
-    text = cache.turned("".join)
+    text = cache.parameters("".join)
     return text.splitlines(keepends=True)
 
 
@@ -243,10 +243,10 @@ def test_what_turns_come_to_is_kept_until_there_is_another(cache: UsageCache, lo
     logs.add("a", *(turn(n) for n in range(100, 200)))
     for _ in range(2):
         cache.refresh(logs, read_lines)
-        cache.turned(fold)
+        cache.parameters(fold)
     logs.add("a", turn(300))
     cache.refresh(logs, read_lines)
-    cache.turned(fold)
+    cache.parameters(fold)
     assert folded == [100, 101]
     logs.add("b", turn(5))
     cache.refresh(logs, read_lines)

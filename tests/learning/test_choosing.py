@@ -121,7 +121,7 @@ def test_before_a_tool_the_closest_comes_then_ones_own_and_a_kind_of_file_only_w
         fit("kind", level=BY_KIND, chance=0.4),
         fit("any", level=ANYTHING, chance=0.6),
         fit("name", level=BY_NAME),
-        fit("own", level=BY_NAME, own=0.5),
+        fit("own", level=BY_NAME, closeness=0.5),
         fit("folder", level=BELOW),
         fit("earlier"),
     ]
@@ -178,7 +178,7 @@ def test_rules_pass_by_harm_and_chance_of_being_left_out_which_are_about_lessons
             firm=st.booleans(),
             level=st.integers(0, 4),
             chance=st.floats(0, 1),
-            own=st.floats(0, 1),
+            closeness=st.floats(0, 1),
             against=st.sampled_from([None, ("superseded", "by another")]),
         ),
         unique_by=lambda fit: fit.entry.id,

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ai_lessons.index.model_files import PINNED
+from ai_lessons.index.model_sources import PINNED
 from ai_lessons.learning.events import INJECTED, RESET, Event
 from ai_lessons.library import browsing, contexts, editing, health
 from ai_lessons.library import health as params_jobs

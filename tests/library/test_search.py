@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.errors import NotFound, UsageError
-from ai_lessons.index.model_files import PINNED
+from ai_lessons.index.model_sources import PINNED
 from ai_lessons.library import browsing, editing, health, searching
 from ai_lessons.library.answers import Query
 from library.world import OTHER, CountingEmbedder, World, lesson, rule

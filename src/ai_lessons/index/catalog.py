@@ -1,4 +1,4 @@
-"""The catalog: what lists and shows need to know of every entry, brought up to date before it is read."""
+"""The catalog of all entries, for lists and lookups; brought up to date with the files before it is read."""
 
 from __future__ import annotations
 
@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AmbiguousName, NotFound
 from ai_lessons.index.catalog_reading import UNREADABLE, CatalogReader
-from ai_lessons.index.catalog_survey import Disk, FolderChange, survey
-from ai_lessons.index.catalog_writing import Attested, CatalogRecord, record, write_approved, write_folders
+from ai_lessons.index.catalog_survey import Disk, survey
+from ai_lessons.index.catalog_writing import (
+    Attested,
+    CatalogRecord,
+    FolderChange,
+    record,
+    write_approved,
+    write_folders,
+)
 from ai_lessons.index.database import Schema
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, Entry, Kind, Light, handle, handle_lengths
 
@@ -90,6 +97,18 @@ UPDATE entries SET details = json_set(details, '$.stated_by', ?, '$.firm', ?) WH
 """
 _UNPROVEN = "UPDATE entries SET details = json_remove(details, '$.start') WHERE id = ? AND standing = 0"
 
+SUGGESTIONS = 5
+ALIKE = 0.8  # Likeness of two ends of ids that differ in one character
+_LETTERS = {kind.letter: kind.value for kind in Kind}
+_HANDLE = rf"(?:([{''.join(_LETTERS)}])-)?([0-9A-Z]{{1,26}})"
+_MISREAD = str.maketrans("ILO", "110")  # Letters that no id has, and what Crockford's base 32 takes them for
+
+_HANDLES = """
+SELECT handle, title FROM shown WHERE handle LIKE :like ESCAPE '\\' OR substr(handle, 3) LIKE :like ESCAPE '\\'
+ORDER BY status <> 'active', created DESC LIMIT :limit
+"""
+_COUNTED = {"project": "shown", "tag": "shown JOIN tags USING (key)", "version": "shown JOIN versions USING (key)"}
+
 VERSION = 11  # Raise it when the tables change, or when the same file would be read into another entry
 
 SCHEMA = Schema("catalog", _TABLES, VERSION)
@@ -107,7 +126,7 @@ class CatalogRefresh(NamedTuple):
 
 
 class Catalog(CatalogReader):
-    """One catalog file, opened. A damaged file is replaced and filled again in between."""
+    """One catalog file, opened. A damaged file is replaced and filled again."""
 
     def __init__(self, path: Path, *, tier: str = "user", clock: Callable[[], int] = time.time_ns) -> None:
         self._tier, self._clock = tier, clock
@@ -127,11 +146,10 @@ class Catalog(CatalogReader):
     def set_rules_in_force(
         self, tree: str, rules: Iterable[tuple[Entry, str]], *, keep: Collection[str] = ()
     ) -> CatalogRefresh:
-        """Put in the rules of the approval branch, each with its blob hash.
+        """Replace the rules of the approval branch, each with its blob hash.
 
-        What was put in before is forgotten, but for the ids in `keep`. `tree` names the state that they come from, for
-        `rules_tree` to tell whether there is a newer one; it is noted even where no rule changed. Who approved what is
-        the caller's business: these entries are shown, rules of the working tree never.
+        Earlier ones are removed, but for the ids in `keep`. `tree` names the state that they come from, for
+        `rules_tree`; it is noted even where no rule changed. Rules of the working tree are never shown.
         """
         records = [record(entry, entry.path, blob, None) for entry, blob in rules]
         return self.ask(lambda _: self._put_rules(tree, records, frozenset(keep)))
@@ -139,22 +157,63 @@ class Catalog(CatalogReader):
     def resolve(self, ref: str) -> Light:
         """The entry that a person means: handle, id, unique end of an id, or repository-relative path of a file.
 
-        Raises NotFound: nothing answers to it; the hint says what comes near. AmbiguousName: more than one entry does.
+        Raises NotFound: no entry matches; the hint names similar ones. AmbiguousName: several match.
         """
         name = ref.strip().encode("utf-8", "replace").decode()  # half a character, which no database takes, becomes `?`
-        found = self.ask(lambda db: _by_path(db, name) or _by_tail(db, name))
-        if not found:
-            near = self.ask(lambda db: _described(db, _near_ids(db, name) or _near_words(db, name)))
-            raise NotFound("entry", ref, suggestions=near)
-        if len(found) > 1:
-            raise AmbiguousName(ref, self.ask(lambda db: _described(db, found)))
-        return self.get(found[0])
+        path = posixpath.normpath(name)
+        rows = self._rows(
+            "SELECT id FROM shown WHERE path = ?1 UNION SELECT id FROM shown WHERE side_path = ?1", (path,)
+        )
+        match = re.fullmatch(_HANDLE, name.upper())
+        ids = [row[0] for row in rows]
+        if match and not ids:
+            kind, end = _LETTERS.get(match[1] or ""), match[2]
+            ids = self._ids_ending(end, kind) or self._ids_ending(end.translate(_MISREAD), kind)
+        if not ids:
+            similar = (match and self._similar_ids(match[2].translate(_MISREAD))) or self._similar_words(name)
+            raise NotFound("entry", ref, suggestions=self._described(similar))
+        if len(ids) > 1:
+            raise AmbiguousName(ref, self._described(ids))
+        return self.get(ids[0])
 
     def handle_beside(self, kind: Kind, entry_id: str) -> str:
-        """The handle of an entry that was written a moment ago, unique among the entries of the last refresh."""
-        own = entry_id.upper()
-        near = {found.upper() for found in self.ask(lambda db: _ids_ending(db, own[-HANDLE_LENGTH:], None))}
-        return handle(kind, entry_id, handle_lengths({own, *near})[own])
+        """The handle of an entry that was just written, unique among the entries of the last refresh."""
+        upper = entry_id.upper()
+        similar = {other.upper() for other in self._ids_ending(upper[-HANDLE_LENGTH:])}
+        return handle(kind, entry_id, handle_lengths({upper, *similar})[upper])
+
+    def _ids_ending(self, end: str, kind: str | None = None) -> list[str]:
+        tail = end[::-1]
+        query = "SELECT id FROM shown WHERE tail >= ? AND tail < ? AND (? IS NULL OR kind = ?)"
+        return [row[0] for row in self._rows(query, (tail, tail + "~", kind, kind))]
+
+    def _similar_ids(self, end: str) -> list[str]:
+        """Ids that end so, of any kind; else ids one character away."""
+        if (ids := self._ids_ending(end)) or len(end) < HANDLE_LENGTH - 1:
+            return ids
+        from difflib import get_close_matches  # noqa: PLC0415  # only for a mistyped handle
+
+        handles = {name[2:]: entry_id for name, entry_id in self._rows("SELECT handle, id FROM shown")}
+        return [handles[match] for match in get_close_matches(end[-HANDLE_LENGTH:], handles, 20, ALIKE)]
+
+    def _similar_words(self, name: str) -> list[str]:
+        """Entries whose titles and paths share half of the words."""
+        words = [word for word in re.split(r"[^\w]+", name.lower()) if len(word) > 1][:8]
+        query = """
+            SELECT id FROM shown
+            JOIN (SELECT value AS word FROM json_each(?)) ON instr(lower(title || ' ' || path), word)
+            GROUP BY id HAVING count(*) * 2 >= ? ORDER BY count(*) DESC, id DESC LIMIT ?
+        """
+        return [row[0] for row in self._rows(query, (json.dumps(words), len(words), SUGGESTIONS))]
+
+    def _described(self, ids: list[str]) -> list[str]:
+        """Handle and title of the first few, and how many follow."""
+        entries = self.many(ids[:SUGGESTIONS])
+        described = [
+            f"{entries[entry_id].handle} ({entries[entry_id].title})" for entry_id in ids if entry_id in entries
+        ]
+        hidden = len(ids) - SUGGESTIONS
+        return [*described, f"{hidden} more"] if hidden > 0 else described
 
     def complete(self, what: str, prefix: str, limit: int = 50) -> list[tuple[str, str]]:
         """Values of `what` that start with `prefix`, each with a word of help, for the completion of a shell.
@@ -170,23 +229,23 @@ class Catalog(CatalogReader):
         return self._rows(query, {"like": like, "limit": limit}) if query else []
 
     def rules_tree(self) -> str:
-        """What `set_rules_in_force` was last told; empty in a new catalog."""
+        """The state that `set_rules_in_force` last got; empty in a new catalog."""
         return str(self._meta("rules_tree") or "")
 
     def unattested(self) -> list[str]:
-        """Ids of lessons that claim to be a person's, or proven elsewhere, and of which `attest` has not been told."""
+        """Ids of lessons that claim to be a person's, or proven elsewhere, and were not given to `attest` yet."""
         now = self.generation
         if self._meta("attested") == now:
-            return []  # nothing was written since the last look that found nothing
-        found = [row[0] for row in self._rows(_UNATTESTED)]
-        if not found:
+            return []  # nothing was written since the last query
+        ids = [row[0] for row in self._rows(_UNATTESTED)]
+        if not ids:
             self._put_meta("attested", now)
-        return found
+        return ids
 
-    def attest(self, found: Mapping[str, Attested]) -> None:
-        """Write down by id what is known of such claims. It holds until the file changes, and changes no hash."""
-        stated = [(one.stated_by, int(one.firm), entry_id) for entry_id, one in found.items()]
-        unproven = [(entry_id,) for entry_id, one in found.items() if not one.start]
+    def attest(self, proofs: Mapping[str, Attested]) -> None:
+        """Note the proof of such claims by id. It holds until the file changes, and changes no hash."""
+        stated = [(proof.stated_by, int(proof.firm), entry_id) for entry_id, proof in proofs.items()]
+        unproven = [(entry_id,) for entry_id, proof in proofs.items() if not proof.start]
 
         def put(_: sqlite3.Connection) -> None:
             with self.transaction() as db:
@@ -196,25 +255,24 @@ class Catalog(CatalogReader):
         self.ask(put)
 
     def _refresh(self) -> CatalogRefresh:
-        """Read and parse without a lock; where another process wrote meanwhile, we know too little and look again."""
+        """Read and parse without a lock; survey again where another process wrote meanwhile."""
         for _ in range(_HOPEFUL_TRIES):
             base = self.generation
-            if not (changes := self._look()):
+            if not (changes := self._survey()):
                 return self._refreshed()
             with self.transaction():
                 if self.generation == base:
-                    return self._write(changes)
+                    write_folders(self.connection, changes)
+                    return self._written()
         with self.transaction():
-            changes = self._look()
-            return self._write(changes) if changes else self._refreshed()
+            if not (changes := self._survey()):
+                return self._refreshed()
+            write_folders(self.connection, changes)
+            return self._written()
 
-    def _look(self) -> list[FolderChange]:
-        assert self._disk is not None, "a look needs the ways to the disk"  # noqa: S101 - for the type checker
+    def _survey(self) -> list[FolderChange]:
+        assert self._disk is not None, "a survey needs the ways to the disk"  # noqa: S101 - for the type checker
         return survey(self.connection, self._disk, self._clock())
-
-    def _write(self, changes: list[FolderChange]) -> CatalogRefresh:
-        write_folders(self.connection, changes)
-        return self._written()
 
     def _put_rules(self, tree: str, records: list[CatalogRecord], keep: frozenset[str]) -> CatalogRefresh:
         with self.transaction():
@@ -235,82 +293,9 @@ class Catalog(CatalogReader):
 
     def _refreshed(self) -> CatalogRefresh:
         notice, self.notice = self.notice, ""
-        unreadable = int(self._meta("unreadable") or 0)
-        return CatalogRefresh(self.generation, unreadable, notice)
+        return CatalogRefresh(self.generation, int(self._meta("unreadable") or 0), notice)
 
     def _refill(self) -> None:
-        """Fill a new database and keep what is to be said of it for the next refresh."""
+        """Fill a new database, and keep its notice for the next refresh."""
         if self._disk is not None:
             self.notice = self._refresh().rebuilt
-
-
-# --- from what people type to the id that it means ---
-
-SUGGESTIONS = 5
-ALIKE = 0.8  # Likeness of two ends of ids of which one is the other but for a character
-_LETTERS = {kind.letter: kind.value for kind in Kind}
-_HANDLE = rf"(?:([{''.join(_LETTERS)}])-)?([0-9A-Z]{{1,26}})"
-_MISREAD = str.maketrans("ILO", "110")  # Letters that no id has, and what Crockford's base 32 takes them for
-
-
-def _by_path(db: sqlite3.Connection, name: str) -> list[str]:
-    query = "SELECT id FROM shown WHERE path = ?1 UNION SELECT id FROM shown WHERE side_path = ?1"
-    return [row[0] for row in db.execute(query, (posixpath.normpath(name),))]
-
-
-def _by_tail(db: sqlite3.Connection, name: str) -> list[str]:
-    match = re.fullmatch(_HANDLE, name.upper())
-    if not match:
-        return []
-    letter, end = match.groups()
-    kind = _LETTERS[letter] if letter else None
-    return _ids_ending(db, end, kind) or _ids_ending(db, end.translate(_MISREAD), kind)
-
-
-def _ids_ending(db: sqlite3.Connection, end: str, kind: str | None) -> list[str]:
-    tail = end[::-1]
-    query = "SELECT id FROM shown WHERE tail >= ? AND tail < ? AND (? IS NULL OR kind = ?)"
-    return [row[0] for row in db.execute(query, (tail, tail + "~", kind, kind))]
-
-
-def _near_ids(db: sqlite3.Connection, name: str) -> list[str]:
-    """What may have been meant: ids one character away or of another kind."""
-    match = re.fullmatch(_HANDLE, name.upper())
-    if not match:
-        return []
-    end = match.group(2).translate(_MISREAD)
-    if (found := _ids_ending(db, end, None)) or len(end) < HANDLE_LENGTH - 1:
-        return found
-    from difflib import get_close_matches  # noqa: PLC0415  # only for those who have mistyped
-
-    handles = {one[2:]: entry for one, entry in db.execute("SELECT handle, id FROM shown")}
-    return [handles[one] for one in get_close_matches(end[-HANDLE_LENGTH:], handles, 20, ALIKE)]
-
-
-def _near_words(db: sqlite3.Connection, name: str) -> list[str]:
-    """What may have been meant: titles and paths that share words."""
-    words = [word for word in re.split(r"[^\w]+", name.lower()) if len(word) > 1][:8]
-    if not words:
-        return []
-    query = """
-        SELECT id FROM shown JOIN (SELECT value AS word FROM json_each(?)) ON instr(lower(title || ' ' || path), word)
-        GROUP BY id HAVING count(*) * 2 >= ? ORDER BY count(*) DESC, id DESC LIMIT ?
-    """
-    return [row[0] for row in db.execute(query, (json.dumps(words), len(words), SUGGESTIONS))]
-
-
-def _described(db: sqlite3.Connection, ids: list[str]) -> list[str]:
-    """Handle and title of a few, and how many more there are."""
-    shown = []
-    for entry_id in ids[:SUGGESTIONS]:
-        handle, title = db.execute("SELECT handle, title FROM shown WHERE id = ?", (entry_id,)).fetchone()
-        shown.append(f"{handle} ({title})")
-    more = len(ids) - SUGGESTIONS
-    return [*shown, f"{more} more"] if more > 0 else shown
-
-
-_HANDLES = """
-SELECT handle, title FROM shown WHERE handle LIKE :like ESCAPE '\\' OR substr(handle, 3) LIKE :like ESCAPE '\\'
-ORDER BY status <> 'active', created DESC LIMIT :limit
-"""
-_COUNTED = {"project": "shown", "tag": "shown JOIN tags USING (key)", "version": "shown JOIN versions USING (key)"}

@@ -1,4 +1,4 @@
-"""Questions to the catalog. Entries are read from the view `shown`, so no rule of the working tree is ever returned."""
+"""Queries of the catalog. Entries come from the view `shown`, so that no rule of the working tree is ever returned."""
 
 from __future__ import annotations
 
@@ -43,8 +43,7 @@ _CONDITIONS = {
     "category": "CASE WHEN instr(details, '\"category\":') THEN json_extract(details, '$.category') END = :category",
 }
 _SELECT = "SELECT id, handle, kind, title, project, tags, versions, path, snippet, details FROM shown WHERE "
-_COUNT = "SELECT count(*) FROM {} WHERE "
-# a look at the text leaves few rows to parse; the details tell for certain
+# a match in the text leaves few rows to parse; the parsed details decide
 _LIKELY_GLOBS = """
 status = 'active' AND instr(details, '"applies_to":') AND NOT instr(details, '"applies_to":null')
 AND kind IN (SELECT value FROM json_each(?))
@@ -118,20 +117,20 @@ class Sizes(NamedTuple):
 
 
 class CatalogReader(Database):
-    """What can be asked of a catalog."""
+    """The queries of a catalog."""
 
     _tier: str
-    _known: tuple[int, dict[object, Any]] = (-1, {})
+    _memory: tuple[int, dict[object, Any]] = (-1, {})
 
     def _once(self, key: object, make: Callable[[], T]) -> T:
-        """What many questions need alike, kept until the catalog is written."""
+        """A value that many questions need, kept until the catalog is written."""
         now = self.generation
-        if self._known[0] != now:
-            self._known = now, {}
-        if key not in self._known[1]:
-            self._known[1][key] = make()
-        found: T = self._known[1][key]
-        return found
+        if self._memory[0] != now:
+            self._memory = now, {}
+        if key not in self._memory[1]:
+            self._memory[1][key] = make()
+        value: T = self._memory[1][key]
+        return value
 
     def _one(self, query: str, values: Any = ()) -> int:
         return int(self._rows(query, values)[0][0])
@@ -142,46 +141,42 @@ class CatalogReader(Database):
         return int(self._meta("generation") or 0)
 
     def _meta(self, key: str) -> Any:
-        """What the catalog says of itself under this key; None: nothing."""
+        """A value of the catalog itself; None: not set."""
         return next((value for (value,) in self._rows("SELECT value FROM meta WHERE key = ?", (key,))), None)
 
-    def select(self, wanted: Filter) -> list[Light]:
+    def select(self, entry_filter: Filter) -> list[Light]:
         """The entries that pass a filter, in its order, with handles that are unique in the repository.
 
-        Raises UsageError: an order that we do not know.
+        Raises UsageError: an unknown order.
         """
-        if wanted.sort not in _ORDERS:
-            raise UsageError(f"no order {wanted.sort!r}", hint="one of: " + ", ".join(_ORDERS))
-        values = _values(wanted)
-        query = f"{_SELECT}{_passes(values)} ORDER BY {_ORDERS[wanted.sort]} LIMIT :limit"
-        most = {"limit": -1 if wanted.limit is None else wanted.limit}
-        return _lights(self._rows(query, values | most), self._tier)
+        if entry_filter.sort not in _ORDERS:
+            raise UsageError(f"no order {entry_filter.sort!r}", hint="one of: " + ", ".join(_ORDERS))
+        values = _values(entry_filter)
+        query = f"{_SELECT}{_passes(values)} ORDER BY {_ORDERS[entry_filter.sort]} LIMIT :limit"
+        limit = -1 if entry_filter.limit is None else entry_filter.limit
+        return self._lights(query, values | {"limit": limit})
 
-    def count(self, wanted: Filter) -> int:
+    def count(self, entry_filter: Filter) -> int:
         """How many entries pass a filter, whatever its limit."""
-        values = _values(wanted)
-        whole = wanted.scopes or wanted.title or wanted.category
-        return self._one(_COUNT.format("shown" if whole else "counted") + _passes(values), values)
+        values = _values(entry_filter)
+        whole = entry_filter.scopes or entry_filter.title or entry_filter.category
+        return self._one(f"SELECT count(*) FROM {'shown' if whole else 'counted'} WHERE {_passes(values)}", values)  # noqa: S608
 
     def get(self, entry_id: str) -> Light:
         """The entry with this full id. Raises NotFound."""
-        found = self.many([entry_id])
-        if entry_id not in found:
-            raise NotFound("entry", entry_id)
-        return found[entry_id]
+        if light := self.many([entry_id]).get(entry_id):
+            return light
+        raise NotFound("entry", entry_id)
 
     def many(self, ids: Iterable[str]) -> dict[str, Light]:
         """The entries with these full ids; ids that do not exist are left out."""
-        return {
-            light.id: light for light in _lights(self._rows(_SELECT + _BY_IDS, (json.dumps(list(ids)),)), self._tier)
-        }
+        return {light.id: light for light in self._lights(_SELECT + _BY_IDS, (json.dumps(list(ids)),))}
 
     def locate(self, entry_id: str) -> Location:
         """The files of one entry. Raises NotFound."""
-        found = self.locations([entry_id])
-        if not found:
-            raise NotFound("entry", entry_id)
-        return found[0]
+        if locations := self.locations([entry_id]):
+            return locations[0]
+        raise NotFound("entry", entry_id)
 
     def locations(self, ids: Iterable[str] | None = None) -> list[Location]:
         """The files of these entries, or of all."""
@@ -192,8 +187,8 @@ class CatalogReader(Database):
     def fields(self, entry_id: str) -> dict[str, Any]:
         """The whole frontmatter of an entry, as it was read from the contents that `locate` names."""
         rows = self._rows("SELECT fields FROM shown JOIN fields USING (key) WHERE id = ?", (entry_id,))
-        found: dict[str, Any] = json.loads(rows[0][0]) if rows else {}
-        return found
+        fields: dict[str, Any] = json.loads(rows[0][0]) if rows else {}
+        return fields
 
     def openings(self, ids: Iterable[str]) -> dict[str, str]:
         """How the texts of these lessons and rules begin, by id: what stands before a failure that they keep."""
@@ -204,11 +199,11 @@ class CatalogReader(Database):
         """The id of every entry that keeps a failure and is not wrong, and its shape: one row for each failure."""
         query = "SELECT id, words FROM failures JOIN shown USING (key) WHERE status <> 'wrong'"
 
-        def look() -> list[tuple[str, Shape]]:
+        def read() -> list[tuple[str, Shape]]:
             rows = self._rows(query)
             return [(entry, tuple(frozenset(line.split()) for line in words.split("\n"))) for entry, words in rows]
 
-        return self._once("failures", look)
+        return self._once("failures", read)
 
     def rules_in_force(self) -> dict[str, tuple[str, str]]:
         """(path, blob hash) of every rule that was put in, by id."""
@@ -216,17 +211,17 @@ class CatalogReader(Database):
         return {entry_id: (path, blob) for entry_id, path, blob in rows}
 
     def with_globs(self, kinds: Collection[str]) -> list[Light]:
-        """The active entries of these kinds that say what files they apply to."""
+        """The active entries of these kinds that state globs of files."""
 
-        def look() -> list[Light]:
-            rows = self._rows(_SELECT + _LIKELY_GLOBS, (_array(kinds) or "[]",))
-            return [light for light in _lights(rows, self._tier) if light.details.get("applies_to")]
+        def read() -> list[Light]:
+            lights = self._lights(_SELECT + _LIKELY_GLOBS, (_array(kinds) or "[]",))
+            return [light for light in lights if light.details.get("applies_to")]
 
-        return self._once(("globs", frozenset(kinds)), look)
+        return self._once(("globs", frozenset(kinds)), read)
 
     def about_commands(self) -> list[Light]:
-        """The active rules and lessons that may be told before a command: see `_LIKELY_COMMANDS`."""
-        return self._once("commands", lambda: _lights(self._rows(_SELECT + _LIKELY_COMMANDS), self._tier))
+        """The active rules and lessons that may be shown before a command: see `_LIKELY_COMMANDS`."""
+        return self._once("commands", lambda: self._lights(_SELECT + _LIKELY_COMMANDS))
 
     def tags(self) -> list[Tally]:
         """The tags of active entries, most used first."""
@@ -242,13 +237,13 @@ class CatalogReader(Database):
         """The versions of active entries, by project; projects without any are left out."""
         query = "SELECT DISTINCT project, version FROM shown JOIN versions USING (key) WHERE status = 'active'"
 
-        def look() -> Mapping[str, frozenset[str]]:
-            rows = self._rows(query)
-            return {
-                project: frozenset(name for one, name in rows if one == project) for project in sorted({*dict(rows)})
-            }
+        def read() -> Mapping[str, frozenset[str]]:
+            versions: dict[str, set[str]] = {}
+            for project, version in self._rows(query):
+                versions.setdefault(project, set()).add(version)
+            return {project: frozenset(names) for project, names in sorted(versions.items())}
 
-        return self._once("versions", look)
+        return self._once("versions", read)
 
     def projects(self) -> list[Tally]:
         """The projects of active entries, largest first."""
@@ -277,11 +272,11 @@ class CatalogReader(Database):
 
     def unreadable(self) -> list[Problem]:
         """Every reason why a file gives no entry, by path: it cannot be read, is invalid, or its id is taken."""
-        found = [Problem(*row) for row in self._rows("SELECT path, message, line FROM problems")]
+        problems = [Problem(*row) for row in self._rows("SELECT path, message, line FROM problems")]
         for path, entry_id, winner in self._rows(_TAKEN):
-            said = f"has the id {entry_id} of {winner}, so it is left out: give it an id of its own"
-            found.append(Problem(path, said))
-        return sorted(found, key=lambda problem: (problem.path, problem.line, problem.message))
+            message = f"has the id {entry_id} of {winner}, so it is left out: give it an id of its own"
+            problems.append(Problem(path, message))
+        return sorted(problems, key=lambda problem: (problem.path, problem.line, problem.message))
 
     def sizes(self) -> Sizes:
         """Counts for statistics."""
@@ -298,32 +293,38 @@ class CatalogReader(Database):
             newest=newest,
         )
 
+    def _lights(self, query: str, values: Any = ()) -> list[Light]:
+        """The entries of a query that begins with `_SELECT`."""
+        rows = self._rows(query, values)
+        # One JSON text for all rows: half the time of one parse a row, and lists of 10,000 must be quick.
+        details = json.loads(f"[{','.join(row[9] for row in rows)}]")
+        return [
+            Light(
+                row[0], row[1], _KINDS[row[2]], row[3], row[4],
+                tuple(row[5].split(SEPARATOR)) if row[5] else (), tuple(row[6].split(SEPARATOR)) if row[6] else (),
+                row[7], row[8], self._tier, None, detail,
+            )
+            for row, detail in zip(rows, details, strict=True)
+        ]  # fmt: skip
+
 
 def _passes(values: Mapping[str, str | int]) -> str:
-    """The conditions that these values ask for, and no others: each costs every row its moment."""
+    """The conditions for these values, and no others: each costs time for every row."""
     return " AND ".join(_CONDITIONS[name] for name in values) or "TRUE"
 
 
-def _values(wanted: Filter) -> dict[str, str | int]:
-    """What a filter asks for, by the name of its condition."""
-    stated = {name: getattr(wanted, name) for name in _CONDITIONS}
-    values = {name: one if one is None or isinstance(one, str) else _array(one) for name, one in stated.items()}
-    return {name: value for name, value in values.items() if value is not None}
+def _values(entry_filter: Filter) -> dict[str, str | int]:
+    """The values of a filter, by the name of their condition."""
+    values: dict[str, str | int] = {}
+    for name in _CONDITIONS:
+        value = getattr(entry_filter, name)
+        if value is not None and not isinstance(value, str):
+            value = _array(value)
+        if value is not None:
+            values[name] = value
+    return values
 
 
 def _array(values: Iterable[str]) -> str | None:
     distinct = sorted(set(values))
     return json.dumps(distinct) if distinct else None
-
-
-def _lights(rows: Sequence[tuple[Any, ...]], tier: str) -> list[Light]:
-    # One JSON text for all rows: half the time of one parse a row, and lists of 10,000 must be quick.
-    details = json.loads(f"[{','.join(row[9] for row in rows)}]")
-    return [
-        Light(
-            row[0], row[1], _KINDS[row[2]], row[3], row[4],
-            tuple(row[5].split(SEPARATOR)) if row[5] else (), tuple(row[6].split(SEPARATOR)) if row[6] else (),
-            row[7], row[8], tier, None, detail,
-        )
-        for row, detail in zip(rows, details, strict=True)
-    ]  # fmt: skip

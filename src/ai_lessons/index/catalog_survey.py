@@ -1,4 +1,4 @@
-"""What changed on disk since the catalog last looked. Reads and parses the files that it must; writes nothing."""
+"""Finds what changed on disk since the catalog last looked. Reads and parses the files that it must; writes nothing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hashlib import sha1
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem
-from ai_lessons.index.catalog_writing import CatalogRecord, record
+from ai_lessons.index.catalog_writing import CatalogedFile, FolderChange, record
 from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.layout import SIDE_SUFFIX, blob_id, place
 
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from ai_lessons.index.catalog_writing import Stamp
+
     Row = tuple[str, int, int, int, int, int]  # name, mtime_ns, ctime_ns, size, inode, mode
-    Stamp = tuple[int, int, int, int, int]  # a row without the name
     Scan = Callable[[], Iterable[tuple[str, list[Row]]]]
     Read = Callable[[str], bytes]
     Parse = Callable[[str, bytes, bytes | None], Entry]
@@ -28,15 +29,7 @@ COARSE_MARGIN = 2_000_000_000  # Nanoseconds, for file systems that keep whole (
 _SECOND = 1_000_000_000
 _LARGEST = 2**63 - 1
 
-UNSURE = b""  # Digest of a folder that has to be compared file by file next time, whatever its rows say
-
-
-class CatalogedFile(NamedTuple):
-    """A file as the catalog remembers it. `hash` is git's blob id, or empty where the file could not be read."""
-
-    stamp: Stamp
-    racy: bool
-    hash: str
+UNSURE = b""  # Digest of a folder that has to be compared file by file next time
 
 
 class Unit(NamedTuple):
@@ -90,11 +83,11 @@ def units(folder: str, names: Iterable[str]) -> Iterator[Unit]:
         yield Unit(name, side if side in sides else None)
 
 
-def contents(folder: str, known: Mapping[str, CatalogedFile]) -> dict[str, Content]:
+def contents(folder: str, files: Mapping[str, CatalogedFile]) -> dict[str, Content]:
     """What the catalog knows of a folder's units, by the name of the main file."""
     return {
-        unit.name: Content(known[unit.name].hash, unit.side, known[unit.side].hash if unit.side else None)
-        for unit in units(folder, known)
+        unit.name: Content(files[unit.name].hash, unit.side, files[unit.side].hash if unit.side else None)
+        for unit in units(folder, files)
     }
 
 
@@ -112,30 +105,18 @@ class Disk(NamedTuple):
     progress: Progress
 
 
-class FolderChange:
-    """What to write for one folder. `digest` None: the folder is gone. `units` are the main files to forget first."""
-
-    def __init__(self, folder: str, digest: bytes | None, gone: Iterable[str] = (), units: Iterable[str] = ()) -> None:
-        self.folder, self.digest = folder, digest
-        self.files: dict[str, CatalogedFile] = {}
-        self.gone, self.units = list(gone), list(units)
-        self.records: list[CatalogRecord] = []
-        self.problems: list[tuple[str, Problem]] = []
-
-
 def survey(connection: sqlite3.Connection, disk: Disk, started: int) -> list[FolderChange]:
     """Compare the disk with the database. `started` (ns since the epoch) must not be later than the walk."""
     stored: dict[str, bytes] = dict(connection.execute("SELECT folder, digest FROM folders"))
-    remembered = dict(stored)
-    differing = []
+    removed, differing = dict(stored), []
     for folder, rows in disk.scan():
         now = digest(rows)
-        if remembered.pop(folder, None) != now:
+        if removed.pop(folder, None) != now:
             differing.append((folder, rows, now))
     changes = []
-    for folder in remembered:
-        known = known_files(connection, folder)
-        changes.append(FolderChange(folder, None, known, [join(folder, name) for name in contents(folder, known)]))
+    for folder in removed:
+        files = cataloged_files(connection, folder)
+        changes.append(FolderChange(folder, None, files, [join(folder, name) for name in contents(folder, files)]))
     done, total = 0, sum(len(rows) for _, rows, _ in differing)
 
     def step(files: int) -> None:
@@ -144,74 +125,75 @@ def survey(connection: sqlite3.Connection, disk: Disk, started: int) -> list[Fol
         disk.progress("reading", done, total)
 
     for folder, rows, now in differing:
-        change = _FolderLook(folder, rows, known_files(connection, folder), disk, started).change(now, step)
+        change = _FolderSurvey(folder, rows, cataloged_files(connection, folder), disk, started).change(now, step)
         if change.files or change.gone or change.units or stored.get(folder) != change.digest:
             changes.append(change)
     return changes
 
 
-def known_files(connection: sqlite3.Connection, folder: str) -> dict[str, CatalogedFile]:
+def cataloged_files(connection: sqlite3.Connection, folder: str) -> dict[str, CatalogedFile]:
     """The entry files that the catalog remembers in one folder."""
     query = "SELECT name, mtime, ctime, size, inode, mode, racy, hash FROM files WHERE folder = ?"
     return {row[0]: CatalogedFile(row[1:6], bool(row[6]), row[7]) for row in connection.execute(query, (folder,))}
 
 
-class _FolderLook:
+class _FolderSurvey:
     """The look at one folder whose rows are not what they were."""
 
-    def __init__(self, folder: str, rows: list[Row], known: dict[str, CatalogedFile], disk: Disk, started: int) -> None:
-        self._folder, self._known, self._disk, self._started = folder, known, disk, started
+    def __init__(
+        self, folder: str, rows: list[Row], cataloged: dict[str, CatalogedFile], disk: Disk, started: int
+    ) -> None:
+        self._folder, self._cataloged, self._disk, self._started = folder, cataloged, disk, started
         self._stamps: dict[str, Stamp] = {row[0]: stamp_of(row) for row in rows}
-        self._before = contents(folder, known)
+        self._before = contents(folder, cataloged)
         self._now: dict[str, CatalogedFile] = {}
         self._failed: dict[str, AiLessonsError] = {}
         self._change = FolderChange(folder, UNSURE)
 
     def change(self, now: bytes, step: Callable[[int], None]) -> FolderChange:
-        """What to write; nothing but the digest where only stamps of other files moved. `step`: so many files more."""
-        names = {name for name in self._stamps if name in self._known or place(join(self._folder, name)) is not None}
+        """What to write; only the digest where only stamps of other files moved. `step` counts files for progress."""
+        names = {
+            name for name in self._stamps if name in self._cataloged or place(join(self._folder, name)) is not None
+        }
         pairs = list(units(self._folder, names))
         self._now = {
             name: file
             for name in names
-            if (file := self._known.get(name)) and not file.racy and file.stamp == self._stamps[name]
+            if (file := self._cataloged.get(name)) and not file.racy and file.stamp == self._stamps[name]
         }
         doubtful = [unit for unit in pairs if not self._is_unchanged(unit)]
         step(len(self._stamps) - len(doubtful))
         vanished = False
         for unit in doubtful:
-            vanished |= not self._look_at_unit(unit)
+            vanished |= not self._survey_unit(unit)
             step(1)
-        here = {unit.name for unit in pairs}
-        self._change.units += [self._path(name) for name in self._before if name not in here]
-        self._change.files = {name: file for name, file in self._now.items() if self._known.get(name) != file}
-        self._change.gone = [name for name in self._known if name not in self._now]
+        gone = self._before.keys() - {unit.name for unit in pairs}
+        self._change.units += [join(self._folder, name) for name in self._before if name in gone]
+        self._change.files = {name: file for name, file in self._now.items() if self._cataloged.get(name) != file}
+        self._change.gone = [name for name in self._cataloged if name not in self._now]
         if not vanished and len(self._now) == len(names) and not any(file.racy for file in self._now.values()):
             self._change.digest = now
         return self._change
 
-    def _path(self, name: str) -> str:
-        return join(self._folder, name)
-
     def _is_unchanged(self, unit: Unit) -> bool:
-        """Nothing to look at. Folders of 10,000 files and one edit pass here: no more than three look-ups."""
+        """At most three look-ups: of a folder of 10,000 files and one edit nearly all units pass here."""
         before = self._before.get(unit.name)
         if before is None or before.side != unit.side or unit.name not in self._now:
             return False
         return unit.side is None or unit.side in self._now
 
-    def _look_at_unit(self, unit: Unit) -> bool:
+    def _survey_unit(self, unit: Unit) -> bool:
         """Bring one entry up to date; False where its main file is gone since the walk."""
-        path = self._path(unit.name)
+        path = join(self._folder, unit.name)
         data, side_data = self._read(unit.name), self._read(unit.side) if unit.side else None
         if data is None:
             self._change.units += [path] if unit.name in self._before else []
             return False
         side = unit.side if side_data is not None else None
-        found = Content(self._now[unit.name].hash, side, self._now[side].hash if side else None)
-        if found != self._before.get(unit.name):
+        content = Content(self._now[unit.name].hash, side, self._now[side].hash if side else None)
+        if content != self._before.get(unit.name):
             self._change.units.append(path)
-            self._parse(path, unit, data, side_data, found.side_hash)
+            self._parse(path, unit, data, side_data, content.side_hash)
         return True
 
     def _read(self, name: str) -> bytes | None:
@@ -219,12 +201,13 @@ class _FolderLook:
         stamp = self._stamps[name]
         racy = is_racy(stamp, self._started)
         try:
-            data = self._disk.read(self._path(name))
+            data = self._disk.read(join(self._folder, name))
         except NotFound:
             self._now.pop(name, None)
             return None
-        except AiLessonsError as error:  # too big, not a plain file: no better next time; the system said no: ask again
+        except AiLessonsError as error:
             self._failed[name] = error
+            # too big, no plain file: it stays so until its stamp changes; an error of the system may not
             self._now[name] = CatalogedFile(stamp, racy or not isinstance(error, InvalidEntry), "")
             return b""
         self._now[name] = CatalogedFile(stamp, racy, blob_id(data))

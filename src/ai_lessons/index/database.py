@@ -1,4 +1,4 @@
-"""The small databases of this room: how one is opened, and what happens to one that cannot be used."""
+"""SQLite files of derived data: opened, replaced when damaged, kept in memory when the file cannot be used."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Schema(NamedTuple):
 
 
 class Database:
-    """One opened file. `notice` says in a sentence why it is empty or in memory (`in_memory`), if it is."""
+    """One opened file. `notice` is a sentence on why it is empty or in memory (`in_memory`), if it is."""
 
     def __init__(self, path: Path, schema: Schema) -> None:
         self._path, self._schema = path, schema
@@ -41,11 +41,11 @@ class Database:
         self._open()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self.connection.close()
 
     def _refill(self) -> None:
-        """Fill a new database, where it is known from what."""
+        """Fill a new database, where its source is known."""
 
     def _rows(self, query: str, values: Any = ()) -> list[Any]:
         return self.ask(lambda db: db.execute(query, values).fetchall())
@@ -55,24 +55,20 @@ class Database:
 
         Raises StorageFailed: the new one failed too.
         """
-        if self._answering:  # a question within a question: the outer one mends
+        if self._answering:  # a question within a question: the outer one repairs
             return question(self.connection)
         self._answering = True
-        try:
-            return self._answer(question)
-        finally:
-            self._answering = False
-
-    def _answer(self, question: Callable[[sqlite3.Connection], T]) -> T:
         try:
             return question(self.connection)
         except sqlite3.DatabaseError as error:
             self._replace(error)
-        try:
-            self._refill()
-            return question(self.connection)
-        except sqlite3.DatabaseError as error:
-            raise StorageFailed(f"the {self._schema.name} {self._path} cannot be used: {error}") from error
+            try:
+                self._refill()
+                return question(self.connection)
+            except sqlite3.DatabaseError as second:
+                raise StorageFailed(f"the {self._schema.name} {self._path} cannot be used: {second}") from second
+        finally:
+            self._answering = False
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -88,10 +84,7 @@ class Database:
         db.execute("COMMIT")
 
     def _replace(self, error: sqlite3.DatabaseError) -> None:
-        """Go on with a new file if the old one is damaged, in memory if the system will not have it.
-
-        Raises sqlite3.DatabaseError: the error itself, where neither would help.
-        """
+        """Use a new file if the old one is damaged, memory if no file can be used; else raise the error."""
         mistake = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF in _MISTAKE
         if self.in_memory or isinstance(error, sqlite3.ProgrammingError) or mistake:
             raise error
@@ -102,17 +95,14 @@ class Database:
             self._use_memory(error)
 
     def _open(self, damage: sqlite3.DatabaseError | None = None) -> None:
-        """Use the file, or an empty one in its place, unless another process has just seen to it.
-
-        `damage` was found in the file that was open.
-        """
+        """Use the file, or an empty one in its place if it cannot be used or `damage` was found in it."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with _alone(self._path):
-                there = _inode(self._path)
-                fault = f"was damaged ({damage})" if damage and there == self._inode else ""
-                fault = fault or (self._connect() if there else "")
-                if fault or not there:
+            with _exclusive(self._path):
+                inode = _inode(self._path)
+                fault = f"was damaged ({damage})" if damage and inode == self._inode else ""
+                fault = fault or (self._connect() if inode else "")
+                if fault or not inode:
                     self._put_empty()
                     self._connect()
         except (sqlite3.Error, OSError) as error:
@@ -121,7 +111,7 @@ class Database:
             self.notice = f"{self._schema.name} rebuilt: {self._path.name} {fault}" if fault else self.notice
 
     def _use_memory(self, error: Exception) -> None:
-        """A database that this process keeps to itself: always right, filled anew each time."""
+        """A database of this process alone: always correct, filled anew each time."""
         self.connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         self._lay_tables(self.connection)
         self.in_memory = True
@@ -135,19 +125,20 @@ class Database:
         try:
             # A lost last transaction only costs a little work; NORMAL keeps the file whole without an fsync per write.
             db.executescript("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -65536;")
-            version, tables = (
-                db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "schema_version")
-            )
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            (tables,) = db.execute("PRAGMA schema_version").fetchone()
         except sqlite3.Error as error:
             db.close()
             if not _is_damage(error):
                 raise
             return f"was damaged ({error})"
-        self.connection, self._inode, wanted = db, _inode(self._path), self._schema.version
-        if tables and version == wanted:
+        self.connection, self._inode = db, _inode(self._path)
+        if tables and version == self._schema.version:
             return ""
         db.close()
-        return f"had version {version}, this program writes {wanted}" if tables else f"was not a {self._schema.name}"
+        if not tables:
+            return f"was not a {self._schema.name}"
+        return f"had version {version}, this program writes {self._schema.version}"
 
     def _put_empty(self) -> None:
         fresh = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
@@ -188,7 +179,7 @@ def _is_damage(error: sqlite3.Error) -> bool:
 
 
 def _inode(path: Path) -> int | None:
-    """What tells a replaced file from the one that was opened; None if there is no file."""
+    """Tells a replaced file from the one that was opened; None if there is no file."""
     try:
         return path.stat().st_ino
     except OSError:
@@ -201,11 +192,11 @@ def _remove(path: Path, *suffixes: str) -> None:
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """One process at a time puts a new file at `path`; the lock falls with the process."""
-    with ExitStack() as closing:
-        with suppress(OSError):  # where no lock can be made no file can be put either, and one that is there is read
+def _exclusive(path: Path) -> Iterator[None]:
+    """One process at a time puts a new file at `path`; the system frees the lock when the process ends."""
+    with ExitStack() as stack:
+        with suppress(OSError):  # where no lock can be made no file can be written either; an existing one is read
             descriptor = os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
-            closing.callback(os.close, descriptor)
+            stack.callback(os.close, descriptor)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

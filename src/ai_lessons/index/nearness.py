@@ -1,4 +1,4 @@
-"""How likely it is that what was found answers the question, from 0 to 1; and which passages hold its names."""
+"""The chance, from 0 to 1, that the passages of a search answer the question; and which passages hold its names."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections import Counter
 from math import exp, log
 from typing import TYPE_CHECKING
 
-from ai_lessons.index.ranking import QUERY_WORD, Match, alike, stem
-from ai_lessons.index.rows import LOST, Candidates, names, pattern
+from ai_lessons.index.ranking import QUERY_WORD, stem, stem_positions
+from ai_lessons.index.rows import LOST, Candidates, Match, names, pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from collections.abc import Set as AbstractSet
 
     TextOf = Callable[[Match], str]
+    Passage = tuple[str, int]  # entry id, ordinal
 
 MEASURED = frozenset({"bge-small-en-v1.5-int8"})
 """Models whose similarities are known. With any other one nothing is too far."""
@@ -31,10 +32,10 @@ BAR = 0.16  # Chance from which an answer counts as one: at most 2 % of the ques
 FEWEST = 20  # Passages below which nothing was measured
 NAMED = 0.6  # The least chance where a stored text holds a name that the question holds
 BEST = 10  # Passages of each list in which the question's words are looked for together
-RARE = 20  # Entries up to which a name says which are meant; more use it in passing
+RARE = 20  # Entries up to which a name identifies them; more only mention it
 
 ABOUT, ABOUT_SHORT = 0.25, 0.5
-"""Share of a question's words from which on it is about the names in it, and not about what they are named for.
+"""Share of a question's words from which on it is about the names in it, and does not only mention them.
 
 Of names like API and MAC, which are words to most people, it takes more: .005 of nDCG@10 for tasks in people's words.
 """
@@ -44,66 +45,64 @@ _SHORT = re.compile(r"[A-Z]{2,4}s?")
 _ASKING = LOST | set(re.findall(r"\w+", "why which get getting use using mean means work works say says said"))
 
 
-def holders(
-    question: str, found: Iterable[Match], text_of: TextOf
-) -> tuple[frozenset[tuple[str, int]], frozenset[tuple[str, int]]]:
+def holders(question: str, hits: Iterable[Match], text_of: TextOf) -> tuple[frozenset[Passage], frozenset[Passage]]:
     """The passages that hold any name of the question, as whole words in any case, and those that lead the answer.
 
     These hold most of the names that the question is about and that no more than `RARE` entries hold.
     """
-    every = {(hit.entry_id, hit.ordinal): text_of(hit) for hit in found}
-    wanted = names(question)
-    holding = {name: {key for key, text in every.items() if re.search(pattern(name), text)} for name in wanted}
-    telling = [holding[name] for name in about(question, wanted)]
+    texts = {(hit.entry_id, hit.ordinal): text_of(hit) for hit in hits}
+    mentioned = names(question)
+    holding = {name: {key for key, text in texts.items() if re.search(pattern(name), text)} for name in mentioned}
+    telling = [holding[name] for name in about(question, mentioned)]
     rare = Counter(key for keys in telling if len({entry for entry, _ in keys}) <= RARE for key in keys)
     most = max(rare.values(), default=0)
-    return frozenset().union(*holding.values()), frozenset(key for key, held in rare.items() if held == most)
+    return frozenset().union(*holding.values()), frozenset(key for key, number in rare.items() if number == most)
 
 
-def about(question: str, wanted: Sequence[str]) -> Sequence[str]:
-    """The names that the question is about, and does not just mention."""
-    long = [name for name in wanted if not _SHORT.fullmatch(name)]
+def about(question: str, mentioned: Sequence[str]) -> Sequence[str]:
+    """The names that the question is about, of those that it mentions."""
+    long = [name for name in mentioned if not _SHORT.fullmatch(name)]
     words, all_named, long_named = (
         len({word for word in QUERY_WORD.findall(text.lower()) if len(word) > 1 and word not in _ASKING})
-        for text in (question, " ".join(wanted), " ".join(long))
+        for text in (question, " ".join(mentioned), " ".join(long))
     )
     if long_named >= ABOUT * words:
         return long
-    return wanted if all_named >= ABOUT_SHORT * words else ()
+    return mentioned if all_named >= ABOUT_SHORT * words else ()
 
 
-def chance(question: str, found: Candidates, passages: int, text_of: TextOf, *, complete: bool) -> float:
-    """The chance that the best of `found` answers the question.
+def chance(question: str, candidates: Candidates, passages: int, text_of: TextOf, *, complete: bool) -> float:
+    """The chance that the best candidate answers the question.
 
     `passages` is how many there are; `complete` says that all have a vector. Words are compared without their endings.
     """
-    together, stored = shares(question, found, text_of)
+    together, stored = shares(question, candidates, text_of)
     among = log(max(passages, FEWEST))
     by_words = _logistic(WORDS_BIAS + WORDS_AMONG * among + WORDS_TOGETHER * together + WORDS_STORED * stored)
-    if not found.vectors:
+    if not candidates.vectors:
         return by_words
-    if found.model not in MEASURED:
+    if candidates.model not in MEASURED:
         return max(by_words, BAR)
-    near = BIAS + NEAR * found.vectors[0].score + AMONG * among
-    both = _logistic(near + TOGETHER * together + STORED * stored)
-    return both if complete else max(both, by_words)
+    near = BIAS + NEAR * candidates.vectors[0].score + AMONG * among
+    combined = _logistic(near + TOGETHER * together + STORED * stored)
+    return combined if complete else max(combined, by_words)
 
 
 def _logistic(x: float) -> float:
     return 1 / (1 + exp(-x))
 
 
-def shares(question: str, found: Candidates, text_of: TextOf) -> tuple[float, float]:
+def shares(question: str, candidates: Candidates, text_of: TextOf) -> tuple[float, float]:
     """The shares of the question's words that one of the best passages holds, and that all found by words hold."""
-    wanted = {stem(word) for word in QUERY_WORD.findall(question.lower()) if len(word) > 1 and word not in LOST}
-    if not wanted:
+    stems = {stem(word) for word in QUERY_WORD.findall(question.lower()) if len(word) > 1 and word not in LOST}
+    if not stems:
         return 1.0, 1.0
 
-    def held(hit: Match, of: AbstractSet[str]) -> set[str]:
-        return {word for _, word in alike(text_of(hit), of)}
+    def shared(hit: Match, words: AbstractSet[str]) -> set[str]:
+        return {word for _, word in stem_positions(text_of(hit), words)}
 
-    best = [held(hit, wanted) for hit in (*found.text[:BEST], *found.vectors[:BEST])]
-    missing = wanted.difference(*best)
-    for hit in found.text[BEST:]:
-        missing -= held(hit, missing)
-    return max(map(len, best), default=0) / len(wanted), 1 - len(missing) / len(wanted)
+    best = [shared(hit, stems) for hit in (*candidates.text[:BEST], *candidates.vectors[:BEST])]
+    missing = stems.difference(*best)
+    for hit in candidates.text[BEST:]:
+        missing -= shared(hit, missing)
+    return max(map(len, best), default=0) / len(stems), 1 - len(missing) / len(stems)

@@ -1,4 +1,4 @@
-"""Keeps the table of passages equal to what the catalog says, and answers from it. A projection, never the truth."""
+"""Keeps the table of passages equal to the catalog, and answers from it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BUILDING = "another process is building the index; results may be incomplete"
 
 
 class RefreshJob(NamedTuple):
-    """What one refresh was asked to bring about."""
+    """The arguments of one refresh."""
 
     generation: str
     fingerprints: Callable[[], Mapping[str, str]]
@@ -59,20 +59,19 @@ class Index:
         *,
         model: str,
         dimensions: int,
-        embedder: Callable[[str], Embedder] | None,
+        embedder: Callable[[str], Embedder],
     ) -> None:
         self._uri, self.model = str(uri), model
         self._state = RefreshState(state_dir)
         self._vectors = vectors
         self._made = made_with(model, dimensions)
-        self._embeds = embedder is not None
         self._filler = MissingVectors(model, vectors, self._state, embedder)
         self.query = TableQuery(self._uri, self._filler, self._state)
         self._behind: tuple[str, tuple[int, int], int] | None = None
 
     def current(self, generation: str) -> IndexRefresh | None:
         """The state of the index if it holds exactly this generation of the catalog, else None. Reads no rows."""
-        table, version = self.query.look()
+        table, version = self.query.inspect()
         if table is None or self._why_rebuild(table):
             return None
         missing = self._state.missing_at(generation, *version)
@@ -95,22 +94,19 @@ class Index:
         `load` gives the rows of entries; what it leaves out is not found. `seconds` bounds the time for embedding
         (None: until complete, 0: text only); where more than half of many vectors are missing, a bounded refresh embeds
         nothing, and `candidates` answers from text: the answer comes first. Waits at most `wait` seconds for another
-        process that writes, and then leaves the work to it and says so in `notes`. `again` entries are written whatever
+        process that writes, and then leaves the work to it, with a note. `again` entries are written whatever
         their fingerprint; `full` or another model makes everything anew, with vectors from the cache.
 
         Raises StorageFailed: the index cannot be written (full disk).
         """
-        job = RefreshJob(generation, fingerprints, load, progress, frozenset(again), self._embeds and seconds != 0)
-        try:
+        job = RefreshJob(generation, fingerprints, load, progress, frozenset(again), seconds != 0)
+        with self._translated("written"):
             done = None if full or again else self.current(generation)
             if done is not None and not done.missing:
                 self.query.text_alone = False
                 return done
-            self.query.changed()  # what follows may write
+            self.query.forget_seen()  # what follows may write
             return self._refresh_vectors(job, done or self._refresh_text(job, wait, full=full), seconds)
-        except LANCE_ERRORS as error:
-            self.query.tables.forget_open()
-            raise StorageFailed(f"the index at {self._uri} cannot be written: {first_line(error)}") from error
 
     def _refresh_vectors(self, job: RefreshJob, done: IndexRefresh, seconds: float | None) -> IndexRefresh:
         """Fill in what is missing, as far as there is time."""
@@ -123,47 +119,52 @@ class Index:
         no_model = self._filler.no_model if done.missing else ""
         return done._replace(notes=(*done.notes, no_model)) if no_model else done
 
-    def as_it_lies(self, generation: str, fingerprints: Callable[[], Mapping[str, str]]) -> IndexRefresh:
-        """What an index that others write holds of this generation; notes say by how much it is behind.
+    def read_only_state(self, generation: str, fingerprints: Callable[[], Mapping[str, str]]) -> IndexRefresh:
+        """The state of an index that other machines write; `notes` says by how many entries it is behind.
 
         Raises StorageFailed: the place cannot be read.
         """
-        try:
-            table, version = self.query.look()
+        with self._translated("read"):
+            table, version = self.query.inspect()
             if table is None:
                 return IndexRefresh(notes=(f"no index is at {self._uri} yet: `ai-lessons admin reindex` makes it",))
             missing, behind = self._state.missing_at(generation, *version), 0
             if missing is None:
                 if self._behind is None or self._behind[:2] != (generation, version):
-                    known, wanted = table.fingerprints(), fingerprints()
-                    differing = sum(known.get(entry) != hash_ for entry, hash_ in wanted.items())
-                    self._behind = generation, version, differing + len(known.keys() - wanted.keys())
+                    indexed, current = table.fingerprints(), fingerprints()
+                    differing = sum(indexed.get(entry) != hash_ for entry, hash_ in current.items())
+                    self._behind = generation, version, differing + len(indexed.keys() - current.keys())
                 missing, behind = table.missing(), self._behind[2]
                 if not behind:
                     self._state.remember(generation, *version, missing)
             self.query.text_alone = self._lacks_most(missing)
-        except LANCE_ERRORS as error:
-            raise StorageFailed(f"the index at {self._uri} cannot be read: {first_line(error)}") from error
+        if not behind:
+            return IndexRefresh(missing=missing)
         changed = "1 entry" if behind == 1 else f"{behind:,} entries"
-        said = f"{changed} changed since the index at {self._uri} was written: `ai-lessons admin reindex` writes it"
-        return IndexRefresh(missing=missing, notes=(said,) if behind else ())
+        note = f"{changed} changed since the index at {self._uri} was written: `ai-lessons admin reindex` writes it"
+        return IndexRefresh(missing=missing, notes=(note,))
 
     @contextmanager
     def claimed(self) -> Iterator[Callable[[], None]]:
         """See `Tables.claimed`. Raises StorageFailed, too: the place cannot be written."""
-        try:
-            with self.query.tables.claimed() as beat:
-                yield beat
-        except LANCE_ERRORS as error:
-            raise StorageFailed(f"the index at {self._uri} cannot be written: {first_line(error)}") from error
+        with self._translated("written"), self.query.tables.claimed() as beat:
+            yield beat
 
-    def candidates(self, text: str, wanted: PassageFilter | None = None, depth: int = 100) -> Candidates:
+    @contextmanager
+    def _translated(self, verb: str) -> Iterator[None]:
+        try:
+            yield
+        except LANCE_ERRORS as error:
+            self.query.forget()
+            raise StorageFailed(f"the index at {self._uri} cannot be {verb}: {first_line(error)}") from error
+
+    def candidates(self, text: str, passage_filter: PassageFilter | None = None, depth: int = 100) -> Candidates:
         """The best passages by full text and by vector. No letter or digit in the question: nothing.
 
         Raises IndexDamaged: the table cannot be read, even after opening it anew.
         """
-        self.query.changed()
-        return self.query.begin(text, wanted or PassageFilter(), depth)()
+        self.query.forget_seen()
+        return self.query.begin(text, passage_filter or PassageFilter(), depth)()
 
     def _of_our_model(self) -> Passages | None:
         table = self.query.newest()
@@ -185,53 +186,48 @@ class Index:
             return self._rebuild(job, wait, reason)
         if job.embed and self._few_changed(job):
             self._filler.embedder()  # before the lock: it may have to be downloaded
-        with self._state.locked(WRITE, wait) as mine:
+        with self._state.locked(WRITE, wait) as locked:
             table = self.query.newest()
-            if not mine:
+            if not locked:
                 return IndexRefresh(missing=table.missing() if table else 0, notes=(self._state.trouble or BUSY,))
             try:
-                known = table.fingerprints() if table else {}
+                indexed = table.fingerprints() if table else {}
             except LANCE_ERRORS as error:
                 reason = f"it could not be read ({first_line(error)})"
             else:
                 reason = self._why_rebuild(table)
                 if table and not reason:
-                    return self._update(job, table, known)
+                    return self._update(job, table, indexed)
         return self._rebuild(job, wait, reason or FIRST)
 
     def _few_changed(self, job: RefreshJob) -> bool:
         """Whether so little changed that vectors are computed before the rows are written."""
         table = self.query.newest()
         try:
-            known = table.fingerprints() if table else {}
+            indexed = table.fingerprints() if table else {}
         except LANCE_ERRORS:
             return False
-        changed = (entry for entry, hash_ in job.fingerprints().items() if known.get(entry) != hash_)
+        changed = (entry for entry, hash_ in job.fingerprints().items() if indexed.get(entry) != hash_)
         return 0 < sum(1 for _ in islice(changed, EMBED_FIRST + 1)) <= EMBED_FIRST
 
-    def _update(self, job: RefreshJob, table: Passages, known: Mapping[str, str]) -> IndexRefresh:
-        """Write the entries that the table does not have as they are, remove those that are gone.
-
-        `known`: the fingerprints in the table. The vectors of a small part are computed with it.
-        """
-        wanted = job.fingerprints()
-        changed = [entry for entry, hash_ in wanted.items() if known.get(entry) != hash_ or entry in job.again]
-        gone = set(known.keys() - wanted.keys())
+    def _update(self, job: RefreshJob, table: Passages, indexed: Mapping[str, str]) -> IndexRefresh:
+        """Write the entries whose fingerprint is not the `indexed` one, remove those that are gone."""
+        current = job.fingerprints()
+        changed = [entry for entry, hash_ in current.items() if indexed.get(entry) != hash_ or entry in job.again]
+        gone = set(indexed.keys() - current.keys())
         passages = entries = embedded = 0
         for part, rows in self._loaded(changed, job):
-            have = self._vectors.get(row.text_key for row in rows)
-            new = {row.text_key: row.embedded_text for row in rows if row.text_key not in have}
+            vectors = self._vectors.get(row.text_key for row in rows)
+            new = {row.text_key: row.embedded_text for row in rows if row.text_key not in vectors}
             if job.embed and len(new) <= EMBED_FIRST:
-                have |= self._filler.embed(new)
-                embedded += sum(row.text_key in new and row.text_key in have for row in rows)
-            ours = {row.entry_id for row in rows}
-            if known.keys().isdisjoint(ours):
-                table.add(rows, have)
-            else:
-                table.replace(rows, have)
+                vectors |= self._filler.embed(new)
+                embedded += sum(row.text_key in new and row.text_key in vectors for row in rows)
+            loaded = {row.entry_id for row in rows}
+            write = table.add if indexed.keys().isdisjoint(loaded) else table.replace
+            write(rows, vectors)
             # Entries that can no longer be loaded leave the index with the ones that are gone.
-            gone |= (set(part) & known.keys()) - ours
-            passages, entries = passages + len(rows), entries + len(ours)
+            gone |= (set(part) & indexed.keys()) - loaded
+            passages, entries = passages + len(rows), entries + len(loaded)
         for names in slices(sorted(gone), ENTRIES_AT_ONCE):
             table.remove(names)
         table.tidy()
@@ -251,8 +247,8 @@ class Index:
 
     def _rebuild(self, job: RefreshJob, wait: float, reason: str) -> IndexRefresh:
         before = self.query.newest()
-        with self._state.locked(BUILD, 0.0 if before else wait) as mine:
-            if not mine:
+        with self._state.locked(BUILD, 0.0 if before else wait) as locked:
+            if not locked:
                 return IndexRefresh(notes=(self._state.trouble or BUILDING,))
             if (after := self.query.newest()) and (before is None or after.number != before.number):
                 # Another process finished one while we waited: only the differences are left.
@@ -267,16 +263,16 @@ class Index:
                 self.query.tables.drop_others(table)
             missing = table.missing()
             self._state.remember(job.generation, table.number, table.version, missing)
-            said = "" if reason == FIRST else f"the index was rebuilt: {reason}"
-            return IndexRefresh(entries, 0, table.count(), 0, missing, said)
+            rebuilt = "" if reason == FIRST else f"the index was rebuilt: {reason}"
+            return IndexRefresh(entries, 0, table.count(), 0, missing, rebuilt)
 
     def _lacks_most(self, missing: int) -> bool:
-        """Whether the vectors that are there say little: more than half of many are missing."""
+        """Whether more than half of many vectors are missing."""
         table = self.query.newest() if missing > FEW else None
         return table is not None and 2 * missing > table.count()
 
     def _why_rebuild(self, table: Passages | None) -> str:
-        """Why the table in use, if there is one, will not do, or ""."""
+        """Why the table in use, if there is one, cannot be used, or ""."""
         if reason := self._state.damage():
             return reason
         if table is None:

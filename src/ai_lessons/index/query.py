@@ -1,4 +1,4 @@
-"""Questions to the table of passages in use: by text and by vector. Vectors of few passages are kept in memory."""
+"""Asks the table of passages in use by text and by vector. Vectors of few passages are kept in memory."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ import numpy as np
 
 from ai_lessons.errors import StorageFailed
 from ai_lessons.index.model_sources import first_line
-from ai_lessons.index.ranking import Match
-from ai_lessons.index.rows import Candidates, PassageFilter, condition, question
-from ai_lessons.index.table import LANCE_ERRORS, Passages
+from ai_lessons.index.rows import Candidates, Match, PassageFilter, condition, question
+from ai_lessons.index.table import LANCE_ERRORS, Passages, cosines, hit_order
 from ai_lessons.index.tables import Tables
-from ai_lessons.index.vectors import MissingVectors, cosines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from ai_lessons.index.embedding import Embedder
     from ai_lessons.index.refresh_state import RefreshState
+    from ai_lessons.index.vectors import MissingVectors
 
     Hits = tuple[Match, ...]
     Version = tuple[int, int]  # which table, and which version of it
@@ -49,7 +48,7 @@ class TableQuery:
     def __init__(self, uri: str, filler: MissingVectors, state: RefreshState) -> None:
         self._uri, self._filler, self._state = uri, filler, state
         self._seen: tuple[Passages | None, Version] | None = None
-        self._kept = KeptVectors(away="://" in uri)
+        self._memory = VectorMemory(away="://" in uri)
         self._count: tuple[Version, int] | None = None
         self.text_alone = False
 
@@ -65,70 +64,75 @@ class TableQuery:
         except LANCE_ERRORS as error:
             raise StorageFailed(f"the index at {self._uri} cannot be opened: {first_line(error)}") from error
 
-    def look(self) -> tuple[Passages | None, Version]:
+    def inspect(self) -> tuple[Passages | None, Version]:
         """The table in use now, and which version of it. Raises LANCE_ERRORS, and as `newest`."""
         table = self.newest()
         self._seen = table, (table.number, table.version) if table else NO_VERSION
         return self._seen
 
-    def at_hand(self) -> tuple[Passages | None, Version]:
-        """The same as at the last look, if it holds."""
-        return self._seen or self.look()
+    def last_seen(self) -> tuple[Passages | None, Version]:
+        """The table and version of the last inspection, if it is still valid."""
+        return self._seen or self.inspect()
 
-    def changed(self) -> None:
-        """The last look holds no more."""
+    def forget_seen(self) -> None:
+        """The next question inspects the tables again."""
         self._seen = None
+
+    def forget(self) -> None:
+        """Open the tables anew at the next question: their files may be gone."""
+        self.__dict__.pop("tables", None)
+        self.forget_seen()
 
     def passages(self) -> int:
         """How many passages there are."""
-        table, version = self.at_hand()
+        table, version = self.last_seen()
         if self._count is None or self._count[0] != version:
             self._count = version, table.count() if table else 0
         return self._count[1]
 
-    def begin(self, text: str, wanted: PassageFilter, depth: int) -> Callable[[], Candidates]:
+    def begin(self, text: str, passage_filter: PassageFilter, depth: int) -> Callable[[], Candidates]:
         """`Index.candidates` of the table that the last refresh saw, in two steps.
 
-        The texts are searched from now on; what is returned waits for that, and is as `candidates`.
+        The search by text begins now; the returned function waits for it and searches by vector.
         """
-        asked, where = question(text), condition(wanted)
+        asked, where = question(text), condition(passage_filter)
         table, version = self._seen if asked and self._seen else (None, NO_VERSION)
         begun = [self._by_text(table, version, asked, where, depth)] if table else []
 
         def answer() -> Candidates:
-            table, version = self.at_hand() if asked else (None, NO_VERSION)
+            table, version = self.last_seen() if asked else (None, NO_VERSION)
             if table is None:
                 return Candidates(depth=depth)
-            embedder, said = self._embedder(table)
-            near = self._near(table, version, asked, embedder, where, depth) if embedder else ()
-            found = (begun.pop() if begun else self._by_text(table, version, asked, where, depth))()
-            found = table.holding(found, where, depth) if wanted.phrases else found
-            return Candidates(found, near, depth, said, embedder.name if embedder else "")
+            embedder, note = self._embedder(table)
+            by_vector = self._near(table, version, asked, embedder, where, depth) if embedder else ()
+            by_text = (begun.pop() if begun else self._by_text(table, version, asked, where, depth))()
+            if passage_filter.phrases:
+                by_text = table.holding(by_text, where, depth)
+            return Candidates(by_text, by_vector, depth, note, embedder.name if embedder else "")
 
-        return lambda: self._again_if_gone(answer)
+        def answer_again() -> Candidates:
+            try:
+                return answer()
+            except LANCE_ERRORS:
+                # A rebuild or a clean-up by another process took the files of an older version away.
+                self.forget()
+            try:
+                return answer()
+            except LANCE_ERRORS as error:
+                self._state.report_damage(f"it could not be read ({first_line(error)})")
+                raise IndexDamaged(f"the index at {self._uri} is damaged: {first_line(error)}") from error
 
-    def _again_if_gone(self, answer: Callable[[], Candidates]) -> Candidates:
-        try:
-            return answer()
-        except LANCE_ERRORS:
-            # A rebuild or a clean-up by another process took the files of an older version away.
-            self.tables.forget_open()
-            self.changed()
-        try:
-            return answer()
-        except LANCE_ERRORS as error:
-            self._state.report_damage(f"it could not be read ({first_line(error)})")
-            raise IndexDamaged(f"the index at {self._uri} is damaged: {first_line(error)}") from error
+        return answer_again
 
     def _embedder(self, table: Passages) -> tuple[Embedder | None, str]:
-        """What embeds a question to this table, or why nothing does. Vectors of different models never compare."""
+        """The embedder for questions to this table, or why there is none. Vectors of different models never compare."""
         if table.model != self._filler.model:
             return None, f"full text only: the vectors here are of {table.model}, not of {self._filler.model}"
         embedder = None if self.text_alone else self._filler.embedder()
         return embedder, "" if embedder else self._filler.no_model
 
     def _by_text(self, table: Passages, version: Version, asked: str, where: str, depth: int) -> Callable[[], Hits]:
-        kept = self._kept.of(table, version, asked)
+        kept = self._memory.vectors(table, version, asked)
         if kept is None or len(kept.hits) < self.passages():
             return table.by_text(asked, where, depth)
         begun = table.rows_by_text(asked, where, depth)
@@ -136,7 +140,7 @@ class TableQuery:
 
     def _near(self, table: Passages, version: Version, asked: str, embedder: Embedder, where: str, depth: int) -> Hits:
         vector = [float(x) for x in embedder.embed_query(asked)]
-        kept = self._kept.of(table, version, asked)
+        kept = self._memory.vectors(table, version, asked)
         if kept is None:
             return table.by_vector(vector, where, depth)
         return kept.by_vector(vector, depth, where, table.rows)
@@ -145,7 +149,7 @@ class TableQuery:
 class Vectors:
     """Many passages: their vectors as lines of `matrix` (float32), one for each of the rows of a table.
 
-    `hits` says of each entry id, ordinal, heading, text and section.
+    `hits` holds entry id, ordinal, heading, text and section of each.
     """
 
     def __init__(self, rows: Sequence[int], matrix: Any, hits: Sequence[tuple[str, int, str, str, int]]) -> None:
@@ -161,7 +165,7 @@ class Vectors:
     def by_vector(
         self, vector: Sequence[float], depth: int, where: str, passing: Callable[[str], Sequence[int]]
     ) -> Hits:
-        """Passages by cosine similarity, best first. `passing` tells which rows the filter `where` lets pass."""
+        """Passages by cosine similarity, best first. `passing` gives the rows that the filter `where` lets pass."""
         # one thread: BLAS would take all cores, and wait for those that have other work
         scores = np.einsum("ij,j->i", self._matrix, np.asarray(vector, dtype=np.float32)) / self._lengths
         places = self._let_pass(where, passing) if where else np.arange(len(scores))
@@ -169,24 +173,26 @@ class Vectors:
             places = places[np.argpartition(-scores[places], depth)[:depth]]
         return self._sorted(zip(map(int, places), cosines(self._matrix[places], vector), strict=True))
 
-    def _sorted(self, found: Iterable[tuple[int, float]]) -> Hits:
-        known = ((score, *self.hits[place]) for place, score in found)
-        hits = (Match(entry, place, score, heading, text, part) for score, entry, place, heading, text, part in known)
-        return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.entry_id, hit.ordinal)))
+    def _sorted(self, places: Iterable[tuple[int, float]]) -> Hits:
+        hits = []
+        for place, score in places:
+            entry, ordinal, heading, text, section = self.hits[place]
+            hits.append(Match(entry, ordinal, score, heading, text, section))
+        return tuple(sorted(hits, key=hit_order))
 
     def _let_pass(self, where: str, passing: Callable[[str], Sequence[int]]) -> Any:
         if where not in self._passing:
             if len(self._passing) >= FILTERS:
                 self._passing.clear()
-            known = [self._places[row] for row in passing(where) if row in self._places]
-            self._passing[where] = np.array(known, dtype=np.intp)
+            places = [self._places[row] for row in passing(where) if row in self._places]
+            self._passing[where] = np.array(places, dtype=np.intp)
         return self._passing[where]
 
 
-class KeptVectors:
-    """The vectors of a table, from the second question on that is put to one version of it.
+class VectorMemory:
+    """The vectors of a table, read at the second question to one version of it.
 
-    A process that asks once, or writes between any two questions, need not wait until every vector is read.
+    A process that asks once, or writes between any two questions, does not read every vector.
     """
 
     def __init__(self, *, away: bool) -> None:
@@ -195,8 +201,8 @@ class KeptVectors:
         self._first: tuple[Version, str] | None = None
         self._vectors: tuple[Version, Vectors | None] | None = None
 
-    def of(self, table: Passages, version: Version, asked: str) -> Vectors | None:
-        """What is kept of this version; None at the first question, or where there are too many."""
+    def vectors(self, table: Passages, version: Version, asked: str) -> Vectors | None:
+        """The vectors of this version; None at the first question, or where there are too many."""
         if self._first is None or self._first[0] != version:
             self._first, self._vectors = (version, asked), None
         if self._vectors is None and asked != self._first[1]:

@@ -1,7 +1,7 @@
-"""From two lists of passages to one list of entries with a score that can be explained. Pure: knows no database.
+"""Ranks two lists of passages as one list of entries with an explained score. Pure: knows no database.
 
 Score of an entry = match x version x context x standing, where match is the mix of full text and vectors for its
-best passage. It decides nothing about what is hidden (the caller leaves such entries out of `facts`).
+best passage. The caller leaves hidden entries out of `facts`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from math import log
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.index.rows import places
+from ai_lessons.index.rows import Match, places
 from ai_lessons.knowledge.versions import score as version_score
 
 if TYPE_CHECKING:
@@ -27,25 +27,11 @@ MATCH_BONUS = 0.1  # What a context tag of weight 1 adds to the factor of an ent
 DEFAULT_CONTEXT_WEIGHT = 1.5  # Weight of context tags where none has an explicit one
 
 
-class Match(NamedTuple):
-    """A passage that was found. `score`: BM25, cosine similarity (-1 to 1), or the mix of both (0 to 1).
-
-    `section` is the number of the section in which it begins, as `passages.sections` counts; 0: in none.
-    """
-
-    entry_id: str
-    ordinal: int
-    score: float
-    heading: str = ""
-    text: str = ""
-    section: int = 0
-
-
 class RankingFacts(NamedTuple):
-    """What is known of an entry besides its text. `standing` is a factor, 1.0 where nothing was learned.
+    """An entry besides its text. `standing` is a factor, 1.0 where nothing was learned.
 
-    `asked` are the versions that are asked of it. `distance` puts entries of equal scores in order: what is nearer to
-    where one works comes first.
+    `asked` are the versions that are asked of it. Of equal scores the smaller `distance` (to the working directory)
+    comes first.
     """
 
     id: str
@@ -68,8 +54,8 @@ class Ranked(NamedTuple):
 def normalised(hits: Sequence[Match], depth: int, floor: float | None = None) -> dict[tuple[str, int], float]:
     """Scores moved to 0..1, the best of them at 1 (min-max).
 
-    A list shorter than `depth` is complete, so that its last hit is not the worst there is: `floor`, if given,
-    stands for what was not found.
+    A list shorter than `depth` is complete, so that its last hit is not the worst there is: `floor`, if not None,
+    is the score of what was not found.
     """
     if not hits:
         return {}
@@ -102,8 +88,8 @@ def fuse(
         score = (1 - weight) * by_text.get(key, 0.0) + weight * by_vector.get(key, 0.0)
         if lead:
             score = LEAD * score + (1 - LEAD) * (key in lead)
-        known = best.get(hit.entry_id)
-        if known is None or (-score, hit.ordinal) < (-known.score, known.ordinal):
+        previous = best.get(hit.entry_id)
+        if previous is None or (-score, hit.ordinal) < (-previous.score, previous.ordinal):
             best[hit.entry_id] = hit._replace(score=score)
     return tuple(sorted(best.values(), key=lambda match: (-match.score, match.entry_id)))
 
@@ -114,14 +100,14 @@ def context_weights(context: Mapping[str, float | None], aliases: Mapping[str, s
     A tag without one gets the mean of the explicit weights, or 1.5 if there are none. Two names of one tag: the
     explicit weight wins, of two explicit ones the greater.
     """
-    given: dict[str, float | None] = {}
+    weights: dict[str, float | None] = {}
     for name, weight in context.items():
         tag = aliases.get(name, name)
-        known = given.get(tag)
-        given[tag] = weight if known is None else known if weight is None else max(known, weight)
-    explicit = [weight for weight in given.values() if weight is not None]
+        previous = weights.get(tag)
+        weights[tag] = weight if previous is None else previous if weight is None else max(previous, weight)
+    explicit = [weight for weight in weights.values() if weight is not None]
     default = sum(explicit) / len(explicit) if explicit else DEFAULT_CONTEXT_WEIGHT
-    return {tag: default if weight is None else weight for tag, weight in given.items()}
+    return {tag: default if weight is None else weight for tag, weight in weights.items()}
 
 
 def context_boost(weights: Mapping[str, float], tags: AbstractSet[str], aliases: Mapping[str, str]) -> float:
@@ -144,16 +130,16 @@ def rank(
     weights = context_weights(context, aliases)
     ranked = []
     for match in matches:
-        known = facts.get(match.entry_id)
-        if known is None:
+        fact = facts.get(match.entry_id)
+        if fact is None:
             continue
-        version = version_score(known.asked, known.versions) if known.versioned else 1.0
+        version = version_score(fact.asked, fact.versions) if fact.versioned else 1.0
         if version is None:
             continue
-        boost = context_boost(weights, known.tags, aliases)
-        factors = {"match": match.score, "version": version, "context": boost, "standing": known.standing}
-        ranked.append(Ranked(match, match.score * version * boost * known.standing, factors))
-    ranked.sort(key=lambda one: (-one.score, facts[one.match.entry_id].distance, one.match.entry_id))
+        boost = context_boost(weights, fact.tags, aliases)
+        factors = {"match": match.score, "version": version, "context": boost, "standing": fact.standing}
+        ranked.append(Ranked(match, match.score * version * boost * fact.standing, factors))
+    ranked.sort(key=lambda rank: (-rank.score, facts[rank.match.entry_id].distance, rank.match.entry_id))
     return ranked
 
 
@@ -173,9 +159,8 @@ def snippet(text: str, query: str, width: int = 150, phrases: Sequence[str] = ()
     if len(flat) <= width:
         return flat
     stems = {stem(word) for word in QUERY_WORD.findall(query.lower()) if len(word) >= SHORT_WORD}
-    found = list(alike(flat, stems))
     quoted = places(flat, phrases)
-    best = max(0, quoted[0] - LEAD_IN) if quoted else _densest(found, width)
+    best = max(0, quoted[0] - LEAD_IN) if quoted else _densest(list(stem_positions(flat, stems)), width)
     at = min(best, len(flat) - width)
     start = flat.find(" ", at, at + LEAD_IN) + 1 or at if at else 0
     end = start + width
@@ -186,31 +171,28 @@ def snippet(text: str, query: str, width: int = 150, phrases: Sequence[str] = ()
 
 
 def stem(word: str) -> str:
-    """The word without its common English endings: enough to tell that two words may be one."""
+    """The word without its common English endings: enough to compare words."""
     return SUFFIX.sub("", word) if len(word) > SHORT_WORD + 1 else word
 
 
-def alike(text: str, stems: AbstractSet[str]) -> Iterator[tuple[int, str]]:
-    """Where words with one of these stems begin, with the stem.
-
-    Whatever has a stem begins with it, so that few words need a look of their own.
-    """
+def stem_positions(text: str, stems: AbstractSet[str]) -> Iterator[tuple[int, str]]:
+    """Where words with one of these stems begin, with the stem."""
     if stems:
-        for found in re.finditer(rf"\b(?:{'|'.join(map(re.escape, sorted(stems)))})\w*", text.lower()):
-            word = stem(found.group())
+        # a word begins with its stem, so that only few words have to be stemmed
+        for match in re.finditer(rf"\b(?:{'|'.join(map(re.escape, sorted(stems)))})\w*", text.lower()):
+            word = stem(match.group())
             if word in stems:
-                yield found.start(), word
+                yield match.start(), word
 
 
-def _densest(found: Sequence[tuple[int, str]], width: int) -> int:
+def _densest(positions: Sequence[tuple[int, str]], width: int) -> int:
     """Where to start so that most different words of the query are inside; long words count more."""
-    best, place = 0, 0
-    for n, (at, _) in enumerate(found):
-        inside = {stem for position, stem in found[n:] if position < at + width - LEAD_IN}
-        weight = sum(map(len, inside))
+    best, start = 0, 0
+    for n, (at, _) in enumerate(positions):
+        weight = sum(map(len, {stem for position, stem in positions[n:] if position < at + width - LEAD_IN}))
         if weight > best:
-            best, place = weight, at
-    return max(0, place - LEAD_IN)
+            best, start = weight, at
+    return max(0, start - LEAD_IN)
 
 
 ADVICE: Mapping[str, str] = {
@@ -219,7 +201,7 @@ ADVICE: Mapping[str, str] = {
     "docs": "If you used reference material to go further, add it as a doc.",
     "rules": "If something should always be done so, suggest a rule.",
 }
-"""What to contribute where a group is missing, what is wanted most first."""
+"""What to contribute where a group is missing, the most useful first."""
 
 NOTHING = (
     "Nothing is stored on this yet. If you find the answer by trying, add a lesson; "
@@ -231,41 +213,32 @@ COMPLETE = "This is well covered. If something here was wrong or out of date, sa
 
 def gap_prompt(counts: Mapping[str, int | bool]) -> str:
     """What to contribute, in a few sentences, from how many of each group an answer holds."""
-    *others, last = [group for group in counts if counts[group]] or [""]
+    *first, last = [group for group in counts if counts[group]] or [""]
     missing = [group for group in ADVICE if not counts[group]]
     if not last or not missing:
         return COMPLETE if last else NOTHING
     advice = " ".join(ADVICE[group] for group in missing[:2])
-    if not others:
+    if not first:
         return f"Only {last} cover this. {advice}"
-    return f"{', '.join(others).capitalize()} and {last} cover this, but no {' and no '.join(missing)}. {advice}"
+    return f"{', '.join(first).capitalize()} and {last} cover this, but no {' and no '.join(missing)}. {advice}"
 
 
-class Found(NamedTuple):
-    """The hits of one index, best first, and how many passages it has."""
+def blend(lists: Sequence[tuple[Sequence[Match], int]], depth: int) -> tuple[Match, ...]:
+    """The hits of several indexes, best first, at most `depth`; of equal scores those of an earlier list first.
 
-    hits: Sequence[Match]
-    passages: int
-
-
-def blend(lists: Sequence[Found], depth: int) -> tuple[Match, ...]:
-    """The hits of all lists, best first, at most `depth`; of equal ones those of an earlier list first."""
-    several = [one for one in lists if one.hits]
-    if len(several) < 2:
-        return tuple(several[0].hits[:depth]) if several else ()
-    most = _rarest(sum(one.passages for one in several))
-    every = [
-        hit._replace(score=hit.score * factor)
-        for one in several
-        for factor in [most / _rarest(one.passages)]
-        for hit in one.hits
+    Each list comes with the number of passages of its index. BM25 of different indexes is compared by the inverse
+    document frequency of a word in one passage only.
+    """
+    nonempty = [(hits, passages) for hits, passages in lists if hits]
+    if len(nonempty) < 2:
+        return tuple(nonempty[0][0][:depth]) if nonempty else ()
+    highest = _rarest(sum(passages for _, passages in nonempty))
+    scaled = [
+        hit._replace(score=hit.score * (highest / _rarest(passages))) for hits, passages in nonempty for hit in hits
     ]
-    return tuple(sorted(every, key=lambda hit: -hit.score)[:depth])
+    return tuple(sorted(scaled, key=lambda hit: -hit.score)[:depth])
 
 
 def _rarest(passages: int) -> float:
-    """What a word weighs that is in one passage only.
-
-    The inverse document frequency of BM25 (Robertson and Zaragoza 2009), with the 1 that keeps it positive.
-    """
+    """The inverse document frequency of BM25 (Robertson and Zaragoza 2009), with the 1 that keeps it positive."""
     return log(1 + (max(passages, 1) - 0.5) / 1.5)

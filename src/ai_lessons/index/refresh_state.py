@@ -1,4 +1,4 @@
-"""What processes on this machine tell each other about one index: locks, and which generation a table holds."""
+"""State of one index, shared by the processes of this machine: locks, and which generation a table holds."""
 
 from __future__ import annotations
 
@@ -27,15 +27,12 @@ class RefreshState:
 
     @contextmanager
     def locked(self, name: str, wait: float) -> Iterator[bool]:
-        """Hold a lock; False if another process holds it for longer than `wait` seconds, or it cannot be made.
-
-        The operating system frees it when its process dies, however that happens.
-        """
+        """Hold a lock; False if another process holds it for longer than `wait` seconds, or it cannot be made."""
         lock = FileLock(self._folder / f"{name}.lock")
-        with ExitStack() as held:
+        with ExitStack() as stack:
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
-                held.enter_context(lock.acquire(timeout=wait))
+                stack.enter_context(lock.acquire(timeout=wait))
             except Timeout:
                 pass
             except OSError as error:
@@ -55,7 +52,7 @@ class RefreshState:
         self._write({"generation": generation, "table": table, "version": version, "missing": missing})
 
     def advance(self, table: int, before: int, after: int, missing: int) -> None:
-        """The table moved on without a change of what it says (vectors were filled in). Call under WRITE."""
+        """The table has a new version with the same entries (vectors were filled in). Call under WRITE."""
         state = read_notes(self._path)
         if (state.get("table"), state.get("version")) == (table, before):
             self._write({**state, "version": after, "missing": missing})

@@ -1,17 +1,15 @@
-"""What goes into the index and what comes out of it, as values; and the pure functions between them."""
+"""The values that go into the index and come out of it, and the words of questions and texts. Pure."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.index.ranking import Match
     from ai_lessons.knowledge.passages import Passage
 
 CAMEL_WORD = re.compile(r"(?<![A-Za-z0-9])(?:[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*|[A-Z]{2,}[a-z][A-Za-z0-9]*)")
@@ -30,7 +28,7 @@ _CAPITALS = re.compile(r"(?<![\w-])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*(?![\w-])")
 _UNDERSCORED = re.compile(r"(?<!\w)\w*[A-Za-z0-9]_+[A-Za-z0-9]\w*")
 _PLAIN = re.compile(r"[A-Z]?[a-z]+(?:[-/:][A-Z]?[a-z]+)*|-[A-Za-z]|v?[0-9][0-9.:/x-]*|-*(?:[A-Za-z]\.)+[A-Za-z]?")
 _MADE_UP = re.compile(r"(?i)(?:my|foo|bar|old|new|test|temp|tmp|example|file|dir)[\w.-]*|\w*(?:file|dir)[0-9]*\.\w+")
-"""What looks like a name and tells little: hyphenated words, short flags, numbers, versions, initials; my_file.txt."""
+"""What looks like a name and identifies little: hyphenated words, short flags, numbers, initials; my_file.txt."""
 
 LONGEST_NAME = 100
 JOINT = "0"
@@ -67,9 +65,9 @@ def hidden_parts(text: str) -> list[str]:
 def names(question: str) -> tuple[str, ...]:
     """Codes, flags, functions and files of a question, as they stand there: ENOENT, --force, setName, `a.py`, E0308."""
     kinds = (_CAPITALS, _UNDERSCORED, CAMEL_WORD, CODE, NAME)
-    found = (one.group() for kind in kinds for one in kind.finditer(question))
+    matches = (match.group() for kind in kinds for match in kind.finditer(question))
     telling = dict.fromkeys(
-        name for name in found if len(name) > 2 and not (_PLAIN.fullmatch(name) or _MADE_UP.fullmatch(name))
+        name for name in matches if len(name) > 2 and not (_PLAIN.fullmatch(name) or _MADE_UP.fullmatch(name))
     )
     return () if question.upper() == question and " " in question.strip() else tuple(telling)
 
@@ -144,6 +142,20 @@ class PassageFilter(NamedTuple):
     phrases: Sequence[str] = ()
 
 
+class Match(NamedTuple):
+    """A passage as a search found it. `score`: BM25, cosine similarity (-1 to 1), or the mix of both (0 to 1).
+
+    `section` is the number of the section in which it begins, counted by `passages.sections`; 0: none.
+    """
+
+    entry_id: str
+    ordinal: int
+    score: float
+    heading: str = ""
+    text: str = ""
+    section: int = 0
+
+
 class Candidates(NamedTuple):
     """Both lists, best first, each at most `depth` long. `note` says why there are no vectors, if so.
 
@@ -202,9 +214,8 @@ def embedded_text(title: str, heading: str, text: str) -> str:
 
 def rows_of(entry: EntryRows, model: str) -> Iterator[Row]:
     """The rows of an entry, at least one: an entry without text is found by its title."""
-    passages = {one.ordinal: (one.heading, one.text, one.section) for one in entry.passages} or {0: ("", "", 0)}
-    for place, ordinal in enumerate(sorted(passages)):
-        heading, text, section = passages[ordinal]
+    passages = {passage.ordinal: (passage.heading, passage.text, passage.section) for passage in entry.passages}
+    for place, (ordinal, (heading, text, section)) in enumerate(sorted(passages.items()) or [(0, ("", "", 0))]):
         whole = embedded_text(entry.title, heading, text)
         yield Row(
             id=f"{entry.id}:{place}",
@@ -235,20 +246,21 @@ def one_of(column: str, values: Sequence[str]) -> str:
     return f"{column} IN ({', '.join(map(quoted, values))})" if values else "false"
 
 
-def condition(wanted: PassageFilter) -> str:
+def condition(passage_filter: PassageFilter) -> str:
     """A filter as SQL, or "" if it lets everything pass."""
-    parts = [one_of("kind", sorted(wanted.kinds))] if wanted.kinds else []
-    if wanted.project is not None:
-        parts.append(f"project = {quoted(wanted.project)}")
-    parts += [f"array_has(tags, {quoted(tag)})" for tag in wanted.tags]
-    if wanted.versions is not None:
-        others = f"{one_of('project', sorted(wanted.versions_of))} OR " if wanted.versions_of else ""
-        parts.append(f"({others}{_fits(wanted.versions)})")
-    parts += [f"(project <> {quoted(name)} OR {_fits(own)})" for name, own in sorted(wanted.versions_of.items())]
-    if wanted.ids is not None:
-        parts.append(one_of("entry_id", sorted(wanted.ids)))
+    kinds, project, tags, versions, ids, versions_of, phrases = passage_filter
+    parts = [one_of("kind", sorted(kinds))] if kinds else []
+    if project is not None:
+        parts.append(f"project = {quoted(project)}")
+    parts += [f"array_has(tags, {quoted(tag)})" for tag in tags]
+    if versions is not None:
+        exempt = f"{one_of('project', sorted(versions_of))} OR " if versions_of else ""
+        parts.append(f"({exempt}{_fits(versions)})")
+    parts += [f"(project <> {quoted(name)} OR {_fits(names)})" for name, names in sorted(versions_of.items())]
+    if ids is not None:
+        parts.append(one_of("entry_id", sorted(ids)))
     # last, because it reads the text
-    parts += [f"regexp_like(fts_text, {quoted(pattern(phrase))})" for phrase in wanted.phrases]
+    parts += [f"regexp_like(fts_text, {quoted(pattern(phrase))})" for phrase in phrases]
     return " AND ".join(parts)
 
 
@@ -287,4 +299,4 @@ def pattern(phrase: str) -> str:
 def places(text: str, phrases: Iterable[str]) -> list[int]:
     """Where phrases begin in a text, in order."""
     patterns = filter(None, map(pattern, phrases))
-    return sorted(match.start(1) for match in chain.from_iterable(re.finditer(one, text) for one in patterns))
+    return sorted(match.start(1) for expression in patterns for match in re.finditer(expression, text))

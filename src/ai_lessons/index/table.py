@@ -21,9 +21,7 @@ from lancedb.background_loop import LOOP
 from lancedb.index import FTS, IvfSq
 from lancedb.query import MatchQuery
 
-from ai_lessons.index.ranking import Match
-from ai_lessons.index.rows import IndexStatus, Row, embedded_text, one_of, with_parts
-from ai_lessons.index.vectors import cosines
+from ai_lessons.index.rows import IndexStatus, Match, Row, embedded_text, one_of, with_parts
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -79,8 +77,8 @@ IMPATIENT = {
 
 
 def connect(uri: str) -> tuple[Any, Callable[[str], Awaitable[Any]]]:
-    """The database at a folder or address, and what opens a table of it once more, for questions that wait."""
-    how: dict[str, Any] = {
+    """The database at a folder or address, and a function that opens a table of it for asynchronous questions."""
+    options: dict[str, Any] = {
         # Without an interval of zero an open table never sees what other processes commit.
         "read_consistency_interval": timedelta(0),
         "storage_options": IMPATIENT if "://" in uri else None,
@@ -88,22 +86,20 @@ def connect(uri: str) -> tuple[Any, Callable[[str], Awaitable[Any]]]:
         "session": lancedb.Session(index_cache_size_bytes=INDEX_CACHE, metadata_cache_size_bytes=METADATA_CACHE),
     }
 
-    async def reopened(name: str) -> Any:
-        return await (await lancedb.connect_async(uri, **how)).open_table(name)
+    async def reopen(name: str) -> Any:
+        return await (await lancedb.connect_async(uri, **options)).open_table(name)
 
-    return lancedb.connect(uri, **how), reopened
+    return lancedb.connect(uri, **options), reopen
 
 
 class Passages:
     """One table. Every method is one question or one commit; raises what lancedb raises (LANCE_ERRORS)."""
 
     def __init__(self, table: Any, number: int, reopen: Callable[[str], Awaitable[Any]]) -> None:
-        """`reopen` opens it once more by its name, for questions that are waited for later."""
         self._table, self.number = table, number
         self._reopen = reopen
         self._reopened: Any = None
-        made = (table.schema.metadata or {}).get(b"ai-lessons", b"{}")
-        self.made_with: dict[str, str] = json.loads(made)
+        self.made_with: dict[str, str] = json.loads((table.schema.metadata or {}).get(b"ai-lessons", b"{}"))
         self.model = self.made_with.get("model", "")
         self.dimensions = int(self.made_with.get("dimensions", 0))
 
@@ -145,8 +141,8 @@ class Passages:
 
     def fingerprints(self) -> dict[str, str]:
         """The fingerprint that every entry was indexed with. Reads two columns of the whole table."""
-        columns = self._rows("true", ["entry_id", "row_hash"])
-        return dict(zip(columns["entry_id"], columns["row_hash"], strict=True))
+        rows = self.select("true", "entry_id", "row_hash")
+        return dict(zip(rows["entry_id"].to_pylist(), rows["row_hash"].to_pylist(), strict=True))
 
     def vectors(self) -> Iterator[list[tuple[str, bytes]]]:
         """All vectors as (text key, packed vector), in parts."""
@@ -169,9 +165,9 @@ class Passages:
 
     def without_vector(self, limit: int) -> list[tuple[str, str, str]]:
         """(row id, text key, what to embed) of up to `limit` rows that have no vector yet."""
-        names = ["id", "text_key", "title", "heading", "text"]
-        columns = self._rows("vector IS NULL", names, limit)
-        return [(row, key, embedded_text(*texts)) for row, key, *texts in zip(*map(columns.get, names), strict=True)]
+        columns = self.select("vector IS NULL", "id", "text_key", "title", "heading", "text", limit=limit).columns
+        rows = zip(*(column.to_pylist() for column in columns), strict=True)
+        return [(row, key, embedded_text(*texts)) for row, key, *texts in rows]
 
     def count(self, where: str | None = None) -> int:
         """How many rows there are, or how many fulfil a condition."""
@@ -186,35 +182,35 @@ class Passages:
 
         `text` is data, never a query language.
         """
-        asked = asyncio.run_coroutine_threadsafe(self._by_text(text, where, depth, HIT), LOOP.loop)
-        return lambda: _hits(rows := asked.result(), rows.column("_score").to_pylist())
+        future = asyncio.run_coroutine_threadsafe(self._by_text(text, where, depth, HIT), LOOP.loop)
+        return lambda: _hits(rows := future.result(), rows.column("_score").to_pylist())
 
     def rows_by_text(self, text: str, where: str, depth: int) -> Callable[[], list[tuple[int, float]]]:
-        """The same as (row, score) in any order, for who knows what the rows hold: each that is read costs time."""
-        asked = asyncio.run_coroutine_threadsafe(self._by_text(text, where, depth, ()), LOOP.loop)
+        """As `by_text`, but (row, score) in any order, for callers that hold the rows: each that is read costs time."""
+        future = asyncio.run_coroutine_threadsafe(self._by_text(text, where, depth, ()), LOOP.loop)
 
         def answer() -> list[tuple[int, float]]:
-            found = asked.result()
-            return list(zip(found["_rowid"].to_pylist(), found["_score"].to_pylist(), strict=True))
+            rows = future.result()
+            return list(zip(rows["_rowid"].to_pylist(), rows["_score"].to_pylist(), strict=True))
 
         return answer
 
     async def _by_text(self, text: str, where: str, depth: int, columns: Sequence[str]) -> pa.Table:
-        # the other way to ask, which waits at once, takes half as long again: it goes to and fro between two threads
+        # the synchronous way takes half as long again: it goes to and fro between two threads
         if self._reopened is None:
             self._reopened = await self._reopen(self._table.name)
-        wanted = MatchQuery(with_parts(text), column=FTS_COLUMN)  # type: ignore[call-arg]  # pydantic's defaults
-        query = self._reopened.query().nearest_to_text(wanted)
-        found = (query.where(where) if where else query).select([*columns, "_score"]).limit(depth)
-        return await found.with_row_id().to_arrow()
+        match = MatchQuery(with_parts(text), column=FTS_COLUMN)  # type: ignore[call-arg]  # pydantic's defaults
+        query = self._reopened.query().nearest_to_text(match)
+        query = (query.where(where) if where else query).select([*columns, "_score"]).limit(depth)
+        return await query.with_row_id().to_arrow()
 
-    def holding(self, found: tuple[Match, ...], where: str, depth: int) -> tuple[Match, ...]:
-        """What was found by text, and then what else fulfils the condition: stop words alone are in no index."""
-        known = {(hit.entry_id, hit.ordinal) for hit in found}
-        columns = self._table.search().where(where).select(list(HIT)).limit(depth)
-        rows = (Match(score=0.0, **{name: one[name] for name in HIT}) for one in columns.to_list())
-        others = [hit for hit in rows if (hit.entry_id, hit.ordinal) not in known]
-        return (*found, *sorted(others, key=lambda hit: (hit.entry_id, hit.ordinal)))[:depth]
+    def holding(self, hits: tuple[Match, ...], where: str, depth: int) -> tuple[Match, ...]:
+        """The hits of a text search, and then what else fulfils the condition: stop words alone are in no index."""
+        seen = {(hit.entry_id, hit.ordinal) for hit in hits}
+        rows = self._table.search().where(where).select(list(HIT)).limit(depth).to_list()
+        matches = (Match(score=0.0, **{name: row[name] for name in HIT}) for row in rows)
+        added = [hit for hit in matches if (hit.entry_id, hit.ordinal) not in seen]
+        return (*hits, *sorted(added, key=lambda hit: (hit.entry_id, hit.ordinal)))[:depth]
 
     def by_vector(self, vector: Sequence[float], where: str, depth: int, *, exact: bool = False) -> tuple[Match, ...]:
         """Passages by cosine similarity, best first. `exact`: whatever index there is, compare with every vector."""
@@ -222,32 +218,28 @@ class Passages:
         search = search.bypass_vector_index() if exact else search.nprobes(self._probes()).refine_factor(REFINE)
         if where:
             search = search.where(where, prefilter=True)
-        found = search.select([*HIT, "_distance", "vector"]).limit(depth).to_arrow()
-        return _hits(found, cosines(self._matrix(found), vector))
+        rows = search.select([*HIT, "_distance", "vector"]).limit(depth).to_arrow()
+        return _hits(rows, cosines(self._matrix(rows), vector))
 
     def _probes(self) -> int:
-        """How many partitions a question asks; of few rows all there are, also where most were removed since."""
+        """How many partitions a question asks; of few rows all, also where most were removed since."""
         rows = max(1, self.count())
         return rows if rows <= PROBED else ceil(PROBED / (PARTITIONS_PER_ROOT * sqrt(rows)))
 
     def all_vectors(self, at_most: int) -> tuple[list[int], Any, list[tuple[str, int, str, str, int]]] | None:
         """Rows, vectors as rows of a matrix (float32), and hits of what has a vector; None if more than so many."""
-        search = self._table.search().where("vector IS NOT NULL").with_row_id(with_row_id=True).select([*HIT, "vector"])
-        found = search.limit(at_most + 1).to_arrow()
-        if found.num_rows > at_most:
+        table = self.select("vector IS NOT NULL", "_rowid", *HIT, "vector", limit=at_most + 1)
+        if table.num_rows > at_most:
             return None
-        rows, *hits = (found.column(name).to_pylist() for name in ("_rowid", *HIT))
-        return rows, self._matrix(found), list(zip(*hits, strict=True))
+        rows, *hits = (table.column(name).to_pylist() for name in ("_rowid", *HIT))
+        return rows, self._matrix(table), list(zip(*hits, strict=True))
 
-    def _matrix(self, found: pa.Table) -> Any:
-        return found.column("vector").combine_chunks().flatten().to_numpy().reshape(-1, self.dimensions)
+    def _matrix(self, rows: pa.Table) -> Any:
+        return rows.column("vector").combine_chunks().flatten().to_numpy().reshape(-1, self.dimensions)
 
     def rows(self, where: str) -> list[int]:
         """The rows that fulfil a condition."""
-        search = (
-            self._table.search().where(where).with_row_id(with_row_id=True).select(["id"]).limit(max(1, self.count()))
-        )
-        return cast("list[int]", search.to_arrow().column("_rowid").to_pylist())
+        return cast("list[int]", self.select(where, "_rowid").column("_rowid").to_pylist())
 
     def tidy(self, *, thorough: bool = False) -> bool:
         """Merge files, bring the indices up to date and forget old versions, if it is time for it."""
@@ -260,7 +252,7 @@ class Passages:
         return True
 
     def _index_vectors(self) -> None:
-        """Make the index of vectors where there are many, most of them known, and none is made."""
+        """Make the index of vectors where there are many, most of them computed, and no index yet."""
         rows = self.count()
         if rows <= FLAT or self.vectors_indexed() is not None or 2 * self.missing() > rows:
             return
@@ -290,16 +282,28 @@ class Passages:
             model=self.model,
         )
 
-    def _rows(self, where: str, columns: Sequence[str], limit: int | None = None) -> dict[str, list[str]]:
-        search = self._table.search().where(where).select(list(columns))
-        found = search.limit(limit if limit is not None else max(1, self.count())).to_arrow()
-        return cast("dict[str, list[str]]", found.select(list(columns)).to_pydict())
+    def select(self, where: str, *columns: str, limit: int | None = None) -> pa.Table:
+        """These columns of the rows that fulfil a condition; `_rowid` is one of the columns that may be asked for."""
+        stored = [name for name in columns if name != "_rowid"] or ["id"]
+        search = self._table.search().where(where).select(stored).with_row_id(with_row_id="_rowid" in columns)
+        return search.limit(max(1, self.count()) if limit is None else limit).to_arrow().select(list(columns))
+
+
+def cosines(rows: Any, vector: Sequence[float]) -> list[float]:
+    """The similarity of each row of a matrix to a vector; independent of how the rows were found, to the last digit."""
+    exact = rows.astype("float64")
+    lengths = ((exact * exact).sum(axis=1) * sum(x * x for x in vector)) ** 0.5
+    return cast("list[float]", (exact.dot(vector) / lengths.clip(1e-30)).round(9).tolist())
 
 
 def _hits(rows: pa.Table, scores: Sequence[float]) -> tuple[Match, ...]:
-    entries, ordinals, *more = (rows.column(name).to_pylist() for name in HIT)
-    hits = map(Match, entries, ordinals, scores, *more)
-    return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.entry_id, hit.ordinal)))
+    entries, ordinals, *texts = (rows.column(name).to_pylist() for name in HIT)
+    return tuple(sorted(map(Match, entries, ordinals, scores, *texts), key=hit_order))
+
+
+def hit_order(hit: Match) -> tuple[float, str, int]:
+    """A key that sorts hits: best first, equal scores by entry and place."""
+    return -hit.score, hit.entry_id, hit.ordinal
 
 
 def made_with(model: str, dimensions: int) -> dict[str, str]:

@@ -1,7 +1,7 @@
-"""The tables of an index, and an index that is shared at any address that LanceDB takes.
+"""The tables of an index, and a shared index at any address of LanceDB. Callers hold the locks.
 
-Takes no locks: callers must. A rebuild writes a new table beside the old one; a table counts from the moment that it
-has its full-text index, which is made last, so that readers see the old one or the new one, also on object storage.
+A rebuild writes a new table beside the old one. A table is in use once it has its full-text index, which is made
+last, so that readers see the old one or the new one, also on object storage.
 """
 
 from __future__ import annotations
@@ -51,10 +51,6 @@ class Tables:
                 continue
         return None
 
-    def forget_open(self) -> None:
-        """Open the table anew at the next use: its files may be gone."""
-        self._open = None
-
     def begin(self, made: Mapping[str, str]) -> Passages:
         """A new, empty table that no reader sees until it is finished."""
         number = max(self._numbers(), default=0) + 1
@@ -67,15 +63,18 @@ class Tables:
 
     @contextmanager
     def claimed(self) -> Iterator[Callable[[], None]]:
-        """Be the only process, of any machine, that writes here; what is given is to be called now and then meanwhile.
+        """Be the only process, of any machine, that writes here. Gives a sign of life to be called now and then.
 
-        Raises Conflict: another one writes.
+        Raises Conflict: another process writes.
         """
         if WRITING in self._db.list_tables(limit=10_000).tables:
-            last = max(one["timestamp"] for one in self._db.open_table(WRITING).list_versions()).astimezone(UTC)
+            versions = self._db.open_table(WRITING).list_versions()
+            last = max(version["timestamp"] for version in versions).astimezone(UTC)
             if datetime.now(UTC) - last < DEAD:
-                said = f"another process is writing to the index at {self._uri} (last seen {last:%Y-%m-%d %H:%M} UTC)"
-                raise Conflict(said, hint=f"try again when it is done; {DEAD} without a sign of life, and you may")
+                raise Conflict(
+                    f"another process is writing to the index at {self._uri} (last seen {last:%Y-%m-%d %H:%M} UTC)",
+                    hint=f"try again when it is done, or {DEAD} after its last sign of life",
+                )
             self._db.drop_table(WRITING, ignore_missing=True)
         try:
             claim = self._db.create_table(WRITING, [{"beat": 0}])
@@ -96,14 +95,14 @@ class Tables:
 
     def _numbers(self) -> set[int]:
         if "://" in self._uri:
-            found = self._db.list_tables(limit=10_000).tables
+            names = self._db.list_tables(limit=10_000).tables
         else:  # every search looks, and lancedb takes a millisecond to read a folder
-            found = [name.removesuffix(".lance") for name in os.listdir(self._uri)] if os.path.isdir(self._uri) else []
-        return {int(name[len(NAME) :]) for name in found if name.startswith(NAME) and name[len(NAME) :].isdigit()}
+            names = [name.removesuffix(".lance") for name in os.listdir(self._uri)] if os.path.isdir(self._uri) else []
+        return {int(name[len(NAME) :]) for name in names if name.startswith(NAME) and name[len(NAME) :].isdigit()}
 
 
 class SharedIndex:
-    """One machine pushes its table there, others take the vectors, each by the hash of its model and text, and no text.
+    """One machine pushes its table; others take vectors by the hash of model and text, and no text.
 
     Raises Unreachable where the address is wrong, nothing answers, or access is refused.
     """
@@ -134,16 +133,16 @@ class SharedIndex:
     def pull(self, model: str, cache: VectorCache, progress: Progress) -> int:
         """Put the vectors of `model` that lie there into the cache; how many are new. Of another model: none."""
         with self._reached():
-            there = self._tables.newest()
-            if there is None or there.model != model:
+            table = self._tables.newest()
+            if table is None or table.model != model:
                 return 0
-            total, seen, new = there.count(), 0, 0
-            for part in there.vectors():
-                known = cache.get(key for key, _ in part)
-                fresh = [(key, vector) for key, vector in part if key not in known]
+            total, done, new = table.count(), 0, 0
+            for part in table.vectors():
+                cached = cache.get(key for key, _ in part)
+                fresh = [(key, vector) for key, vector in part if key not in cached]
                 cache.put(fresh)
-                seen, new = seen + len(part), new + len(fresh)
-                progress("Fetching vectors", seen, total)
+                done, new = done + len(part), new + len(fresh)
+                progress("Fetching vectors", done, total)
             return new
 
     @contextmanager
@@ -152,10 +151,10 @@ class SharedIndex:
             yield
         except LANCE_ERRORS as error:
             if any(word in str(error) for word in ("already exists", "commit conflict", "Commit conflict")):
-                said = f"another process is pushing to {self.uri}"
-                raise Conflict(said, hint="push again when it is done") from error
-            said = " ".join(str(error).split())[:300]
+                raise Conflict(
+                    f"another process is pushing to {self.uri}", hint="push again when it is done"
+                ) from error
             raise Unreachable(
-                f"the shared index at {self.uri} cannot be used: {said}",
+                f"the shared index at {self.uri} cannot be used: {' '.join(str(error).split())[:300]}",
                 hint="check the address; S3 is set up by AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, …",
             ) from error

@@ -1,4 +1,4 @@
-"""What the event logs add up to, in a small SQLite file: only what is new in a log is read."""
+"""The sums of the event logs, in a small SQLite file: only what is new in a log is read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WORDS = 14  # Kinds of uses; their numbers are their places in the tuple that th
 
 INJECTED, HELPFUL, IGNORED, CONTRADICTED, RESTORED, LEFT_OUT, FOLLOWED, RECURRED, HELD = 0, 1, 2, 3, 7, 8, 9, 11, 12
 OF_A_CLONE, OF_OTHERS = 2, 5
-"""So many events of a kind about an entry count of one other clone, and of all others: whoever pushes makes them up."""
+"""At most so many events of a kind about an entry count of one other clone, and of all: any clone can push events."""
 
 _SUMS = ", ".join(
     f"sum(n * (kind = {kind} AND source = 0)) + min(sum(n * (kind = {kind} AND source > 0)), {OF_OTHERS})"
@@ -63,7 +63,7 @@ SELECT entry, {_SUMS}, coalesce(max(last), ''), max(unused) FROM (
     FROM events, since WHERE entry = :entry AND kind >= 0 GROUP BY kind, source
 ) GROUP BY entry
 """  # noqa: S608 - only numbers
-_EVENT = (  # what this clone wrote down stands, whatever others say of the same id
+_EVENT = (  # an event of this clone wins over other events with its id
     "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
     " kind = CASE WHEN excluded.source < min(source, 1) THEN excluded.kind ELSE -1 END,"
     " entry = CASE WHEN excluded.source < min(source, 1) THEN excluded.entry ELSE entry END,"
@@ -116,45 +116,45 @@ class UsageCache(Database):
 
         A log that only grew is read from where it ended; where one was rewritten or is gone, all are folded anew.
         """
-        there = {log.name: log for log in logs}
-        self.ask(lambda _: self._refresh(there, parse))
+        by_name = {log.name: log for log in logs}
+        self.ask(lambda _: self._refresh(by_name, parse))
 
     def damaged(self) -> int:
         """Lines of all logs that were left out."""
         return int(self._rows("SELECT coalesce(sum(damaged), 0) FROM logs")[0][0])
 
-    def own(self, entries: Iterable[str]) -> dict[str, tuple[int, ...]]:
-        """The same counts, not capped, of what happened in this clone."""
+    def local_counts(self, entries: Iterable[str]) -> dict[str, tuple[int, ...]]:
+        """The counts of `tallies` for this clone alone, not capped."""
         counted = _COUNTS.format(_LAST.format("events.entry", RESTORED))
         rows = self._rows(
             f"SELECT name, kind, sum({counted}) FROM events JOIN names ON key = entry {_NAMED}"  # noqa: S608 - our own words
             " AND source = 0 AND kind >= 0 GROUP BY name, kind",
             (json.dumps(list(entries)),),
         )
-        found: dict[str, list[int]] = {}
+        counts: dict[str, list[int]] = {}
         for entry, kind, number in rows:
-            found.setdefault(entry, [0] * WORDS)[kind] = number
-        return {entry: tuple(counts) for entry, counts in found.items()}
+            counts.setdefault(entry, [0] * WORDS)[kind] = number
+        return {entry: tuple(numbers) for entry, numbers in counts.items()}
 
     def tallies(self, entries: Iterable[str] | None = None) -> dict[str, tuple[int | str, ...]]:
         """For each entry (of these, or all) that has any: a count for each kind, when it was last used, and `unused`.
 
-        That is in how many sessions it came since it last helped. What spoke against it before it was restored is out.
+        `unused`: in how many sessions it was shown since it last helped. Outcomes against it count since a restore.
         """
         sums = ", ".join(f"n{kind}" for kind in range(WORDS))
         every = f"SELECT name, {sums}, last, unused FROM tallies JOIN names ON key = entry"  # noqa: S608 - only numbers
         rows = self._rows(every) if entries is None else self._rows(f"{every} {_NAMED}", (json.dumps(list(entries)),))
         return {row[0]: row[1:] for row in rows}
 
-    def came_since(self, entry: str, event: str) -> int:
-        """In how many sessions of this clone an entry came after an event with this id."""
+    def sessions_since(self, entry: str, event: str) -> int:
+        """In how many sessions of this clone an entry was shown after an event with this id."""
         query = "SELECT count(DISTINCT session) FROM events WHERE entry = (SELECT key FROM names WHERE name = ?)"
         return int(
             self._rows(f"{query} AND kind = {INJECTED} AND source = 0 AND session > 0 AND id > ?", (entry, event))[0][0]
         )
 
-    def turned(self, fold: Callable[[list[str]], str]) -> str:
-        """What all lines about parameters come to, in the order of their ids; kept until there is another line."""
+    def parameters(self, fold: Callable[[list[str]], str]) -> str:
+        """The fold of all lines about parameters, in the order of their ids; cached until there is another line."""
         ((changes, folded, value),) = self._rows("SELECT changes, folded, value FROM kept")
         if changes != folded:
             value = fold([line for (line,) in self._rows("SELECT line FROM turns WHERE line <> '' ORDER BY id")])
@@ -181,47 +181,44 @@ class UsageCache(Database):
         )
         return [(at, self._words[kind]) for at, kind in rows]
 
-    def _refresh(self, there: Mapping[str, EventFile], parse: Callable[[bytes], Lines]) -> None:
-        stamps = {name: one.stamp for name, one in there.items()}
-        if {name: stamp for name, (stamp, *_) in self._known().items()} == stamps:
+    def _refresh(self, logs: Mapping[str, EventFile], parse: Callable[[bytes], Lines]) -> None:
+        if {name: stamp for name, (stamp, *_) in self._folded().items()} == {n: log.stamp for n, log in logs.items()}:
             return
         with self.transaction() as db:
-            known = self._known()  # another process may have folded meanwhile
-            changed = [one for name, one in there.items() if name not in known or known[name][0] != one.stamp]
-            grown = [(one, *known[one.name][1:]) for one in changed if one.name in known]
-            if known.keys() - there.keys() or any(_digest(one.read()[:done]) != begin for one, done, begin in grown):
+            folded = self._folded()  # another process may have folded meanwhile
+            changed = [log for name, log in logs.items() if name not in folded or folded[name][0] != log.stamp]
+            grown = [(log, *folded[log.name][1:]) for log in changed if log.name in folded]
+            if folded.keys() - logs.keys() or any(_digest(log.read()[:done]) != begin for log, done, begin in grown):
                 for table in ("logs", "events", "turns", "tallies", "names"):
                     db.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
                 db.execute(_CHANGED)
-                changed, known = list(there.values()), {}
-            self._fold(changed, {name: done for name, (_, done, _) in known.items()}, parse)
+                changed, folded = list(logs.values()), {}
+            done = {name: size for name, (_, size, _) in folded.items()}
+            keys = {key for log in changed for key in self._fold(log, done.get(log.name, 0), parse)}
+            values = [{"entry": key} for key in keys]
+            db.executemany("DELETE FROM tallies WHERE entry = :entry", values)
+            db.executemany(f"INSERT INTO tallies {_FOLD}", values)
 
-    def _known(self) -> dict[str, tuple[tuple[int, int, int], int, bytes]]:
+    def _folded(self) -> dict[str, tuple[tuple[int, int, int], int, bytes]]:
         """Of each log its stamp, how many bytes are folded, and their digest."""
         rows = self._rows("SELECT name, mtime, size, inode, done, digest FROM logs")
         return {name: ((mtime, size, inode), done, digest) for name, mtime, size, inode, done, digest in rows}
 
-    def _fold(self, logs: Iterable[EventFile], folded: Mapping[str, int], parse: Callable[[bytes], Lines]) -> None:
-        """Fold these logs, inside a transaction; of those in `folded` so many bytes are folded already."""
-        found = {key for log in logs for key in self._fold_log(log, folded.get(log.name, 0), parse)}
-        keys = [{"entry": key} for key in found]
-        self.connection.executemany("DELETE FROM tallies WHERE entry = :entry", keys)
-        self.connection.executemany(f"INSERT INTO tallies {_FOLD}", keys)
-
-    def _fold_log(self, log: EventFile, done: int, parse: Callable[[bytes], Lines]) -> set[int]:
-        """Fold whole lines only: the last one may still be being written. The keys of the entries that they are of."""
+    def _fold(self, log: EventFile, done: int, parse: Callable[[bytes], Lines]) -> set[int]:
+        """Fold the lines after `done` bytes, inside a transaction. The keys of their entries."""
         db, data = self.connection, log.read()
+        # the last line may still be being written
         end = max(data.rfind(b"\n") + 1, done)
         uses, turns, damaged = parse(data[done:end]) if end > done else ((), (), 0)
-        turns = () if log.clone else turns  # what others say about parameters is theirs
-        said = sorted({log.clone, *(name for *_, entry, session in uses for name in (entry, session))} - {""})
-        db.executemany("INSERT OR IGNORE INTO names (name) VALUES (?)", [(name,) for name in said])
-        key = dict(db.execute(f"SELECT name, key FROM names {_NAMED}", (json.dumps(said),)))  # noqa: S608 - our own words
+        turns = () if log.clone else turns  # parameters of other clones do not count here
+        names = sorted({log.clone, *(name for *_, entry, session in uses for name in (entry, session))} - {""})
+        db.executemany("INSERT OR IGNORE INTO names (name) VALUES (?)", [(name,) for name in names])
+        key = dict(db.execute(f"SELECT name, key FROM names {_NAMED}", (json.dumps(names),)))  # noqa: S608 - our own words
         source = key.get(log.clone, 0)
         rows = [
             (i, key.get(entry, 0), self._kinds[event], at, key.get(of, 0), source) for i, at, event, entry, of in uses
         ]
-        # of events that are there already, too: those that come again with another entry take it away
+        # an event that comes again with another entry takes the old one away
         before = db.execute(_ENTRIES_OF, (json.dumps([row[0] for row in rows]),)).fetchall()
         db.executemany(_EVENT, rows)
         if turns:

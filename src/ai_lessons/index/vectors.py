@@ -1,9 +1,9 @@
-"""Vectors of passages: a cache of one per (model, text) for the whole machine, and filling in what is missing."""
+"""Vectors of passages: a cache by (model, text) for the whole machine, and filling in the missing ones."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ai_lessons.index.database import Database, Schema
 from ai_lessons.index.model_files import ModelUnavailable
@@ -36,14 +36,6 @@ def pack(vector: Vector) -> bytes:
     return vector.astype("<f2").tobytes()
 
 
-def cosines(rows: Any, asked: Sequence[float]) -> list[float]:
-    """The similarity of each row of a matrix: to the last digit the same, however the rows were found."""
-    exact = rows.astype("float64")
-    lengths = ((exact * exact).sum(axis=1) * sum(x * x for x in asked)) ** 0.5
-    found: list[float] = (exact.dot(asked) / lengths.clip(1e-30)).round(9).tolist()
-    return found
-
-
 class VectorCache(Database):
     """Vectors by key, in one file shared by all repositories of a user. Safe with many processes."""
 
@@ -54,17 +46,16 @@ class VectorCache(Database):
         return self.ask(lambda db: int(db.execute("SELECT count(*) FROM vectors").fetchone()[0]))
 
     def get(self, keys: Iterable[str]) -> dict[str, bytes]:
-        """The vectors that are known among `keys`."""
-        wanted = [bytes.fromhex(key) for key in dict.fromkeys(keys)]
-        found: dict[str, bytes] = {}
-        for part in slices(wanted, ASK_AT_ONCE):
+        """The cached vectors among `keys`."""
+        vectors: dict[str, bytes] = {}
+        for part in slices([bytes.fromhex(key) for key in dict.fromkeys(keys)], ASK_AT_ONCE):
             marks = ",".join("?" * len(part))
             rows = self._rows(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", part)  # noqa: S608 - only marks
-            found.update((key.hex(), vector) for key, vector in rows)
-        return found
+            vectors.update((key.hex(), vector) for key, vector in rows)
+        return vectors
 
     def put(self, vectors: Iterable[tuple[str, bytes]]) -> None:
-        """Remember vectors, in one transaction. Knowing one already is fine."""
+        """Add vectors, in one transaction; those of known keys stay."""
         rows = [(bytes.fromhex(key), vector) for key, vector in vectors]
 
         def insert(_: sqlite3.Connection) -> None:
@@ -82,7 +73,7 @@ class MissingVectors:
         model: str,
         vectors: VectorCache,
         state: RefreshState,
-        embedder: Callable[[str], Embedder] | None,
+        embedder: Callable[[str], Embedder],
     ) -> None:
         self.model, self._vectors, self._state = model, vectors, state
         self._make_embedder = embedder
@@ -97,16 +88,16 @@ class MissingVectors:
         `current` gives the table that is to be filled; it may be another one from one batch to the next.
         """
         deadline = float("inf") if seconds is None else time.monotonic() + seconds
-        with self._state.locked(EMBED, 0.0) as mine:
+        with self._state.locked(EMBED, 0.0) as locked:
             embedded, missing = 0, done.missing  # of this pass; done.embedded came with the rows
-            while mine and missing and (table := current()):
+            while locked and missing and (table := current()):
                 rows = table.without_vector(VECTORS_AT_ONCE)
-                found = self._compute(rows, deadline, progress, embedded, done.missing)
-                if not found or not self._store(table, found, current):
+                vectors = self._compute(rows, deadline, progress, embedded, done.missing)
+                if not vectors or not self._store(table, vectors, current):
                     break
                 before, missing = missing, table.missing()
                 embedded += before - missing
-                if len(found) < len(rows) or missing >= before:
+                if len(vectors) < len(rows) or missing >= before:
                     break
         return done._replace(embedded=done.embedded + embedded, missing=missing)
 
@@ -114,42 +105,41 @@ class MissingVectors:
         self, rows: Sequence[tuple[str, str, str]], deadline: float, progress: Progress, before: int, total: int
     ) -> list[tuple[str, str, bytes]]:
         """(row id, text key, vector) of the rows whose vector is in the cache or could be computed in time."""
-        known = self._vectors.get(key for _, key, _ in rows)
-        texts = {key: text for _, key, text in rows if key not in known}
+        vectors = self._vectors.get(key for _, key, _ in rows)
+        texts = {key: text for _, key, text in rows if key not in vectors}
         for part in slices(sorted(texts, key=lambda key: len(texts[key])), TEXTS_AT_ONCE):
             if time.monotonic() >= deadline or self.embedder() is None:
                 break
-            known |= self.embed({key: texts[key] for key in part})
-            progress("Embedding", before + len(known), total)
-        return [(row, key, known[key]) for row, key, _ in rows if key in known]
+            vectors |= self.embed({key: texts[key] for key in part})
+            progress("Embedding", before + len(vectors), total)
+        return [(row, key, vectors[key]) for row, key, _ in rows if key in vectors]
 
     def embed(self, texts: Mapping[str, str]) -> dict[str, bytes]:
         """Vectors by key, also put into the cache; none if there is no embedder."""
         if self._embedder is None or not texts:
             return {}
-        vectors = (pack(vector) for vector in self._embedder.embed(list(texts.values())))
-        new = dict(zip(texts, vectors, strict=True))
-        self._vectors.put(new.items())
-        return new
+        vectors = dict(zip(texts, map(pack, self._embedder.embed(list(texts.values()))), strict=True))
+        self._vectors.put(vectors.items())
+        return vectors
 
     def _store(
-        self, table: Passages, found: Sequence[tuple[str, str, bytes]], current: Callable[[], Passages | None]
+        self, table: Passages, vectors: Sequence[tuple[str, str, bytes]], current: Callable[[], Passages | None]
     ) -> bool:
-        with self._state.locked(WRITE, PATIENCE) as mine:
+        with self._state.locked(WRITE, PATIENCE) as locked:
             newest = current()
-            if not mine or newest is None or newest.number != table.number:
+            if not locked or newest is None or newest.number != table.number:
                 return False
             before = table.version
-            table.set_vectors(found)
+            table.set_vectors(vectors)
             missing = table.missing()
             # The full-text index covers every row again before this is called complete.
-            table.tidy(thorough=not missing and len(found) > TEXTS_AT_ONCE)
+            table.tidy(thorough=not missing and len(vectors) > TEXTS_AT_ONCE)
             self._state.advance(table.number, before, table.version, missing)
         return True
 
     def embedder(self) -> Embedder | None:
         """The embedder, or None with the reason in `no_model`. A failure is asked again: it may be mended."""
-        if self._embedder is None and self._make_embedder is not None:
+        if self._embedder is None:
             try:
                 self._embedder = self._make_embedder(self.model)
                 self.no_model = ""

@@ -1,7 +1,7 @@
-"""One line of an event log: how it is written, and how any bytes are read. Pure; never raises on what it reads.
+"""Writes and reads the lines of event logs. Pure; reading never raises.
 
 A line is one JSON object: `id` (a ULID), `at` (ISO 8601 in UTC), `event` (a word), `entry` (the id of what it is about,
-or the name of a parameter), and where there is something to say `session`, `edge`, `value`, `weight`, `note`. A
+or the name of a parameter), and where set `session`, `edge`, `value`, `weight`, `note`. A
 line that is damaged, too long or not of this form is counted and left out; one with an unknown word quietly.
 """
 
@@ -19,11 +19,11 @@ INJECTED, LEFT_OUT = "injected", "left_out"
 HELPFUL, IGNORED, CONTRADICTED = "helpful", "ignored", "contradicted"
 SCRIPT_OK, SCRIPT_FAILED = "script_ok", "script_failed"
 WRONG, RESTORED = "wrong", "restored"
-FOLLOWED, WORKED, RECURRED = "followed", "worked", "recurred"  # What a session showed, and no person said
+FOLLOWED, WORKED, RECURRED = "followed", "worked", "recurred"  # Seen in a session, not stated by a person
 HELD, PASSED = "held", "passed"  # The command that a lesson says will fail did fail, or worked
 OBSERVED, BOUNDS, RESET = "observed", "bounds", "reset"
 
-OUTCOMES = (HELPFUL, IGNORED, CONTRADICTED)  # What a person or an agent can say of an entry that was shown
+OUTCOMES = (HELPFUL, IGNORED, CONTRADICTED)  # What a person or an agent can state of an entry that was shown
 USES = (
     INJECTED, HELPFUL, IGNORED, CONTRADICTED, SCRIPT_OK, SCRIPT_FAILED, WRONG, RESTORED, LEFT_OUT,
     FOLLOWED, WORKED, RECURRED, HELD, PASSED,
@@ -54,7 +54,7 @@ _USES, _TURNS = frozenset(USES), frozenset(TURNS)
 
 
 class Event(NamedTuple):
-    """One thing that happened.
+    """One event.
 
     `edge` of an injected lesson: where the parameters stood (0 to 1) at whose limit it was. `value` is the outcome of
     an observation (0 to 1) or the lower bound, `weight` that of the observation or the upper bound.
@@ -84,14 +84,18 @@ class Read(NamedTuple):
 
 def line_of(event: Event) -> bytes:
     """The line, line end included, in a form that this module reads back as the same event; long texts are cut."""
-    said: dict[str, Any] = {"id": event.id, "at": event.at, "event": event.event, "entry": event.entry}
-    session = clean_session(event.session)
-    said |= {"session": session} if session else {}
-    said |= {"edge": {name: round(at, 6) for name, at in sorted(event.edge.items())}} if event.edge else {}
-    numbers = {"value": event.value, "weight": event.weight}
-    said |= {name: number for name, number in numbers.items() if number is not None}
-    said |= {"note": event.note[:NOTE_LENGTH]} if event.note else {}
-    return json.dumps(said, separators=(",", ":")).encode() + b"\n"
+    fields: dict[str, Any] = {"id": event.id, "at": event.at, "event": event.event, "entry": event.entry}
+    if session := clean_session(event.session):
+        fields["session"] = session
+    if event.edge:
+        fields["edge"] = {name: round(at, 6) for name, at in sorted(event.edge.items())}
+    if event.value is not None:
+        fields["value"] = event.value
+    if event.weight is not None:
+        fields["weight"] = event.weight
+    if event.note:
+        fields["note"] = event.note[:NOTE_LENGTH]
+    return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
 
 
 def clean_session(name: str) -> str:
@@ -100,7 +104,7 @@ def clean_session(name: str) -> str:
 
 
 def read_lines(data: bytes) -> Read:
-    """Whatever whole lines of a log say, in their order; the end of `data` is taken for a line end."""
+    """The events of whole lines of a log, in their order; the end of `data` counts as a line end."""
     text = data.decode("utf-8", "replace")
     rows: list[Row] = _PLAIN.findall(text)
     lines = text.count("\n") + (not text.endswith("\n") and bool(text))
@@ -126,31 +130,29 @@ def read_line(line: str) -> Event | None:
     if len(line) > LINE_BYTES:
         return None
     try:
-        said = json.loads(line, parse_constant=_refuse)
+        fields = json.loads(line, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return None
-    return _event(said) if isinstance(said, dict) else None
-
-
-def _refuse(name: str) -> float:
-    raise ValueError(name)
-
-
-def _event(said: dict[str, Any]) -> Event | None:
-    entry_id, at, word, entry = (said.get(key) for key in ("id", "at", "event", "entry"))
+    if not isinstance(fields, dict):
+        return None
+    entry_id, at, word, entry = (fields.get(key) for key in ("id", "at", "event", "entry"))
     if not (_is(_IS_ULID, entry_id) and _is(_IS_AT, at) and _is(_IS_WORD, word) and isinstance(entry, str)):
         return None
     if not (_IS_WORD if word in _TURNS else _IS_ULID).fullmatch(entry):
         return None
-    session, note, edge = said.get("session", ""), said.get("note", ""), said.get("edge", {})
-    value, weight = (said.get(key) for key in ("value", "weight"))
+    session, note, edge = fields.get("session", ""), fields.get("note", ""), fields.get("edge", {})
+    value, weight = fields.get("value"), fields.get("weight")
     if not (isinstance(session, str) and isinstance(note, str) and isinstance(edge, dict)):
         return None
     if not all(number is None or _is_number(number) for number in (value, weight)):
         return None
-    if not all(_is(_IS_WORD, name) and _is_number(at) for name, at in edge.items()):
+    if not all(_is(_IS_WORD, name) and _is_number(position) for name, position in edge.items()):
         return None
     return Event(str(entry_id), str(at), str(word), entry, clean_session(session), edge, value, weight, note)
+
+
+def _refuse(name: str) -> float:
+    raise ValueError(name)
 
 
 def _is(pattern: re.Pattern[str], value: object) -> bool:

@@ -1,9 +1,9 @@
-"""Many events to few numbers: what happened to each entry, how sure it is, and where the adaptive parameters stand.
+"""Folds events to numbers: how an entry has done, its confidence, and the adaptive parameters.
 
 Only counts are folded, each id once: logs may be merged, repeated and read in any order. A parameter is a Beta
-distribution of the position (0 to 1) of its best setting; what is used is a sample of it (Thompson, Biometrika 25,
-1933) inside the bounds that a person set. The outcome of a lesson that came through only just moves the position by a
-reach, weighted by what the lesson was worth (Robbins and Monro, Annals of Mathematical Statistics 22, 1951).
+distribution of the position (0 to 1) of its best setting; a sample of it is used (Thompson, Biometrika 25, 1933),
+inside the bounds that a person set. The outcome of a lesson that passed a threshold only just moves the position by a
+reach, weighted by the worth of the outcome (Robbins and Monro, Annals of Mathematical Statistics 22, 1951).
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ HELPFUL_ALPHA, IGNORED_BETA, CONTRADICTED_BETA = 1.0, 0.1, 1.5
 """What one outcome adds to the Beta distribution of a lesson: the update rules of the specification."""
 
 SEEN = {FOLLOWED: 1.0, WORKED: 0.5, RECURRED: 0.25}
-"""What an outcome that a session showed weighs, beside one that a person said: helpful, helpful, contradicted."""
+"""The weight of an outcome that a session showed, compared with one that a person stated (helpful, contradicted)."""
 
 WORTH = {HELPFUL: HELPFUL_ALPHA, IGNORED: -IGNORED_BETA, CONTRADICTED: -CONTRADICTED_BETA}
-"""What showing a lesson was worth, by its outcome."""
+"""The worth of showing a lesson, by its outcome."""
 
 PRIOR_STRENGTH = 2.0  # alpha + beta before anything happened: as much as two outcomes
 PRIOR = {"very-low": 0.1, "low": 0.3, "medium": 0.5, "high": 0.7, "very-high": 0.9}
@@ -52,12 +52,11 @@ STANDING_SWING = 0.15  # How far what was learned moves the score of a search, e
 
 
 class Tallies(NamedTuple):
-    """What happened to one entry. `last_used` is ISO 8601 in UTC, empty if it never was used.
+    """How often each event happened to one entry. `last_used` is ISO 8601 in UTC, empty if it never was used.
 
-    What was ignored, contradicted and recurred before the entry was last restored is not counted.
-    `unused`: in how many sessions it came here since it last helped, proved right (`held`), was restored or
-    edited.
-    `own`: of it, what happened in this clone; None where all did.
+    Ignored, contradicted and recurred count since the entry was last restored. `unused`: in how many sessions it came
+    here since it last helped, proved right (`held`), was restored or edited. `local`: the counts of this clone; None
+    where all are.
     """
 
     injected: int = 0
@@ -76,20 +75,20 @@ class Tallies(NamedTuple):
     passed: int = 0
     last_used: str = ""
     unused: int = 0
-    own: Tallies | None = None
+    local: Tallies | None = None
 
     @property
     def outcomes(self) -> int:
-        """How often a person or agent said how it did."""
+        """How often a person or agent stated an outcome."""
         return self.helpful + self.ignored + self.contradicted
 
 
 NOTHING = Tallies()
 
 
-def tallies(row: Iterable[int | str], own: Iterable[int]) -> Tallies:
-    """What happened to an entry, and of it what happened here, from the values of their fields in order."""
-    return Tallies._make((*row, NOTHING._replace(**dict(zip(Tallies._fields, own, strict=False)))))  # type: ignore[arg-type]
+def tallies(row: Iterable[int | str], local: Iterable[int]) -> Tallies:
+    """The tallies of an entry, and those of this clone, from the values of their fields in order."""
+    return Tallies._make((*row, Tallies(*local)))  # type: ignore[arg-type]
 
 
 class UsageTally(NamedTuple):
@@ -143,16 +142,17 @@ def standing(used: UsageTally, start: float) -> float:
     return 1.0 + STANDING_SWING * (used.confidence - start) / max(start, 1 - start)
 
 
-def inherited(own: float, parents: Iterable[UsageTally]) -> float:
+def inherited(start: float, parents: Iterable[UsageTally]) -> float:
     """Where a derived lesson starts: half way from its author's word to its best parent after two outcomes, then on."""
     proven = [(used.tallies.outcomes / (used.tallies.outcomes + PRIOR_STRENGTH), used.confidence) for used in parents]
-    share, confidence = max(proven, default=(0.0, own))
-    return own + share * (confidence - own)
+    share, confidence = max(proven, default=(0.0, start))
+    return start + share * (confidence - start)
 
 
-def worth(had: Tallies) -> float:
-    """What the outcomes of an entry add up to: as they move its distribution."""
-    return HELPFUL_ALPHA * had.helpful - IGNORED_BETA * had.ignored - CONTRADICTED_BETA * had.contradicted
+def worth(tallies: Tallies) -> float:
+    """The sum of the outcomes of an entry, weighted as they move its distribution."""
+    outcomes = {HELPFUL: tallies.helpful, IGNORED: tallies.ignored, CONTRADICTED: tallies.contradicted}
+    return sum(WORTH[outcome] * count for outcome, count in outcomes.items())
 
 
 BUDGET = "injection_budget"
@@ -165,7 +165,7 @@ SETTING_STRENGTH = 4.0
 """alpha + beta before anything was observed: the setting that we ship counts as much as four outcomes."""
 
 REACH = 0.25  # How far an outcome is from the position that was used, at most
-HEAVIEST = 10.0  # No observation weighs more, whatever a log says
+HEAVIEST = 10.0  # No observation weighs more
 
 
 class Definition(NamedTuple):
@@ -218,9 +218,9 @@ class ParameterState(NamedTuple):
 
     def at(self, position: float) -> float:
         """A position in the parameter's own unit, inside the bounds that are set."""
-        about = DEFINITIONS[self.name]
-        found = about.low + position * (about.high - about.low)
-        return min(max(float(round(found)) if about.whole else found, self.low), self.high)
+        definition = DEFINITIONS[self.name]
+        value = definition.low + position * (definition.high - definition.low)
+        return min(max(float(round(value)) if definition.whole else value, self.low), self.high)
 
     def update(self, outcome: float, weight: float = 1.0, at: str | None = None) -> ParameterState:
         """With one more outcome (0 to 1)."""
@@ -240,14 +240,13 @@ class ParameterState(NamedTuple):
 
 
 def initial(name: str, start: float | None = None) -> ParameterState:
-    """A parameter of which nothing was observed, at `start` or where we ship it."""
-    about = DEFINITIONS[name]
-    wanted = min(max(about.start if start is None else start, about.low), about.high)
+    """A parameter without observations, at `start` or at our default."""
+    definition = DEFINITIONS[name]
+    low, high = definition.low, definition.high
+    value = min(max(definition.start if start is None else start, low), high)
     # never quite at an end, where the distribution has no width
-    position = min(max((wanted - about.low) / (about.high - about.low), 0.01), 0.99)
-    return ParameterState(
-        name, SETTING_STRENGTH * position, SETTING_STRENGTH * (1 - position), low=about.low, high=about.high
-    )
+    position = min(max((value - low) / (high - low), 0.01), 0.99)
+    return ParameterState(name, SETTING_STRENGTH * position, SETTING_STRENGTH * (1 - position), low=low, high=high)
 
 
 def fold_parameters(
@@ -263,41 +262,41 @@ def fold_parameters(
 
 def dumped(state: Mapping[str, ParameterState]) -> str:
     """Parameters as text that `loaded` takes."""
-    return json.dumps([list(one) for one in state.values()])
+    return json.dumps([list(parameter) for parameter in state.values()])
 
 
 def loaded(text: str) -> dict[str, ParameterState]:
     """Parameters from their text; none from none."""
-    return {one.name: one for one in map(ParameterState._make, json.loads(text or "[]"))}
+    return {parameter.name: parameter for parameter in map(ParameterState._make, json.loads(text or "[]"))}
 
 
-def _turned(known: ParameterState, event: Event) -> ParameterState:
-    about = DEFINITIONS[known.name]
+def _turned(parameter: ParameterState, event: Event) -> ParameterState:
+    definition = DEFINITIONS[parameter.name]
     if event.event == OBSERVED and event.value is not None:
         weight = 1.0 if event.weight is None else event.weight
-        fits = 0 <= event.value <= 1 and 0 <= weight <= HEAVIEST
-        return known.update(event.value, weight, event.at) if fits else known
+        valid = 0 <= event.value <= 1 and 0 <= weight <= HEAVIEST
+        return parameter.update(event.value, weight, event.at) if valid else parameter
     if event.event == BOUNDS:
-        low = about.low if event.value is None else max(event.value, about.low)
-        high = about.high if event.weight is None else min(event.weight, about.high)
-        return known._replace(low=low, high=high, updated_at=event.at) if low <= high else known
+        low = definition.low if event.value is None else max(event.value, definition.low)
+        high = definition.high if event.weight is None else min(event.weight, definition.high)
+        return parameter._replace(low=low, high=high, updated_at=event.at) if low <= high else parameter
     if event.event == RESET:
-        fresh = initial(known.name, event.value)._replace(updated_at=event.at)
-        return fresh if event.value is None else fresh._replace(low=known.low, high=known.high)
-    return known
+        fresh = initial(parameter.name, event.value)._replace(updated_at=event.at)
+        return fresh if event.value is None else fresh._replace(low=parameter.low, high=parameter.high)
+    return parameter
 
 
 def learned(outcome: str, edge: Mapping[str, float]) -> list[Event]:
-    """What an outcome of a lesson says about the parameters at whose edge it was; their positions are in `edge`."""
-    worth = WORTH[outcome]
-    said = []
+    """The observations of parameters at whose edge a lesson with this outcome was; `edge` holds their positions."""
+    value = WORTH[outcome]
+    observations = []
     for name, position in edge.items():
         if name in DEFINITIONS and 0 <= position <= 1:
-            reach = min(position, 1 - position, REACH) * (1 if (worth > 0) == DEFINITIONS[name].opens else -1)
-            said.append(Event("", "", OBSERVED, name, value=round(position + reach, 6), weight=abs(worth)))
-    return said
+            reach = min(position, 1 - position, REACH) * (1 if (value > 0) == DEFINITIONS[name].opens else -1)
+            observations.append(Event("", "", OBSERVED, name, value=round(position + reach, 6), weight=abs(value)))
+    return observations
 
 
-def curiosity(known: int) -> float:
-    """How much there is to learn from one more trial after so many: 1 before the first, then less and less."""
-    return 1.0 / (1.0 + sqrt(known))
+def curiosity(trials: int) -> float:
+    """How much one more trial teaches after so many: 1 before the first, then less and less."""
+    return 1.0 / (1.0 + sqrt(trials))

@@ -1,4 +1,4 @@
-"""What a session shows of an entry that its agent was told: carried out and worked, or failed again. Pure."""
+"""What a session shows of an entry that its agent was shown: carried out and worked, or failed again. Pure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @json_fields(hidden=("shape", "does"), optional=("silent",))
 class Earlier(NamedTuple):
-    """What an agent was told earlier in its session: when, why, at which command, at a failure of which shape.
+    """An entry shown earlier in the session: when, why, at which command, at a failure of which shape.
 
-    `does` is what the entry says; `outcome` one of `fold.SEEN`; `silent`: why it is told no more by now.
+    `does` is the text of the entry; `outcome` one of `fold.SEEN`; `silent`: why it is shown no more by now.
     """
 
     id: str
@@ -35,19 +35,19 @@ class Earlier(NamedTuple):
 SAME = 0.6  # Share of common words from which two failures are one
 
 
-def judged(one: Earlier, command: str, failed: Collection[str] | None, *, kept: bool = False) -> Earlier:
-    """The same after one more command; `failed` has the words of its failure, None: it succeeded.
+def judged(shown: Earlier, command: str, failed: Collection[str] | None, *, kept: bool = False) -> Earlier:
+    """The entry after one more command; `failed` has the words of its failure, None: it succeeded.
 
-    Only a command that carries out what the entry says tells anything: it works, or fails as when it was told, or in a
-    way that the entry keeps (`kept`).
+    Only a command that carries out the entry decides: it works, or fails as when the entry was shown, or in a way that
+    the entry keeps (`kept`).
     """
-    if one.outcome or not carried_out(one.does, command, one.command):
-        return one
+    if shown.outcome or not carried_out(shown.does, command, shown.command):
+        return shown
     if failed is None:
-        return one._replace(outcome=FOLLOWED)
-    either = set(one.shape) | set(failed)
-    same = bool(one.shape) and len(set(one.shape) & set(failed)) >= SAME * len(either)
-    return one._replace(outcome=RECURRED) if same or kept else one
+        return shown._replace(outcome=FOLLOWED)
+    shape = set(shown.shape)
+    same = bool(shape) and len(shape & set(failed)) >= SAME * len(shape | set(failed))
+    return shown._replace(outcome=RECURRED) if same or kept else shown
 
 
 _SPAN = re.compile(r"`([^`\n]+)`")
@@ -62,27 +62,27 @@ _PLACEHOLDER = re.compile(r"<[^<>\s]*>|\{[^{}]*\}|\$\([^()]*\)|\$\w+|\.\.\.|…"
 _RUN = {"npx": {"npx"}, "uvx": {"uvx"}}  # Words of a command after which another comes, beside `run` and `exec`
 
 
-def carried_out(does: str, command: str, told_at: str = "") -> bool:
-    """Whether a command line does what an entry says: a pattern, or a text without one.
+def carried_out(does: str, command: str, shown_at: str = "") -> bool:
+    """Whether a command line carries out the text of an entry, with or without a pattern.
 
-    What stands in backticks after DO is a command; it is carried out if its words begin a simple command of the line,
-    options in any order. One program alone counts where nothing longer is named. What is to be left out (`without`,
-    `instead of`) must not be there; where nothing else is named, it was in the command at which the entry was told.
+    A command stands in backticks after DO; it is carried out if its words begin a simple command of the line, options
+    in any order. A program alone counts where nothing longer is named. A command to be left out (`without`,
+    `instead of`) must be absent; where nothing else is named, it was in the command at which the entry was shown.
     """
     pattern = _DO.search(does)
     if pattern and pattern["not"]:
         return False
     text, ran = pattern["what"] if pattern else does, _commands(command)
-    wanted, left_out = list[list[list[str]]](), list[list[list[str]]]()
+    required, left_out = list[list[list[str]]](), list[list[list[str]]]()
     for span in _SPAN.finditer(text):
         before = text[: span.start()].rpartition("`")[2]
-        (left_out if _LEFT_OUT.search(before) else wanted).append(_commands(_PLACEHOLDER.sub(" ", span[1])))
-    if any(_has(ran, one) for one in left_out):
+        (left_out if _LEFT_OUT.search(before) else required).append(_commands(_PLACEHOLDER.sub(" ", span[1])))
+    if any(_has(ran, commands) for commands in left_out):
         return False
-    if wanted:
-        longer = [one for one in wanted if any(len(words) > 1 for words in one)]
-        return any(_has(ran, one) for one in longer or wanted)
-    return any(_has(_commands(told_at), one) for one in left_out) and same_job(told_at, command)
+    if required:
+        longer = [commands for commands in required if any(len(words) > 1 for words in commands)]
+        return any(_has(ran, commands) for commands in longer or required)
+    return any(_has(_commands(shown_at), commands) for commands in left_out) and same_job(shown_at, command)
 
 
 def same_job(failed: str, command: str) -> bool:
@@ -91,20 +91,21 @@ def same_job(failed: str, command: str) -> bool:
     >>> same_job("python a.py", "python3 a.py"), same_job("python a.py", "python b.py")
     (True, False)
     """
-    attempts, ran = failures.attempts(command), [one for one in _commands(command) if failures.attempts(" ".join(one))]
+    attempts = failures.attempts(command)
+    ran = [words for words in _commands(command) if failures.attempts(" ".join(words))]
     for words in _commands(failed):
         attempt = next(iter(failures.attempts(" ".join(words))), "")
         if " " in attempt and attempt in attempts:
             return True
-        if attempt and "''" not in words and any(_again(words, one) for one in ran):
+        if attempt and "''" not in words and any(_again(words, other) for other in ran):
             return True
     return failed == command
 
 
 def _again(words: Sequence[str], other: Sequence[str]) -> bool:
     """Whether a command is another one once more, behind a program that runs it or in place of it."""
-    alike = words[0] in other or words[0].rstrip("0123456789.") == other[0].rstrip("0123456789.")
-    return (alike and set(words[1:]) <= set(other)) or (len(words) > 2 and words[1:] == other[1:])
+    same = words[0] in other or words[0].rstrip("0123456789.") == other[0].rstrip("0123456789.")
+    return (same and set(words[1:]) <= set(other)) or (len(words) > 2 and words[1:] == other[1:])
 
 
 def _commands(line: str) -> list[list[str]]:
@@ -112,28 +113,28 @@ def _commands(line: str) -> list[list[str]]:
     return [[failures.base_name(words[0]), *words[1:]] for words in failures.simple_commands(line)]
 
 
-def _has(ran: Sequence[list[str]], wanted: Sequence[list[str]]) -> bool:
-    """Whether each of the wanted commands begins one that ran, perhaps behind `uv run` and its like."""
+def _has(ran: Sequence[list[str]], commands: Sequence[list[str]]) -> bool:
+    """Whether each of the commands begins one that ran, perhaps behind `uv run` and its like."""
     every = list(ran)
     for words in ran:
         run = next((at for at, word in enumerate(words) if word in _RUN.get(words[0], {"run", "exec"})), len(words))
         every += [[failures.base_name(words[at]), *words[at + 1 :]] for at in range(run + 1, len(words))]
-    return bool(wanted) and all(any(_begins(one, words) for words in every) for one in wanted)
+    return bool(commands) and all(any(_begins(command, words) for words in every) for command in commands)
 
 
-def _begins(wanted: Sequence[str], words: Sequence[str]) -> bool:
+def _begins(command: Sequence[str], words: Sequence[str]) -> bool:
     """Whether the words of a command stand at the beginning of another: its options anywhere, the others in order."""
-    options = {word for word in wanted[1:] if word.startswith("-")}
-    if wanted[0] != words[0] or not options <= set(words):
+    options = {word for word in command[1:] if word.startswith("-")}
+    if command[0] != words[0] or not options <= set(words):
         return False
-    rest, before = [word for word in wanted[1:] if word not in options], ""
+    expected, before = [word for word in command[1:] if word not in options], ""
     for word in words[1:]:
-        if rest and word == rest[0]:
-            del rest[0]
-        elif rest and not word.startswith("-") and not before.startswith("-"):
+        if expected and word == expected[0]:
+            del expected[0]
+        elif expected and not word.startswith("-") and not before.startswith("-"):
             return False  # nor is it the value of an option
         before = word
-    return not rest
+    return not expected
 
 
 _NO = re.compile(
@@ -158,8 +159,8 @@ _COMMON = frozenset({
 })  # fmt: skip
 
 
-def corrects(prompt: str, one: Earlier) -> bool:
-    """Whether a user's prompt takes back what an agent was told: it says no, and names it in that sentence.
+def corrects(prompt: str, shown: Earlier) -> bool:
+    """Whether a user's prompt takes back an entry that was shown: it says no, and names it in that sentence.
 
     Named is what stands there in backticks, a program with its subcommand, or two words that are rare.
     """
@@ -167,19 +168,18 @@ def corrects(prompt: str, one: Earlier) -> bool:
     for sentence, after in zip(sentences, [*sentences[1:], ""], strict=False):
         if no := _NO.match(sentence) or _WRONG.search(sentence):
             alone = no.end() == len(sentence.rstrip(".!,;: ")) or len(sentence.split()) <= _SHORT
-            if _names(f"{sentence} {after}" if alone else sentence, one):
+            if _names(f"{sentence} {after}" if alone else sentence, shown):
                 return True
     return False
 
 
-def _names(text: str, one: Earlier) -> bool:
-    pattern = _DO.search(one.does)
-    does = f"{one.title} {pattern['what'] if pattern else one.does}"
-    spans = _SPAN.findall(does)
-    names = [name for span in spans for name in (span, *failures.attempts(span)) if not name.isalpha()]
+def _names(text: str, shown: Earlier) -> bool:
+    pattern = _DO.search(shown.does)
+    does = f"{shown.title} {pattern['what'] if pattern else shown.does}"
+    names = [name for span in _SPAN.findall(does) for name in (span, *failures.attempts(span)) if not name.isalpha()]
     if any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) for name in names):
         return True
-    return len({*_rare(does)} & {*_rare(text)}) > 1
+    return len(_rare(does) & _rare(text)) > 1
 
 
 def _rare(text: str) -> set[str]:

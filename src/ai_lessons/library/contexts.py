@@ -186,7 +186,7 @@ def named_commands(light: Light) -> tuple[Form, ...]:
 def fit(light: Light, why: str, project: str | None, *, level: float = EXACT, chance: float = 1.0) -> Fit:
     """An entry that may be told in this project; what is of it, and of nobody's enterprise, is one's own."""
     nearness = 0.5 * (light.project == project) + 0.25 * (light.tier in {"user", "project"})
-    return Fit(light, why, level=level, chance=chance, own=nearness)
+    return Fit(light, why, level=level, chance=chance, closeness=nearness)
 
 
 def holding(repo: Reading, project: str | None) -> list[Light]:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ai_lessons.index import model_files
-from ai_lessons.index.model_files import PINNED, ModelFolder
+from ai_lessons.index.model_sources import PINNED
 from ai_lessons.knowledge.config import DEFAULT_MODEL
 from ai_lessons.library.reports import ModelState
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from ai_lessons.index.embedding import Embedder, Vector
+    from ai_lessons.index.model_files import ModelFolder
     from ai_lessons.library.open_repository import OpenRepository
     from ai_lessons.library.options import Options
 

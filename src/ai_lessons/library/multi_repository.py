@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ai_lessons.index.catalog import Catalog
-    from ai_lessons.index.ranking import Match
+    from ai_lessons.index.rows import Match
     from ai_lessons.knowledge.config import RepositoryConfig
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.failures import Shape
@@ -123,7 +123,7 @@ class SeveralIndexes:
             texts.append([hit for hit in result.text if hit.entry_id not in nearer])
             vectors += [hit for hit in result.vectors if hit.entry_id not in nearer and result.model == model]
         sizes = [part.indexing.passages() for part in self._repos] if sum(map(bool, texts)) > 1 else [0] * len(texts)
-        blended = ranking.blend(list(map(ranking.Found, texts, sizes)), depth)
+        blended = ranking.blend(list(zip(texts, sizes, strict=True)), depth)
         nearest = tuple(sorted(vectors, key=lambda hit: -hit.score)[:depth])
         return Candidates(blended, nearest, depth, "; ".join(dict.fromkeys(notes)), model)
 

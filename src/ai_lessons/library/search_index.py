@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError, NotFound
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.index.model_files import PINNED
+from ai_lessons.index.model_sources import PINNED
 from ai_lessons.index.passage_index import Index
 from ai_lessons.index.query import IndexDamaged
 from ai_lessons.index.rows import Candidates, EntryRows, IndexRefresh
@@ -101,7 +101,7 @@ class Indexing:
         """
         generation, show = (self.generation, self._fingerprints), self._repo.options.progress
         if self._shared and not shared:
-            done = self.index.as_it_lies(*generation)
+            done = self.index.read_only_state(*generation)
         else:
             with self.index.claimed() if self._shared else nullcontext(lambda: None) as beat:
 

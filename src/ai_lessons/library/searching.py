@@ -9,8 +9,8 @@ from ai_lessons.errors import UsageError
 from ai_lessons.index import rows
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.nearness import BAR, NAMED, chance, holders
-from ai_lessons.index.ranking import VECTOR_WEIGHT, Match, Ranked, RankingFacts, fuse, gap_prompt, rank
-from ai_lessons.index.rows import Candidates, IndexRefresh, names
+from ai_lessons.index.ranking import VECTOR_WEIGHT, Ranked, RankingFacts, fuse, gap_prompt, rank
+from ai_lessons.index.rows import Candidates, IndexRefresh, Match, names
 from ai_lessons.knowledge.entries import KINDS, Kind, Light, Status
 from ai_lessons.knowledge.queries import Asked, gist, one_project, parse
 from ai_lessons.knowledge.versions import newest_first

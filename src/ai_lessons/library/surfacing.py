@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons.index.ranking import (
     QUERY_WORD,
     SHORT_WORD,
-    Match,
     Ranked,
     context_boost,
     context_weights,
     snippet,
     stem,
 )
-from ai_lessons.index.rows import Candidates, PassageFilter
+from ai_lessons.index.rows import Candidates, Match, PassageFilter
 from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.library.answers import Hit, Query
 

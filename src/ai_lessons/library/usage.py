@@ -83,8 +83,8 @@ class Usages:
         """What happened to each of these entries, or to all; those to which nothing happened are left out."""
         cache = self.cache
         rows = cache.tallies(entries) if cache else {}
-        outcomes = cache.own(rows) if cache else {}
-        return {entry: fold.tallies(row, outcomes.get(entry, ())) for entry, row in rows.items()}
+        local = cache.local_counts(rows) if cache else {}
+        return {entry: fold.tallies(row, local.get(entry, ())) for entry, row in rows.items()}
 
     def parameters(self) -> dict[str, ParameterState]:
         """The parameters of this repository as they stand."""
@@ -93,7 +93,7 @@ class Usages:
             return fold.dumped(fold.fold_parameters(filter(None, map(events.read_line, lines))))
 
         cache = self.cache
-        return fold.fold_parameters((), fold.loaded(cache.turned(fold_lines) if cache else ""))
+        return fold.fold_parameters((), fold.loaded(cache.parameters(fold_lines) if cache else ""))
 
     def edge_of(self, entry_id: str) -> Mapping[str, float]:
         """Of which parameters this entry was the last one through when it last came here; empty once it was judged.
@@ -280,7 +280,7 @@ def stamped(happened: Iterable[Event], now: datetime) -> list[Event]:
 
 
 def _came_since(cache: UsageCache, entry_id: str, seconds: float) -> int:
-    return cache.came_since(entry_id, entries.ulid(int(seconds * 1000), bytes(10)))
+    return cache.sessions_since(entry_id, entries.ulid(int(seconds * 1000), bytes(10)))
 
 
 def _usage(light: Light, tallies: Mapping[str, fold.Tallies], parents: Sequence[Light]) -> UsageTally:
