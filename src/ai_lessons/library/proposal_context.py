@@ -57,28 +57,28 @@ class ProposalContext:
     @cached_property
     def some(self) -> Some:
         """Open proposals, oldest first: all, or `SHOWN` of them, and how many more there are of whom."""
-        found = proposals.some(self.git, self.trunk, self._refs, SHOWN)
+        found = proposals.read_page(self.git, self.trunk, self._refs, SHOWN)
         self.repo.rules.notes = tuple(dict.fromkeys((*self.repo.rules.notes, *found.damaged.values())))
         return found
 
     @property
     def waiting(self) -> list[Waiting]:
         """Those that are shown."""
-        return self.some.found
+        return self.some.proposals
 
     @cached_property
     def every(self) -> Some:
         """All open proposals that can be looked at, oldest first, and how many branches more there are of whom."""
-        return proposals.some(self.git, self.trunk, self._refs, len(self._refs))
+        return proposals.read_page(self.git, self.trunk, self._refs, len(self._refs))
 
     def count(self) -> int:
         """How many proposals wait; branches beyond those that can be looked at are taken for open ones."""
-        return len(self.every.found) + self.every.left_out.total()
+        return len(self.every.proposals) + self.every.left_out.total()
 
     def own(self) -> list[Waiting]:
         """Every open proposal that has a branch here."""
         here = {ref: commit for ref, commit in self._refs.items() if ref.startswith("refs/heads/")}
-        return proposals.waiting(self.git, self.trunk, here)
+        return proposals.read_page(self.git, self.trunk, here).proposals
 
     def about(self, entry: str) -> list[Waiting]:
         """Open proposals about the entry with this id."""
@@ -94,7 +94,7 @@ class ProposalContext:
             return bool(own) and any(own.endswith(one) or one.endswith(own) for one in wanted)
 
         meant = {ref: commit for ref, commit in self._refs.items() if ref in exact or fits(ends[ref])}
-        near = proposals.some(self.git, self.trunk, meant, max(SHOWN, len(exact)), exact).found
+        near = proposals.read_page(self.git, self.trunk, meant, max(SHOWN, len(exact)), exact).proposals
         known = {one.ref for one in near}
         return [*near, *(one for one in self.waiting if one.ref not in known)]
 

@@ -53,7 +53,7 @@ def pending_rules(opened: Library, batch: Batch | None = None, *, unsigned: bool
     """
     with desk(opened.primary) as at:
         if batch is not None:
-            return tuple(_pending(at, one) for one in _of_one(batch, at.every.found))
+            return tuple(_pending(at, one) for one in _of_one(batch, at.every.proposals))
         found = [_pending(at, one) for one in at.waiting]
         more = at.some.left_out.most_common()
         if found and more:
@@ -202,7 +202,7 @@ def approve_rules(opened: Library, chosen: Mapping[str, str], title: str, *, sig
     left = iter(chosen.items())
     while some := list(islice(left, AT_ONCE)):
         with deciding(repo, "approve") as at:
-            open_now = {one.branch: one for one in at.every.found}
+            open_now = {one.branch: one for one in at.every.proposals}
             if gone := next((branch for branch, _ in some if branch not in open_now), None):
                 raise NotFound("open proposal", gone, hint="it was decided or taken back meanwhile: look again")
             for branch, commit in some:
