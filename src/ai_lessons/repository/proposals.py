@@ -35,7 +35,7 @@ class Waiting(NamedTuple):
     """An open proposal.
 
     `branch` is its name as git takes it (`rules/R-8F3K2A-use-x`, `origin/rules/…`), `name` the same without a remote.
-    `entry` is an id and `path` its file, `base` the commit where the branch left the approval branch. `foreign` are
+    `entry` is an id and `path` its file. `foreign` are
     changed files of other entries, `faults` other reasons against a merge. `suggested_by` are its authors, the last
     first; `at` is in seconds since 1970; `report` is the text of the commit between subject and trailers; `batch`
     names the import that made it, and `makers` are the author and committer of that.
@@ -45,7 +45,6 @@ class Waiting(NamedTuple):
     branch: str
     name: str
     commit: str
-    base: str | None
     entry: str
     path: str
     sort: Sort
@@ -128,7 +127,7 @@ def _in_turn(
     by_writer: dict[str, list[tuple[int, str, str]]] = defaultdict(list)
     for ref, commit in refs.items():
         try:
-            tip = read_commit(repo.object_store, ObjectID(commit.encode())).said
+            tip = read_commit(repo.object_store, ObjectID(commit.encode())).info
         except (UnsupportedRepository, OSError, *DAMAGED):
             damaged[ref] = passed_over(ref, commit)
         else:
@@ -183,9 +182,9 @@ def look(repo: Repo, trunk: Trunk, ref: str, commit: str) -> Waiting | None:
     new, old = any(piece.new for piece in pieces), any(piece.old for piece in pieces)
     if elsewhere and new:
         faults.append(f"the rule stands at {', '.join(sorted(elsewhere))} on {trunk.name} already")
-    writers = [commit.said.author for commit in commits if len(commit.parents) < 2]
-    messages = [commit.said.message for commit in commits]
-    makers = {(commit.said.author, commit.said.committer) for commit in commits}
+    writers = [commit.info.author for commit in commits if len(commit.parents) < 2]
+    messages = [commit.info.message for commit in commits]
+    makers = {(commit.info.author, commit.info.committer) for commit in commits}
     # a trailer can be forged, so a branch of several people belongs to no batch
     stated = (value for message in messages for key, value in trailers(message) if key == BATCH)
     batch = next(stated, "") if len(makers) == 1 else ""
@@ -194,13 +193,12 @@ def look(repo: Repo, trunk: Trunk, ref: str, commit: str) -> Waiting | None:
         branch=branch_name(ref),
         name=name,
         commit=commit,
-        base=base.decode() if base else None,
         entry=entry,
         path=main_path(sides, pieces),
         sort="removal" if not new else "edit" if old else "new",
         pieces=pieces,
         suggested_by=tuple(dict.fromkeys(writers)),
-        at=commits[0].said.committed,
+        at=commits[0].info.committed,
         trailers=trailers(messages[0]),
         foreign=(*(piece.path for piece in changes if piece not in pieces), *foreign),
         faults=tuple(faults),
@@ -218,9 +216,7 @@ def _taken(trunk: Trunk, base: ObjectID | None, name: str, pieces: Sequence[Piec
     if name.startswith(PROPOSALS) or base is None:
         return False
     return all(
-        piece.new
-        and piece.here != piece.old
-        and stood(trunk.worktree, base.decode(), trunk.tip, piece.path, piece.new)
+        piece.new and piece.here != piece.old and stood(trunk.worktree, base.decode(), trunk.tip, piece.path, piece.new)
         for piece in pieces
     )
 

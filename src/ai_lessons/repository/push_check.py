@@ -223,7 +223,7 @@ def _refused_approvals(now: Worktree, then: Worktree, ref: str) -> list[str]:
     sides = before, after
     refused = [*refused_rules(*sides), *refused_records(*sides)]
     if allowed and not refused and before.tip and after.policy != before.policy:
-        approval_memory.acknowledge(now, before, said=after.policy)
+        approval_memory.acknowledge(now, before, after.policy)
     return refused
 
 

@@ -57,7 +57,7 @@ def _steps(store: Store, repo: Repo) -> Iterator[Step]:
     # events only say what happened, and nothing of that is taken back: a commit of them alone is no job
     prefix, events = os.fsencode(store.prefix), os.fsencode(f"{store.prefix}{FOLDER}/")
     for commit in _jobs(store, tip):
-        subject, done = commit.said.message.partition("\n")[0], ObjectID(commit.tree.encode())
+        subject, done = commit.info.message.partition("\n")[0], ObjectID(commit.tree.encode())
         before = draft.tree_of(ObjectID(commit.parents[0].encode())) if commit.parents else None
         every = changed(store.worktree, done, before or draft.edit(None, {}))
         back = {p: was for p, (_, was) in every.items() if p.startswith(prefix) and not p.startswith(events)}
@@ -82,12 +82,12 @@ def _jobs(store: Store, head: str) -> Iterator[RawCommit]:
     me = (People(store.worktree).committer() or "").rpartition("<")[2].rstrip(">")
     undone: set[str] = set()
     for commit in reversed(commits(store.worktree, [head], newest=LOOKED_AT)):
-        said = trailers(commit.said.message)
+        said = trailers(commit.info.message)
         undone |= {value for key, value in said if key == TRAILER}
-        name, mine = commit.id, commit.said.committer.email == me and not commit.said.odd
+        name, mine = commit.id, commit.info.committer.email == me and not commit.info.odd
         keys = {key for key, _ in said}
         if mine and PROPOSAL_TRAILER in keys:
-            subject = commit.said.message.partition("\n")[0]
+            subject = commit.info.message.partition("\n")[0]
             raise Refused(
                 f"the last thing you did is a decision ({subject}), and decisions are not undone",
                 hint="what was approved can be removed again, a rule by a proposal: ai-lessons contribute delete ID",
