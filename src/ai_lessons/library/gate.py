@@ -80,7 +80,7 @@ def bring(
         if expect is None and path == one.entry.path and isinstance(data, bytes) and not one.entry.side_path
     }
     written = repo.written([one.entry.id for one in fresh], applied, parsed=parsed)
-    return Imported(written, len(planned) - len(fresh), tuple(skipped), applied.commit, applied.told)
+    return Imported(written, len(planned) - len(fresh), tuple(skipped), applied.commit, applied.messages)
 
 
 def texts_of(path: str, data: bytes, side: bytes | None) -> list[tuple[str, str]]:

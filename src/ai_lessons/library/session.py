@@ -346,7 +346,7 @@ class RepositorySession:
     @staticmethod
     def told(lights: Iterable[Light], applied: Applied, notes: Sequence[str] = ()) -> tuple[Written, ...]:
         """What to tell of these entries, which may be gone."""
-        said, written = (*notes, *applied.told), library.reports.Written
+        said, written = (*notes, *applied.messages), library.reports.Written
         return tuple(written(x.id, x.handle, x.kind, x.title, x.path, applied.commit, said, x.tier) for x in lights)
 
     def written_one(self, entry: Entry, applied: Applied, notes: Sequence[str] = ()) -> Written:
