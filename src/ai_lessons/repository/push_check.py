@@ -183,7 +183,11 @@ def check(hub: Path, updates: Sequence[Update]) -> tuple[str, ...]:
     if any(len(commit) != 40 for update in updates for commit in (update.old, update.new) if commit):
         raise UnsupportedRepository(f"{hub} has other object ids than SHA-1")
     with _as_asked_for(now, updates) as then:
-        ref = _approval_ref(now, then)
+        ref, named = approval_branch.followed(now), _named_branch(now)
+        if ref is None and named:
+            ref = approval_branch.follow_first(now, named)
+        ref = ref or approval_branch.followed(then)
+        ref = ref or _HEADS + (_named_branch(then) or approval_branch.DEFAULT)
         rewritten = [
             update.ref
             for update in updates
@@ -277,13 +281,6 @@ def _as_asked_for(now: Worktree, updates: Sequence[Update]) -> Iterator[Worktree
         with suppress(FileNotFoundError):
             shutil.copyfile(now.common_dir / "shallow", folder / "shallow")
         yield as_hub(folder)
-
-
-def _approval_ref(now: Worktree, then: Worktree) -> str:
-    followed, named = approval_branch.followed(now), _named_branch(now)
-    if followed is None and named:
-        followed = approval_branch.follow_first(now, named)
-    return followed or approval_branch.followed(then) or _HEADS + (_named_branch(then) or approval_branch.DEFAULT)
 
 
 def _named_branch(repository: Worktree) -> str | None:

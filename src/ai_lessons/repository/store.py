@@ -148,7 +148,7 @@ class Store:
             with self.writing():
                 self._take_up_orphans()
                 self._check(job)
-                intent = _intent(job, time.time(), self.head().commit if self.autocommit else None)
+                intent = _intent(job, self.head().commit if self.autocommit else None)
                 written = [change.data for change in job.changes if isinstance(change.data, bytes)]
                 self.journal.begin(intent, b"".join(written) if self.autocommit else b"")
                 try:
@@ -240,13 +240,14 @@ class Store:
             )
 
 
-def _intent(job: Job, now: float, head: str | None) -> Intent:
-    actor, message = job.actor, message_of(job.subject, job.trailers, job.actor)
+def _intent(job: Job, head: str | None) -> Intent:
+    now, actor = time.time(), job.actor
     paths = tuple(
         Noted(c.path, c.data is None, c.executable, len(c.data) if isinstance(c.data, bytes) else None)
         for c in job.changes
     )
     author = f"{_name(actor.name)} <{_name(actor.email or '')}>" if actor.name else None
+    message = message_of(job.subject, job.trailers, actor)
     return Intent(new_name(), message, int(now), time.localtime(now).tm_gmtoff, paths, author, head)
 
 

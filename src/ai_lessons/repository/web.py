@@ -206,7 +206,11 @@ def _ask(connection: HTTPConnection, url: str, headers: dict[str, str], end: flo
         timer.start()
         connection.request("GET", quote(target, safe=string.punctuation), headers=headers, preload_content=False)
         answer = connection.getresponse()
-        result = _Answer(url, answer.status, answer.headers, _read(answer, url))
+        data = b""
+        for piece in answer.stream(1 << 16, decode_content=True):
+            data += piece
+            if len(data) > LARGEST:
+                raise Unreachable(f"{url} is larger than {LARGEST >> 20} MB")
     except (urllib3.exceptions.HTTPError, HTTPException, OSError, ValueError) as error:  # CertificateError is the last
         if not late.is_set():
             why = f"{url} cannot be reached: {error}"[:300]
@@ -217,20 +221,11 @@ def _ask(connection: HTTPConnection, url: str, headers: dict[str, str], end: flo
         connection.close()
     if late.is_set():
         raise _too_slow(url)
-    return result
+    return _Answer(url, answer.status, answer.headers, data)
 
 
 def _too_slow(url: str) -> Unreachable:
     return Unreachable(f"{url} takes longer than {_SECONDS:.0f} seconds")
-
-
-def _read(answer: urllib3.BaseHTTPResponse, url: str) -> bytes:
-    data = b""
-    for piece in answer.stream(1 << 16, decode_content=True):
-        data += piece
-        if len(data) > LARGEST:
-            raise Unreachable(f"{url} is larger than {LARGEST >> 20} MB")
-    return data
 
 
 def _is_public(address: IPv4Address | IPv6Address) -> bool:

@@ -254,32 +254,23 @@ def proposed(
     by_id = {commit.id: commit for commit in commits}
     for tip, branch in branches:
         end = rule_end(branch)
-        if end:
-            line = (commit for commit in behind(by_id, tip) if not commit.info.odd)  # an odd one proposes nothing
-            yield from _of_branch(branch, end, line, rule_of)
-
-
-def _of_branch(
-    branch: str, end: str, line: Iterable[RawCommit], rule_of: Callable[[str, str], str]
-) -> Iterator[Proposal]:
-    final: tuple[str, str, str | None] | None = None
-    for commit in line:
-        changes = [
-            (rule, change)
-            for change in commit.changes[0]
-            if is_rule(change.path)
-            for rule in sorted({rule_of(change.path, blob) for blob in (change.old, change.new) if blob})
-            if rule.endswith(end)
-        ]
-        if not changes:
-            continue
-        if final is None:
-            if len({rule for rule, _ in changes}) > 1:
-                return  # two rules with the same end: the branch name means neither
-            rule, change = next((pair for pair in changes if pair[1].new), changes[0])
-            final = (rule, change.path, change.new if change.new and rule_of(change.path, change.new) == rule else None)
-        rule, path, blob = final
-        yield Proposal(branch, commit.id, rule, path, blob, commit.info.author, commit.info.committed)
+        final: tuple[str, str, str | None] | None = None
+        for commit in behind(by_id, tip) if end else ():
+            changes = [
+                (rule, change)
+                for change in (() if commit.info.odd else commit.changes[0])  # an odd commit proposes nothing
+                if is_rule(change.path)
+                for rule in sorted({rule_of(change.path, blob) for blob in (change.old, change.new) if blob})
+                if rule.endswith(end or "")
+            ]
+            if not changes:
+                continue
+            if final is None:
+                if len({rule for rule, _ in changes}) > 1:
+                    break  # two rules with the same end: the branch name means neither
+                rule, (path, _, new) = next((pair for pair in changes if pair[1].new), changes[0])
+                final = (rule, path, new if new and rule_of(path, new) == rule else None)
+            yield Proposal(branch, commit.id, *final, commit.info.author, commit.info.committed)
 
 
 class Trunk:

@@ -48,6 +48,7 @@ _CHANGE: Final = re.compile(
     rb"([0-9a-f]{40}) ([0-9a-f]{40})\n|:(\d{6}) (\d{6}) ([0-9a-f]{40}) ([0-9a-f]{40}) [A-Z]\0([^\0]*)\0"
 )
 _FILES: Final = frozenset((b"100644", b"100755"))
+_UNDECODED: Final = re.compile("[\ud800-\udfff]")
 
 
 class RawCommit:
@@ -225,23 +226,15 @@ def _changes(worktree: Worktree, pairs: Collection[tuple[str, str]]) -> dict[tup
             changes[pair], files = tuple(files), []
             pair = (row[1].decode(), row[2].decode())
         elif (b"rules/" in row[7] or b".ai-lessons/" in row[7]) and row[7].startswith(start):
-            files += _change(row, row[7].removeprefix(start))
+            path = row[7].removeprefix(start).decode(errors="surrogateescape")
+            old, new = (row[n + 2].decode() if row[n] in _FILES else None for n in (3, 4))
+            # none of our files has a name that is not UTF-8
+            if old != new and not _UNDECODED.search(path) and (is_rule(path) or is_watched(path)):
+                files.append(PathChange(path, old, new))
     if at != len(out):
         raise UnsupportedRepository(f"git lists changes in {worktree.top} in an unknown format")
     changes[pair] = tuple(files)
     return changes
-
-
-def _change(row: re.Match[bytes], name: bytes) -> Iterator[PathChange]:
-    try:
-        path = name.decode()
-    except UnicodeDecodeError:
-        return  # none of our files has such a name
-    if is_rule(path) or is_watched(path):
-        old = row[5].decode() if row[3] in _FILES else None
-        new = row[6].decode() if row[4] in _FILES else None
-        if old != new:
-            yield PathChange(path, old, new)
 
 
 def _read_loose(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:

@@ -298,7 +298,12 @@ class _Judge:
         """The verdict on the texts (path, blob) that the branch has now."""
         served = self._served(now)
         if served is None:
-            return self._nothing_in_force(now)
+            arrivals = self._unapproved(now)
+            removal = self._newest([event for event in self._events if event.blob is None])
+            evidence = arrivals[0].evidence if arrivals else removal.evidence if removal else None
+            if evidence is None:
+                return None
+            return Verdict(self._rule, in_force=False, path=None, blob=None, evidence=evidence, unapproved=arrivals)
         path, blob, event = served
         other_texts = [text for text in now if text[1] != blob or project_of(text[0]) != project_of(path)]
         unapproved = self._unapproved(other_texts if now else [(path, None)])
@@ -319,14 +324,6 @@ class _Judge:
             return None
         last = self._newest(standing)
         return (last.path, last.blob, last) if last and last.blob else None
-
-    def _nothing_in_force(self, now: Sequence[tuple[str, str]]) -> Verdict | None:
-        removal = self._newest([event for event in self._events if event.blob is None])
-        arrivals = self._unapproved(list(now))
-        evidence = arrivals[0].evidence if arrivals else removal.evidence if removal else None
-        if evidence is None:
-            return None
-        return Verdict(self._rule, in_force=False, path=None, blob=None, evidence=evidence, unapproved=arrivals)
 
     def _unapproved(self, texts: Sequence[tuple[str, str | None]]) -> tuple[UnapprovedChange, ...]:
         return tuple(self._arrival(path, blob) for path, blob in sorted(texts, key=lambda text: text[0]))
