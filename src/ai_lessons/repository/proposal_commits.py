@@ -205,7 +205,7 @@ def approve(
                 taken[piece.path] = piece.here, (mode, ObjectID(piece.new.encode())) if piece.new else None
         removal = " (removal)" if len(several) == 1 and several[0].sort == "removal" else ""
         subject = f"{rule_files.APPROVE} {what}{'s' if len(several) > 1 else ''}: {title}{removal}"
-        message = message_of(subject, [pair for proposal in several for pair in _about(proposal)], Actor())
+        message = message_of(subject, [pair for proposal in several for pair in _decision_trailers(proposal)])
         tree = _tree_with(store, draft, tip, {path: version for path, (_, version) in taken.items()})
         parents = (tip, *(proposal.commit for proposal in several))
         commit = by.commit(draft, tree, parents, message, sign=sign or None)
@@ -225,7 +225,7 @@ def reject(store: Store, repo: Repo, trunk: Trunk, proposal: Waiting, record: Re
         _still_open(repo, store, trunk, proposal, tip)
         version = (PLAIN, filters.blobs(store.worktree, draft, {path: record.render()})[path])
         tree = _tree_with(store, draft, tip, {path: version})
-        commit = by.commit(draft, tree, (tip,), message_of(subject, _about(proposal), Actor()))
+        commit = by.commit(draft, tree, (tip,), message_of(subject, _decision_trailers(proposal)))
         return Landing(commit, {path: (None, version)}, by.stamp, f"commit: {subject}")
 
     landing, notes = land(store, repo, trunk.ref, build)
@@ -250,7 +250,7 @@ def approve_standing(store: Store, repo: Repo, trunk: Trunk, rule: str, text: tu
 
         def commit(tree: ObjectID, parents: Sequence[str], subject: str, *, sign: bool = False) -> str:
             trailers = [(rule_files.PROPOSAL_TRAILER, branch), *about] if sign else about
-            return by.commit(draft, tree, parents, message_of(f"{subject}: {title}", trailers, Actor()), sign=sign)
+            return by.commit(draft, tree, parents, message_of(f"{subject}: {title}", trailers), sign=sign)
 
         removal = commit(_tree_with(store, draft, tip, {path: None}), [tip], "Take out unapproved rule")
         proposal = commit(tree, [removal], "Propose rule")
@@ -261,8 +261,7 @@ def approve_standing(store: Store, repo: Repo, trunk: Trunk, rule: str, text: tu
     return Made(trunk.name, landing.commit, notes)
 
 
-def _about(proposal: Waiting) -> list[tuple[str, str]]:
-    """Trailers of a decision about a proposal."""
+def _decision_trailers(proposal: Waiting) -> list[tuple[str, str]]:
     return [
         (rule_files.PROPOSAL_TRAILER, proposal.name),
         (rule_files.RULE_TRAILER if proposal.is_rule else rule_files.ENTRY_TRAILER, proposal.entry),

@@ -39,7 +39,7 @@ _LOUD: Final = ("rewritten", "weakened", "settings")
 _INSTEAD: Final = {
     "direct": "propose it instead: ai-lessons contribute propose",
     "evil-merge": "merge the proposal as it is, and propose what has to change",
-    "self-merge": "somebody else has to approve it: ai-lessons admin review-rules",
+    "self-merge": "another person has to approve it: ai-lessons admin review-rules",
     "unsigned": "sign the merge: ai-lessons admin approve-rule",
 }
 
@@ -182,7 +182,7 @@ def check(hub: Path, updates: Sequence[Update]) -> tuple[str, ...]:
     now = as_hub(git_dir_of(hub))
     if any(len(commit) != 40 for update in updates for commit in (update.old, update.new) if commit):
         raise UnsupportedRepository(f"{hub} has other object ids than SHA-1")
-    with _as_asked_for(now, updates) as then:
+    with _after_push(now, updates) as then:
         ref, named = approval_branch.followed(now), _named_branch(now)
         if ref is None and named:
             ref = approval_branch.follow_first(now, named)
@@ -258,7 +258,7 @@ def _run(repository: Worktree, *arguments: str, must: bool = False, stdin: bytes
 
 
 @contextmanager
-def _as_asked_for(now: Worktree, updates: Sequence[Update]) -> Iterator[Worktree]:
+def _after_push(now: Worktree, updates: Sequence[Update]) -> Iterator[Worktree]:
     """The repository as it is after the push, in a temporary folder."""
     listed = os.fsdecode(_run(now, "for-each-ref", "--format=%(objectname) %(refname)", must=True).out)
     refs = {ref: commit for commit, _, ref in (line.partition(" ") for line in listed.splitlines())}

@@ -54,10 +54,8 @@ class Change(NamedTuple):
 
 
 class Actor(NamedTuple):
-    """The author of a commit. Without a name, the user whom git knows here; agent and session become trailers."""
+    """The agent and session behind a job, which become trailers; the author is the user whom git knows here."""
 
-    name: str | None = None
-    email: str | None = None
     agent: str | None = None
     session: str | None = None
 
@@ -148,7 +146,14 @@ class Store:
             with self.writing():
                 self._take_up_orphans()
                 self._check(job)
-                intent = _intent(job, self.head().commit if self.autocommit else None)
+                now, message = time.time(), message_of(job.subject, job.trailers, job.actor)
+                paths = tuple(
+                    Noted(c.path, c.data is None, c.executable, len(c.data) if isinstance(c.data, bytes) else None)
+                    for c in job.changes
+                )
+                head = self.head().commit if self.autocommit else None
+                zone = time.localtime(now).tm_gmtoff
+                intent = Intent(new_name(), message, int(now), zone, paths, head=head)
                 written = [change.data for change in job.changes if isinstance(change.data, bytes)]
                 self.journal.begin(intent, b"".join(written) if self.autocommit else b"")
                 try:
@@ -240,20 +245,9 @@ class Store:
             )
 
 
-def _intent(job: Job, head: str | None) -> Intent:
-    now, actor = time.time(), job.actor
-    paths = tuple(
-        Noted(c.path, c.data is None, c.executable, len(c.data) if isinstance(c.data, bytes) else None)
-        for c in job.changes
-    )
-    author = f"{_name(actor.name)} <{_name(actor.email or '')}>" if actor.name else None
-    message = message_of(job.subject, job.trailers, actor)
-    return Intent(new_name(), message, int(now), time.localtime(now).tm_gmtoff, paths, author, head)
-
-
-def message_of(subject: str, trailers: Sequence[tuple[str, str]], actor: Actor) -> str:
+def message_of(subject: str, trailers: Sequence[tuple[str, str]], actor: Actor | None = None) -> str:
     """A commit message: the subject, and a line for each trailer, agent and session of the actor last."""
-    pairs = [*trailers, ("Agent", actor.agent), ("Session", actor.session)]
+    pairs = [*trailers, *([("Agent", actor.agent), ("Session", actor.session)] if actor else [])]
     lines = [f"{_line(key)}: {_line(value)}" for key, value in pairs if value]
     return "\n".join([_line(subject), *([""] if lines else []), *lines]) + "\n"
 
@@ -261,8 +255,3 @@ def message_of(subject: str, trailers: Sequence[tuple[str, str]], actor: Actor) 
 def _line(text: str) -> str:
     """One line without control characters."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
-
-
-def _name(text: str) -> str:
-    """A line without the characters that end a name in git's commit header."""
-    return _line(text.replace("<", " ").replace(">", " "))

@@ -123,7 +123,10 @@ def bring(store: Store, place: RemoteBranch) -> Brought:
                 made = _plan(store, repo, draft, place, head, tip, decisions)
                 if made.tree is None:
                     return Brought(head, torn=made.torn)
-                target, merged = _commit(store, draft, made.tree, (head, tip), place), made.merged
+                # approval reads this message: without "into BRANCH" it would claim a merge into the approval branch
+                message = f"Merge remote-tracking branch '{place.name}' into {branch(store)}\n"
+                target = Author(store.worktree).commit(draft, made.tree, (head, tip), message)
+                merged = made.merged
         received = count(store, tip, head)
         _forward(store, place, target)
         decisions.forget()
@@ -219,13 +222,6 @@ def _plan(
 def _bases(store: Store, commit: str, other: str) -> list[ObjectID]:
     done = git.run(store.worktree, "merge-base", "--all", commit, other)
     return [ObjectID(commit) for commit in done.out.split()] if not done.code else []
-
-
-def _commit(store: Store, draft: Draft, tree: ObjectID, sides: tuple[str, str], place: RemoteBranch) -> str:
-    """The merge commit."""
-    # approval reads this message: without "into BRANCH" it would claim a merge into the approval branch
-    message = f"Merge remote-tracking branch '{place.name}' into {branch(store)}\n"
-    return Author(store.worktree).commit(draft, tree, sides, message)
 
 
 def count(store: Store, tip: str, without: str | None) -> int:
