@@ -109,7 +109,7 @@ def approve(root: Path) -> dict[str, float]:
             wish = ProposalRequest(rule, f"R-{rule[-6:]}-new-{n}", f"Propose rule: New {n}", {path: text})
             propose(store, repo, approval_history.look(store.worktree, BRANCH), wish)
         while refs := proposals.unmerged(found := approval_history.look(store.worktree, BRANCH), ()):
-            waiting = proposals.waiting(repo, found, refs)
+            waiting = proposals.read_page(repo, found, refs).proposals
             start = time.perf_counter()
             proposal_commits.approve(store, repo, found, waiting[:1], "New")
             took.append(time.perf_counter() - start)

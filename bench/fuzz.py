@@ -115,7 +115,7 @@ def commit(data: bytes) -> None:
     """Whatever stands in a commit: its parents are those that git gives, and who made it is said or it is odd."""
     found = rule_history.RawCommit(b"a" * 40 + b" " + b"b" * 40 + b"\n" + data)
     assert found.parents == ("b" * 40,)
-    assert found.said.odd or (found.said.author.email and found.said.committer.email)
+    assert found.info.odd or (found.info.author.email and found.info.committer.email)
 
 
 def keys(data: bytes) -> None:

@@ -493,7 +493,7 @@ def test_whatever_stands_in_a_commit_it_is_read_with_the_parents_that_git_sees(
     derive(worktree, MAIN)
     found = rule_history.commits(worktree, [made])[-1]
     assert [found.id, *found.parents] == listed.stdout.decode().split()
-    assert found.said.odd or (found.said.author.email == found.said.committer.email == "human@x")
+    assert found.info.odd or (found.info.author.email == found.info.committer.email == "human@x")
 
 
 # --- missing evidence proves nothing ---

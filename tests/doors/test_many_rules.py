@@ -128,7 +128,7 @@ def test_where_somebody_else_has_to_approve_a_batch_of_ones_own_is_refused(
 ) -> None:
     assert run("admin", "config", "set", "approval.distinct", "true").code == 0
     done = run("admin", "approve-rule", "--batch", batch, "--yes")
-    assert (done.code, "asks for somebody else to approve it" in done.err) == (8, True)
+    assert (done.code, "asks for another person to approve it" in done.err) == (8, True)
     git(knowledge, "config", "user.name", "Bob")
     git(knowledge, "config", "user.email", "bob@example.com")
     assert run("admin", "approve-rule", "--batch", batch, "--yes").code == 0

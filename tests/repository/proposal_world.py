@@ -53,7 +53,7 @@ class Desk:
         with opened(store.worktree) as repo:
             seen = approval_history.look(store.worktree, MAIN)
             refs = proposals.unmerged(seen, {one.commit for one in proposal_records.rejected(seen)})
-            return proposals.waiting(repo, seen, refs)
+            return proposals.read_page(repo, seen, refs).proposals
 
     def open(self, branch: str = "") -> Waiting:
         return next(one for one in self.waiting() if one.branch.endswith(branch))

@@ -18,12 +18,10 @@ SPAWN = multiprocessing.get_context("spawn")
 
 
 def write_many(root: Path, writer: int, count: int) -> None:
-    """One process of an agent: `count` jobs, each with its own author."""
+    """One process of an agent: `count` jobs, each with its own agent."""
     store = Store(root, committing=Committer)
     for n in range(count):
-        job = Job(
-            f"Add {writer}-{n}", [Change(f"p/lessons/{writer}-{n}.md", b"%d\n" % n)], (), Actor(f"W{writer}", "w@x")
-        )
+        job = Job(f"Add {writer}-{n}", [Change(f"p/lessons/{writer}-{n}.md", b"%d\n" % n)], (), Actor(f"W{writer}"))
         store.apply(job)
 
 
@@ -44,7 +42,7 @@ def test_four_processes_write_twenty_five_lessons_each_and_every_one_is_a_commit
     assert git(git_repo, "rev-list", "--count", "HEAD") == "101"
     assert len(set(git(git_repo, "log", "--format=%s", "-100").splitlines())) == 100
     for writer in range(4):
-        assert git(git_repo, "rev-list", "--count", f"--author=W{writer} ", "HEAD") == "25"
+        assert git(git_repo, "rev-list", "--count", f"--grep=^Agent: W{writer}$", "HEAD") == "25"
     assert git(git_repo, "status", "--porcelain") == ""
     assert len(git(git_repo, "ls-tree", "-r", "--name-only", "HEAD").splitlines()) == 101
     clean(git, git_repo)

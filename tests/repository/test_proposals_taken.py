@@ -277,7 +277,7 @@ def test_a_main_that_keeps_moving_is_given_up_and_the_file_is_taken_back(
 def test_where_somebody_else_has_to_approve_the_proposer_cannot(desk: Desk) -> None:
     desk.commit(".ai-lessons/config.yaml", "format: 1\napproval:\n  distinct: true\n")
     desk.propose()
-    with pytest.raises(Refused, match="somebody else"):
+    with pytest.raises(Refused, match="another person"):
         desk.approve()
     desk.be("Second", "second@x")
     desk.approve()

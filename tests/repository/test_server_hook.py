@@ -385,7 +385,7 @@ REFUSED: dict[str, tuple[Prepare, str]] = {
     "a text put back after its removal": (at.deleted_by_proposal_and_put_back, RULE),
     "a rollback to an older approved text": (a_rollback_to_an_older_approved_text, "committed without a proposal"),
     "a removal that is reverted": (at.removal_reverted_by_somebody_else, "committed without a proposal"),
-    "distinct: a self-merge": (a_self_merge_where_two_are_asked_for, "somebody else has to approve it"),
+    "distinct: a self-merge": (a_self_merge_where_two_are_asked_for, "another person has to approve it"),
     "forge: a direct commit": (a_direct_commit_where_the_branch_is_protected, "committed without a proposal"),
     "signed: an unsigned merge": (an_unsigned_merge_where_signatures_are_asked_for, "sign the merge"),
     "a rewrite": (a_rewrite, "cannot be rewritten"),

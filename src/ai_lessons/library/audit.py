@@ -103,5 +103,5 @@ def acknowledge(library: Library, ask: Callable[[str], bool] | None) -> Audit:
     seen = {commit: memory.signed[commit]._replace(key="") for view in looks for commit, _ in _left(repo, view)}
     approval_memory.save(worktree.state_dir, memory._replace(signed={**memory.signed, **seen}))
     for view in looks:
-        approval_memory.acknowledge(worktree, view, view.said)
+        approval_memory.acknowledge(worktree, view, view.stated)
     return audit(library)

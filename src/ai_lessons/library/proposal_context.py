@@ -58,28 +58,28 @@ class ProposalContext:
     @cached_property
     def page(self) -> Some:
         """Open proposals, oldest first: at most `SHOWN`, and how many more each author has."""
-        page = proposals.some(self.git, self.trunk, self._refs, SHOWN)
+        page = proposals.read_page(self.git, self.trunk, self._refs, SHOWN)
         self.repo.rules.notes = tuple(dict.fromkeys((*self.repo.rules.notes, *page.damaged.values())))
         return page
 
     @property
     def waiting(self) -> list[Waiting]:
         """Those that are shown."""
-        return self.page.found
+        return self.page.proposals
 
     @cached_property
     def every(self) -> Some:
         """All open proposals that can be looked at, oldest first, and how many branches more there are of whom."""
-        return proposals.some(self.git, self.trunk, self._refs, len(self._refs))
+        return proposals.read_page(self.git, self.trunk, self._refs, len(self._refs))
 
     def count(self) -> int:
         """How many proposals wait; branches beyond those that can be looked at are taken for open ones."""
-        return len(self.every.found) + self.every.left_out.total()
+        return len(self.every.proposals) + self.every.left_out.total()
 
     def local(self) -> list[Waiting]:
         """Every open proposal that has a branch here."""
         here = {ref: commit for ref, commit in self._refs.items() if ref.startswith("refs/heads/")}
-        return proposals.waiting(self.git, self.trunk, here)
+        return proposals.read_page(self.git, self.trunk, here).proposals
 
     def about(self, entry: str) -> list[Waiting]:
         """Open proposals about the entry with this id."""
@@ -95,7 +95,7 @@ class ProposalContext:
             for ref, commit in self._refs.items()
             if ref in exact or (ends[ref] and any(ends[ref].endswith(t) or t.endswith(ends[ref]) for t in targets))
         }
-        near = proposals.some(self.git, self.trunk, meant, max(SHOWN, len(exact)), exact).found
+        near = proposals.read_page(self.git, self.trunk, meant, max(SHOWN, len(exact)), exact).proposals
         refs = {proposal.ref for proposal in near}
         return [*near, *(proposal for proposal in self.waiting if proposal.ref not in refs)]
 

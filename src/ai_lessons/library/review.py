@@ -53,7 +53,7 @@ def pending_rules(opened: Library, batch: Batch | None = None, *, unsigned: bool
     """
     with desk(opened.primary) as at:
         if batch is not None:
-            return tuple(_pending(at, proposal) for proposal in _of_one(batch, at.every.found))
+            return tuple(_pending(at, proposal) for proposal in _of_one(batch, at.every.proposals))
         pending = [_pending(at, proposal) for proposal in at.waiting]
         left_out = at.page.left_out.most_common()
         if pending and left_out:
@@ -206,7 +206,7 @@ def approve_rules(opened: Library, chosen: Mapping[str, str], title: str, *, sig
     left = iter(chosen.items())
     while chunk := list(islice(left, AT_ONCE)):
         with deciding(repo, "approve") as at:
-            open_now = {proposal.branch: proposal for proposal in at.every.found}
+            open_now = {proposal.branch: proposal for proposal in at.every.proposals}
             if gone := next((branch for branch, _ in chunk if branch not in open_now), None):
                 raise NotFound("open proposal", gone, hint="it was decided or taken back meanwhile: look again")
             for branch, commit in chunk:

@@ -200,7 +200,7 @@ class RepositorySession(OpenRepository):
             if expect is None and path == plan.entry.path and isinstance(data, bytes) and not plan.entry.side_path
         }
         written = self.written([plan.entry.id for plan in new], applied, parsed=parsed)
-        return imported(written, len(planned) - len(new), left_out, applied.commit, applied.told)
+        return imported(written, len(planned) - len(new), left_out, applied.commit, applied.messages)
 
     def written(
         self,
@@ -216,7 +216,7 @@ class RepositorySession(OpenRepository):
     @staticmethod
     def reports(lights: Iterable[Light], applied: Applied, notes: Sequence[str] = ()) -> tuple[Written, ...]:
         """Reports of these entries, which may be gone."""
-        notes, written = (*notes, *applied.told), library.reports.Written
+        notes, written = (*notes, *applied.messages), library.reports.Written
         return tuple(written(x.id, x.handle, x.kind, x.title, x.path, applied.commit, notes, x.tier) for x in lights)
 
     def written_one(self, entry: Entry, applied: Applied, notes: Sequence[str] = ()) -> Written:

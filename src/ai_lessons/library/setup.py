@@ -249,7 +249,7 @@ def migrate(library: Library, *, steps: Mapping[int, Migration] = config.STEPS) 
     applied = repo.store.apply(job)
     repo.current()
     says = tuple(steps[version].says for version in range(old, new))
-    return Migrated(old, new, says, tag, paths, applied.commit, applied.told)
+    return Migrated(old, new, says, tag, paths, applied.commit, applied.messages)
 
 
 def _files(repo: RepositorySession) -> dict[str, bytes]:

@@ -165,7 +165,7 @@ def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
     for step in reverts.last(repo.store, count):
         applied = repo.write(f"Undo: {step.subject}", step.files, [(reverts.TRAILER, step.commit)])
         paths = tuple(file.path for file in step.files)
-        done.append(Undone(step.commit, step.subject, paths, applied.commit, applied.told))
+        done.append(Undone(step.commit, step.subject, paths, applied.commit, applied.messages))
     repo.current()
     return tuple(done)
 
@@ -223,7 +223,9 @@ def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = Fal
             bring_back(store, job)
             brought += every
     saved = store.save()
-    return Recovered(tuple(file for _, every in kept() for file in every), tuple(brought), saved.commits, saved.told)
+    return Recovered(
+        tuple(file for _, every in kept() for file in every), tuple(brought), saved.commits, saved.messages
+    )
 
 
 def _kept(repo: RepositorySession, job: Intent) -> Iterator[KeptFile]:
@@ -261,7 +263,7 @@ def save(
     events, event_notes = repo.usages.share(at_least=1)
     saved = store.save()
     left, damaged = store.pending(), store.journal.damaged()
-    notes = [*event_notes, *edits.notes, *saved.told]
+    notes = [*event_notes, *edits.notes, *saved.messages]
     notes += [f"{commit[:10]} holds recorded events, no entry" for commit in events]
     notes += [f"not committed yet: {intent.subject}" for intent in left]
     notes += loose(store)

@@ -166,7 +166,7 @@ class Committer:
         except AiLessonsError as error:
             outcome.waiting = error.message
             if locked:  # else the process that commits reports them
-                outcome.notes += recover.told(self._journal.missing(self._store.root))
+                outcome.notes += recover.messages(self._journal.missing(self._store.root))
         if self._people.unsigned and outcome.commits:
             outcome.notes.append(self._people.unsigned)
         commits, reason = outcome.commits, outcome.waiting or next(iter(outcome.blocked.values()), "")
@@ -205,7 +205,7 @@ class Committer:
         """Commit these jobs. Raises Conflict; Taken: the branch or git's index is not as it was any more."""
         head, mark = read_head(self._worktree), worktree_status.index_mark(self._worktree)
         if head.ref and head.commit:  # now, because a commit of ours on top of it would hide what the user's git did
-            outcome.notes += recover.told(recover.dropped(self._store, repo, head.commit))
+            outcome.notes += recover.messages(recover.dropped(self._store, repo, head.commit))
         if not jobs:
             return
         if head.ref is None:
@@ -229,7 +229,7 @@ class Committer:
                         raise Conflict(AT_WORK)
                     branch_update.install(self._worktree, head, tip, (index, mark), log)
         dealt = [job for job in jobs if job.name in batch.jobs]
-        outcome.notes += recover.told(recover.swept(self._store, draft, tree, head.commit, dealt, disk))
+        outcome.notes += recover.messages(recover.swept(self._store, draft, tree, head.commit, dealt, disk))
         outcome.blocked |= batch.blocked
         outcome.commits += filter(None, batch.jobs.values())
         if batch.jobs:
@@ -255,7 +255,7 @@ class Committer:
     def _append(self, draft: Draft, batch: _Batch, job: Intent, disk: OnDisk, author: str, when: int) -> None:
         entries = {}
         for noted in job.paths:
-            ours, entry = disk.wanted(noted)
+            ours, entry = disk.entry_for(noted)
             if ours:
                 entries[os.fsencode(self._worktree.prefix + noted.path)] = entry
         edits = {name: entry for name, entry in entries.items() if draft.lookup(batch.tree, name) != entry}

@@ -49,7 +49,7 @@ class Piece(NamedTuple):
 
 
 class Sides(NamedTuple):
-    """The trees that a proposal is about: where it left the approval branch, where it ends, and that branch now."""
+    """The trees of a proposal: where it left the approval branch, where it ends, and that branch now."""
 
     worktree: Worktree
     repo: Repo
@@ -70,8 +70,8 @@ class Sides(NamedTuple):
 
 def plain_blob(draft: Draft, tree: ObjectID | None, path: str) -> str | None:
     """The blob at a path of a tree; None if no plain file is there."""
-    found = draft.lookup(tree, os.fsencode(path))
-    return found[1].decode() if found and stat.S_ISREG(found[0]) else None
+    version = draft.lookup(tree, os.fsencode(path))
+    return version[1].decode() if version and stat.S_ISREG(version[0]) else None
 
 
 def blob_at(repo: Repo, commit: str, path: str) -> str | None:
@@ -81,15 +81,15 @@ def blob_at(repo: Repo, commit: str, path: str) -> str | None:
 
 
 def rule_of(worktree: Worktree, repo: Repo, path: str, blob: str) -> str:
-    """Whose text this is: the id that it states, else the one that follows from where it lies."""
+    """The id that a text states, else the one that is derived from its path."""
     return stated_id(text_of(worktree, repo, path, blob)) or derived_id(path)
 
 
 def pieces(sides: Sides, name: str) -> tuple[list[Piece], list[str]]:
     """The files that the branch `name` may be about, and the paths of all else that it changes."""
     prefix = os.fsencode(sides.prefix)
-    found: list[Piece] = []
-    others: list[str] = []
+    result: list[Piece] = []
+    foreign: list[str] = []
     changes = tree_changes(sides.repo.object_store, sides.before, sides.after, change_type_same=True)
     for change in islice(changes, FILES_LOOKED_AT):
         old, new = change.old, change.new
@@ -97,19 +97,14 @@ def pieces(sides: Sides, name: str) -> tuple[list[Piece], list[str]]:
         path = os.fsdecode(raw.removeprefix(prefix))
         about = name.startswith(PROPOSALS) == is_rule(path) and place(path)
         if not raw.startswith(prefix) or not about:
-            others.append(os.fsdecode(raw))
+            foreign.append(os.fsdecode(raw))
             continue
-        there = sides.draft.lookup(sides.here, raw)
-        found.append(
-            Piece(
-                path,
-                old.sha.decode() if old and old.sha else None,
-                new.sha.decode() if new and new.sha else None,
-                there[1].decode() if there else None,
-                new.mode if new and new.sha else None,
-            )
+        here = sides.draft.lookup(sides.here, raw)
+        before, after = (side.sha.decode() if side and side.sha else None for side in (old, new))
+        result.append(
+            Piece(path, before, after, here[1].decode() if here else None, new.mode if new and after else None)
         )
-    return found, others
+    return result, foreign
 
 
 def owners(sides: Sides, piece: Piece) -> set[str]:
@@ -136,14 +131,14 @@ def _is_script(path: str) -> bool:
 
 
 def _main(sides: Sides, tree: ObjectID | None, path: str) -> str:
-    """The file that an entry is known by: of a script's two the script."""
+    """The main file of an entry: of a script and its side file the script."""
     script = path.removesuffix(side_of(""))
     return script if script != path and _is_script(path) and sides.blob(tree, script) else path
 
 
-def main_path(sides: Sides, mine: Sequence[Piece]) -> str:
-    """Where the entry lies once the proposal is taken; of a removal where it lay."""
-    piece = next((piece for piece in mine if piece.new), mine[0])
+def main_path(sides: Sides, pieces: Sequence[Piece]) -> str:
+    """The entry's path after the proposal is taken; of a removal the path before."""
+    piece = next((piece for piece in pieces if piece.new), pieces[0])
     return _main(sides, sides.after if piece.new else sides.before, piece.path)
 
 
@@ -159,8 +154,8 @@ def subject_of(name: str, owned: Mapping[str, set[str]]) -> tuple[str | None, st
     if not every:
         return None, ""
     if named:
-        said = f"it changes {len(named)} {several} whose id ends in {end}, so its name does not say which it means"
-        return named[0], said
+        fault = f"it changes {len(named)} {several} whose id ends in {end}, so its name does not say which it means"
+        return named[0], fault
     path = next(path for path, ids in owned.items() if every[0] in ids)
     where = place(path)
     kind = where.kind if where and where.kind else Kind.DOC
@@ -168,9 +163,9 @@ def subject_of(name: str, owned: Mapping[str, set[str]]) -> tuple[str | None, st
     return every[0], f"the branch does not name its {what}: git branch -m {name} {better}"
 
 
-def faults(sides: Sides, trunk: str, mine: Iterable[Piece]) -> Iterator[str]:
+def faults(sides: Sides, trunk: str, pieces: Iterable[Piece]) -> Iterator[str]:
     """Why these files cannot be put on the approval branch (called `trunk`) as they are."""
-    for piece in mine:
+    for piece in pieces:
         if not piece.is_plain:
             yield f"{piece.path} is not a plain file in it"
         if piece.here not in {piece.old, piece.new}:
@@ -178,8 +173,8 @@ def faults(sides: Sides, trunk: str, mine: Iterable[Piece]) -> Iterator[str]:
             yield f"{piece.path} was {since} on {trunk} since it was proposed"
         elif piece.here is None:
             for folder in accumulate((sides.prefix + piece.path).split("/")[:-1], "{}/{}".format):
-                found = sides.draft.lookup(sides.here, os.fsencode(folder))
-                if found and not stat.S_ISDIR(found[0]):
+                version = sides.draft.lookup(sides.here, os.fsencode(folder))
+                if version and not stat.S_ISDIR(version[0]):
                     yield f"{piece.path} cannot be made on {trunk}: {folder} is in the way"
                     break
         if piece.new and piece.here is None:

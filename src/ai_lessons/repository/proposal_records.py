@@ -1,8 +1,8 @@
-"""What became of proposals: records of those turned down, and which ones about other things than rules were taken."""
+"""Closed proposals: the records of rejected ones, and those taken about other entries than rules."""
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from ai_lessons.errors import InvalidEntry, UnsupportedRepository
@@ -20,7 +20,7 @@ from ai_lessons.repository.objects import opened
 from ai_lessons.repository.proposal_files import blob_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Mapping
 
     from ai_lessons.repository.approval.approval_history import Trunk
     from ai_lessons.repository.worktree import Worktree
@@ -31,7 +31,7 @@ WHAT: Final = tuple(kind.value for kind in Kind)  # What a proposal may be about
 
 
 class Rejection(NamedTuple):
-    """A proposal turned down `at` (ISO 8601); `text` is its file, or all `files`, each below a line with its path."""
+    """A proposal rejected `at` (ISO 8601); `text` is its file, or all `files`, each below a line with its path."""
 
     entry: str
     title: str
@@ -47,19 +47,18 @@ class Rejection(NamedTuple):
 
     def render(self) -> bytes:
         """The record's file."""
-        said = {key: getattr(self, key) for key in _REJECTED}
-        fields = {"kind": REJECTION, self.what: self.entry, **said, "rejected": self.at}
-        return markdown.render(fields | ({"files": list(self.files)} if self.files else {}), self.text).encode()
+        fields = {"kind": REJECTION, self.what: self.entry, **{key: getattr(self, key) for key in _REJECTED}}
+        fields |= {"rejected": self.at} | ({"files": list(self.files)} if self.files else {})
+        return markdown.render(fields, self.text).encode()
 
     def texts(self) -> dict[str, str]:
         """What was proposed, by path; empty for a removal."""
         if not self.files:
             return {self.path: self.text} if self.text else {}
-        found, rest = {}, self.text.lstrip("\n")
-        for path, following in zip(self.files, (*self.files[1:], None), strict=True):
-            own = rest.removeprefix(_heading(path))
-            found[path], _, rest = own.partition("\n" + _heading(following)) if following else (own, "", "")
-        return found
+        texts, rest = {}, self.text.lstrip("\n").removeprefix(_heading(self.files[0]))
+        for path, following in pairwise(self.files):
+            texts[path], _, rest = rest.partition("\n" + _heading(following))
+        return {**texts, self.files[-1]: rest}
 
 
 def joined(texts: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
@@ -81,18 +80,19 @@ def record_path(folder: str, name: str, title: str, at: str) -> str:
 def read_rejection(data: bytes) -> Rejection | None:
     """A record's file; None for one that is no record of ours."""
     try:
-        found = markdown.parse(decode(data, ""))
+        record = markdown.parse(decode(data, ""))
     except InvalidEntry:
         return None
-    if found.fields.get("kind") != REJECTION:
+    if record.fields.get("kind") != REJECTION:
         return None
-    what = next((key for key in WHAT if key in found.fields), Kind.RULE.value)
-    files = found.fields.get("files")
+    what = next((key for key in WHAT if key in record.fields), Kind.RULE.value)
+    files = record.fields.get("files")
+    fields = {key: "" if value is None else str(value) for key, value in record.fields.items()}
     return Rejection(
-        **{key: _said(found.fields, key) for key in _REJECTED},
-        entry=_said(found.fields, what),
-        at=_said(found.fields, "rejected"),
-        text=found.body,
+        **{key: fields.get(key, "") for key in _REJECTED},
+        entry=fields.get(what, ""),
+        at=fields.get("rejected", ""),
+        text=record.body,
         what=what,
         files=tuple(map(str, files)) if isinstance(files, list) else (),
     )
@@ -102,13 +102,8 @@ def rejected(trunk: Trunk) -> list[Rejection]:
     """Every record of a rejection on the approval branch; files that are none are passed over."""
     blobs = {blob: path for path, blob in sorted(trunk.view.files.items()) if path.startswith(rule_files.REJECTED)}
     contents = read_texts(trunk.worktree, blobs) if blobs else {}
-    found = (read_rejection(contents[blob]) for blob in blobs if blob in contents)
-    return [one for one in found if one is not None]
-
-
-def _said(fields: Mapping[str, object], key: str) -> str:
-    value = fields.get(key)
-    return "" if value is None else str(value)
+    records = (read_rejection(contents[blob]) for blob in blobs if blob in contents)
+    return [record for record in records if record is not None]
 
 
 def file_at(worktree: Worktree, tip: str, path: str) -> bytes | None:
@@ -118,15 +113,15 @@ def file_at(worktree: Worktree, tip: str, path: str) -> bytes | None:
         return text_of(worktree, repo, path, blob) if blob else None
 
 
-OWN_COMMITS: Final = 100  # So many commits of a proposal are looked at behind its merge
+OWN_COMMITS: Final = 100  # The most commits of a merged proposal that are read
 How = Literal["merge", "commit"]
 
 
 class TakenProposal(NamedTuple):
     """A proposal of no rule taken in `commit`, by a merge or as a commit; times are ISO 8601, people `Name <email>`.
 
-    `id` may be the end of one or empty. `approved_by` is empty where a forge hides who it was. `title`: of the commit
-    that took it, else the proposal.
+    `id` may be the end of an id, or empty. `approved_by` is empty where a forge hides it. `title` is that of the commit
+    which took it, else the proposal's name.
     """
 
     id: str
@@ -140,46 +135,44 @@ class TakenProposal(NamedTuple):
 
 
 def taken(worktree: Worktree, tip: str, branch: str) -> list[TakenProposal]:
-    """Every proposal of no rule that was taken, newest first, by `branch` (short). Raises UnsupportedRepository."""
-    return list(told(reversed(commits(worktree, [tip])), branch))
-
-
-def told(history: Iterable[RawCommit], branch: str) -> Iterator[TakenProposal]:
-    """The same from the commits themselves, newest first. Pure."""
-    known = {commit.id: commit for commit in history}
-    plain = [one for one in known.values() if len(one.parents) < 2]
-    own = (
-        (one.id, dict(reversed(rule_files.trailers(one.said.message))).get(rule_files.PROPOSED_TRAILER))
-        for one in plain
-    )
-    singles = {commit: name for commit, name in own if name}
-    brought: set[str] = set()
-    for commit in known.values():
+    """Every proposal of no rule that `branch` (short) took, newest first. Raises UnsupportedRepository."""
+    history = {commit.id: commit for commit in reversed(commits(worktree, [tip]))}
+    singles: dict[str, str] = {}
+    for commit in history.values():
+        trailers = dict(reversed(rule_files.trailers(commit.info.message))) if len(commit.parents) < 2 else {}
+        if name := trailers.get(rule_files.PROPOSED_TRAILER):
+            singles[commit.id] = name
+    result: list[TakenProposal] = []
+    merged: set[str] = set()
+    for commit in history.values():
         if len(commit.parents) < 2:
             continue
-        said = rule_files.merged_branches(commit.said.message, branch)  # else the words of what it brought
-        names = [singles.get(side, "") for side in commit.parents[1:]] if said is None else said
+        names = rule_files.merged_branches(commit.info.message, branch)
+        if names is None:  # a message in the user's own words: the merged commits name their branches
+            names = tuple(singles.get(side, "") for side in commit.parents[1:])
         for side, name in zip(commit.parents[1:], names, strict=False):
-            line = list(islice(behind(known, side), OWN_COMMITS)) if name.startswith(OTHERS) else []
+            line = list(islice(behind(history, side), OWN_COMMITS)) if name.startswith(OTHERS) else []
             if line:
-                brought |= {one.id for one in line if singles.get(one.id) == name}
-                yield _taken(name, commit, line[0], "merge")
-    for commit_id, name in singles.items():
-        if commit_id not in brought:
-            yield _taken(name, known[commit_id], known[commit_id], "commit")
+                merged |= {source.id for source in line if singles.get(source.id) == name}
+                result.append(_taken(name, commit, line[0], "merge"))
+    return result + [
+        _taken(name, history[single], history[single], "commit")
+        for single, name in singles.items()
+        if single not in merged
+    ]
 
 
 def _taken(name: str, commit: RawCommit, source: RawCommit, how: How) -> TakenProposal:
-    said = {key: value for one in (source, commit) for key, value in rule_files.trailers(one.said.message)}
-    subject = commit.said.message.partition("\n")[0].strip()
+    trailers = dict(rule_files.trailers(source.info.message) + rule_files.trailers(commit.info.message))
+    subject = commit.info.message.partition("\n")[0].strip()
     title = subject.partition(": ")[2] if subject.startswith(f"{rule_files.APPROVE} ") else name
-    by: Person | None = commit.said.committer
-    if commit.said.committer.email in rule_files.FORGES:
-        # who pressed the button is the author of a merge, and of nothing else
-        by = commit.said.author if how == "merge" else None
-    entry = said.get(rule_files.ENTRY_TRAILER) or rule_files.entry_end(name) or ""
-    at, by_whom = moment(commit.said.committed), str(by or "")
-    return TakenProposal(entry, title, name, how, by_whom, at, str(source.said.author), commit.id)
+    by: Person | None = commit.info.committer
+    if commit.info.committer.email in rule_files.FORGES:
+        # on a forge the author of a merge pressed the button; no other commit says who did
+        by = commit.info.author if how == "merge" else None
+    entry = trailers.get(rule_files.ENTRY_TRAILER) or rule_files.entry_end(name) or ""
+    at, author = moment(commit.info.committed), str(source.info.author)
+    return TakenProposal(entry, title, name, how, str(by or ""), at, author, commit.id)
 
 
 def stood(worktree: Worktree, base: str, tip: str, path: str, blob: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a hub takes of a push: the judge of every clone is asked about it as it is, and laid out as it would be."""
+"""What a hub refuses of a push: rules are judged there as every clone judges them, before and after the push."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.repository.approval.approval_types import BranchView, Evidence
 
-# A git setting of the hub by which whoever runs it lets the policy become weaker
+# A git setting of the hub with which its administrator allows a weaker policy
 ALLOW: Final = "ai-lessons.allowPolicyChange"
 _LINE: Final = re.compile(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) (\S+)")
 _LINK, _SUBMODULE, _EXECUTABLE = 0o120000, 0o160000, 0o100755
@@ -39,18 +39,18 @@ _LOUD: Final = ("rewritten", "weakened", "settings")
 _INSTEAD: Final = {
     "direct": "propose it instead: ai-lessons contribute propose",
     "evil-merge": "merge the proposal as it is, and propose what has to change",
-    "self-merge": "somebody else has to approve it: ai-lessons admin review-rules",
+    "self-merge": "another person has to approve it: ai-lessons admin review-rules",
     "unsigned": "sign the merge: ai-lessons admin approve-rule",
 }
 
 
 class Unverified:
-    """Signers who count unseen: whose key it is, each clone verifies by the list that is pinned there."""
+    """Takes every signature as good: each clone verifies it by the list that is pinned there."""
 
     digest = "unverified"
 
     def verified(self, commits: Sequence[str]) -> dict[str, Signature]:
-        """All of them."""
+        """All commits, with no key."""
         return dict.fromkeys(commits, Signature("", ""))
 
 
@@ -64,12 +64,12 @@ class Update(NamedTuple):
 
 def parse_updates(lines: Iterable[str]) -> tuple[Update, ...]:
     """The standard input of a `pre-receive` hook. Raises Refused."""
-    found = [_LINE.fullmatch(line.strip()) for line in lines if line.strip()]
-    if not found or not all(found):
+    rows = [_LINE.fullmatch(line.strip()) for line in lines if line.strip()]
+    if not rows or not all(rows):
         hint = "is there something before it in the hook that reads standard input?"
         raise Refused("this is not what git tells a pre-receive hook", hint=hint)
     return tuple(
-        Update(one[3], *(name if name.strip("0") else None for name in one.groups()[:2])) for one in found if one
+        Update(row[3], *(name if name.strip("0") else None for name in row.groups()[:2])) for row in rows if row
     )
 
 
@@ -80,8 +80,8 @@ def refused_refs(updates: Sequence[Update], approval_ref: str, rewritten: Iterab
         if update.ref == approval_ref and update.new is None:
             yield f"{branch} is the approval branch and cannot be deleted"
         elif update.ref == approval_ref and update.ref in rewritten:
-            told = "bring in what others pushed and add to it: git pull --no-rebase"
-            yield f"{branch} is the approval branch and cannot be rewritten; {told}"
+            remedy = "bring in what others pushed and add to it: git pull --no-rebase"
+            yield f"{branch} is the approval branch and cannot be rewritten; {remedy}"
         elif update.ref != approval_ref and update.ref.casefold() == approval_ref.casefold() and update.new:
             yield f"{branch_name(update.ref)!r} is {branch!r} on systems that do not tell capitals from small letters"
         elif update.ref.startswith("refs/replace/") and update.new:
@@ -89,21 +89,21 @@ def refused_refs(updates: Sequence[Update], approval_ref: str, rewritten: Iterab
 
 
 def refused_files(ref: str, added: Iterable[tuple[int, str]], paths: Iterable[str]) -> Iterator[str]:
-    """Files that no clone should be given. `paths` are all files of the new tip, `added` those that came with modes."""
+    """Files that no clone should get. `paths` are all files of the new tip, `added` those of the push with modes."""
 
     def spellings(path: str) -> Iterator[tuple[str, str]]:
-        """Every folder of it and itself, and what a forgiving file system takes them for."""
+        """The path and its folders, and how a file system that ignores case compares them."""
         for name in accumulate(path.split("/"), "{}/{}".format):
             yield name, unicodedata.normalize("NFC", name).casefold()
 
-    came = list(added)
-    spelled: dict[str, set[str]] = {}
-    for name, folded in (pair for path in (paths if came else ()) for pair in spellings(path)):
-        spelled.setdefault(folded, set()).add(name)
-    for mode, path in came:
+    new = list(added)
+    by_spelling: dict[str, set[str]] = {}
+    for name, folded in (pair for path in (paths if new else ()) for pair in spellings(path)):
+        by_spelling.setdefault(folded, set()).add(name)
+    for mode, path in new:
         fault = _file_fault(mode, path)
-        others = (spelled.get(folded, set()) - {name} for name, folded in spellings(path))
-        clash = next((min(names) for names in others if names), "")
+        clashes = (by_spelling.get(folded, set()) - {name} for name, folded in spellings(path))
+        clash = next((min(names) for names in clashes if names), "")
         if not fault and clash:
             fault = f"it is the same as {clash!r} on systems that do not tell capitals from small letters"
         if fault:
@@ -127,12 +127,12 @@ def _file_fault(mode: int, path: str) -> str:
 
 
 def refused_rules(before: BranchView, after: BranchView) -> Iterator[str]:
-    """Rules that the push would leave on the approval branch without evidence; its first push is taken as it is."""
+    """Rules that the push would leave on the approval branch without evidence; none on its first push."""
     if before.tip is None or after.tip is None:
         return
     old, same = _lacking(before), before.policy == after.policy
     for (rule, path, blob), evidence in sorted(_lacking(after).items(), key=lambda item: item[0][:2]):
-        # a stricter policy may find fault with what was there before, which its push did not bring
+        # under a stricter policy an unchanged text may lack evidence, and the push did not bring that
         if (rule, path, blob) not in old and (same or before.files.get(path) != blob):
             what = f"{path} (rule {rule})" if blob else f"the removal of {path} (rule {rule})"
             where = f" in commit {evidence.commit[:10]}" if evidence.commit else ""
@@ -140,32 +140,32 @@ def refused_rules(before: BranchView, after: BranchView) -> Iterator[str]:
 
 
 def _lacking(view: BranchView) -> dict[tuple[str, str, str | None], Evidence]:
-    """Texts (None: removals) without enough evidence, and how they got there."""
-    found: dict[tuple[str, str, str | None], Evidence] = {}
+    """Texts (None: removals) without enough evidence, and what evidence they have."""
+    lacking: dict[tuple[str, str, str | None], Evidence] = {}
     for rule, verdict in view.verdicts.items():
-        for one in verdict.unapproved:
-            found[rule, one.path, one.blob] = one.evidence
+        for path, blob, evidence in verdict.unapproved:
+            lacking[rule, path, blob] = evidence
         evidence = verdict.evidence
-        taken = evidence.how not in {"direct", "evil-merge"}  # as the judge under `merge` would say
+        taken = evidence.how not in {"direct", "evil-merge"}  # as under the policy `merge`
         if evidence.how == "self-merge":
             by_agent = "an agent made this merge" in evidence.reason
             taken = evidence.by is not None and not view.policy.distinct and not by_agent
         # under `forge` everything on a protected branch counts, and this hook is the protection
         if view.policy.require == "forge" and verdict.in_force and verdict.path and not taken:
-            found[rule, verdict.path, verdict.blob] = evidence
-    return found
+            lacking[rule, verdict.path, verdict.blob] = evidence
+    return lacking
 
 
 def refused_records(before: BranchView, after: BranchView) -> Iterator[str]:
-    """Records that were changed or taken away; a weaker or unreadable policy, a branch that lost what it had."""
+    """Changed or removed records; new alarms about the policy or a rewritten branch."""
     for path, blob in sorted(before.files.items()):
         if path.startswith(REJECTED) and after.files.get(path) != blob:
-            done = "changed" if path in after.files else "removed"
-            yield f"{path}: a record of what was decided is never {done}"
-    known = {alarm.kind for alarm in before.alarms}
+            change = "changed" if path in after.files else "removed"
+            yield f"{path}: a record of what was decided is never {change}"
+    earlier = {alarm.kind for alarm in before.alarms}
     for alarm in after.alarms:
-        if alarm.kind in _LOUD and alarm.kind not in known:
-            permit = f"; whoever runs the hub permits it there: git config {ALLOW} true"
+        if alarm.kind in _LOUD and alarm.kind not in earlier:
+            permit = f"; the administrator of the hub can permit it there: git config {ALLOW} true"
             yield alarm.message + (permit if alarm.kind == "weakened" else "")
 
 
@@ -182,25 +182,26 @@ def check(hub: Path, updates: Sequence[Update]) -> tuple[str, ...]:
     now = as_hub(git_dir_of(hub))
     if any(len(commit) != 40 for update in updates for commit in (update.old, update.new) if commit):
         raise UnsupportedRepository(f"{hub} has other object ids than SHA-1")
-    with _as_asked_for(now, updates) as then:
-        ref = _approval_ref(now, then)
+    with _after_push(now, updates) as then:
+        ref, named = approval_branch.followed(now), _named_branch(now)
+        if ref is None and named:
+            ref = approval_branch.follow_first(now, named)
+        ref = ref or approval_branch.followed(then)
+        ref = ref or _HEADS + (_named_branch(then) or approval_branch.DEFAULT)
         rewritten = [
-            one.ref
-            for one in updates
-            if one.old and one.new and _run(then, "merge-base", "--is-ancestor", one.old, one.new).code
+            update.ref
+            for update in updates
+            if update.old and update.new and _run(then, "merge-base", "--is-ancestor", update.old, update.new).code
         ]
         refused = list(refused_refs(updates, ref, rewritten))
         for update in updates:
-            tree = _tree(then, update.new) if update.new else None
-            if (
-                update.new
-                and update.ref.startswith(_HEADS)
-                and _run(then, "cat-file", "-t", update.new).text != "commit"
-            ):
+            if not update.new:
+                continue
+            if update.ref.startswith(_HEADS) and _run(then, "cat-file", "-t", update.new).text != "commit":
                 refused.append(f"{branch_name(update.ref)} would point to {update.new[:10]}, which is no commit")
-            # what was there before; for a new branch what the approval branch has
+            # a new branch is compared with the approval branch
             old = _tree(then, update.old or read_ref(now, ref) or _EMPTY_TREE)
-            if tree:
+            if tree := _tree(then, update.new):
                 names = _run(then, "ls-tree", "-r", "-z", "--name-only", tree, must=True).out.split(b"\0")
                 added = list(_added(then, old, tree)) if old else []
                 refused += refused_files(update.ref, added, [os.fsdecode(name) for name in names if name])
@@ -212,18 +213,17 @@ def check(hub: Path, updates: Sequence[Update]) -> tuple[str, ...]:
 
 def _refused_approvals(now: Worktree, then: Worktree, ref: str) -> list[str]:
     before, allowed = derive(now, ref, Unverified()), git.setting(now, ALLOW, kind="bool") == "true"
-    source, target = (approval_branch.folder(one.state_dir) for one in (now, then))
+    source, target = (approval_branch.folder(side.state_dir) for side in (now, then))
     target.mkdir(parents=True, exist_ok=True)
     with suppress(FileNotFoundError):
         shutil.copyfile(source / approval_branch.SEEN, target / approval_branch.SEEN)
     memory = approval_memory.load(now.state_dir)
-    # without policies the judge does not miss a stricter one than it finds
+    # without the remembered policies a weaker one raises no alarm
     approval_memory.save(then.state_dir, memory._replace(policies={}) if allowed else memory)
     after = derive(then, ref, Unverified())
-    sides = before, after
-    refused = [*refused_rules(*sides), *refused_records(*sides)]
+    refused = [*refused_rules(before, after), *refused_records(before, after)]
     if allowed and not refused and before.tip and after.policy != before.policy:
-        approval_memory.acknowledge(now, before, said=after.policy)
+        approval_memory.acknowledge(now, before, after.policy)
     return refused
 
 
@@ -236,7 +236,7 @@ def _added(then: Worktree, old: str, new: str) -> Iterator[tuple[int, str]]:
 
 
 def _too_long(then: Worktree, ref: str, tree: str, paths: Iterable[str]) -> Iterator[str]:
-    """Rules and settings that no clone reads."""
+    """Rules and settings that are too long for a clone to read."""
     read = [path for path in paths if (is_rule(path) or path == CONFIG_PATH) and "\n" not in path]
     names = "".join(f"{tree}:{path}\n" for path in read)
     sizes = _run(then, "cat-file", "--batch-check=%(objectsize)", stdin=os.fsencode(names)).out.split(b"\n")
@@ -258,8 +258,8 @@ def _run(repository: Worktree, *arguments: str, must: bool = False, stdin: bytes
 
 
 @contextmanager
-def _as_asked_for(now: Worktree, updates: Sequence[Update]) -> Iterator[Worktree]:
-    """The repository as it will be once these refs have moved."""
+def _after_push(now: Worktree, updates: Sequence[Update]) -> Iterator[Worktree]:
+    """The repository as it is after the push, in a temporary folder."""
     listed = os.fsdecode(_run(now, "for-each-ref", "--format=%(objectname) %(refname)", must=True).out)
     refs = {ref: commit for commit, _, ref in (line.partition(" ") for line in listed.splitlines())}
     for update in updates:
@@ -281,13 +281,6 @@ def _as_asked_for(now: Worktree, updates: Sequence[Update]) -> Iterator[Worktree
         with suppress(FileNotFoundError):
             shutil.copyfile(now.common_dir / "shallow", folder / "shallow")
         yield as_hub(folder)
-
-
-def _approval_ref(now: Worktree, then: Worktree) -> str:
-    followed, named = approval_branch.followed(now), _named_branch(now)
-    if followed is None and named:
-        followed = approval_branch.follow_first(now, named)
-    return followed or approval_branch.followed(then) or _HEADS + (_named_branch(then) or approval_branch.DEFAULT)
 
 
 def _named_branch(repository: Worktree) -> str | None:

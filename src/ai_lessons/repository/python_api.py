@@ -1,4 +1,4 @@
-"""The public API of a Python package, read from its files by griffe: nothing of it is imported or run."""
+"""The public API of a Python package, read from its files by griffe; nothing of it is imported or run."""
 
 from __future__ import annotations
 
@@ -15,24 +15,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-logging.getLogger("griffe").setLevel(logging.CRITICAL)  # what it cannot read is left out, and a page says nothing of it
+logging.getLogger("griffe").setLevel(logging.CRITICAL)  # what it cannot read is left out of the page
 _LEFT_OUT = re.compile(r"(?:^|\.)(?:_[^.]*|tests?|conftest)(?=\.|$)")
 
 
 _LARGEST = 4 << 20  # Bytes of one file
 _LONG = 1000  # Lines of a file from which its statements are counted
 _STEPS = 100_000_000  # A minute: griffe walks over a block once for each statement in it
-_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-"""What Python raises at text that is no program, or one that is nested deeper than its parser goes."""
+_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # Raised for what Python cannot parse
 
 
 def pages(site: Path, files: Collection[Path]) -> Iterator[tuple[str, str]]:
-    """(module, Markdown) of every public module among `files`, which lie below `site`; no private ones, no tests.
+    """(module, Markdown) of every public module among `files` below `site`; no private ones, no tests.
 
-    None of a package with a file that Python cannot parse, or that would take minutes.
+    Packages with a file that Python cannot parse, or that would take minutes, are left out.
     """
     loader = GriffeLoader(search_paths=[site], allow_inspection=False)
-    own = {site / file for file in files}
+    paths = {site / file for file in files}
     for top in sorted({file.parts[0].removesuffix(".py") for file in files}):
         if _LEFT_OUT.search(top) or not top.isidentifier():
             continue
@@ -40,18 +39,18 @@ def pages(site: Path, files: Collection[Path]) -> Iterator[tuple[str, str]]:
             if _steps(site, top) > _STEPS:
                 continue
             loaded: Any = loader.load(top, try_relative_path=False)
-            found = [
+            result = [
                 (module.path, text)
                 for module in _modules(loaded)
-                if not isinstance(module.filepath, list) and module.filepath in own and (text := _page(module))
+                if not isinstance(module.filepath, list) and module.filepath in paths and (text := _page(module))
             ]
         except (LoadingError, ImportError, *_UNREADABLE):
             continue  # a script beside the package, or of another Python
-        yield from found
+        yield from result
 
 
 def _steps(site: Path, top: str) -> int:
-    """How many griffe takes for the files of a package, at most. Raises as Python's parser where it cannot read one."""
+    """The most steps that griffe takes for the files of a package. Raises as Python's parser."""
     steps = 0
     for file in (*site.glob(f"{top}.py*"), *(site / top).rglob("*.py*")):
         if file.suffix in {".py", ".pyi"} and file.is_file():
@@ -68,50 +67,50 @@ def _steps(site: Path, top: str) -> int:
 def _modules(module: Module) -> Iterator[Module]:
     if not _LEFT_OUT.search(module.path):
         yield module
-        for one in module.modules.values():
-            if not one.is_alias:
-                yield from _modules(one)
+        for submodule in module.modules.values():
+            if not submodule.is_alias:
+                yield from _modules(submodule)
 
 
 def _page(module: Module) -> str:
-    """The module as Markdown; empty if it says nothing to anybody."""
-    said = [_text(module), *(row for one in _members(module) for row in _entry(one, one.name, "##"))]
-    blocks = [block for block in said if block]
+    """The module as Markdown; empty if nothing in it is documented."""
+    rows = (row for member in _members(module) for row in _entry(member, member.name, "##"))
+    blocks = [block for block in (_docstring(module), *rows) if block]
     return "\n\n".join([f"# {module.path}", *blocks]) + "\n" if blocks else ""
 
 
 def _members(owner: Object) -> Iterator[Object]:
-    """What is public and defined here, or in a private module that no other page shows, in the order of the file."""
-    for name, member in owner.members.items():
-        one: Any = member
+    """Public members that are defined here or in a private module without a page, in the order of the file."""
+    for name, item in owner.members.items():
+        member: Any = item
         if name.startswith("_"):
             continue
-        if one.is_alias:
+        if member.is_alias:
             try:
-                one = one.final_target
+                member = member.final_target
             except (AliasResolutionError, CyclicAliasError):
                 continue
-            inside = one.path.split(".")[0] == owner.path.split(".")[0]
-            hidden = _LEFT_OUT.search(one.module.path) and (owner.exports is None or name in owner.exports)
+            inside = member.path.split(".")[0] == owner.path.split(".")[0]
+            hidden = _LEFT_OUT.search(member.module.path) and (owner.exports is None or name in owner.exports)
             if not (inside and hidden):
                 continue
-        yield one
+        yield member
 
 
-def _entry(one: Object, name: str, level: str) -> Iterator[str]:
-    """A class, a function, or an attribute that is explained: heading, signature, docstring, members."""
-    if isinstance(one, Class | Function):
-        what = "class" if isinstance(one, Class) else "async def" if "async" in one.labels else "def"
+def _entry(member: Object, name: str, level: str) -> Iterator[str]:
+    """Heading, signature, docstring and members of a class, a function, or a documented attribute."""
+    if isinstance(member, Class | Function):
+        keyword = "class" if isinstance(member, Class) else "async def" if "async" in member.labels else "def"
         yield f"{level} {name}"
-        yield f"```python\n{what} {one.signature()}\n```"
-        yield _text(one)
-        if isinstance(one, Class):
-            for member in _members(one):
-                yield from _entry(member, f"{name}.{member.name}", f"{level}#")
-    elif one.is_attribute and _text(one):
+        yield f"```python\n{keyword} {member.signature()}\n```"
+        yield _docstring(member)
+        if isinstance(member, Class):
+            for inner in _members(member):
+                yield from _entry(inner, f"{name}.{inner.name}", f"{level}#")
+    elif member.is_attribute and _docstring(member):
         yield f"{level} {name}"
-        yield _text(one)
+        yield _docstring(member)
 
 
-def _text(one: Object) -> str:
-    return one.docstring.value.strip() if one.docstring else ""
+def _docstring(member: Object) -> str:
+    return member.docstring.value.strip() if member.docstring else ""

@@ -1,4 +1,4 @@
-"""Writes that a git command of the user's took from the disk, or off the branch: found, named, and brought back."""
+"""Finds and restores writes that a git command of the user took from the disk or off the branch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dulwich.objects import Commit, ObjectID
 
 from ai_lessons.errors import AiLessonsError, Conflict
 from ai_lessons.repository import files, git
-from ai_lessons.repository.journal import BatchRecord, Intent, Noted
+from ai_lessons.repository.journal import BatchRecord, Intent
 from ai_lessons.repository.objects import Draft, data_of
 from ai_lessons.repository.store import Store, blob_id
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ai_lessons.repository.worktree import Worktree
     from ai_lessons.repository.worktree_status import OnDisk
 
-SHOWN = 3  # So many files are named in an answer
-LOOKED_AT = 20  # The newest so many batches of ours are looked for where the branch was set back
+SHOWN = 3  # The most files that an answer names
+LOOKED_AT = 20  # The most batches that are searched where the branch was set back
 
 
 def swept(
@@ -32,22 +32,22 @@ def swept(
 ) -> list[Intent]:
     """Note what the jobs wrote and neither the disk nor HEAD (whose tree is `tree`) has. Under the commit lock."""
     worktree, journal = store.worktree, store.journal
-    noted = sorted((*journal.pending(), *journal.orphans()), key=lambda job: job.name)
-    last = {one.path: job.name for job in noted for one in job.paths}
-    found = []
+    written = sorted((*journal.pending(), *journal.orphans()), key=lambda job: job.name)
+    last = {noted.path: job.name for job in written for noted in job.paths}
+    result = []
     for job in jobs:
         gone = {}
-        for one in job.paths:
-            data = journal.content(job, one.path) if last.get(one.path) == job.name else None
-            if data is not None and one.path not in disk.unreadable and disk.data.get(one.path) != data:
-                name, now = os.fsencode(worktree.prefix + one.path), disk.files.get(one.path)
-                there = draft.lookup(tree, name)
-                as_committed = (there[1] if there else None) == (now[1] if now else None)
+        for path in (noted.path for noted in job.paths):
+            data = journal.content(job, path) if last.get(path) == job.name else None
+            if data is not None and path not in disk.unreadable and disk.data.get(path) != data:
+                name, now = os.fsencode(worktree.prefix + path), disk.files.get(path)
+                committed = draft.lookup(tree, name)
+                as_committed = (committed[1] if committed else None) == (now[1] if now else None)
                 if as_committed and not _was_committed(worktree, job, head, name, blob_id(data)):
-                    gone[one.path] = data
+                    gone[path] = data
         if gone:
-            found.append(journal.sweep(job, gone))
-    return found
+            result.append(journal.sweep(job, gone))
+    return result
 
 
 def _was_committed(worktree: Worktree, job: Intent, head: str | None, name: bytes, blob: str) -> bool:
@@ -62,7 +62,7 @@ def _was_committed(worktree: Worktree, job: Intent, head: str | None, name: byte
 
 def dropped(store: Store, repo: Repo, head: str) -> list[Intent]:
     """Note what our commits wrote and no branch nor the disk has (as after `git stash`). Under the commit lock."""
-    worktree, journal, found, draft = store.worktree, store.journal, [], Draft(repo)
+    worktree, journal, result, draft = store.worktree, store.journal, [], Draft(repo)
     for record in islice(journal.records(), LOOKED_AT):
         if not record.head or record.head == head or git.is_ancestor(worktree, record.head, head):
             break  # older batches are below it
@@ -71,13 +71,13 @@ def dropped(store: Store, repo: Repo, head: str) -> list[Intent]:
             for commit in filter(None, record.jobs.values()):
                 made = repo[ObjectID(commit.encode())]
                 if isinstance(made, Commit) and (gone := _lost_of(worktree, repo, draft, made, head)):
-                    author, said = (text.decode(errors="replace") for text in (made.author, made.message))
+                    author, message = (text.decode(errors="replace") for text in (made.author, made.message))
                     parent = made.parents[0].decode() if made.parents else None
-                    job = Intent("", said, made.author_time, made.author_timezone, (), author, parent)
-                    found.append(journal.sweep(job, gone))
-    if found:
-        journal.settle(BatchRecord(head, {}))  # so that they are not looked for again
-    return found
+                    job = Intent("", message, made.author_time, made.author_timezone, (), author, parent)
+                    result.append(journal.sweep(job, gone))
+    if result:
+        journal.settle(BatchRecord(head, {}))  # they are not searched for again
+    return result
 
 
 def _lost_of(worktree: Worktree, repo: Repo, draft: Draft, made: Commit, head: str) -> dict[str, bytes]:
@@ -97,48 +97,48 @@ def _lost_of(worktree: Worktree, repo: Repo, draft: Draft, made: Commit, head: s
     return lost
 
 
-def told(found: Sequence[Intent]) -> list[str]:
-    """What the next answer says about it."""
-    paths = [one.path for job in found for one in job.paths]
-    rows = [
+def messages(jobs: Sequence[Intent]) -> list[str]:
+    """The lines of the next answer about files that were taken away."""
+    paths = [noted.path for job in jobs for noted in job.paths]
+    lines = [
         f"{path} was taken away before its commit; its text is kept: ai-lessons admin recover {path}"
         for path in paths[:SHOWN]
     ]
-    more = len(paths) - SHOWN
-    return [*rows, f"and {more} more: ai-lessons admin recover --list"] if more > 0 else rows
+    unnamed = len(paths) - SHOWN
+    return [*lines, f"and {unnamed} more: ai-lessons admin recover --list"] if unnamed > 0 else lines
 
 
 def returned(store: Store) -> None:
-    """Take up what lies on the disk again as it was swept away (`git stash pop`). Under the commit lock."""
+    """Make the jobs wait again whose files are back on the disk (`git stash pop`). Under the commit lock."""
     for job in store.journal.swept():
-        if all(_read(store.worktree, one.path) == store.journal.content(job, one.path) for one in job.paths):
+        if all(_read(store.worktree, noted.path) == store.journal.content(job, noted.path) for noted in job.paths):
             store.journal.ready(job.name)
 
 
 def bring_back(store: Store, job: Intent) -> None:
-    """Write the files of a job that was swept away again. Raises Conflict: another text is there. StorageFailed."""
+    """Write the files of a swept job again. Raises Conflict: another text is there. StorageFailed."""
     with store.writing():
-        wanted = {one: store.journal.content(job, one.path) or b"" for one in job.paths}
-        for one, data in wanted.items():
-            if store.exists(one.path) and not _replaceable(store, job, one, data):
+        contents = {noted: store.journal.content(job, noted.path) or b"" for noted in job.paths}
+        for noted, data in contents.items():
+            if store.exists(noted.path) and not _replaceable(store, job, noted.path, data):
                 raise Conflict(
-                    f"{one.path} has another text now, so the kept one was not written",
-                    hint=f"move that file away, then: ai-lessons admin recover {one.path}",
+                    f"{noted.path} has another text now, so the kept one was not written",
+                    hint=f"move that file away, then: ai-lessons admin recover {noted.path}",
                 )
         with files.Staging(store.root) as staging:
-            for one, data in wanted.items():
-                staging.add(one.path, data, executable=one.executable)
+            for noted, data in contents.items():
+                staging.add(noted.path, data, executable=noted.executable)
             staging.publish()
             staging.settle()
         store.journal.ready(job.name)
 
 
-def _replaceable(store: Store, job: Intent, one: Noted, data: bytes) -> bool:
-    """Whether the file is what the job wrote, or what the job found there."""
-    now = store.read(one.path)
+def _replaceable(store: Store, job: Intent, path: str, data: bytes) -> bool:
+    """Whether the file is what the job wrote, or what was there before the job."""
+    now = store.read(path)
     if now == data or job.head is None:
         return now == data
-    done = git.run(store.worktree, "cat-file", "--filters", f"{job.head}:{store.prefix}{one.path}")
+    done = git.run(store.worktree, "cat-file", "--filters", f"{job.head}:{store.prefix}{path}")
     return not done.code and done.out == now
 
 

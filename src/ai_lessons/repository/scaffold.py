@@ -1,4 +1,4 @@
-"""Make a knowledge repository from the template; never overwrites, moves or deletes a file that is there."""
+"""Makes a knowledge repository from the template; never overwrites, moves or deletes a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     Unwanted = Callable[[Path, str, bytes], str]
-    """Why a file, given by folder, path in it and content, must not come into git; empty if it may."""
+    """Why a file (folder, path in it, content) must not come into git; empty if it may."""
 
 SUBJECT = "Start the knowledge repository"
 BRANCH = "main"
@@ -32,45 +32,47 @@ TEXT_SAMPLE = 8000  # Git takes a file for binary if a NUL is among so many firs
 
 
 def _left_out(root: Path, names: Iterable[str], unwanted: Unwanted) -> dict[str, str]:
-    """The text files that shall not come into git, and why. No look at links and at what is too large for an entry."""
-    found = {}
+    """The text files that must not come into git, and why; links and files too large for an entry are not read."""
+    reasons = {}
     for name in names:
         with suppress(AiLessonsError):
             data = read_file(root, name)[0]
-            found[name] = "" if b"\0" in data[:TEXT_SAMPLE] else unwanted(root, name, data)
-    return {name: why for name, why in found.items() if why}
+            if b"\0" not in data[:TEXT_SAMPLE] and (reason := unwanted(root, name, data)):
+                reasons[name] = reason
+    return reasons
 
 
-def _demand(done: git.Done, otherwise: str) -> None:
+def _demand(done: git.Done, failure: str) -> None:
     if done.code:
-        raise StorageFailed(f"git {otherwise}: {last_line(done.err)}")
+        raise StorageFailed(f"git {failure}: {last_line(done.err)}")
 
 
 def _commit(root: Path, only: Sequence[str] | None) -> tuple[str | None, tuple[str, ...]]:
-    """Commit what is staged, or of it only these paths; (commit, nothing) or (None, why it waits and what to do)."""
+    """Commit what is staged, or of it only these paths; (commit, nothing) or (None, the reason and what to do)."""
     command = f'git -C {root} commit -m "{SUBJECT}"' + (f" -- {' '.join(only)}" if only else "")
-    if read_head(locate(root)).ref is None:
+    worktree = locate(root)
+    if read_head(worktree).ref is None:
         return None, (f"not committed, because no branch is checked out; switch to one, then: {command}",)
-    if git.identity(locate(root)) is None:
-        tell = 'git config --global user.name "…" and git config --global user.email "…"'
-        return None, (f"not committed yet, because git does not know who you are: {tell}, then: {command}",)
-    these = ("--pathspec-from-file=-", "--pathspec-file-nul") if only else ()
-    done = git.run(locate(root), *_AS_THEY_ARE, "commit", "-q", "-m", SUBJECT, *these, stdin=git.listed(only or ()))
+    if git.identity(worktree) is None:
+        remedy = 'git config --global user.name "…" and git config --global user.email "…"'
+        return None, (f"not committed yet, because git does not know who you are: {remedy}, then: {command}",)
+    paths = ("--pathspec-from-file=-", "--pathspec-file-nul") if only else ()
+    done = git.run(worktree, *_AS_THEY_ARE, "commit", "-q", "-m", SUBJECT, *paths, stdin=git.listed(only or ()))
     if done.code:
         why = last_line(done.err or done.text)
         return None, (f"not committed yet, because git refused: {why}; when that is mended: {command}",)
-    return read_head(locate(root)).commit, ()
+    return read_head(worktree).commit, ()
 
 
 def last_line(text: str) -> str:
-    """What a program said in the end, which is why it failed."""
+    """The last line of a program's output, which says why it failed."""
     return (text.strip().splitlines() or ["no reason given"])[-1]
 
 
 CLONE_SECONDS = 900.0
 _HEADS = "refs/heads/"
 
-_BASICS = (".gitattributes", ".gitignore")  # What a folder that has content already gets besides the config
+_BASICS = (".gitattributes", ".gitignore")  # With the config, all that a folder with files gets
 _NORMALISE = b"* text=auto eol=lf\n"
 _STARTERS_HINT = "put it into a repository of its own: ai-lessons --tier user admin init --starters"
 _KEEP_BYTES = (
@@ -79,12 +81,12 @@ _KEEP_BYTES = (
 
 
 class Scaffolded(NamedTuple):
-    """What was made at `root`, and why nothing was committed (in `notes`) if there is no `commit`."""
+    """What was made at `root`; without a `commit`, `notes` say why nothing was committed."""
 
     root: Path
-    created: bool  # False: all was there already, and nothing changed
+    created: bool  # False: nothing was missing, and nothing changed
     added: tuple[str, ...] = ()
-    adopted: int = 0  # files that were there before, and came into git now
+    adopted: int = 0  # files that existed before and came into git now
     commit: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -102,9 +104,9 @@ def hooks_dir() -> Path:
 def _data(packaged: str, beside: str) -> Path:
     # an editable install has no copy of the files that the build forces into a wheel
     package = Path(__file__).resolve().parents[1]
-    for place in (package / packaged, package.parents[1] / beside):
-        if place.is_dir():
-            return place
+    for folder in (package / packaged, package.parents[1] / beside):
+        if folder.is_dir():
+            return folder
     raise StorageFailed(f"the installation is incomplete: {packaged} is missing", hint="install ai-lessons again")
 
 
@@ -131,40 +133,38 @@ def init(
     everything = read_template(template_dir())
     entries = {name: original for name, original in everything.items() if layout.place(name)}
     originals = {name: original for name, original in everything.items() if name not in entries}
-    known = (
+    from_template = (
         name in everything and (root / name).is_file() and (root / name).read_bytes() == everything[name]
         for name in present - {CONFIG_PATH}
     )
-    fresh = not bigger and all(known)  # the folder is empty, or holds what an interrupted call has written
-    wanted = {name: original for name, original in entries.items() if with_starters and not is_rule(name)}
+    fresh = not bigger and all(from_template)  # the folder is empty, or holds what an interrupted call has written
+    files = {name: original for name, original in entries.items() if with_starters and not is_rule(name)}
     notes: tuple[str, ...] = ()
     if CONFIG_PATH not in present:
         basic = {name: originals[name] for name in (originals if fresh else _BASICS) if name != CONFIG_PATH}
         basic[CONFIG_PATH] = _config(originals[CONFIG_PATH].decode(), around, team=team)
         if not fresh:
             basic[".gitattributes"] = basic[".gitattributes"].replace(_NORMALISE, _KEEP_BYTES)
-        wanted |= basic  # the config comes last: where it lies, nothing is missing any more
+        files |= basic  # the config is written last: where it exists, no file is missing
     elif team:
         notes = ("this repository exists: for a team set approval.distinct to true with `ai-lessons admin config set`",)
-    added = tuple(name for name in wanted if name not in present)
+    added = tuple(name for name in files if name not in present)
     for name in added:
         runs = os.access(template_dir() / name, os.X_OK)
-        write_file(root, name, wanted[name], executable=runs, durable=False)
-    done = _finish(root, around, added, (*notes, *_told(added, entries, fresh=fresh)), unwanted)
+        write_file(root, name, files[name], executable=runs, durable=False)
+    starters = [name for name in added if name in entries]
+    if starters:
+        count = len(starters)
+        notes += (f"{count} files of the starter set are there: keep what is useful to you, and delete the rest",)
+    if len(added) > len(starters) and not fresh:
+        notes += (f"added {', '.join(name for name in added if name not in entries)}",)
+    scaffolded = _finish(root, around, added, notes, unwanted)
     rules = {name: original for name, original in entries.items() if is_rule(name) and name not in present}
-    return _with_rules(done, rules) if with_starters else done
-
-
-def _told(added: Sequence[str], entries: Mapping[str, bytes], *, fresh: bool) -> Iterator[str]:
-    brought = [name for name in added if name in entries]
-    if brought:
-        yield f"{len(brought)} files of the starter set are there: keep what is useful to you, and delete the rest"
-    if len(added) > len(brought) and not fresh:
-        yield f"added {', '.join(name for name in added if name not in entries)}"
+    return _with_rules(scaffolded, rules) if with_starters else scaffolded
 
 
 def _config(text: str, around: Worktree | None, *, team: bool) -> bytes:
-    """The template's config with what this repository says otherwise."""
+    """The template's config with the settings of this repository."""
     text = set_value(text, "approval.distinct", value=True) if team else text
     ref = read_head(around).ref if around is not None else None
     if around is not None and ref is not None and read_ref(around, f"{_HEADS}{BRANCH}") is None:
@@ -172,17 +172,18 @@ def _config(text: str, around: Worktree | None, *, team: bool) -> bytes:
     return text.encode()
 
 
-def _with_rules(done: Scaffolded, rules: Mapping[str, bytes]) -> Scaffolded:
-    """The template's rules, proposed on top of what is checked out. Where nothing is, they come when something is."""
-    start = read_head(locate(done.root)).commit
+def _with_rules(scaffolded: Scaffolded, rules: Mapping[str, bytes]) -> Scaffolded:
+    """Propose the template's rules on top of the checked-out commit; where there is none yet, a later call does."""
+    worktree = locate(scaffolded.root)
+    start = read_head(worktree).commit
     if start is None or not rules:
-        return done
-    try:
-        propose_starters(locate(done.root), start, rules)
-    except (Refused, StorageFailed) as error:  # the repository is there, and works without them
-        return done._replace(notes=(*done.notes, error.message))
+        return scaffolded
     note = f"{len(rules)} starter rules wait for a person who reads and approves them: ai-lessons admin review-rules"
-    return done._replace(notes=(*done.notes, note))
+    try:
+        propose_starters(worktree, start, rules)
+    except (Refused, StorageFailed) as error:  # the repository works without them
+        note = error.message
+    return scaffolded._replace(notes=(*scaffolded.notes, note))
 
 
 def read_template(folder: Path) -> dict[str, bytes]:
@@ -191,7 +192,7 @@ def read_template(folder: Path) -> dict[str, bytes]:
         return {
             name: (folder / name).read_bytes()
             for name in sorted(_files_below(folder))
-            if "__pycache__/" not in name  # pip compiles every .py of a package that it installs, ours to ship too
+            if "__pycache__/" not in name  # pip also compiles the template's scripts
         }
 
 
@@ -232,7 +233,7 @@ def _make_folder(path: Path) -> Path:
 
 
 def _files_below(root: Path) -> Iterator[str]:
-    """Every file and link, hidden ones too; not what belongs to git or to a repository inside this one."""
+    """Every file and link, hidden ones too; none of git or of a repository inside this one."""
     for place, folders, names in os.walk(root):
         if place != str(root) and (GIT_FOLDER in folders or GIT_FOLDER in names):
             folders.clear()
@@ -246,7 +247,7 @@ def _files_below(root: Path) -> Iterator[str]:
 def _finish(
     root: Path, around: Worktree | None, added: tuple[str, ...], notes: tuple[str, ...], unwanted: Unwanted | None
 ) -> Scaffolded:
-    """Bring what is in the folder into git, as far as that is ours to do."""
+    """Bring the folder's files into git, but for a folder of a bigger repository."""
     if around is not None and around.prefix:
         if added:
             notes = (*notes, f"part of the repository at {around.top}: written, not committed; commit it there")
@@ -259,22 +260,22 @@ def _finish(
     unborn = read_head(place).commit is None
     if not unborn and not added:
         return Scaffolded(root, created=False, notes=notes)
-    asked = ("--literal-pathspecs", "ls-files", "-t", "-z", "--cached", "--others", "--exclude-standard", "--")
-    rows = git.run(place, *asked, *(() if unborn else added)).out.split(b"\0")[:-1]
+    command = ("--literal-pathspecs", "ls-files", "-t", "-z", "--cached", "--others", "--exclude-standard", "--")
+    rows = git.run(place, *command, *(() if unborn else added)).out.split(b"\0")[:-1]
     names = [os.fsdecode(row[2:]) for row in rows if not row.endswith(b"/")]  # a repository inside ends so
-    left = _left_out(root, names, unwanted) if unborn and unwanted else {}
-    notes += tuple(f"left out of git: {why}" for why in left.values())
-    if staged := [name for name in left if b"H " + os.fsencode(name) in rows]:
+    left_out = _left_out(root, names, unwanted) if unborn and unwanted else {}
+    notes += tuple(f"left out of git: {why}" for why in left_out.values())
+    if staged := [name for name in left_out if b"H " + os.fsencode(name) in rows]:
         undo = f"git -C {root} rm --cached -- {' '.join(staged)}, then: {_AGAIN}"
         notes = (*notes, f"not committed, because you have staged it: {undo}")
         return Scaffolded(root, made or bool(added), added, notes=notes)
-    taken = [name for name in names if name not in left]
-    given = ("--pathspec-from-file=-", "--pathspec-file-nul")
+    taken = [name for name in names if name not in left_out]
     if taken:
-        done = git.run(place, *_AS_THEY_ARE, "add", *given, stdin=git.listed(taken))
+        flags = ("--pathspec-from-file=-", "--pathspec-file-nul")
+        done = git.run(place, *_AS_THEY_ARE, "add", *flags, stdin=git.listed(taken))
         _demand(done, f"took not every file of {root}")
     commit, why = _commit(root, None if unborn else added)
-    if left:
+    if left_out:
         notes = (*notes, f"when that is mended: git -C {root} add -A && git -C {root} commit")
     adopted = len(set(taken) - set(added)) if unborn else 0
     return Scaffolded(root, made or bool(added) or commit is not None, added, adopted, commit, (*notes, *why))

@@ -1,4 +1,4 @@
-"""Runs a script with the caller's terminal, and ends all of it in time; whether it may run, `trust` and callers say."""
+"""Runs a script with the caller's terminal and ends its process group in time. Does not decide whether it may run."""
 
 from __future__ import annotations
 
@@ -28,22 +28,23 @@ _SEARCHED = (
     "PATH", "PYTHONPATH", "PERL5LIB", "PERLLIB", "RUBYLIB", "NODE_PATH", "LD_LIBRARY_PATH", "LD_PRELOAD",
     "BASH_ENV", "ENV", "ZDOTDIR", "PYTHONHOME", "PYTHONUSERBASE",
 )  # fmt: skip
-"""Variables that name folders or files of which programs run something: paths with `:` between them."""
+"""Variables with paths, separated by `:`, from which programs load code."""
 
 _SWITCHES = ("PERL5OPT", "RUBYOPT", "NODE_OPTIONS")
 _SHEBANG_BYTES = 256
-_KEYS = (signal.SIGINT, signal.SIGQUIT)  # What the terminal sends to all of a group
+_KEYS = (signal.SIGINT, signal.SIGQUIT)  # Signals that the terminal sends to a whole process group
 
 
 def environment(root: Path) -> dict[str, str]:
-    """The caller's environment, in which no search path names a folder of `root`, or one relative to where we stand."""
-    kept = dict(os.environ)
-    for name in kept.keys() & set(_SEARCHED):
-        kept[name] = ":".join(one for one in kept[name].split(":") if os.path.isabs(one) and not _inside(one, root))
-    for name in kept.keys() & set(_SWITCHES):
-        if HERE.search(kept[name]) or str(root) in kept[name]:
-            kept[name] = ""
-    return {name: value for name, value in kept.items() if value or name not in {*_SEARCHED, *_SWITCHES}}
+    """The caller's environment without search paths in `root` or relative to the working folder."""
+    env = dict(os.environ)
+    for name in env.keys() & set(_SEARCHED):
+        paths = (path for path in env[name].split(":") if os.path.isabs(path) and not _inside(path, root))
+        env[name] = ":".join(paths)
+    for name in env.keys() & set(_SWITCHES):
+        if HERE.search(env[name]) or str(root) in env[name]:
+            env[name] = ""
+    return {name: value for name, value in env.items() if value or name not in {*_SEARCHED, *_SWITCHES}}
 
 
 def _inside(path: str, root: Path) -> bool:
@@ -78,7 +79,7 @@ def command(
     """The argument vector that runs `file`: by `interpreter`, else its shebang, else its suffix, else by itself.
 
     A shebang counts even if the file is not executable. Raises NotFound: no such file or interpreter. Refused: nothing
-    says how to run it, or the interpreter is a file of the repository or of the folder in which one stands.
+    says how to run it, or the interpreter is a file of the repository or of the working folder.
     """
     if not file.is_file():
         raise NotFound("script", str(file))
@@ -125,14 +126,14 @@ def run(
     timeout: float | None = None,
     env: Mapping[str, str] | None = None,
 ) -> int:
-    """Run a command, our streams its; its exit code, 128 + n for signal n. Raises as `programs.start`.
+    """Run a command with our streams; its exit code, 128 + n for signal n. Raises as `programs.start`.
 
-    At a terminal it is of our process group, so that Ctrl-C and Ctrl-Z reach both. Elsewhere, and with a `timeout` (in
-    seconds), it has one of its own, all of which gets the signals that are sent to us, and is ended in time.
+    At a terminal it is in our process group, so that Ctrl-C and Ctrl-Z reach both. Elsewhere, and with a `timeout` (in
+    seconds), it has a group of its own, which gets the signals that are sent to us and is ended in time.
     """
-    own = timeout is not None or not os.isatty(0)
-    with _forwarding(own_group=own) as forward_to:
-        child = programs.start(argv, cwd=cwd, env=env, own_group=own)
+    own_group = timeout is not None or not os.isatty(0)
+    with _forwarding(own_group=own_group) as forward_to:
+        child = programs.start(argv, cwd=cwd, env=env, own_group=own_group)
         forward_to(child)
         try:
             code = child.wait(timeout)
@@ -144,7 +145,7 @@ def run(
 
 @contextmanager
 def _forwarding(*, own_group: bool) -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
-    """Pass signals that are sent to us on to a child; yields the naming of it."""
+    """Forward signals to a child; yields the function that takes the child."""
     if threading.current_thread() is not threading.main_thread():
         yield lambda _child: None
         return

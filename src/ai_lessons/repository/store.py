@@ -1,4 +1,4 @@
-"""One knowledge repository's files, and the jobs that change them: checked whole, put in place, noted, committed."""
+"""The files of one knowledge repository, and the jobs that check, write, note and commit changes of them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections import Counter
 from contextlib import contextmanager
 from enum import Enum
 from functools import cached_property
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from ai_lessons.errors import Conflict, NotFound, Refused, StorageFailed, UsageError
@@ -25,25 +26,23 @@ if TYPE_CHECKING:
 WRITE_PATIENCE = 60.0  # Seconds to wait for another process of ours that is putting files in place
 AUTOCOMMIT: Final = "ai-lessons.autocommit"
 
-TRIES = 20  # How often files are written anew because `git clean` or `git stash -u` removed them, or an empty folder
-DURABLE_FILES = 16  # Jobs of more files leave it to the commit to bring the content to the disk: 3 ms a file
+TRIES = 20  # How often files are written again after `git clean` or `git stash -u` removed them or their folder
+DURABLE_FILES = 16  # In jobs of more files only the commit syncs the content to the disk: a file costs 3 ms
 
 
 class _Marker(Enum):
-    """A value that means something by being itself."""
-
     ANY = 1
     AS_IT_IS = 2
 
 
-ANY: Final = _Marker.ANY  # `Change.expect`: whatever is there now may be replaced
-AS_IT_IS: Final = _Marker.AS_IT_IS  # `Change.data`: the file is there already; only commit it
+ANY: Final = _Marker.ANY  # `Change.expect`: any text may be replaced
+AS_IT_IS: Final = _Marker.AS_IT_IS  # `Change.data`: the file on disk, which is only committed
 
 
 class Change(NamedTuple):
-    """What shall be at `path`: these bytes, nothing (None), or what is there (`AS_IT_IS`).
+    """The new content of `path`: bytes, no file (None), or the file on disk (`AS_IT_IS`).
 
-    `executable` None keeps the bit that is there. `expect`: the `blob_id` that the caller read, None if it saw no file.
+    `executable` None keeps the bit of the file. `expect`: the `blob_id` that the caller read, None if it saw no file.
     """
 
     path: str
@@ -53,10 +52,8 @@ class Change(NamedTuple):
 
 
 class Actor(NamedTuple):
-    """Who makes a commit. Without a name, the user whom git knows here; agent and session become trailers."""
+    """The agent and session behind a job, which become trailers; the author is the user whom git knows here."""
 
-    name: str | None = None
-    email: str | None = None
     agent: str | None = None
     session: str | None = None
 
@@ -71,7 +68,7 @@ class Job(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """How jobs ended, their files in place: new commits, oldest first, and why any job still waits."""
+    """The new commits of jobs, oldest first, and why any job still waits; the files are written in any case."""
 
     commits: tuple[str, ...] = ()
     waiting: str = ""
@@ -83,8 +80,8 @@ class Applied(NamedTuple):
         return self.commits[-1] if self.commits else None
 
     @property
-    def told(self) -> tuple[str, ...]:
-        """What is left to be said in the end."""
+    def messages(self) -> tuple[str, ...]:
+        """The notes, and why a job waits."""
         return (*self.notes, *([f"waiting: {self.waiting}"] if self.waiting else ()))
 
 
@@ -109,7 +106,7 @@ class Store:
         self._connect = committing
 
     def commits(self, stated: bool | None) -> bool:
-        """Whether every job is committed, where the repository's settings say `stated`: they bind no bigger one."""
+        """Whether every job is committed; `stated` in the repository's settings does not bind a bigger repository."""
         if self.is_folder_of_bigger_repo:
             return read_settings(self.worktree.common_dir / "config").get(AUTOCOMMIT, "").lower() in TRUE
         return stated is not False
@@ -123,7 +120,7 @@ class Store:
         return files.read_file(self.root, path, limit)[0]
 
     def exists(self, path: str) -> bool:
-        """True if something has that name (a link or a folder, too)."""
+        """True if a file, link or folder has that name."""
         return files.status_of(self.root, path) is not None
 
     def pending(self) -> tuple[Intent, ...]:
@@ -131,19 +128,16 @@ class Store:
         return tuple(self.journal.pending())
 
     def apply(self, job: Job) -> Applied:
-        """Put the job's files in place, all or none, note it, and try to commit it together with all others that wait.
+        """Write the job's files, all or none, note it, and try to commit it together with all jobs that wait.
 
-        Raises Conflict: a file is not as expected, or its place is taken. Refused: a path out, through a link, or with
-        a name that we do not create. StorageFailed. NotFound: no file to commit as it is. UsageError: a path twice.
+        Raises Conflict: a file is not as expected, or its path is taken. Refused: a path outside, through a link, or
+        with a name that we do not create. StorageFailed. NotFound: no file to commit. UsageError: a path twice.
         """
         name = self._put(job)
-        return self._commit(name) if self.autocommit and job.changes else Applied()
+        return self.save(name) if self.autocommit and job.changes else Applied()
 
-    def save(self) -> Applied:
-        """Commit every job that waits."""
-        return self._commit(None)
-
-    def _commit(self, name: str | None) -> Applied:
+    def save(self, name: str | None = None) -> Applied:
+        """Commit every job that waits; `name` is the job of the caller."""
         return self._committer.commit(name) if self._committer else Applied(waiting="nothing here makes commits")
 
     @cached_property
@@ -152,19 +146,26 @@ class Store:
         return self._connect(self) if self._connect else None
 
     def _put(self, job: Job) -> str:
-        """Put the files in place; the name under which the job is noted."""
-        self.head()  # a repository whose branch is damaged is refused before anything is written
+        """Write the files; returns the name under which the job is noted."""
+        self.head()  # refuses a damaged branch before anything is written
         with Staging(self.root, durable=len(job.changes) <= DURABLE_FILES) as staging:
             with self.writing():
                 self._take_up_orphans()
                 self._check(job)
-                intent = _intent(job, time.time(), self.head().commit if self.autocommit else None)
+                now, message = time.time(), message_of(job.subject, job.trailers, job.actor)
+                paths = tuple(
+                    Noted(c.path, c.data is None, c.executable, len(c.data) if isinstance(c.data, bytes) else None)
+                    for c in job.changes
+                )
+                head = self.head().commit if self.autocommit else None
+                zone = time.localtime(now).tm_gmtoff
+                intent = Intent(new_name(), message, int(now), zone, paths, head=head)
                 written = [change.data for change in job.changes if isinstance(change.data, bytes)]
                 self.journal.begin(intent, b"".join(written) if self.autocommit else b"")
                 try:
                     self._write(job, staging)
                 finally:
-                    # however it ends: what is in place is noted and gets its commit, and if nothing is, nothing is
+                    # also after an error: files that were written are noted and get their commit
                     self._finish(intent.name, committable=staging.begun and bool(job.changes))
                     if not staging.begun:
                         staging.abandon()
@@ -172,7 +173,7 @@ class Store:
         return intent.name
 
     def _write(self, job: Job, staging: Staging) -> None:
-        """Renames first, removals last: a move that is cut short leaves two copies, never none."""
+        """Rename first and remove last: an interrupted move leaves two copies."""
         for tries_left in reversed(range(TRIES)):
             try:
                 for change in job.changes:
@@ -196,9 +197,9 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the lock under which files are put in place. Raises StorageFailed: another process keeps it."""
-        with held(self.state_dir / "write.lock", patience=WRITE_PATIENCE) as mine:
-            if not mine:
+        """Hold the lock under which files are written. Raises StorageFailed: another process keeps it."""
+        with held(self.state_dir / "write.lock", patience=WRITE_PATIENCE) as locked:
+            if not locked:
                 raise StorageFailed(
                     f"another process has been writing to {self.root} for {WRITE_PATIENCE:.0f} seconds",
                     hint="wait for it, or end it, and repeat the command",
@@ -206,14 +207,14 @@ class Store:
             yield
 
     def take_up_orphans(self) -> None:
-        """Take up jobs whose process died while it wrote their files; nothing while another process writes."""
+        """Take up jobs whose process died while it wrote their files, unless another process writes now."""
         if self.journal.orphans():
-            with held(self.state_dir / "write.lock", patience=0) as mine:
-                if mine:
+            with held(self.state_dir / "write.lock", patience=0) as locked:
+                if locked:
                     self._take_up_orphans()
 
     def _take_up_orphans(self) -> None:
-        """Under the write lock: so no process is writing. What is in place of such a job is all of it."""
+        """Under the write lock: the files that exist are all that such a job wrote."""
         for intent in self.journal.orphans():
             for noted in intent.paths:
                 files.sweep(self.root, noted.path)
@@ -221,35 +222,27 @@ class Store:
         self.journal.drop_orphans()
 
     def _check(self, job: Job) -> None:
-        known: set[str] = set()
         if twice := [path for path, times in Counter(change.path for change in job.changes).items() if times > 1]:
             raise UsageError(f"a job cannot change {twice[0]} twice")
         with OpenFolders(self.root) as folders:
             for change in job.changes:
-                there = files.status_in(folders, change.path)
-                if there is None and isinstance(change.data, bytes):
+                exists = files.status_in(folders, change.path) is not None
+                if not exists and isinstance(change.data, bytes):
                     check_path(change.path, hidden=True)
-                elif there is None and change.data is AS_IT_IS:
+                elif not exists and change.data is AS_IT_IS:
                     raise NotFound("file", change.path)
-                self._refuse_nested(change.path, known)
-                self._expect(change, there=there is not None)
-
-    def _refuse_nested(self, path: str, known: set[str]) -> None:
-        """A submodule's files belong to the submodule, and git's to git; `known` are folders seen already."""
-        folder = path.rpartition("/")[0]
-        while folder and folder not in known:
-            known.add(folder)
+                self._expect(change, exists=exists)
+        for folder in sorted({folder for change in job.changes for folder in PurePosixPath(change.path).parents[:-1]}):
             if os.path.lexists(self.root / folder / ".git"):
                 raise Refused(f"{folder} is a repository of its own; nothing is written into it")
             refuse_layout(self.root / folder)
-            folder = folder.rpartition("/")[0]
 
-    def _expect(self, change: Change, *, there: bool) -> None:
+    def _expect(self, change: Change, *, exists: bool) -> None:
         if isinstance(change.expect, _Marker):
             return
-        if change.expect is None and there:
+        if change.expect is None and exists:
             raise Conflict(f"{change.path} is there already", hint="choose another title or project, or edit that one")
-        if change.expect is not None and not there:
+        if change.expect is not None and not exists:
             raise Conflict(f"{change.path} was removed meanwhile; nothing was written")
         if change.expect is not None and blob_id(self.read(change.path)) != change.expect:
             raise Conflict(
@@ -258,28 +251,13 @@ class Store:
             )
 
 
-def _intent(job: Job, now: float, head: str | None) -> Intent:
-    actor, message = job.actor, message_of(job.subject, job.trailers, job.actor)
-    paths = tuple(
-        Noted(c.path, c.data is None, c.executable, len(c.data) if isinstance(c.data, bytes) else None)
-        for c in job.changes
-    )
-    author = f"{_name(actor.name)} <{_name(actor.email or '')}>" if actor.name else None
-    return Intent(new_name(), message, int(now), time.localtime(now).tm_gmtoff, paths, author, head)
-
-
-def message_of(subject: str, trailers: Sequence[tuple[str, str]], actor: Actor) -> str:
+def message_of(subject: str, trailers: Sequence[tuple[str, str]], actor: Actor | None = None) -> str:
     """A commit message: the subject, and a line for each trailer, agent and session of the actor last."""
-    every = [*trailers, *(("Agent", actor.agent), ("Session", actor.session))]
-    lines = [f"{_line(key)}: {_line(value)}" for key, value in every if value]
+    pairs = [*trailers, *([("Agent", actor.agent), ("Session", actor.session)] if actor else [])]
+    lines = [f"{_line(key)}: {_line(value)}" for key, value in pairs if value]
     return "\n".join([_line(subject), *([""] if lines else []), *lines]) + "\n"
 
 
 def _line(text: str) -> str:
     """One line without control characters."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
-
-
-def _name(text: str) -> str:
-    """A line without the signs that end a name in git's commit header."""
-    return _line(text.replace("<", " ").replace(">", " "))

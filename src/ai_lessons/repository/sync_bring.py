@@ -1,4 +1,4 @@
-"""What a remote's branch has, brought into the one that is checked out: all of it, or nothing and why. No network."""
+"""Merges a fetched branch into the checked-out one: all of it, or nothing and the conflicts. No network."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ AGAIN: Final = "ai-lessons admin sync"
 
 
 class RemoteBranch(NamedTuple):
-    """Where a branch is shared: the remote, and the branch's name there."""
+    """A branch of a remote."""
 
     remote: str
     branch: str
 
     @property
     def tracking(self) -> str:
-        """Where this clone remembers what the remote's branch is."""
+        """The remote-tracking branch as a full ref."""
         return f"refs/remotes/{self.remote}/{self.branch}"
 
     @property
@@ -57,7 +57,7 @@ class RemoteBranch(NamedTuple):
 
 
 class Brought(NamedTuple):
-    """What came in: commits, files that both sides had changed, `head` now. With `torn` files nothing has moved."""
+    """The received commits, the files that both sides had changed, `head` now. With `torn` files nothing moved."""
 
     head: str | None
     received: int = 0
@@ -67,9 +67,9 @@ class Brought(NamedTuple):
 
 @json_fields(hidden=("our_diff", "their_diff"))
 class TornEntry(NamedTuple):
-    """A file that both sides changed and that has no merge; the diffs begin with what both began with."""
+    """A file with a conflict; the diffs begin with the common text."""
 
-    id: str  # what to call it: a handle, else the path
+    id: str  # a handle, else the path
     title: str
     path: str
     reasons: tuple[str, ...]
@@ -80,7 +80,7 @@ class TornEntry(NamedTuple):
 
 
 def where(store: Store, remote: str | None = None) -> RemoteBranch:
-    """The place with which the checked-out branch is shared. Raises Refused (in a bigger one), Conflict, NotFound."""
+    """The remote branch of the checked-out one. Raises Refused (in a bigger repository), Conflict, NotFound."""
     if store.is_folder_of_bigger_repo:
         raise Refused(
             f"{store.root} is a folder of the repository at {store.worktree.top}, which is shared as a whole",
@@ -89,14 +89,14 @@ def where(store: Store, remote: str | None = None) -> RemoteBranch:
     worktree, name = store.worktree, branch(store)
     remotes = git.run(worktree, "remote").text.split()
     configured = git.setting(worktree, f"branch.{name}.remote")
-    found = remote or (configured if configured in remotes else None)
-    if found is None:
-        found = remotes[0] if len(remotes) == 1 else "origin"
-    if found not in remotes:
+    if remote is None and configured in remotes:
+        remote = configured
+    remote = remote or (remotes[0] if len(remotes) == 1 else "origin")
+    if remote not in remotes:
         hint = "git remote add origin ADDRESS" if not remotes else "--remote takes one of: " + ", ".join(remotes)
-        raise NotFound("remote", found, hint=hint)
-    merge = git.setting(worktree, f"branch.{name}.merge") if found == configured else None
-    return RemoteBranch(found, (merge or name).removeprefix("refs/heads/"))
+        raise NotFound("remote", remote, hint=hint)
+    merge = git.setting(worktree, f"branch.{name}.merge") if remote == configured else None
+    return RemoteBranch(remote, (merge or name).removeprefix("refs/heads/"))
 
 
 def branch(store: Store) -> str:
@@ -111,7 +111,7 @@ def branch(store: Store) -> str:
 
 
 def bring(store: Store, place: RemoteBranch) -> Brought:
-    """Merge what is known of the remote's branch, or nothing. Raises Conflict, UnsavedEdits, Refused, StorageFailed."""
+    """Merge the fetched branch, or nothing. Raises Conflict, UnsavedEdits, Refused, StorageFailed."""
     with committing(store), store.writing():
         branch(store)
         head, tip = store.head().commit, read_ref(store.worktree, place.tracking)
@@ -126,7 +126,10 @@ def bring(store: Store, place: RemoteBranch) -> Brought:
                 made = _plan(store, repo, draft, place, head, tip, decisions)
                 if made.tree is None:
                     return Brought(head, torn=made.torn)
-                target, merged = _commit(store, draft, made.tree, (head, tip), place), made.merged
+                # approval reads this message: without "into BRANCH" it would claim a merge into the approval branch
+                message = f"Merge remote-tracking branch '{place.name}' into {branch(store)}\n"
+                target = Author(store.worktree).commit(draft, made.tree, (head, tip), message)
+                merged = made.merged
         received = count(store, tip, head)
         _forward(store, place, target)
         decisions.forget()
@@ -134,7 +137,7 @@ def bring(store: Store, place: RemoteBranch) -> Brought:
 
 
 def torn_now(store: Store, place: RemoteBranch) -> tuple[TornEntry, ...]:
-    """The files that need a person, as far as is known of the remote's branch without asking it."""
+    """The files that conflict with the remote's branch as it was fetched last."""
     with opened(store.worktree) as repo:
         return tuple(_entry(store, repo, torn) for torn in _torn(store, repo, place))
 
@@ -146,13 +149,12 @@ def _torn(store: Store, repo: Repo, place: RemoteBranch) -> tuple[Torn, ...]:
 
 def _entry(store: Store, repo: Repo, torn: Torn) -> TornEntry:
     path, blobs = torn.path, (torn.base, torn.ours, torn.theirs)
-    own = path.removeprefix(store.prefix)
-    base, ours, theirs = (text_of(store.worktree, repo, own, one) if one else None for one in blobs)
-    found = _read(path, ours) or _read(path, theirs)
-    named = found is not None and not found.derived
+    inside = path.removeprefix(store.prefix)
+    base, ours, theirs = (text_of(store.worktree, repo, inside, blob) if blob else None for blob in blobs)
+    entry = _read(path, ours) or _read(path, theirs)
     return TornEntry(
-        id=handle(found.kind, found.id, HANDLE_LENGTH) if found and named else path,
-        title=found.title if found else path.rpartition("/")[2],
+        id=handle(entry.kind, entry.id, HANDLE_LENGTH) if entry and not entry.derived else path,
+        title=entry.title if entry else path.rpartition("/")[2],
         path=path,
         reasons=torn.reasons,
         ours=_text(ours),
@@ -170,7 +172,7 @@ def _text(data: bytes | None) -> str | None:
 
 
 def _read(path: str, data: bytes | None) -> Entry | None:
-    """What a text says as the entry of its path; None if it is none, or cannot be read."""
+    """The entry of a text at its path; None for no entry, or one that cannot be read."""
     try:
         return read_entry(path, data) if data is not None and layout.place(path) else None
     except InvalidEntry:
@@ -178,12 +180,12 @@ def _read(path: str, data: bytes | None) -> Entry | None:
 
 
 def decide(store: Store, place: RemoteBranch, path: str, take: str) -> Brought:
-    """Note whose a torn file shall be (`ours`, `theirs`); all chosen, they are merged.
+    """Note which side of a conflict to take (`ours`, `theirs`); after the last choice, merge.
 
     Raises as `bring`; NotFound: no conflict.
     """
     with opened(store.worktree) as repo:
-        torn = next((one for one in _torn(store, repo, place) if one.path == path), None)
+        torn = next((torn for torn in _torn(store, repo, place) if torn.path == path), None)
     if torn is None:
         raise NotFound("conflict", path)
     Decisions(store.state_dir).note(torn, take)
@@ -206,7 +208,7 @@ def _plan(
         )
     base = draft.tree_of(bases[0])
     for other in bases[1:]:
-        # histories that cross: what the two have in common is itself a merge (as git's own strategy has it)
+        # histories that cross: their base is the merge of both bases, as in git's own strategy
         older = _bases(store, bases[0].decode(), other.decode())
         sides = (draft.tree_of(older[0]), base, draft.tree_of(other)) if older else None
         common = plan(store.worktree, repo, draft, sides) if sides else None
@@ -220,16 +222,9 @@ def _plan(
     return plan(store.worktree, repo, draft, (base, ours, theirs), decisions.choose)
 
 
-def _bases(store: Store, one: str, other: str) -> list[ObjectID]:
-    done = git.run(store.worktree, "merge-base", "--all", one, other)
+def _bases(store: Store, commit: str, other: str) -> list[ObjectID]:
+    done = git.run(store.worktree, "merge-base", "--all", commit, other)
     return [ObjectID(commit) for commit in done.out.split()] if not done.code else []
-
-
-def _commit(store: Store, draft: Draft, tree: ObjectID, sides: tuple[str, str], place: RemoteBranch) -> str:
-    """The merge commit, with a message that says to those who judge approvals what it is, and no more."""
-    # always with its destination: without one it would speak of the approval branch, wherever it was made
-    message = f"Merge remote-tracking branch '{place.name}' into {branch(store)}\n"
-    return Author(store.worktree).commit(draft, tree, sides, message)
 
 
 def count(store: Store, tip: str, without: str | None) -> int:
@@ -239,18 +234,18 @@ def count(store: Store, tip: str, without: str | None) -> int:
 
 
 def _forward(store: Store, place: RemoteBranch, target: str) -> None:
-    """Move branch, index and files to a commit that has ours. Git looks at everything before it touches anything."""
+    """Fast-forward branch, index and files. Git checks everything before it changes anything."""
     flags = ("--ff-only", "--quiet", "--no-overwrite-ignore", "--no-autostash")
-    said = {"GIT_REFLOG_ACTION": "sync"}
-    done = git.run(store.worktree, "merge", *flags, target, extra=said, timeout=MERGE_SECONDS)
+    reflog = {"GIT_REFLOG_ACTION": "sync"}
+    done = git.run(store.worktree, "merge", *flags, target, extra=reflog, timeout=MERGE_SECONDS)
     if done.code == 0:
         return
     refuse_locked(store.worktree, done)
     paths = [line.strip() for line in done.err.splitlines() if line.startswith("\t")]
     if paths:
-        more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+        unnamed = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
         raise UnsavedEdits(
-            f"{place.name} changes files that you have edited and not committed: {', '.join(paths[:3])}{more}",
+            f"{place.name} changes files that you have edited and not committed: {', '.join(paths[:3])}{unnamed}",
             hint=f"commit them or put them aside (git commit, git stash), then: {AGAIN}",
         )
     raise StorageFailed(

@@ -1,4 +1,4 @@
-"""Two sides of a tree as one tree: git merges the trees, `knowledge.merging` the files that both sides changed."""
+"""Merges two trees: git merges the trees themselves, `knowledge.merging` the files that both sides changed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Versions = tuple[Version, ...]  # of these three
 
 
 class Torn(NamedTuple):
-    """A file that has no merge: where its text belongs, why, and what each side has (blob ids, None for no file)."""
+    """A file that cannot be merged: its path, why, and what each side has (blob ids, None for no file)."""
 
     path: str
     reasons: tuple[str, ...]
@@ -47,7 +47,7 @@ class Torn(NamedTuple):
 
 
 class MergePlan(NamedTuple):
-    """The merged tree, None while there is a torn file; and the files that both sides changed and that were merged."""
+    """The merged tree, None while a file conflicts; and the files that both sides changed and that were merged."""
 
     tree: ObjectID | None
     merged: tuple[str, ...]
@@ -57,34 +57,34 @@ class MergePlan(NamedTuple):
 def plan(
     worktree: Worktree, repo: Repo, draft: Draft, trees: Trees, choose: Callable[[Torn], str | None] = lambda _: None
 ) -> MergePlan:
-    """Merge trees. `choose` is asked about every torn file what a person decided. Raises StorageFailed."""
+    """Merge trees. `choose` returns the side that a person chose for a conflict, or None. Raises StorageFailed."""
     trees, moved = _with_moves(worktree, repo, draft, trees)
     edits, unmerged = _merge_trees(worktree, trees)
     unmerged |= {path: versions for path, versions in moved.items() if None in versions}
     # where a file has the name of a folder, git's index has each of the two with no version of another side
     alone = {path: theirs for path, (base, ours, theirs) in unmerged.items() if not base and not (ours and theirs)}
-    both = {path: versions for path, versions in unmerged.items() if path not in alone}
-    merged, reasons = _merge_files(worktree, repo, draft, both)
+    changed_twice = {path: versions for path, versions in unmerged.items() if path not in alone}
+    merged, reasons = _merge_files(worktree, repo, draft, changed_twice)
     edits |= merged
-    torn = []
+    conflicts = []
     for path, why in reasons.items():
-        one = Torn(os.fsdecode(path), why, *map(_blob, both[path]))
-        take = choose(one)
-        edits[path] = both[path][1 if take == "ours" else 2]
-        torn += [one] if take is None else []
+        torn = Torn(os.fsdecode(path), why, *map(_blob, changed_twice[path]))
+        take = choose(torn)
+        edits[path] = changed_twice[path][1 if take == "ours" else 2]
+        conflicts += [torn] if take is None else []
     tree = draft.edit(trees[1], edits)
     for path, theirs in alone.items():
         if theirs and not _is_taken(draft, tree, path):
             edits[path] = theirs
-        elif theirs and choose(one := Torn(os.fsdecode(path), (IN_THE_WAY,), None, None, _blob(theirs))) != "ours":
-            torn.append(one)
-    whole = None if torn else draft.edit(trees[1], edits)
+        elif theirs and choose(torn := Torn(os.fsdecode(path), (IN_THE_WAY,), None, None, _blob(theirs))) != "ours":
+            conflicts.append(torn)
+    result = None if conflicts else draft.edit(trees[1], edits)
     names = {*merged, *moved} - reasons.keys()
-    return MergePlan(whole, tuple(sorted(map(os.fsdecode, names))), tuple(sorted(torn)))
+    return MergePlan(result, tuple(sorted(map(os.fsdecode, names))), tuple(sorted(conflicts)))
 
 
 def changed(worktree: Worktree, before: bytes, after: bytes) -> dict[bytes, tuple[Version, Version]]:
-    """What files were and are, by path from the top, where two trees that are on the disk differ."""
+    """The versions before and after of files, by path from the top, where two trees on the disk differ."""
     return _differences(_git(worktree, "diff-tree", "-r", *_RAW, before, after))
 
 
@@ -111,7 +111,7 @@ def _blob(version: Version) -> str | None:
 
 
 def _merge_trees(worktree: Worktree, trees: Trees) -> tuple[dict[bytes, Version], dict[bytes, Versions]]:
-    """How the merge differs from ours, and what git leaves open: the versions of base, ours and theirs by path.
+    """The changes from ours to the merge, and by path the versions (base, ours, theirs) that git cannot merge.
 
     By `read-tree` and not by `merge-tree`: docs/decisions.md, 9.
     """
@@ -129,18 +129,18 @@ def _merge_trees(worktree: Worktree, trees: Trees) -> tuple[dict[bytes, Version]
 
 
 def _with_moves(worktree: Worktree, repo: Repo, draft: Draft, trees: Trees) -> tuple[Trees, dict[bytes, Versions]]:
-    """The trees with each file that one side moved and the other touched at its new place, and the versions of these.
+    """The trees with each file at its new path that one side moved and the other touched, and the versions of these.
 
-    A file that both moved is where theirs is.
+    A file that both moved is at the path of theirs.
     """
     draft.save()  # git reads from the disk
     ours, theirs = (changed(worktree, trees[0], side) for side in trees[1:])
-    mine, other = _moves(worktree, repo, ours, theirs), _moves(worktree, repo, theirs, ours)
+    our_moves, their_moves = _moves(worktree, repo, ours, theirs), _moves(worktree, repo, theirs, ours)
     edits: tuple[dict[bytes, Version], ...] = ({}, {}, {})
     moved = {}
-    for path in sorted({*mine, *other}):
-        place = other.get(path) or mine[path]
-        names = (path, mine.get(path, path), other.get(path, path))
+    for path in sorted({*our_moves, *their_moves}):
+        place = their_moves.get(path) or our_moves[path]
+        names = (path, our_moves.get(path, path), their_moves.get(path, path))
         if any(name != place and _is_taken(draft, tree, place) for tree, name in zip(trees, names, strict=True)):
             continue  # then it is removed on one side and changed on the other
         moved[place] = tuple(draft.lookup(tree, name) for tree, name in zip(trees, names, strict=True))
@@ -158,26 +158,26 @@ def _moves(
     side: Mapping[bytes, tuple[Version, Version]],
     other: Mapping[bytes, tuple[Version, Version]],
 ) -> dict[bytes, bytes]:
-    """Where plain files went that this side moved and the other touched: to what has their id, or else their bytes."""
+    """The new paths of plain files that this side moved and the other touched: with the same id, or the same bytes."""
     inside = os.fsencode(worktree.prefix)
     gone = {path: old for path, (old, new) in side.items() if not new and path in other and path.startswith(inside)}
     added = {path: new for path, (old, new) in side.items() if not old and path.startswith(inside)} if gone else {}
     plain = {path: entry for path, entry in {**gone, **added}.items() if entry and stat.S_ISREG(entry[0])}
-    texts = _texts(worktree, repo, ((path, one) for path, one in plain.items() if is_markdown(os.fsdecode(path))))
-    ids = {path: stated_id(texts[one[1]]) for path, one in plain.items() if one[1] in texts}
+    texts = _texts(worktree, repo, ((path, entry) for path, entry in plain.items() if is_markdown(os.fsdecode(path))))
+    ids = {path: stated_id(texts[blob]) for path, (_, blob) in plain.items() if blob in texts}
     by_id = {ids[path]: path for path in added if ids.get(path)}
     by_blob = {plain[path][1]: path for path in added if path in plain}
-    found = {by_id.get(ids.get(path)) or by_blob.get(plain[path][1]): path for path in gone if path in plain}
-    return {path: place for place, path in found.items() if place}
+    sources = {by_id.get(ids.get(path)) or by_blob.get(plain[path][1]): path for path in gone if path in plain}
+    return {path: place for place, path in sources.items() if place}
 
 
 def _texts(worktree: Worktree, repo: Repo, versions: Iterable[tuple[bytes, TreeEntry]]) -> dict[ObjectID, bytes]:
     """The texts of files by blob, out of their filters; without links, submodules and what is huge."""
     raw, paths = dict[str, bytes](), dict[str, str]()
     for path, (mode, blob) in versions:
-        found = repo.object_store[blob] if stat.S_ISREG(mode) else None
-        if isinstance(found, Blob) and len(found.data) <= READ_LIMIT:
-            raw[blob.decode()], paths[blob.decode()] = found.data, _inside(worktree, path)
+        stored = repo.object_store[blob] if stat.S_ISREG(mode) else None
+        if isinstance(stored, Blob) and len(stored.data) <= READ_LIMIT:
+            raw[blob.decode()], paths[blob.decode()] = stored.data, _inside(worktree, path)
     return {ObjectID(blob.encode()): text for blob, text in filters.texts(worktree, paths, raw).items()}
 
 
@@ -186,16 +186,17 @@ def _inside(worktree: Worktree, path: bytes) -> str:
 
 
 def _merge_files(
-    worktree: Worktree, repo: Repo, draft: Draft, both: Mapping[bytes, Versions]
+    worktree: Worktree, repo: Repo, draft: Draft, changed_twice: Mapping[bytes, Versions]
 ) -> tuple[dict[bytes, TreeEntry], dict[bytes, tuple[str, ...]]]:
-    """Files that both sides changed, merged, and the reasons of those that have no merge."""
-    texts = _texts(worktree, repo, ((path, one) for path, versions in both.items() for one in versions if one))
+    """Files that both sides changed, merged, and the reasons of those that cannot be merged."""
+    every = ((path, entry) for path, versions in changed_twice.items() for entry in versions if entry)
+    texts = _texts(worktree, repo, every)
     made, reasons = dict[str, bytes](), dict[bytes, tuple[str, ...]]()
-    for path, versions in both.items():
+    for path, versions in changed_twice.items():
         base, ours, theirs = versions
         if ours is None or theirs is None:
             reasons[path] = (REMOVED,)
-        elif any(one and (not stat.S_ISREG(one[0]) or one[1] not in texts) for one in versions):
+        elif any(entry and (not stat.S_ISREG(entry[0]) or entry[1] not in texts) for entry in versions):
             reasons[path] = (WHOLE,)
         else:
             name = _inside(worktree, path)
@@ -205,24 +206,29 @@ def _merge_files(
             else:
                 made[name] = data
     blobs = filters.blobs(worktree, draft, made)
-    return {p: (_mode(*both[p]), blobs[_inside(worktree, p)]) for p in both if p not in reasons}, reasons
+    merged = {
+        path: (_mode(*versions), blobs[_inside(worktree, path)])
+        for path, versions in changed_twice.items()
+        if path not in reasons
+    }
+    return merged, reasons
 
 
 def _mode(base: Version, ours: Version, theirs: Version) -> int:
-    """The mode that one side changed; where neither is the base's, it can be run."""
-    modes = {one[0] for one in (ours, theirs) if one and not (base and one[0] == base[0])}
+    """The mode that one side changed; executable where neither is the base's."""
+    modes = {entry[0] for entry in (ours, theirs) if entry and not (base and entry[0] == base[0])}
     return modes.pop() if len(modes) == 1 else base[0] if base and not modes else EXECUTABLE
 
 
 def _is_taken(draft: Draft, tree: ObjectID, path: bytes) -> bool:
-    """Whether a file or folder has this name, or a file that of a folder on the way to it."""
+    """Whether a file or folder has this path, or a file that of one of its folders."""
     parts = path.split(b"/")
-    ways = [draft.lookup(tree, b"/".join(parts[:depth])) for depth in range(1, len(parts))]
-    return draft.lookup(tree, path) is not None or any(one and not stat.S_ISDIR(one[0]) for one in ways)
+    folders = [draft.lookup(tree, b"/".join(parts[:depth])) for depth in range(1, len(parts))]
+    return draft.lookup(tree, path) is not None or any(entry and not stat.S_ISDIR(entry[0]) for entry in folders)
 
 
 class Decisions:
-    """Whose each torn file shall be, as a person chose, in the state folder of this clone: by what the sides have."""
+    """The side that a person chose for each conflict, in the state folder of this clone."""
 
     def __init__(self, state_dir: Path) -> None:
         self._file = state_dir / "sync" / "decisions.json"
@@ -232,7 +238,7 @@ class Decisions:
             self._made = {}
 
     def choose(self, torn: Torn) -> str | None:
-        """Whose a torn file shall be (`ours`, `theirs`); None: no person has chosen, or one side has changed since."""
+        """The chosen side (`ours`, `theirs`); None: no choice was made, or one side has changed since."""
         return self._made.get(_key(torn))
 
     def note(self, torn: Torn, take: str) -> None:
@@ -242,7 +248,7 @@ class Decisions:
             files.replace_file(self._file, json.dumps(self._made).encode(), durable=True)
 
     def forget(self) -> None:
-        """Drop all choices: they are in a commit now."""
+        """Drop all choices after their merge."""
         self._made = {}
         self._file.unlink(missing_ok=True)
 

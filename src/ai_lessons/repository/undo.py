@@ -1,4 +1,4 @@
-"""Which jobs of ours (commits of this clone's journal, or of the same person with our trailers) can be taken back."""
+"""The jobs that can be undone: commits of this clone's journal, or of the same person with our trailers."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 TRAILER: Final = "Undoes"
-LOOKED_AT: Final = 10_000  # Commits, newest first, among which the last jobs are looked for
+LOOKED_AT: Final = 10_000  # The most commits, newest first, that are searched for jobs
 _OURS: Final = frozenset({"Entry", "Agent", "Session"})
 
 
 class Step(NamedTuple):
-    """One job that is taken back."""
+    """An undone job: the commit, its subject, and the changes that undo it."""
 
     commit: str
     subject: str
@@ -42,89 +42,85 @@ class Step(NamedTuple):
 def last(store: Store, count: int) -> tuple[Step, ...]:
     """The last `count` jobs, newest first, with the files undone. Raises NotFound, Refused, Conflict, UnsavedEdits."""
     with opened(store.worktree) as repo:
-        found = tuple(islice(_steps(store, repo), count))
-    if len(found) < count:
-        many = f"only {len(found)}" if found else "none"
+        steps = tuple(islice(_steps(store, repo), count))
+    if len(steps) < count:
+        many = f"only {len(steps)}" if steps else "none"
         raise NotFound("job to undo", str(count), hint=f"of your jobs there is {many} that can be taken back: git log")
-    return found
+    return steps
 
 
 def _steps(store: Store, repo: Repo) -> Iterator[Step]:
-    """Each job taken back, newest first: what it did since the commit before is merged away from what is there."""
+    """Undo each job, newest first, by a merge of the reverse of its commit into the current tree."""
     tip, draft, disk = store.head().commit, Draft(repo), dict[str, str | None]()
     if tip is None:
         return
     head = now = draft.tree_of(ObjectID(tip.encode()))
-    # events only say what happened, and nothing of that is taken back: a commit of them alone is no job
+    # events are a log, which stays as it is
     prefix, events = os.fsencode(store.prefix), os.fsencode(f"{store.prefix}{FOLDER}/")
     for commit in _jobs(store, tip):
-        subject, done = commit.said.message.partition("\n")[0], ObjectID(commit.tree.encode())
+        subject, after = commit.info.message.partition("\n")[0], ObjectID(commit.tree.encode())
         before = draft.tree_of(ObjectID(commit.parents[0].encode())) if commit.parents else None
-        every = changed(store.worktree, done, before or draft.edit(None, {}))
-        back = {p: was for p, (_, was) in every.items() if p.startswith(prefix) and not p.startswith(events)}
-        _refuse_rules(subject, [os.fsdecode(path.removeprefix(prefix)) for path in back])
-        merged = plan(store.worktree, repo, draft, (done, now, draft.edit(done, back)))
+        changes = changed(store.worktree, after, before or draft.edit(None, {}))
+        reverse = {p: was for p, (_, was) in changes.items() if p.startswith(prefix) and not p.startswith(events)}
+        for path in (os.fsdecode(path.removeprefix(prefix)) for path in reverse):
+            if is_rule(path) or (is_watched(path) and path != CONFIG_PATH):
+                raise Refused(
+                    f"“{subject}” changed {path}, and what decides about rules is not changed by an undo",
+                    hint="propose the change: ai-lessons contribute edit R-…, or contribute delete R-…",
+                )
+        merged = plan(store.worktree, repo, draft, (after, now, draft.edit(after, reverse)))
         if merged.tree is None:
             path = merged.torn[0].path.removeprefix(store.prefix)
             hint = f"look at it: ai-lessons recall log {path}"
             raise Conflict(f"{path} was changed again after “{subject}”; nothing was undone", hint=hint)
         draft.save()
-        differing = changed(store.worktree, now, merged.tree)
-        made = {os.fsdecode(path.removeprefix(prefix)): new for path, (_, new) in differing.items()}
+        differences = changed(store.worktree, now, merged.tree)
+        versions = {os.fsdecode(path.removeprefix(prefix)): new for path, (_, new) in differences.items()}
         now = merged.tree
-        if made:
-            _look(store, repo, {path: draft.lookup(head, prefix + os.fsencode(path)) for path in made}, disk)
-            yield Step(commit.id, subject, tuple(_files(store, repo, made, disk)))
+        if versions:
+            _read(store, repo, {path: draft.lookup(head, prefix + os.fsencode(path)) for path in versions}, disk)
+            yield Step(commit.id, subject, tuple(_changes(store, repo, versions, disk)))
 
 
 def _jobs(store: Store, head: str) -> Iterator[RawCommit]:
-    """Commits of ours that can be taken back, newest first."""
-    remembered = {commit for record in store.journal.records() for commit in record.jobs.values() if commit}
-    me = (People(store.worktree).committer() or "").rpartition("<")[2].rstrip(">")
+    """Commits of ours that can be undone, newest first."""
+    journalled = {commit for record in store.journal.records() for commit in record.jobs.values() if commit}
+    email = (People(store.worktree).committer() or "").rpartition("<")[2].rstrip(">")
     undone: set[str] = set()
     for commit in reversed(commits(store.worktree, [head], newest=LOOKED_AT)):
-        said = trailers(commit.said.message)
-        undone |= {value for key, value in said if key == TRAILER}
-        name, mine = commit.id, commit.said.committer.email == me and not commit.said.odd
-        keys = {key for key, _ in said}
-        if mine and PROPOSAL_TRAILER in keys:
-            subject = commit.said.message.partition("\n")[0]
+        pairs = trailers(commit.info.message)
+        undone |= {value for key, value in pairs if key == TRAILER}
+        by_user = commit.info.committer.email == email and not commit.info.odd
+        keys = {key for key, _ in pairs}
+        if by_user and PROPOSAL_TRAILER in keys:
+            subject = commit.info.message.partition("\n")[0]
             raise Refused(
                 f"the last thing you did is a decision ({subject}), and decisions are not undone",
                 hint="what was approved can be removed again, a rule by a proposal: ai-lessons contribute delete ID",
             )
-        if name in undone or TRAILER in keys or len(commit.parents) > 1:
+        if commit.id in undone or TRAILER in keys or len(commit.parents) > 1:
             continue
-        if name in remembered or (mine and keys & _OURS):
+        if commit.id in journalled or (by_user and keys & _OURS):
             yield commit
 
 
-def _refuse_rules(subject: str, paths: list[str]) -> None:
-    rules = [path for path in paths if is_rule(path) or (is_watched(path) and path != CONFIG_PATH)]
-    if rules:
-        raise Refused(
-            f"“{subject}” changed {rules[0]}, and what decides about rules is not changed by an undo",
-            hint="propose the change: ai-lessons contribute edit R-…, or contribute delete R-…",
-        )
-
-
-def _look(store: Store, repo: Repo, there: Mapping[str, TreeEntry | None], disk: dict[str, str | None]) -> None:
-    """Note in `disk` what files hold that HEAD has so. Raises UnsavedEdits: one has edits that are in no commit."""
-    blobs = {path: one[1].decode() if one else None for path, one in there.items() if path not in disk}
-    found = here(store.worktree, repo, {path: (blob, blob) for path, blob in blobs.items()})
-    edited = sorted(path for path, one in found.items() if not one.untouched)
+def _read(store: Store, repo: Repo, versions: Mapping[str, TreeEntry | None], disk: dict[str, str | None]) -> None:
+    """Note in `disk` the blobs of files that are as in HEAD. Raises UnsavedEdits: a file has uncommitted edits."""
+    blobs = {path: entry[1].decode() if entry else None for path, entry in versions.items() if path not in disk}
+    states = here(store.worktree, repo, {path: (blob, blob) for path, blob in blobs.items()})
+    edited = sorted(path for path, state in states.items() if not state.untouched)
     if edited:
         raise UnsavedEdits(
             f"{', '.join(edited[:3])} has edits that are in no commit", hint="commit them first: git commit"
         )
-    disk |= {path: None if one.data is None else blob_id(one.data) for path, one in found.items()}
+    disk |= {path: None if state.data is None else blob_id(state.data) for path, state in states.items()}
 
 
-def _files(
-    store: Store, repo: Repo, made: Mapping[str, TreeEntry | None], disk: dict[str, str | None]
+def _changes(
+    store: Store, repo: Repo, versions: Mapping[str, TreeEntry | None], disk: dict[str, str | None]
 ) -> Iterator[Change]:
-    """The changes that make these files so; `disk` is brought on."""
-    for path, entry in made.items():
+    """The changes that give files these versions; `disk` is updated."""
+    for path, entry in versions.items():
         data = text_of(store.worktree, repo, path, entry[1].decode()) if entry else None
         yield Change(path, data, entry[0] == EXECUTABLE if entry else None, disk[path])
         disk[path] = None if data is None else blob_id(data)

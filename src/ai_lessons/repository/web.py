@@ -1,4 +1,4 @@
-"""Pages of the web: asked for once, within bounds, and from public addresses alone unless the caller says otherwise.
+"""Web pages, requested within bounds, and only from public addresses unless the caller allows others.
 
 urllib3 is of the extra `intake`, and loaded with this module.
 """
@@ -41,7 +41,7 @@ _ISATAP = 0x5EFE  # Where an address of IPv6 has this before its last 32 bits (b
 
 
 class WebPage(NamedTuple):
-    """What a server gave: the address after redirects, the bytes, and what it says of when they changed."""
+    """A response: the address after redirects, the bytes, and the server's validators of them."""
 
     url: str
     data: bytes
@@ -51,9 +51,9 @@ class WebPage(NamedTuple):
 
 
 class Web:
-    """Asks servers for pages as one import does: the rules of each server for robots are read once.
+    """The requests of one import: the robots.txt of each server is read once.
 
-    `allow_private`: what it is asked for may be private; not what a page or sitemap leads to on another host or port.
+    `allow_private`: a requested address may be private; never another host or port that a page or sitemap leads to.
     """
 
     def __init__(self, *, allow_private: bool = False) -> None:
@@ -61,64 +61,70 @@ class Web:
         self._robots: dict[str, RobotFileParser] = {}
 
     def page(self, url: str, *, etag: str = "", modified: str = "") -> WebPage | None:
-        """The page, or None where it is as `etag` or `modified` (its `Last-Modified`) say.
+        """The page, or None where it is unchanged since `etag` or `modified` (its `Last-Modified`).
 
         Raises UsageError: no address of a page. Refused: a private address, or the server lets no robot read it.
         NotFound: there is none. Unreachable: the server cannot be reached, is too slow, or sends too much.
         """
-        asked = {"If-None-Match": etag, "If-Modified-Since": modified}
-        given = {name: value for name, value in asked.items() if value}
-        found = self._get(url, given, _place(url), heed=True)
-        if found.status == 304:
+        validators = {"If-None-Match": etag, "If-Modified-Since": modified}
+        headers = {name: value for name, value in validators.items() if value}
+        answer = self._get(url, headers, _place(url), heed=True)
+        if answer.status == 304:
             return None
-        if found.status in {404, 410}:
+        if answer.status in {404, 410}:
             raise NotFound("page", url)
-        if found.status != 200:
-            raise Unreachable(f"{url}: the server answers {found.status}")
-        kind = found.headers.get("Content-Type", "text/html").partition(";")[0].strip().lower()
-        path = urlsplit(found.url).path.lower()
-        suffix = next((one for one in _SUFFIXES.values() if path.endswith(one)), "") if kind == "text/plain" else ""
+        if answer.status != 200:
+            raise Unreachable(f"{url}: the server answers {answer.status}")
+        kind = answer.headers.get("Content-Type", "text/html").partition(";")[0].strip().lower()
         if kind not in _SUFFIXES:
             raise UsageError(f"{url} is {kind}, not a text", hint=f"what is read: {', '.join(_SUFFIXES)}")
-        said = (found.headers.get(name, "") for name in ("ETag", "Last-Modified"))
-        return WebPage(found.url, found.data, suffix or _SUFFIXES[kind], *said)
+        path, suffix = urlsplit(answer.url).path.lower(), _SUFFIXES[kind]
+        if kind == "text/plain":
+            suffix = next((ending for ending in _SUFFIXES.values() if path.endswith(ending)), suffix)
+        return WebPage(
+            answer.url,
+            answer.data,
+            suffix,
+            etag=answer.headers.get("ETag", ""),
+            modified=answer.headers.get("Last-Modified", ""),
+        )
 
     def sitemap(self, url: str) -> list[str]:
         """The pages that a sitemap names, and those of sitemaps that it names. Raises as `page`."""
         pages: dict[str, None] = {}
-        left, asked, typed = [url], 0, _place(url)
-        while left and asked < _SITEMAPS:
-            asked += 1
-            found = self._get(left.pop(0), {}, typed)
-            if found.status != 200:
+        sitemaps, typed = [url], _place(url)
+        for sitemap in sitemaps:  # grows in the loop
+            answer = self._get(sitemap, {}, typed)
+            if answer.status != 200:
                 raise NotFound(
                     "sitemap", url, hint="name the address of a sitemap, such as https://example.org/sitemap.xml"
                 )
-            for said in locations(found.data.decode("utf-8", "replace")):
-                location = urljoin(found.url, said)
-                if urlsplit(location).path.endswith(".xml"):
-                    left.append(location)
-                else:
-                    pages[location] = None
+            for location in locations(answer.data.decode("utf-8", "replace")):
+                page = urljoin(answer.url, location)
+                if not urlsplit(page).path.endswith(".xml"):
+                    pages[page] = None
+                elif len(sitemaps) < _SITEMAPS:
+                    sitemaps.append(page)
         return list(pages)
 
     def _rules(self, url: str, typed: tuple[str, int], end: float) -> RobotFileParser:
-        """What a server asks of robots: nothing where it has no such file, to stay away where that cannot be had."""
+        """The server's robots.txt; empty where it has none, and one that forbids all where the server fails."""
         top = urljoin(url, "/robots.txt")
         if top not in self._robots:
-            found, rules = self._get(top, {}, typed, end), RobotFileParser(top)
-            away = ["User-agent: *", "Disallow: /"] if found.status >= 500 else []
-            said = found.data[:_ROBOTS].decode("utf-8", "replace").splitlines()
-            rules.parse(said if found.status == 200 else away)
+            answer, rules = self._get(top, {}, typed, end), RobotFileParser(top)
+            lines = ["User-agent: *", "Disallow: /"] if answer.status >= 500 else []
+            if answer.status == 200:
+                lines = answer.data[:_ROBOTS].decode("utf-8", "replace").splitlines()
+            rules.parse(lines)
             self._robots[top] = rules
         return self._robots[top]
 
     def _get(
         self, url: str, headers: dict[str, str], typed: tuple[str, int], end: float = 0, *, heed: bool = False
     ) -> _Answer:
-        """One answer by `end`, redirects followed; every address on the way is looked at before it is connected to.
+        """One answer by `end`, redirects followed; every address is checked before the connection.
 
-        `heed`: also whether the rules of its server let robots read it.
+        `heed`: also check the robots.txt of its server.
         """
         start, end = url, end or time.monotonic() + _SECONDS
         for _ in range(_REDIRECTS + 1):
@@ -142,13 +148,13 @@ class Web:
         raise Unreachable(f"{start} leads on and on", hint=f"{_REDIRECTS} redirects are followed")
 
     def _where(self, url: str, typed: tuple[str, int]) -> tuple[str, int, str]:
-        """Host, port and the address to connect to: what was looked at is what is asked, whatever a name says later."""
+        """Host, port and the address to connect to, resolved once: a second answer of DNS could be another address."""
         host, port = _place(url)
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
             raise Unreachable(f"{host} has no address: {error}", hint="look at the name and the network") from error
-        addresses = [ip_address(str(one[4][0]).partition("%")[0]) for one in found]
+        addresses = [ip_address(str(row[4][0]).partition("%")[0]) for row in rows]
         if not (self._allow_private and (host, port) == typed) and not all(map(_is_public, addresses)):
             hint = "if it shall be read, ask for it by its own address, with --allow-private"
             raise Refused(f"{host} is of this machine or its network", hint=hint)
@@ -171,12 +177,9 @@ def _place(url: str) -> tuple[str, int]:
 
 def locations(sitemap: str) -> list[str]:
     """The addresses that a sitemap names."""
-    stated = (part.partition("</loc>") for part in sitemap.split("<loc>")[1:])
-    return [html.unescape(_plain(inner.strip())) for inner, closed, _ in stated if closed]
-
-
-def _plain(text: str) -> str:
-    return text.removeprefix("<![CDATA[").removesuffix("]]>").strip()
+    parts = (part.partition("</loc>") for part in sitemap.split("<loc>")[1:])
+    texts = (text.strip().removeprefix("<![CDATA[").removesuffix("]]>").strip() for text, closed, _ in parts if closed)
+    return [html.unescape(text) for text in texts]
 
 
 class _Answer(NamedTuple):
@@ -187,7 +190,7 @@ class _Answer(NamedTuple):
 
 
 def _ask(connection: HTTPConnection, url: str, headers: dict[str, str], end: float) -> _Answer:
-    """One answer. At `end` the connection is cut, also where bytes still trickle. Raises Unreachable."""
+    """One answer. At `end` the connection is cut, also while bytes arrive. Raises Unreachable."""
     target = urlsplit(url)._replace(scheme="", netloc="", fragment="").geturl() or "/"
     late = threading.Event()
 
@@ -203,7 +206,11 @@ def _ask(connection: HTTPConnection, url: str, headers: dict[str, str], end: flo
         timer.start()
         connection.request("GET", quote(target, safe=string.punctuation), headers=headers, preload_content=False)
         answer = connection.getresponse()
-        found = _Answer(url, answer.status, answer.headers, _read(answer, url))
+        data = b""
+        for piece in answer.stream(1 << 16, decode_content=True):
+            data += piece
+            if len(data) > LARGEST:
+                raise Unreachable(f"{url} is larger than {LARGEST >> 20} MB")
     except (urllib3.exceptions.HTTPError, HTTPException, OSError, ValueError) as error:  # CertificateError is the last
         if not late.is_set():
             why = f"{url} cannot be reached: {error}"[:300]
@@ -214,24 +221,15 @@ def _ask(connection: HTTPConnection, url: str, headers: dict[str, str], end: flo
         connection.close()
     if late.is_set():
         raise _too_slow(url)
-    return found
+    return _Answer(url, answer.status, answer.headers, data)
 
 
 def _too_slow(url: str) -> Unreachable:
     return Unreachable(f"{url} takes longer than {_SECONDS:.0f} seconds")
 
 
-def _read(answer: urllib3.BaseHTTPResponse, url: str) -> bytes:
-    data = b""
-    for piece in answer.stream(1 << 16, decode_content=True):
-        data += piece
-        if len(data) > LARGEST:
-            raise Unreachable(f"{url} is larger than {LARGEST >> 20} MB")
-    return data
-
-
 def _is_public(address: IPv4Address | IPv6Address) -> bool:
-    """Whether it is of the internet; one of IPv6 that leads to one of IPv4 is as public as that."""
+    """Whether an address is public; one of IPv6 that contains one of IPv4 is as public as that."""
     if isinstance(address, IPv6Address):
         low = IPv4Address(int(address) & 0xFFFFFFFF)
         if any(address in network for network in _AROUND_IPV4):

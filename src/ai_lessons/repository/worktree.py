@@ -1,4 +1,4 @@
-"""The git worktree around a folder, where its branch stands and what lies in it, quickly: without git or dulwich."""
+"""The git worktree around a folder, its branch and its files, read without git or dulwich, which load slowly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 STATE_FOLDER = "ai-lessons"
-TRUE = frozenset(("true", "yes", "on", "1"))  # What git takes for true; numbers but 0 are, too, and nobody writes them
+TRUE = frozenset(("true", "yes", "on", "1"))  # The usual ones of the values that git takes for true
 _EXTENSIONS = frozenset(("noop", "preciousobjects", "partialclone", "worktreeconfig", "relativeworktrees"))
 # What `git rev-parse --local-env-vars` lists, less GIT_CONFIG_PARAMETERS and GIT_CONFIG_COUNT: those two carry
 # settings that the user gave on purpose (`git -c`), and git itself passes them on
@@ -70,38 +70,34 @@ def locate(path: Path) -> Worktree:
     UnsupportedRepository: bare, SHA-256, reftable, a worktree setting, an unknown extension. StorageFailed: damaged.
     """
     with translated(str(path)):
-        return _locate(path)
-
-
-def _locate(path: Path) -> Worktree:
-    refuse_linked(path)
-    try:
-        root = path.expanduser().resolve(strict=True)
-    except (FileNotFoundError, NotADirectoryError, RuntimeError):
-        raise NoRepository(str(path)) from None
-    if not root.is_dir():
-        raise NoRepository(str(path))
-    if _is_git_dir(root):
-        raise UnsupportedRepository(
-            f"{root} is a git directory or a bare repository: there are no files in it to read or edit",
-            hint="clone it: ai-lessons admin init --from " + str(root),
-        )
-    for top in (root, *root.parents):
-        refuse_layout(top)
-        git_dir = _git_dir_of(top)
-        if git_dir is not None:
-            prefix = "" if root == top else root.relative_to(top).as_posix() + "/"
-            found = Worktree(root, top, git_dir, _common_dir(git_dir), prefix)
-            _refuse_pulled(found)
-            _refuse_strangers(found)
-            _refuse_formats(found)
-            return found
-    missing = [name for name in _GIT_PARTS if not (root / ".git" / name).exists()]
-    if 0 < len(missing) < len(_GIT_PARTS):  # there is knowledge in it that a new repository would not have
-        raise StorageFailed(
-            f"the git directory of {root} is damaged: it has no {' and no '.join(missing)}",
-            hint="keep the files, clone again and copy them in: docs/how-to/back-up.md, git itself is damaged",
-        )
+        refuse_linked(path)
+        try:
+            root = path.expanduser().resolve(strict=True)
+        except (FileNotFoundError, NotADirectoryError, RuntimeError):
+            raise NoRepository(str(path)) from None
+        if not root.is_dir():
+            raise NoRepository(str(path))
+        if _is_git_dir(root):
+            raise UnsupportedRepository(
+                f"{root} is a git directory or a bare repository: there are no files in it to read or edit",
+                hint="clone it: ai-lessons admin init --from " + str(root),
+            )
+        for top in (root, *root.parents):
+            refuse_layout(top)
+            git_dir = _git_dir_of(top)
+            if git_dir is not None:
+                prefix = "" if root == top else root.relative_to(top).as_posix() + "/"
+                worktree = Worktree(root, top, git_dir, _common_dir(git_dir), prefix)
+                _refuse_pulled(worktree)
+                _refuse_strangers(worktree)
+                _refuse_formats(worktree)
+                return worktree
+        missing = [name for name in _GIT_PARTS if not (root / ".git" / name).exists()]
+        if 0 < len(missing) < len(_GIT_PARTS):  # a new repository would lack the knowledge in it
+            raise StorageFailed(
+                f"the git directory of {root} is damaged: it has no {' and no '.join(missing)}",
+                hint="keep the files, clone again and copy them in: docs/how-to/back-up.md, git itself is damaged",
+            )
     raise NoRepository(str(path))
 
 
@@ -110,45 +106,46 @@ def refuse_linked(path: Path) -> None:
     place = Path(os.path.abspath(path.expanduser()))
     if place.parts[-2:] != (".ai", "reference") or place.parent.parent == Path.home():
         return
-    for one in (place.parent, place):
-        if one.is_symlink():
+    for folder in (place.parent, place):
+        if folder.is_symlink():
+            target = os.readlink(folder)
             raise Refused(
-                f"{one} is a link to {os.readlink(one)}: the knowledge folder of a project must lie in the project",
+                f"{folder} is a link to {target}: the knowledge folder of a project must lie in the project",
                 hint="--tier user leaves the project out; to work on what the link leads to, name that folder: --repo",
             )
 
 
 def refuse_layout(folder: Path) -> None:
     """Raises Refused for a folder that git, started there, would take for a repository: its settings run programs."""
-    there = [os.path.lexists(folder / name) for name in ("HEAD", "commondir", "objects", "refs")]
-    if there[0] and (there[1] or (there[2] and there[3])):
+    head, common, objects, refs = (os.path.lexists(folder / n) for n in ("HEAD", "commondir", "objects", "refs"))
+    if head and (common or (objects and refs)):
         raise Refused(
             f"{folder} holds the files of a git directory, whose settings could run programs here",
             hint=f"if they are not meant to be there, remove them: {folder / 'HEAD'} is the first",
         )
 
 
-def _refuse_pulled(found: Worktree) -> None:
-    """What lies among the files of a repository a pull may write: neither git's folder nor its settings may."""
-    own = {found.git_dir, found.common_dir}
-    for git_dir in {one.resolve() for one in own}:
+def _refuse_pulled(worktree: Worktree) -> None:
+    """Git's folder and settings must not lie among the files of a repository, which a pull may write."""
+    folders = {worktree.git_dir, worktree.common_dir}
+    for git_dir in {folder.resolve() for folder in folders}:
         for top in git_dir.parents:
             if GIT_FOLDER in git_dir.relative_to(top).parts:
                 break
-            if top == found.top or (os.path.lexists(top / GIT_FOLDER) and _git_dir_of(top) not in own):
+            if top == worktree.top or (os.path.lexists(top / GIT_FOLDER) and _git_dir_of(top) not in folders):
                 raise Refused(
-                    f"{found.top / GIT_FOLDER} leads to {git_dir}, which lies among the files of {top}",
+                    f"{worktree.top / GIT_FOLDER} leads to {git_dir}, which lies among the files of {top}",
                     hint="a pull could write it: clone the repository anew, git keeps its folder elsewhere",
                 )
-    trees = (found.top, *([found.common_dir.parent] if found.common_dir.name == GIT_FOLDER else []))
-    for config in (found.common_dir / "config", found.git_dir / "config.worktree"):
+    trees = (worktree.top, *([worktree.common_dir.parent] if worktree.common_dir.name == GIT_FOLDER else []))
+    for config in (worktree.common_dir / "config", worktree.git_dir / "config.worktree"):
         for key, value in _rows(config):
             if key not in {"include.path", "includeif.path"}:
                 continue
             file = (config.parent / os.path.expanduser(value)).resolve()
-            if any(file.is_relative_to(one) for one in trees) and not file.is_relative_to(found.common_dir):
+            if any(file.is_relative_to(tree) for tree in trees) and not file.is_relative_to(worktree.common_dir):
                 raise Refused(
-                    f"the git settings of {found.top} include {value}, one of its files, which a pull may write",
+                    f"the git settings of {worktree.top} include {value}, one of its files, which a pull may write",
                     hint=f"copy what you want of it into {config}, and take the include out of there",
                 )
 
@@ -178,42 +175,42 @@ def _common_dir(git_dir: Path) -> Path:
     return (git_dir / text.rstrip("\n")).resolve()
 
 
-def _refuse_strangers(found: Worktree) -> None:
-    """Git's own rule: whoever may write the git directory decides which programs run on it (hooks, filters)."""
-    mine = {os.geteuid()}
+def _refuse_strangers(worktree: Worktree) -> None:
+    """Git's own rule: the owner of the git directory decides which programs run on it (hooks, filters)."""
+    users = {os.geteuid()}
     if os.geteuid() == 0 and os.environ.get("SUDO_UID", "").isdecimal():
-        mine.add(int(os.environ["SUDO_UID"]))
-    places = {found.top, found.top / ".git", found.git_dir, found.common_dir}
-    strangers = [place for place in sorted(places) if place.lstat().st_uid not in mine]
+        users.add(int(os.environ["SUDO_UID"]))
+    places = {worktree.top, worktree.top / ".git", worktree.git_dir, worktree.common_dir}
+    strangers = [place for place in sorted(places) if place.lstat().st_uid not in users]
     if not strangers:
         return
     from ai_lessons.repository import programs  # noqa: PLC0415  # it loads subprocess, which no reader needs
 
     env = {name: value for name, value in os.environ.items() if name not in GIT_VARIABLES}
     try:  # git checks the owner, and honours `safe.directory`
-        trusted = programs.run(("git", "rev-parse", "--git-dir"), cwd=found.top, env=env, timeout=60.0).returncode == 0
+        trusted = programs.run(("git", "rev-parse", "--git-dir"), cwd=worktree.top, env=env, timeout=60.0).returncode == 0
     except FileNotFoundError:
         raise GitMissing from None
     if not trusted:
         raise Refused(
             f"{strangers[0]} belongs to another user, so the repository is not opened",
-            hint=f"if you trust it: git config --global --add safe.directory {found.top}",
+            hint=f"if you trust it: git config --global --add safe.directory {worktree.top}",
         )
 
 
-def _refuse_formats(found: Worktree) -> None:
-    settings = read_settings(found.common_dir / "config")
-    linked = found.git_dir != found.common_dir
+def _refuse_formats(worktree: Worktree) -> None:
+    settings = read_settings(worktree.common_dir / "config")
+    linked = worktree.git_dir != worktree.common_dir
     fault = format_fault(settings, linked=linked)
     elsewhere = "" if linked else settings.get("core.worktree", "")
-    if not fault and elsewhere and (found.git_dir / elsewhere).resolve() != found.top:
+    if not fault and elsewhere and (worktree.git_dir / elsewhere).resolve() != worktree.top:
         fault = f"its files are elsewhere (core.worktree is {elsewhere})"
     if fault:
-        raise UnsupportedRepository(f"the repository at {found.top} cannot be worked on: {fault}")
+        raise UnsupportedRepository(f"the repository at {worktree.top} cannot be worked on: {fault}")
 
 
 def format_fault(settings: Mapping[str, str], *, linked: bool = False) -> str:
-    """What in a repository's own settings we cannot work with, or ""; a bare one's linked worktree is fine."""
+    """The first setting of a repository that is not supported, or ""; the linked worktree of a bare one is."""
     if settings.get("core.bare", "false").lower() in TRUE and not linked:
         return "it is bare"
     if settings.get("core.repositoryformatversion", "0") not in {"0", "1"}:
@@ -312,16 +309,16 @@ def walk(root: Path, skipped: list[str] | None = None) -> Iterator[tuple[str, li
     while stack:
         folder, full = stack.pop()
         try:
-            found = _folder_rows(full, nested=bool(folder))
+            content = _folder_rows(full, nested=bool(folder))
         except FileNotFoundError:
             continue
         except OSError as error:
             if skipped is not None:
                 skipped.append(f"{folder or '.'}: {reason(error)}")
             continue
-        if found is None:
+        if content is None:
             continue
-        rows, below, odd = found
+        rows, below, odd = content
         if skipped is not None:
             skipped.extend(f"{folder}/{name!r}: the name is not UTF-8" for name in odd)
         stack.extend((f"{folder}/{name}" if folder else name, f"{full}/{name}") for name in below)

@@ -1,4 +1,4 @@
-"""What is on disk and in git's index at some paths, as git would store it; and what the user is doing with git here."""
+"""Compares disk and git's index at some paths, as git would store them, and detects a running git command."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from dulwich.repo import Repo
 
 
-_EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"  # the blob of nothing, which stands for "announced" too
-HALF_WRITTEN = 0.2  # Seconds for which a file shorter than what we wrote is one that `git stash pop` is filling
+_EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"  # the empty blob, also that of `git add --intent-to-add`
+HALF_WRITTEN = 0.2  # Seconds for which a file shorter than what we wrote counts as one that git is writing
 
 
 class Taken(Conflict):
-    """Git holds a lock, or was faster: nothing was changed, and it may be tried again."""
+    """Git holds a lock, or moved the branch first; nothing was changed, and the caller may try again."""
 
 
 class Here(NamedTuple):
@@ -58,22 +58,22 @@ def here(worktree: Worktree, repo: Repo, before: Mapping[str, tuple[str | None, 
         raise fault
     for path, (old, new) in before.items():
         edited = index.get(worktree.prefix + path) not in {old, new}  # staged just what comes: nothing is lost by it
-        there = disk.files[path][1].decode() if path in disk.files else None
+        blob = disk.files[path][1].decode() if path in disk.files else None
         odd = path not in disk.files and path not in disk.gone
-        made[path] = Here(old, there, disk.data.get(path), edited, odd)
+        made[path] = Here(old, blob, disk.data.get(path), edited, odd)
     return made
 
 
 class OnDisk(NamedTuple):
-    """The state of paths: bytes and what git shall track, no file, or why unreadable; in none: a link or a folder."""
+    """The state of paths: bytes and git's entry, no file, or an error; a link or folder is in none of these."""
 
     data: Mapping[str, bytes]
     files: Mapping[str, TreeEntry]
     gone: frozenset[str]
     unreadable: Mapping[str, StorageFailed]
 
-    def wanted(self, noted: Noted) -> tuple[bool, TreeEntry | None]:
-        """(True, what the commit shall hold), or (False, None) where the user has removed or made the file since."""
+    def entry_for(self, noted: Noted) -> tuple[bool, TreeEntry | None]:
+        """(True, the entry for the commit), or (False, None) where the user has removed or made the file since."""
         if noted.gone:
             return noted.path in self.gone, None
         return noted.path in self.files, self.files.get(noted.path)
@@ -86,7 +86,7 @@ def look(worktree: Worktree, draft: Draft, paths: Iterable[Noted]) -> OnDisk:
     """
     data, modes, gone, unreadable = dict[str, bytes](), dict[str, int](), set(), {}
     file_modes = read_settings(worktree.common_dir / "config").get("core.filemode", "true") != "false"
-    for path, noted in {one.path: one for one in reversed(list(paths))}.items():
+    for path, noted in {noted.path: noted for noted in reversed(list(paths))}.items():
         try:
             data[path], status = files.read_file(worktree.root, path, sys.maxsize - 1)
         except NotFound:
@@ -106,19 +106,19 @@ def look(worktree: Worktree, draft: Draft, paths: Iterable[Noted]) -> OnDisk:
 
 def staged(worktree: Worktree, paths: Iterable[str]) -> dict[str, str]:
     """The blobs that the index holds of paths below the worktree's top. Raises Conflict: of one path."""
-    wanted = frozenset(paths)
+    names = frozenset(paths)
     literal = {"GIT_LITERAL_PATHSPECS": "1"}
-    done = git.run(worktree, "ls-files", "-s", "-z", "--", *sorted(wanted), extra=literal) if wanted else None
-    found = {}
+    done = git.run(worktree, "ls-files", "-s", "-z", "--", *sorted(names), extra=literal) if names else None
+    blobs = {}
     for row in done.out.split(b"\0")[:-1] if done else ():
         entry, _, name = row.partition(b"\t")
         _, blob, stage = entry.decode().split(" ")
         path = os.fsdecode(name)
-        if path in wanted and stage != "0":
+        if path in names and stage != "0":
             raise Conflict(f"{path} is in conflict", hint=f"resolve it: git add {path}")
-        if path in wanted and blob != _EMPTY:
-            found[path] = blob
-    return found
+        if path in names and blob != _EMPTY:
+            blobs[path] = blob
+    return blobs
 
 
 UNDER_WAY, SETTLE = 3.0, 1.0  # Seconds a git command counts as under way that has not moved HEAD yet, and that has
@@ -135,12 +135,12 @@ _UNDER_WAY = {
 
 
 def busy(worktree: Worktree) -> str:
-    """Why nothing can be committed now, or an empty string."""
+    """The git operation under way that prevents a commit, or an empty string."""
     return next((reason for name, reason in _UNDER_WAY.items() if (worktree.git_dir / name).exists()), "")
 
 
 def index_mark(worktree: Worktree) -> str:
-    """What tells one version of git's index from another; empty if there is none."""
+    """A mark that changes with git's index; empty if there is none."""
     try:
         status = (worktree.git_dir / "index").stat()
     except FileNotFoundError:

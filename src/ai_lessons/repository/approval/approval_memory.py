@@ -1,4 +1,4 @@
-"""What a clone keeps about approval: the branch as judged last (can be made anew), and what it remembers for good."""
+"""What a clone stores about approval: the last view of the branch (a cache), and what it remembers for good."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.repository.approval.approval_branch import REMEMBERED, SEEN, branch_name, cut_off, folder, key_of
 from ai_lessons.repository.approval.approval_types import (
-    NOBODY,
+    NO_SIGNERS,
     Alarm,
     ApprovalPolicy,
     BranchView,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from ai_lessons.repository.approval.approval_types import How
 
 PROPOSALS_KEPT: Final = 10_000
 
@@ -48,8 +49,8 @@ def load(state_dir: Path) -> Remembered:
     try:
         raw = json.loads((folder(state_dir) / REMEMBERED).read_bytes())
         # an earlier version also wrote down a number of signers
-        policies = {ref: ApprovalPolicy(one["require"], one["distinct"]) for ref, one in raw["policies"].items()}
-        signed = {commit: Signature(*one) for commit, one in raw.get("signed", {}).items()}
+        policies = {ref: ApprovalPolicy(row["require"], row["distinct"]) for ref, row in raw["policies"].items()}
+        signed = {commit: Signature(*row) for commit, row in raw.get("signed", {}).items()}
         return Remembered(dict(raw["tips"]), policies, signed)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return Remembered()
@@ -57,17 +58,17 @@ def load(state_dir: Path) -> Remembered:
 
 def save(state_dir: Path, remembered: Remembered) -> None:
     """Replace what is remembered, whole or not at all. Raises StorageFailed."""
-    raw = remembered._asdict() | {"policies": {ref: one._asdict() for ref, one in remembered.policies.items()}}
+    raw = remembered._asdict() | {"policies": {ref: policy._asdict() for ref, policy in remembered.policies.items()}}
     write(folder(state_dir) / REMEMBERED, raw)
 
 
 def keep(place: Path, key: str, value: object) -> None:
-    """Write what `kept` gives for this key into a file of ours, whole or not at all. Raises StorageFailed."""
+    """Write a value that `kept` returns for this key. Raises StorageFailed."""
     write(place, {"key": key, "value": value})
 
 
 def kept(place: Path, key: str) -> Any:
-    """What was kept there last, if it was for this key; None for anything else, and for a file that cannot be read."""
+    """The value last written for this key; None for another key, and for a file that cannot be read."""
     try:
         raw = json.loads(place.read_bytes())
         return raw["value"] if raw["key"] == key else None
@@ -83,7 +84,7 @@ def write(place: Path, value: object) -> None:
 
 def proposals(state_dir: Path) -> Known:
     """Every proposal this clone has seen, less those that were forgotten. Damaged lines are passed over."""
-    found: dict[tuple[str, str], list[Proposal]] = {}
+    by_branch: dict[tuple[str, str], list[Proposal]] = {}
     try:
         lines = (folder(state_dir) / SEEN).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -93,14 +94,14 @@ def proposals(state_dir: Path) -> Known:
             raw: dict[str, Any] = json.loads(line)
             key = (raw["rule"], raw["branch"])
             if "forget" in raw:
-                found.pop(key, None)
+                by_branch.pop(key, None)
             else:
-                found.setdefault(key, []).append(Proposal(**{**raw, "author": Person(**raw["author"])}))
-    return known_from(proposal for several in found.values() for proposal in several)
+                by_branch.setdefault(key, []).append(Proposal(**{**raw, "author": Person(**raw["author"])}))
+    return known_from(proposal for several in by_branch.values() for proposal in several)
 
 
 def known_from(several: Iterable[Proposal]) -> Known:
-    """Proposals in the order in which the judges look for them."""
+    """Proposals by their texts and by their tips."""
     texts: dict[tuple[str, str | None], list[Proposal]] = {}
     tips: dict[str, str] = {}
     for proposal in dict.fromkeys(several):
@@ -115,7 +116,7 @@ def add_proposals(state_dir: Path, several: Iterable[Proposal]) -> None:
 
 
 def forget_proposal(state_dir: Path, rule: str, branch: str) -> None:
-    """Forget a rejected proposal: its text shall not pass for a taken one. Raises StorageFailed."""
+    """Forget a rejected proposal, so that its text does not pass for a taken one. Raises StorageFailed."""
     _append(state_dir, [{"rule": rule, "branch": branch, "forget": True}])
 
 
@@ -128,13 +129,13 @@ def _append(state_dir: Path, rows: list[dict[str, Any]]) -> None:
         append_lines(place, "".join(json.dumps(row) + "\n" for row in rows).encode())
 
 
-_FORMAT: Final = "9"  # Raise it when the same history would be judged differently
+_FORMAT: Final = "10"  # Raise it when the same history would be judged differently
 
 
 class CachedView(NamedTuple):
-    """A look without alarms; `key` is `key_of` its tip, `missing` says that the tip seen before (`checked`) is gone.
+    """A view without alarms; `key` is `key_of` its tip; `missing`: the history lost the tip `checked`, seen before.
 
-    `signers` is the digest of those whose signatures counted, where any were asked for.
+    `signers` is the digest of the signers, where the policy needs any.
     """
 
     view: BranchView
@@ -144,110 +145,105 @@ class CachedView(NamedTuple):
     signers: str = ""
 
 
-def look(worktree: Worktree, ref: str, signers: Signers = NOBODY) -> BranchView | None:
+def look(worktree: Worktree, ref: str, signers: Signers = NO_SIGNERS) -> BranchView | None:
     """The approval branch as it was judged, or None if it, a proposal branch or the memory changed since."""
     tip = read_ref(worktree, ref)
     if tip is None:
         return BranchView(ref, None, ApprovalPolicy(), {}, {})
-    found = noted(worktree, ref)
-    fresh = found is not None and found.view.tip == tip and fits(worktree, found, signers)
-    return with_alarms(worktree, found) if found is not None and fresh else None
+    cached = noted(worktree, ref)
+    if cached is None or cached.view.tip != tip or not fits(worktree, cached, signers):
+        return None
+    return with_alarms(worktree, cached)
 
 
-def fits(worktree: Worktree, found: CachedView, signers: Signers) -> bool:
-    """Whether nothing but the tip, perhaps, has changed since this was found."""
-    ref, tip, remembered = found.view.ref, found.view.tip or "", load(worktree.state_dir)
-    policy, _ = policy_in_force(ref, found.view.said, remembered)
-    seen = remembered.tips.get(ref, "") in {"", tip, found.checked}
-    same = seen and found.view.policy == policy and found.key == key_of(worktree, tip)
-    return same and (policy.require != "signed" or found.signers == signers.digest)
+def fits(worktree: Worktree, cached: CachedView, signers: Signers) -> bool:
+    """Whether at most the tip has changed since this was cached."""
+    ref, tip, remembered = cached.view.ref, cached.view.tip or "", load(worktree.state_dir)
+    policy, _ = policy_in_force(ref, cached.view.stated, remembered)
+    seen = remembered.tips.get(ref, "") in {"", tip, cached.checked}
+    same = seen and cached.view.policy == policy and cached.key == key_of(worktree, tip)
+    return same and (policy.require != "signed" or cached.signers == signers.digest)
 
 
-def with_alarms(worktree: Worktree, found: CachedView) -> BranchView:
-    """What was found, and what a person has to look at besides."""
-    ref, remembered = found.view.ref, load(worktree.state_dir)
-    _, alarms = policy_in_force(ref, found.view.said, remembered)
-    if found.missing and remembered.tips.get(ref, "") == found.checked:
-        name, old = branch_name(ref), found.checked[:10]
+def with_alarms(worktree: Worktree, cached: CachedView) -> BranchView:
+    """The view with the alarms that hold now."""
+    ref, remembered = cached.view.ref, load(worktree.state_dir)
+    _, alarms = policy_in_force(ref, cached.view.stated, remembered)
+    if cached.missing and remembered.tips.get(ref, "") == cached.checked:
+        name, old = branch_name(ref), cached.checked[:10]
         message = f"{name} was rewritten: commit {old}, seen here before, is not in it any more"
         alarms += (Alarm("rewritten", message, f"look at what is gone: git log {name}..{old}"),)
     if cut_off(worktree):
         message = "the history is cut off (a shallow clone): rules whose approval lies before the cut are not in force"
         alarms += (Alarm("shallow", message, "git fetch --unshallow, or git fetch --deepen=100"),)
-    return found.view._replace(alarms=alarms)
+    return cached.view._replace(alarms=alarms)
 
 
 def policy_in_force(
-    ref: str, said: ApprovalPolicy | None, remembered: Remembered
+    ref: str, stated: ApprovalPolicy | None, remembered: Remembered
 ) -> tuple[ApprovalPolicy, tuple[Alarm, ...]]:
-    """The policy to judge by: the branch's own if none was known or it only asks for more; else a person must agree."""
-    known = remembered.policies.get(ref)
-    if said is None:
+    """The policy to judge by: the stated one if it is the first or only stricter; else a person must acknowledge it."""
+    earlier = remembered.policies.get(ref)
+    if stated is None:
         alarm = Alarm("settings", "the settings on the approval branch cannot be read", "ai-lessons admin validate")
-        return known or ApprovalPolicy("signed", distinct=True), (alarm,)
-    if known is None:
-        return said, ()
-    require = "signed" if "signed" in {said.require, known.require} else known.require
-    policy = ApprovalPolicy(require, said.distinct or known.distinct)
-    if policy == said:
-        return said, ()
+        return earlier or ApprovalPolicy("signed", distinct=True), (alarm,)
+    if earlier is None:
+        return stated, ()
+    require = "signed" if "signed" in {stated.require, earlier.require} else earlier.require
+    policy = ApprovalPolicy(require, stated.distinct or earlier.distinct)
+    if policy == stated:
+        return stated, ()
     was, is_now, stays = (
-        f"{one.require}{' by another person' if one.distinct else ''}" for one in (known, said, policy)
+        f"{each.require}{' by another person' if each.distinct else ''}" for each in (earlier, stated, policy)
     )
     message = f"the policy on the approval branch was changed: {was} became {is_now}; here it stays {stays}"
     return policy, (Alarm("weakened", message, "if it was meant: ai-lessons admin audit --acknowledge"),)
 
 
-def acknowledge(worktree: Worktree, view: BranchView, said: ApprovalPolicy | None = None) -> None:
-    """Take the branch and its policy (or `said`) for what was seen last. Raises StorageFailed."""
+def acknowledge(worktree: Worktree, view: BranchView, policy: ApprovalPolicy | None = None) -> None:
+    """Remember the branch's tip, and its policy or the given one, as seen. Raises StorageFailed."""
     if view.tip is not None:
-        remembered, policy = load(worktree.state_dir), said or view.policy
+        remembered, policy = load(worktree.state_dir), policy or view.policy
         if remembered.tips.get(view.ref) != view.tip or remembered.policies.get(view.ref) != policy:
             tips, policies = {**remembered.tips, view.ref: view.tip}, {**remembered.policies, view.ref: policy}
             save(worktree.state_dir, remembered._replace(tips=tips, policies=policies))
 
 
 def advance(worktree: Worktree, view: BranchView) -> None:
-    """Remember tip and policy where that can be written, unless there is an alarm: none silences itself."""
+    """Remember tip and policy where the state can be written, unless there is an alarm: a person ends that."""
     if all(alarm.kind == "shallow" for alarm in view.alarms):
         with suppress(AiLessonsError):
             acknowledge(worktree, view)
 
 
-def note(worktree: Worktree, ref: str, found: CachedView) -> None:
-    """Keep what a look found. Raises StorageFailed."""
-    keep(note_file(worktree, ref), _FORMAT, found._asdict() | {"view": found.view._asdict()})
+def note(worktree: Worktree, ref: str, cached: CachedView) -> None:
+    """Write a view to the cache. Raises StorageFailed."""
+    keep(note_file(worktree, ref), _FORMAT, cached)
 
 
 def noted(worktree: Worktree, ref: str) -> CachedView | None:
-    """What was kept last; None if there is nothing that can be used."""
+    """The view in the cache; None if there is none that can be used."""
     try:
-        raw = kept(note_file(worktree, ref), _FORMAT)
-        view = raw["view"] | {
-            "alarms": (),
-            "policy": ApprovalPolicy(*raw["view"]["policy"]),
-            "said": ApprovalPolicy(*raw["view"]["said"]) if raw["view"]["said"] else None,
-            "verdicts": {rule: unpack(one) for rule, one in raw["view"]["verdicts"].items()},
-            "damaged": tuple(raw["view"]["damaged"]),
-        }
-        return CachedView(BranchView(**view), raw["key"], raw["checked"], raw["missing"], raw["signers"])
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, IndexError):
-        return None  # never looked, or a file that cannot be read: it is only a memory
+        (_, tip, policy, verdicts, files, _, stated, damaged), *fields = kept(note_file(worktree, ref), _FORMAT)
+        stated = ApprovalPolicy(*stated) if stated else None
+        verdicts = {rule: _verdict(*row) for rule, row in verdicts.items()}
+        view = BranchView(ref, tip, ApprovalPolicy(*policy), verdicts, files, (), stated, tuple(damaged))
+        return CachedView(view, *fields)
+    except (ValueError, TypeError, AttributeError):
+        return None
 
 
 def note_file(worktree: Worktree, ref: str) -> Path:
-    """Where the view of one approval branch is kept."""
+    """The cache of one approval branch's view."""
     return folder(worktree.state_dir) / f"{sha256(os.fsencode(ref)).hexdigest()[:12]}.json"
 
 
-def unpack(raw: Any) -> Verdict:
-    """The verdict that JSON made this of."""
-    rule, in_force, path, blob, evidence, rest = raw
-    unapproved = tuple(UnapprovedChange(one[0], one[1], _evidence(one[2])) for one in rest)
-    return Verdict(rule, in_force, path, blob, _evidence(evidence), unapproved)
+def _verdict(rule: str, in_force: bool, path: str | None, blob: str | None, evidence: Any, unapproved: Any) -> Verdict:
+    """The verdict of a row that JSON made of one."""
+    changes = tuple(UnapprovedChange(path, blob, _evidence(*row)) for path, blob, row in unapproved)
+    return Verdict(rule, in_force, path, blob, _evidence(*evidence), changes)
 
 
-def _evidence(raw: Any) -> Evidence:
-    level, how, by, at, suggested, commit, reason = raw
-    people = tuple(Person(*one) for one in suggested)
+def _evidence(level: int, how: How, by: Any, at: int, suggested: Any, commit: str, reason: str) -> Evidence:
+    people = tuple(Person(*row) for row in suggested)
     return Evidence(level, how, Person(*by) if by else None, at, people, commit, reason)

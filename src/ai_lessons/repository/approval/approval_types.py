@@ -1,4 +1,4 @@
-"""The words of approval as values: people, commits, evidence, verdicts. Decides nothing, imports nothing slow."""
+"""Value types of approval: people, commits, evidence, verdicts. Decides nothing, imports nothing slow."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PathChange(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What a commit says of itself. `cut`: it has other parents here (shallow); `odd`: why it proves nothing, if so.
+    """The header and message of a commit. `cut`: it has other parents here (shallow); `odd`: why it proves nothing.
 
     `signed`: it has a signature, good or not.
     """
@@ -60,14 +60,14 @@ class CommitStep(NamedTuple):
     id: str
     node: int
     parents: tuple[int, ...]
-    said: Said
+    info: Said
     branches: tuple[str, ...] | None
     rules: frozenset[str]
     changes: tuple[tuple[PathChange, ...], ...]
 
 
 class Proposal(NamedTuple):
-    """A text (None: the removal) of a rule that was seen on a proposal branch, perhaps one that is gone by now."""
+    """A text (None: the removal) of a rule, seen on a proposal branch that may be deleted since."""
 
     branch: str
     commit: str
@@ -79,7 +79,7 @@ class Proposal(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """How a text came to where it is. `at` is in seconds since 1970; `reason` is for people."""
+    """How a text came to the branch. `at` is in seconds since 1970; `reason` is for people."""
 
     level: int
     how: How
@@ -91,7 +91,7 @@ class Evidence(NamedTuple):
 
 
 class UnapprovedChange(NamedTuple):
-    """Something on the branch that has not enough evidence: a text, or (blob None) a removal."""
+    """A text, or (blob None) a removal, on the branch without enough evidence."""
 
     path: str
     blob: str | None
@@ -99,7 +99,7 @@ class UnapprovedChange(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The answer for one rule: the text in force (`path` and `blob`, or None), why, and what else the branch has."""
+    """The text of a rule in force (`path` and `blob`, or None), its evidence, and what else the branch has."""
 
     rule: str
     in_force: bool
@@ -120,21 +120,21 @@ Require = Literal["merge", "forge", "signed"]
 
 
 class ApprovalPolicy(NamedTuple):
-    """What the approval branch asks for. `distinct`: another person than the proposer."""
+    """What an approval needs. `distinct`: another person than the proposer."""
 
     require: Require = "merge"
     distinct: bool = False
 
 
 class Signature(NamedTuple):
-    """A good signature: whom the list of signers names, and the fingerprint of the key."""
+    """A good signature: the name in the list of signers, and the fingerprint of the key."""
 
     who: str
     key: str
 
 
 class Signers(Protocol):
-    """Whose signatures count. `digest` changes whenever they do."""
+    """The signers that count. `digest` changes with them."""
 
     @property
     def digest(self) -> str:  # noqa: D102
@@ -144,18 +144,18 @@ class Signers(Protocol):
         """The commits that one of them signed."""
 
 
-class _Nobody:
+class _NoSigners:
     digest = "-"
 
     def verified(self, _commits: Sequence[str]) -> Mapping[str, Signature]:
         return {}
 
 
-NOBODY: Final[Signers] = _Nobody()
+NO_SIGNERS: Final[Signers] = _NoSigners()
 
 
 class Alarm(NamedTuple):
-    """Something about the approval branch as a whole that a person has to look at; it stays until acknowledged.
+    """A warning about the approval branch, which stays until a person acknowledges it.
 
     `rewritten`: a commit seen before is gone. `weakened`: the policy asks for less or other evidence. `shallow`: older
     approvals cannot be found. `settings`: they cannot be read.
@@ -167,10 +167,10 @@ class Alarm(NamedTuple):
 
 
 class BranchView(NamedTuple):
-    """The approval branch as judged: its tip (None: no such branch), the policy there, and the verdict on every rule.
+    """The approval branch as judged: its tip (None: no such branch), the policy, and the verdict on every rule.
 
-    `files` are rule files and those of approval on it, with their blobs.
-    `damaged`: a line about every branch of a proposal that could not be read.
+    `files` are its rule files and watched files, with their blobs. `stated` is the policy in its settings; None where
+    these cannot be read. `damaged`: a line about every branch of a proposal that could not be read.
     """
 
     ref: str
@@ -179,12 +179,12 @@ class BranchView(NamedTuple):
     verdicts: Mapping[str, Verdict]
     files: Mapping[str, str]
     alarms: tuple[Alarm, ...] = ()
-    said: ApprovalPolicy | None = None
+    stated: ApprovalPolicy | None = None
     damaged: tuple[str, ...] = ()
 
 
 def project_of(path: str) -> str:
-    """The first folder, which is part of what a rule means: it says where the rule applies."""
+    """The first folder of a path, which says where a rule applies."""
     return path.partition("/")[0]
 
 

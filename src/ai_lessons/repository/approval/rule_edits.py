@@ -45,19 +45,19 @@ def edited(store: Store, repo: Repo, paths: Sequence[str] = ()) -> list[Edited]:
     head = store.head()
     if head.commit is None:
         raise Conflict("nothing is committed yet, so there is nothing to propose a change of")
-    prefix, there = store.prefix, git.files_of(store.worktree, head.commit)
-    found = {path.removeprefix(prefix): blob for path, blob in there.items() if path.startswith(prefix)}
-    was = {path: blob for path, blob in found.items() if is_rule(path)}
+    prefix, committed = store.prefix, git.files_of(store.worktree, head.commit)
+    files = {path.removeprefix(prefix): blob for path, blob in committed.items() if path.startswith(prefix)}
+    was = {path: blob for path, blob in files.items() if is_rule(path)}
     now = _differing(store, repo, was)
-    meant = [one.rstrip("/") for one in paths] or [""]
-    wanted = {p: blob for p, blob in now.items() if any(not m or p == m or p.startswith(f"{m}/") for m in meant)}
-    return _by_rule(store.worktree, repo, was, now, wanted)
+    places = [place.rstrip("/") for place in paths] or [""]
+    chosen = [p for p in now if any(not place or p == place or p.startswith(f"{place}/") for place in places)]
+    return _by_rule(store.worktree, repo, was, now, chosen)
 
 
 def _differing(store: Store, repo: Repo, was: Mapping[str, str]) -> dict[str, str | None]:
-    """Rule files on disk that are not as they were, and (None) those that are gone; blobs as git would store them."""
-    asked = ("status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", "--", ".")
-    rows = git.run(store.worktree, *asked, cwd=store.root).out.split(b"\0")
+    """Rule files on disk that were changed, and (None) those that are gone; blobs as git would store them."""
+    status = ("status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", "--", ".")
+    rows = git.run(store.worktree, *status, cwd=store.root).out.split(b"\0")
     changed = [path for row in rows if is_rule(path := os.fsdecode(row[3:]).removeprefix(store.prefix))]
     contents = {path: store.read(path, TEXT_LIMIT) for path in changed if store.exists(path)}
     draft = Draft(repo)
@@ -72,44 +72,44 @@ def _by_rule(
     repo: Repo,
     was: Mapping[str, str],
     now: Mapping[str, str | None],
-    wanted: Mapping[str, str | None],
+    chosen: Sequence[str],
 ) -> list[Edited]:
     before = {path: rule_of(worktree, repo, path, blob) for path, blob in was.items()}
-    kept = {rule: path for path, rule in before.items() if path not in now}
+    unchanged = {rule: path for path, rule in before.items() if path not in now}
     texts = {path: text_of(worktree, repo, path, blob) for path, blob in now.items() if blob}
     rules = {path: stated_id(texts[path]) or derived_id(path) if blob else before[path] for path, blob in now.items()}
     problems = []
-    for path in sorted(wanted):
+    for path in sorted(chosen):
         rule = rules[path]
         if before.get(path, rule) != rule:
             fault = f"its id was {before[path]}; a rule keeps its id, and another rule is another file"
             problems.append(Problem(path, fault))
-        elif kept.get(rule, path) != path:
-            fault = f"it has the id of {kept[rule]}; take the line `id:` out if it is another rule"
+        elif unchanged.get(rule, path) != path:
+            fault = f"it has the id of {unchanged[rule]}; take the line `id:` out if it is another rule"
             problems.append(Problem(path, fault))
     if problems:
         raise InvalidEntry(problems)
-    found: dict[str, list[str]] = {}
-    # a rule that moved is two files, and whoever names one of them means both
-    for path in sorted(path for path in now if rules[path] in {rules[one] for one in wanted}):
-        found.setdefault(rules[path], []).append(path)
+    chosen_rules = {rules[path] for path in chosen}
+    by_rule: dict[str, list[str]] = {}
+    for path in sorted(path for path in now if rules[path] in chosen_rules):  # also the other path of a moved rule
+        by_rule.setdefault(rules[path], []).append(path)
     return [
         Edited(rule, {p: texts.get(p) for p in paths}, {p: (now[p], was.get(p)) for p in paths})
-        for rule, paths in found.items()
+        for rule, paths in by_rule.items()
     ]
 
 
-def put_back(store: Store, repo: Repo, found: Sequence[Edited]) -> tuple[str, ...]:
-    """Bring file and index entry of these edits back to what is checked out; what was edited since stays, and is named.
+def put_back(store: Store, repo: Repo, edits: Sequence[Edited]) -> tuple[str, ...]:
+    """Restore file and index entry of these edits to what is checked out; returns notes on later edits, which stay.
 
     Raises Conflict: git is busy. StorageFailed.
     """
-    pairs, worktree = {path: pair for one in found for path, pair in one.blobs.items()}, store.worktree
-    flags = ("--quiet", "--pathspec-from-file=-", "--pathspec-file-nul")
-    take_out = ("--literal-pathspecs", "rm", "--cached", "-f", "--ignore-unmatch", *flags)
-    bring = ("--literal-pathspecs", "checkout", "HEAD", *flags)
+    pairs, worktree = {path: pair for edit in edits for path, pair in edit.blobs.items()}, store.worktree
 
-    def checked(done: git.Done) -> None:
+    def run(paths: Sequence[str], *command: str) -> None:
+        flags = ("--quiet", "--pathspec-from-file=-", "--pathspec-file-nul")
+        stdin = git.listed(paths)
+        done = git.run(worktree, "--literal-pathspecs", *command, *flags, cwd=worktree.root, stdin=stdin)
         refuse_locked(worktree, done)
         if done.code:
             raise StorageFailed(f"git did not put everything back: {done.err}")
@@ -120,11 +120,11 @@ def put_back(store: Store, repo: Repo, found: Sequence[Edited]) -> tuple[str, ..
         new = [path for path in same if pairs[path][1] is None]
         old = [path for path in same if path not in new]
         if new:
-            checked(git.run(worktree, *take_out, cwd=worktree.root, stdin=git.listed(new)))
+            run(new, "rm", "--cached", "-f", "--ignore-unmatch")
         for path in new:
             files.remove_file(store.root, path)
         if old:
-            checked(git.run(worktree, *bring, cwd=worktree.root, stdin=git.listed(old)))
+            run(old, "checkout", "HEAD")
         return tuple(f"your own edit of {path} stays as it is" for path in pairs if path not in same)
 
     with committing(store), store.writing():
@@ -140,10 +140,10 @@ def propose_starters(worktree: Worktree, start: str, rules: Mapping[str, bytes])
     with opened(worktree) as repo:
         draft = Draft(repo)
         before = draft.tree_of(ObjectID(start.encode()))
-        made = filters.blobs(worktree, draft, rules)
+        blobs = filters.blobs(worktree, draft, rules)
         for path, data in rules.items():
             rule = read_entry(path, data)
-            tree = draft.edit(before, {os.fsencode(path): (PLAIN, made[path])})
+            tree = draft.edit(before, {os.fsencode(path): (PLAIN, blobs[path])})
             commit = by.commit(draft, tree, [start], f"Propose rule: {rule.title}\n", author=AUTHOR)
             branch = f"{PROPOSALS}R-{rule.id[-HANDLE_LENGTH:]}-{slug(rule.title)}"
             repo.refs.add_if_new(Ref(f"refs/heads/{branch}".encode()), ObjectID(commit.encode()))

@@ -1,4 +1,4 @@
-"""What names, texts and messages of commits say about approval: only exact sentences, as proposers choose names."""
+"""What names, texts and messages of commits state about approval, matched exactly: proposers choose names freely."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ai_lessons.knowledge.texts import decode
 APPROVALS: Final = ".ai-lessons/approvals/"
 REJECTED: Final = ".ai-lessons/rejected/"
 SIGNERS: Final = ".ai-lessons/allowed_signers"
-TEXT_LIMIT: Final = 1024 * 1024  # Bytes. A longer text is no rule: nobody could have read it before approving it
+TEXT_LIMIT: Final = 1024 * 1024  # Bytes. A longer text is no rule: no person could have read it before approving it
 _ULID: Final = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 _MATTER: Final = re.compile(rb"---\n((?:[^\n]+\n)+?)---\n")
 # Lines that can mean only one thing: printable ASCII, nothing quoted over several lines, no flow collections, block
@@ -42,23 +42,23 @@ def is_watched(path: str) -> bool:
 
 
 def stated_id(data: bytes) -> str | None:
-    """The id that a text states; frontmatter that can be read in only one way is not given to the YAML reader."""
+    """The id that a text states; plain frontmatter is read without the YAML reader, which is slower."""
     try:
         if len(data) > TEXT_LIMIT or "\0" in data.decode():
             return None
     except UnicodeDecodeError:
         return None
-    found = _MATTER.match(data)
-    if found is not None and _PLAIN.fullmatch(found[1]):
-        ids = _PLAIN_ID.findall(found[1])
-        keys = found[1].count(b"\nid:") + found[1].startswith(b"id:")
+    match = _MATTER.match(data)
+    if match is not None and _PLAIN.fullmatch(match[1]):
+        ids = _PLAIN_ID.findall(match[1])
+        keys = match[1].count(b"\nid:") + match[1].startswith(b"id:")
         if len(ids) == keys == 1 and not ids[0].isdigit():  # digits alone are a number to YAML
             return str(ids[0].decode())
     return parsed_id(data)
 
 
 def parsed_id(data: bytes) -> str | None:
-    """The same by way of the YAML reader, whatever the text looks like."""
+    """The id that a text states, by the YAML reader."""
     try:
         value = parse(decode(data, "")).fields.get("id")
     except InvalidEntry:
@@ -73,8 +73,8 @@ RULE_TRAILER: Final = "Rule"
 ENTRY_TRAILER: Final = "Entry"
 # On the commit of a proposal that is not about a rule: its branch, so that a squash or rebase still tells it
 PROPOSED_TRAILER: Final = "Proposed-as"
-REPORT_LIMIT: Final = 32_000  # Characters of a report that are read; nobody reads more before deciding
-BATCH: Final = "Batch"  # What proposals of one import have in common
+REPORT_LIMIT: Final = 32_000  # Characters of a report that are read
+BATCH: Final = "Batch"  # The trailer with the name of the import that made a proposal
 AGENT_TRAILER: Final = "Agent"
 
 # Committer addresses behind which a forge hides the person who pressed the button
@@ -94,29 +94,29 @@ _TRAILER: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]*): (.+)")
 
 def rule_end(branch: str) -> str | None:
     """The end of the rule id that a proposal branch names (`rules/R-8F3K2A-use-x`), in capitals; None for others."""
-    found = _TAIL.fullmatch(branch)
-    return found[1].upper() if found else None
+    match = _TAIL.fullmatch(branch)
+    return match[1].upper() if match else None
 
 
 def entry_end(branch: str) -> str | None:
     """The same for a proposal about anything else (`proposals/L-8F3K2A-use-x`)."""
-    found = _OTHER_TAIL.fullmatch(branch)
-    return found[1].upper() if found else None
+    match = _OTHER_TAIL.fullmatch(branch)
+    return match[1].upper() if match else None
 
 
 def merged_branches(message: str, approval_branch: str) -> tuple[str, ...] | None:
-    """The branches that a merge says it brought, in the order of its parents; none if others, None in its own words."""
+    """The branches that a merge names, in the order of its parents; none for other branches, None for free text."""
     subject = message.partition("\n")[0].strip()
     to_us = {None, approval_branch, f"refs/heads/{approval_branch}"}  # git leaves out its main branch
-    if found := _MERGE.fullmatch(subject):
-        if found[3] not in to_us:
+    if match := _MERGE.fullmatch(subject):
+        if match[3] not in to_us:
             return ()
-        names = [re.sub("^refs/(?:heads|remotes)/", "", name) for name in re.findall(r"'([^']+)'", found[2])]
-        return tuple(name.partition("/")[2] if found[1] else name for name in names)
-    if found := _GITEA.fullmatch(subject):
-        return (found[1],) if found[2] in to_us else ()
-    if found := _GITHUB.fullmatch(subject) or _BITBUCKET.fullmatch(subject):
-        return (found[1],)
+        names = [re.sub("^refs/(?:heads|remotes)/", "", name) for name in re.findall(r"'([^']+)'", match[2])]
+        return tuple(name.partition("/")[2] if match[1] else name for name in names)
+    if match := _GITEA.fullmatch(subject):
+        return (match[1],) if match[2] in to_us else ()
+    if match := _GITHUB.fullmatch(subject) or _BITBUCKET.fullmatch(subject):
+        return (match[1],)
     if _OURS.fullmatch(subject):
         return tuple(value for key, value in trailers(message) if key == PROPOSAL_TRAILER)
     if subject.startswith(("Merge branch", "Merge remote-tracking", "Merge pull request", "Merge tag")):
@@ -129,23 +129,23 @@ def trailers(message: str) -> tuple[tuple[str, str], ...]:
     paragraphs = re.split(r"\n\s*\n", message.strip())
     if len(paragraphs) < 2:
         return ()
-    found = [_TRAILER.fullmatch(line.strip()) for line in paragraphs[-1].splitlines()]
-    return tuple((match[1], match[2]) for match in found if match) if all(found) else ()
+    matches = [_TRAILER.fullmatch(line.strip()) for line in paragraphs[-1].splitlines()]
+    return tuple((match[1], match[2]) for match in matches if match) if all(matches) else ()
 
 
 def report(message: str) -> str:
-    """What stands between the subject and the trailers of a proposal's commit; its first `REPORT_LIMIT` characters."""
+    """The text between the subject and the trailers of a proposal's commit; its first `REPORT_LIMIT` characters."""
     parts = re.split(r"(\n\s*\n)", message.strip())
-    rest = "".join(parts[2:-2] if trailers(message) else parts[2:])
-    return rest if len(rest) <= REPORT_LIMIT else f"{rest[:REPORT_LIMIT]}\n…"
+    text = "".join(parts[2:-2] if trailers(message) else parts[2:])
+    return text if len(text) <= REPORT_LIMIT else f"{text[:REPORT_LIMIT]}\n…"
 
 
-def with_report(message: str, said: str) -> str:
-    """A message (subject, blank line, trailers) with a report in between, cleaned of what is not text."""
-    plain = "".join(c if c.isprintable() or c in "\n\t" else " " for c in said.replace("\r\n", "\n"))
+def with_report(message: str, report: str) -> str:
+    """A message (subject, blank line, trailers) with a report in between, without control characters."""
+    plain = "".join(c if c.isprintable() or c in "\n\t" else " " for c in report.replace("\r\n", "\n"))
     lines = "\n".join(line.rstrip() for line in plain.split("\n")).strip("\n")
-    subject, _, rest = message.partition("\n\n")
-    return f"{subject}\n\n{lines}\n\n{rest}" if lines and rest else message
+    subject, _, trailers = message.partition("\n\n")
+    return f"{subject}\n\n{lines}\n\n{trailers}" if lines and trailers else message
 
 
 def made_by_agent(message: str) -> bool:
@@ -159,6 +159,6 @@ def names_pull_request(message: str) -> bool:
 
 
 def copied_from(message: str) -> frozenset[str]:
-    """Commits that this one says it was made from: `git merge --squash` lists them, `cherry-pick -x` names one."""
+    """The commits that a message names as its sources: `git merge --squash` lists them, `cherry-pick -x` names one."""
     squashed = re.findall(r"^commit ([0-9a-f]{40})$", message, re.MULTILINE) if "Squashed commit" in message else []
     return frozenset(squashed + re.findall(r"\(cherry picked from commit ([0-9a-f]{40})\)", message))

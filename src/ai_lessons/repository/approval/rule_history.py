@@ -1,4 +1,4 @@
-"""The history that approval is judged by, read strictly: a commit that git would not have written proves nothing."""
+"""Reads the history for approval strictly: a commit that git would not have written proves nothing."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from ai_lessons.repository.worktree import Worktree
 
 T = TypeVar("T")
-PATIENCE: Final = 600.0  # seconds for the first look at a long history
+PATIENCE: Final = 600.0  # seconds for the first reading of a long history
 
 # Bytes of a commit message that are read: trailers stand at the end, so longer ones have none
 MESSAGE_LIMIT: Final = 64 * 1024
 UNKNOWN: Final = Person("", "")  # who made an odd commit
-_FEW: Final = 64  # so many texts are first looked for as loose objects
-_MANY: Final = 1000  # from so many pairs of trees on, a second program is started
+_FEW: Final = 64  # up to this number, texts are first read as loose objects
+_MANY: Final = 1000  # above this number of pairs of trees, two runs of git share the work
 _EMPTY: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 # Of the year 9999, which is as far as dates can be shown
 _LAST_SECOND: Final = 253_402_300_799
@@ -48,6 +48,7 @@ _CHANGE: Final = re.compile(
     rb"([0-9a-f]{40}) ([0-9a-f]{40})\n|:(\d{6}) (\d{6}) ([0-9a-f]{40}) ([0-9a-f]{40}) [A-Z]\0([^\0]*)\0"
 )
 _FILES: Final = frozenset((b"100644", b"100755"))
+_UNDECODED: Final = re.compile("[\ud800-\udfff]")
 
 
 class RawCommit:
@@ -62,99 +63,101 @@ class RawCommit:
         self.changes: tuple[tuple[PathChange, ...], ...] = ()
 
     @cached_property
-    def said(self) -> Said:
-        """What it says of itself, read when it is asked for."""
+    def info(self) -> Said:
+        """Its header and message, parsed at the first use."""
         header, _, body = self._record.partition(b"\n\n")
-        found = _HEADER.fullmatch(header)
-        if found is None or not _REST.fullmatch(found[9] or b""):
+        match = _HEADER.fullmatch(header)
+        if match is None or not _REST.fullmatch(match[9] or b""):
             return Said(UNKNOWN, UNKNOWN, 0, "", cut=False, odd="its header is not one that git writes")
-        cut = tuple(line[7:].decode() for line in found[2].splitlines()) != self.parents
+        cut = tuple(line[7:].decode() for line in match[2].splitlines()) != self.parents
         try:
-            author, committer, message = _words(found, body)
+            author, committer, message = _people_and_message(match, body)
         except ValueError as error:
             return Said(UNKNOWN, UNKNOWN, 0, "", cut, str(error))
-        return Said(author, committer, int(found[8]), message, cut, "", b"\ngpgsig " in (found[9] or b""))
+        return Said(author, committer, int(match[8]), message, cut, "", b"\ngpgsig " in (match[9] or b""))
 
 
 def read(worktree: Worktree, tips: Sequence[str], without: Sequence[str] = ()) -> list[RawCommit]:
     """Commits reachable from `tips` and not from `without`, parents first. Raises UnsupportedRepository."""
-    found = commits(worktree, tips, without=without)
-    trees = {commit.id: commit.tree for commit in found}
-    others = {parent for commit in found for parent in commit.parents} - trees.keys()
-    names = "".join(f"{parent}^{{tree}}\n" for parent in others).encode()
+    history = commits(worktree, tips, without=without)
+    trees = {commit.id: commit.tree for commit in history}
+    outside = {parent for commit in history for parent in commit.parents} - trees.keys()
+    names = "".join(f"{parent}^{{tree}}\n" for parent in outside).encode()
     rows = _git(worktree, "cat-file", "--batch-check=%(objectname)", "--buffer", stdin=names).decode().splitlines()
-    trees |= {parent: row.partition(" ")[0] for parent, row in zip(others, rows, strict=True)}
-    pairs = [[(trees[p], commit.tree) for p in commit.parents] or [(_EMPTY, commit.tree)] for commit in found]
+    trees |= {parent: row.partition(" ")[0] for parent, row in zip(outside, rows, strict=True)}
+    pairs = [[(trees[p], commit.tree) for p in commit.parents] or [(_EMPTY, commit.tree)] for commit in history]
     changed = _changes(worktree, {pair for several in pairs for pair in several if pair[0] != pair[1]})
-    for commit, several in zip(found, pairs, strict=True):
+    for commit, several in zip(history, pairs, strict=True):
         commit.changes = tuple([changed.get(pair, ()) for pair in several])
-    return found
+    return history
 
 
 def commits(
     worktree: Worktree, tips: Sequence[str], newest: int | None = None, without: Sequence[str] = ()
 ) -> list[RawCommit]:
-    """Commits as `read` gives them, or as many of the newest, without their changes. Raises UnsupportedRepository."""
-    most = [] if newest is None else [f"--max-count={newest}"]
-    asked = ("rev-list", "--header", "--parents", "--topo-order", "--reverse", "--encoding=none", *most, "--stdin")
-    wanted = "".join(f"{commit}\n" for commit in tips) + "".join(f"^{commit}\n" for commit in without)
-    return [RawCommit(one) for one in _git(worktree, *asked, stdin=wanted.encode()).split(b"\0") if one]
+    """Commits as `read` returns them, or only the `newest`, without their changes. Raises UnsupportedRepository."""
+    limit = [] if newest is None else [f"--max-count={newest}"]
+    flags = ("--header", "--parents", "--topo-order", "--reverse", "--encoding=none", *limit, "--stdin")
+    revisions = "".join(f"{commit}\n" for commit in tips) + "".join(f"^{commit}\n" for commit in without)
+    records = _git(worktree, "rev-list", *flags, stdin=revisions.encode()).split(b"\0")
+    return [RawCommit(record) for record in records if record]
 
 
 def contained(worktree: Worktree, tip: str, commits: Collection[str]) -> set[str]:
-    """Those of the commits that are `tip` or come before it. Those that are not there, or hang in the air, are not."""
-    known = [commit for commit in dict.fromkeys(commits) if commit]
-    if not known:
+    """Those of the commits that are `tip` or an ancestor of it; never one that is missing or has missing ancestors."""
+    names = [commit for commit in dict.fromkeys(commits) if commit]
+    if not names:
         return set()
-    types = _git(worktree, "cat-file", "--batch-check", "--buffer", stdin="\n".join(known).encode() + b"\n")
-    there = [line.split()[0].decode() for line in types.splitlines() if line.split()[1:2] == [b"commit"]]
+    types = _git(worktree, "cat-file", "--batch-check", "--buffer", stdin="\n".join(names).encode() + b"\n")
+    present = [line.split()[0].decode() for line in types.splitlines() if line.split()[1:2] == [b"commit"]]
 
-    def outside(some: Sequence[str]) -> list[str]:
-        asked = "\n".join([*some, f"^{tip}"]).encode() + b"\n"
-        return _git(worktree, "rev-list", "--stdin", stdin=asked).decode().split()
+    def outside(part: Sequence[str]) -> list[str]:
+        revisions = "\n".join([*part, f"^{tip}"]).encode() + b"\n"
+        return _git(worktree, "rev-list", "--stdin", stdin=revisions).decode().split()
 
-    found, broken = readable(there, outside)
-    return set(there) - set(found) - broken
+    not_contained, broken = readable(present, outside)
+    return set(present) - set(not_contained) - broken
 
 
-def readable(tips: Sequence[str], look: Callable[[Sequence[str]], list[T]]) -> tuple[list[T], set[str]]:
-    """What `look` finds behind these tips, and those at which it raises UnsupportedRepository.
+def readable(tips: Sequence[str], read: Callable[[Sequence[str]], list[T]]) -> tuple[list[T], set[str]]:
+    """What `read` returns for these tips, and the tips at which it raises UnsupportedRepository.
 
-    Raises UnsupportedRepository: it does so at no tip, too.
+    Raises UnsupportedRepository: it also does for no tips.
     """
     try:
-        return look(tips), set()
+        return read(tips), set()
     except UnsupportedRepository:
         if len(tips) < 2:
-            look(())  # else the fault is not the tip's
+            read(())  # raises where the fault is not the tip's
             return [], set(tips)
     half = len(tips) // 2
-    one, other = readable(tips[:half], look), readable(tips[half:], look)
-    return [*one[0], *other[0]], one[1] | other[1]
+    first, broken = readable(tips[:half], read)
+    second, also_broken = readable(tips[half:], read)
+    return first + second, broken | also_broken
 
 
 def read_blobs(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
     """The contents of blobs up to `TEXT_LIMIT` bytes; longer, missing and damaged ones are left out."""
-    wanted = set(blobs)
-    found = _read_loose(worktree, wanted) if len(wanted) <= _FEW else {}
-    names = "".join(f"{blob}\n" for blob in sorted(wanted - found.keys())).encode()
+    ids = set(blobs)
+    loose = _read_loose(worktree, ids) if len(ids) <= _FEW else {}
+    names = "".join(f"{blob}\n" for blob in sorted(ids - loose.keys())).encode()
     if not names:
-        return found
+        return loose
     sizes = _git(worktree, "cat-file", "--batch-check", "--buffer", stdin=names)
     rows = [line.split() for line in sizes.splitlines()]
     small = [row[0].decode() for row in rows if len(row) == 3 and row[1] == b"blob" and int(row[2]) <= TEXT_LIMIT]
 
-    def contents(some: Sequence[str]) -> list[tuple[str, bytes]]:
-        names = "".join(f"{name}\n" for name in some).encode()
-        out, at, read = _git(worktree, "cat-file", "--batch", "--buffer", stdin=names) if names else b"", 0, []
+    def read(part: Sequence[str]) -> list[tuple[str, bytes]]:
+        names = "".join(f"{name}\n" for name in part).encode()
+        out, at, contents = _git(worktree, "cat-file", "--batch", "--buffer", stdin=names) if names else b"", 0, []
         while at < len(out):
             end = out.index(b"\n", at)
             name, *_, size = out[at:end].split(b" ")
-            read.append((name.decode(), out[end + 1 : end + 1 + int(size)]))
+            contents.append((name.decode(), out[end + 1 : end + 1 + int(size)]))
             at = end + 2 + int(size)
-        return read
+        return contents
 
-    return found | dict(readable(small, contents)[0])
+    return loose | dict(readable(small, read)[0])
 
 
 def _git(worktree: Worktree, *arguments: str, stdin: bytes) -> bytes:
@@ -170,39 +173,39 @@ def _git(worktree: Worktree, *arguments: str, stdin: bytes) -> bytes:
 
 
 def person(raw: bytes) -> Person:
-    """`Name <email>`, as git objects have it; what cannot be read names no person."""
-    found = re.fullmatch(r"(.*?) ?<([^<>]*)>", raw.decode(errors="replace"), re.DOTALL)
-    return Person(found[1], found[2]) if found else UNKNOWN
+    """The person of `Name <email>`, as git objects have it; UNKNOWN for anything else."""
+    match = re.fullmatch(r"(.*?) ?<([^<>]*)>", raw.decode(errors="replace"), re.DOTALL)
+    return Person(match[1], match[2]) if match else UNKNOWN
 
 
-def _words(found: re.Match[bytes], body: bytes) -> tuple[Person, Person, str]:
-    """Author, committer and message; ValueError says why they cannot be believed."""
-    encodings = _ENCODING.findall(found[9] or b"")
+def _people_and_message(header: re.Match[bytes], body: bytes) -> tuple[Person, Person, str]:
+    """Author, committer and message. Raises ValueError with the reason why they prove nothing."""
+    encodings = _ENCODING.findall(header[9] or b"")
     encoding = encodings[0].decode("ascii", "replace") if encodings else "utf-8"
     if len(encodings) > 1 or not _ENCODINGS.fullmatch(encoding):
         raise ValueError("it is in an encoding that is not known")
-    if int(found[5]) > _LAST_SECOND or int(found[8]) > _LAST_SECOND:
+    if int(header[5]) > _LAST_SECOND or int(header[8]) > _LAST_SECOND:
         raise ValueError("its time is not one that a calendar has")
     try:
         codec = codecs.lookup(encoding).name
         # git shows every line of a message with four blanks before it
         lines = body.decode(codec)[: 2 * MESSAGE_LIMIT].split("\n")
         message = "\n".join(line[4:] for line in lines)[:MESSAGE_LIMIT].strip()
-        return _person(found[3], found[4], codec), _person(found[6], found[7], codec), message
+        return _person(header[3], header[4], codec), _person(header[6], header[7], codec), message
     except (UnicodeDecodeError, LookupError) as error:
         raise ValueError("it holds bytes that are no text in its encoding") from error
 
 
 @lru_cache(maxsize=4096)
 def _person(name: bytes, email: bytes, codec: str) -> Person:
-    found = Person(name.decode(codec).strip(), email.decode(codec).strip())
-    if not found.email or not found.email.isprintable() or any(ord(c) < 32 for c in found.name):
+    person = Person(name.decode(codec).strip(), email.decode(codec).strip())
+    if not person.email or not person.email.isprintable() or any(ord(c) < 32 for c in person.name):
         raise ValueError("it does not say in plain text who made it")
-    return found
+    return person
 
 
 def _changes(worktree: Worktree, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[PathChange, ...]]:
-    """What differs between trees, of the files that matter."""
+    """The differences between trees in rule files and watched files."""
     if not pairs:
         return {}
     only = ("--", worktree.prefix) if worktree.prefix else ()
@@ -212,7 +215,7 @@ def _changes(worktree: Worktree, pairs: Collection[tuple[str, str]]) -> dict[tup
     with ThreadPoolExecutor(len(parts)) as pool:
         out = b"".join(pool.map(lambda part: _git(worktree, *flags, stdin=b"".join(part)), parts))
     start, at = worktree.prefix.encode(), 0
-    found: dict[tuple[str, str], tuple[PathChange, ...]] = {}
+    changes: dict[tuple[str, str], tuple[PathChange, ...]] = {}
     files: list[PathChange] = []
     pair = ("", "")
     for row in _CHANGE.finditer(out):
@@ -220,31 +223,23 @@ def _changes(worktree: Worktree, pairs: Collection[tuple[str, str]]) -> dict[tup
             break
         at = row.end()
         if row[1]:
-            found[pair], files = tuple(files), []
+            changes[pair], files = tuple(files), []
             pair = (row[1].decode(), row[2].decode())
         elif (b"rules/" in row[7] or b".ai-lessons/" in row[7]) and row[7].startswith(start):
-            files += _change(row, row[7].removeprefix(start))
+            path = row[7].removeprefix(start).decode(errors="surrogateescape")
+            old, new = (row[n + 2].decode() if row[n] in _FILES else None for n in (3, 4))
+            # none of our files has a name that is not UTF-8
+            if old != new and not _UNDECODED.search(path) and (is_rule(path) or is_watched(path)):
+                files.append(PathChange(path, old, new))
     if at != len(out):
-        raise UnsupportedRepository(f"git tells of changes in {worktree.top} in words that are not known")
-    found[pair] = tuple(files)
-    return found
-
-
-def _change(row: re.Match[bytes], name: bytes) -> Iterator[PathChange]:
-    try:
-        path = name.decode()
-    except UnicodeDecodeError:
-        return  # none of our files has such a name
-    if is_rule(path) or is_watched(path):
-        old = row[5].decode() if row[3] in _FILES else None
-        new = row[6].decode() if row[4] in _FILES else None
-        if old != new:
-            yield PathChange(path, old, new)
+        raise UnsupportedRepository(f"git lists changes in {worktree.top} in an unknown format")
+    changes[pair] = tuple(files)
+    return changes
 
 
 def _read_loose(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
-    """Blobs that lie as files of their own, as new ones do: starting a program for them would take longer."""
-    found = {}
+    """The blobs among these that are loose objects, as new ones are: reading them costs less than a run of git."""
+    contents = {}
     for blob in blobs:
         try:
             with open(worktree.common_dir / "objects" / blob[:2] / blob[2:], "rb") as file:
@@ -253,24 +248,24 @@ def _read_loose(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
             continue
         header, _, data = raw.partition(b"\0")
         if header == b"blob %d" % len(data) and len(data) <= TEXT_LIMIT:
-            found[blob] = data
-    return found
+            contents[blob] = data
+    return contents
 
 
-def behind(known: Mapping[str, RawCommit], tip: str) -> Iterator[RawCommit]:
-    """The commits behind a tip, newest first; merges of the approval branch into it propose nothing."""
-    at = known.get(tip)
-    while at is not None:
-        if len(at.parents) < 2:
-            yield at
-        at = known.get(at.parents[0]) if at.parents else None
+def behind(commits: Mapping[str, RawCommit], tip: str) -> Iterator[RawCommit]:
+    """A tip and its first parents among these commits, newest first, without merges: these propose nothing."""
+    commit = commits.get(tip)
+    while commit is not None:
+        if len(commit.parents) < 2:
+            yield commit
+        commit = commits.get(commit.parents[0]) if commit.parents else None
 
 
 class Ancestry:
-    """Who comes before whom: commits are numbered so that parents have smaller numbers; -1 stands for nothing.
+    """Answers whether a commit is an ancestor of another; parents have smaller numbers, and -1 stands for no commit.
 
-    The line of first parents from the tip is the trunk. Of every commit is kept the last trunk commit at or before it
-    (`below`) and the first that contains it (`entered`); only where these do not decide is the history walked.
+    The line of first parents from the tip is the trunk. For every commit there is the last trunk commit at or before it
+    (`below`) and the first that contains it (`entered`); the history is walked only where these do not decide.
     """
 
     def __init__(self, parents: Sequence[Sequence[int]], tip: int) -> None:
@@ -292,30 +287,29 @@ class Ancestry:
         places = {node: place for place, node in enumerate(self._trunk)}
         self._below: list[int] = []
         for node, before in enumerate(parents):
-            last = max((self._below[one] for one in before if one >= 0), default=-1)
+            last = max((self._below[parent] for parent in before if parent >= 0), default=-1)
             self._below.append(places.get(node, last))
 
-    def is_ancestor(self, one: int, other: int) -> bool:
-        """True if `other` contains `one`; a commit contains itself, and everything contains nothing (-1)."""
-        if one < 0 or one == other:
+    def is_ancestor(self, node: int, other: int) -> bool:
+        """True if `other` contains `node`; a commit contains itself, and every commit contains -1."""
+        if node < 0 or node == other:
             return True
-        if one > other:
+        if node > other:
             return False
-        return self._entered[one] <= self._below[other] or self._reaches(other, one)
+        return self._entered[node] <= self._below[other] or self._reaches(other, node)
 
     def between(self, before: int, after: int) -> list[int]:
         """Every commit that `after` contains and `before` does not, newest first."""
-        found, waiting, met = [], [after], set()
+        waiting, met = [after], set()
         while waiting:
             at = waiting.pop()
             if at >= 0 and at not in met and not self.is_ancestor(at, before):
                 met.add(at)
-                found.append(at)
                 waiting.extend(self.parents[at])
-        return sorted(found, reverse=True)
+        return sorted(met, reverse=True)
 
     def _reaches(self, start: int, goal: int) -> bool:
-        """Walk back from `start`. A way through the trunk cannot lead to the goal, or the places would have told."""
+        """Walk back from `start`, not through the trunk: `_entered` and `_below` exclude that way."""
         waiting, met = [start], set()
         while waiting:
             at = waiting.pop()

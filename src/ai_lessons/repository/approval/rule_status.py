@@ -1,4 +1,4 @@
-"""Which text of a rule is in force: the last with enough evidence. Values in, verdicts out; no git, files, clock."""
+"""The text of a rule in force: the last with enough evidence. Pure: no git, files, clock."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 class Past(NamedTuple):
-    """The whole history by node, the proposals known, the policy (`distinct`: who made a proposal may not merge it).
+    """The whole history by node, the proposals, the policy (`distinct`: the author of a proposal may not merge it).
 
-    `signed` are the good signatures by commit, where the policy asks for one (else None).
+    `signed` are the good signatures by commit, where the policy needs one (else None).
     """
 
     ancestry: Ancestry
     commits: Sequence[RawCommit]
-    known: Known
+    proposals: Known
     distinct: bool = False
     signed: Mapping[str, Signature] | None = None
 
@@ -40,18 +40,17 @@ class Witness:
     """Judges the steps of one rule, one at a time."""
 
     def __init__(self, rule: str, steps: Sequence[CommitStep], past: Past) -> None:
-        self._rule, self._steps, self._past = rule, steps, past
-        self._known, self._distinct = past.known, past.distinct
+        self._rule, self._steps, self._past, self._distinct = rule, steps, past, past.distinct
 
     def evidence(self, commit: CommitStep, path: str, blob: str | None, decided: int = -1) -> Evidence | None:
-        """How this step brought the text (None: the removal); None if it only passes on what happened inside a side.
+        """The evidence of this step for the text (None: the removal); None if it only passes on that of a merged side.
 
-        `decided`: when the rule was decided about last, if the same was taken before (since 1970): no proposal that is
-        older counts once more.
+        `decided` (seconds since 1970): the last decision about the rule, if it took the same text before; no older
+        proposal counts a second time.
         """
-        if commit.said.odd:
-            return _seen(commit, "direct", f"the commit proves nothing: {commit.said.odd}")
-        if commit.said.cut:
+        if commit.info.odd:
+            return _seen(commit, "direct", f"the commit proves nothing: {commit.info.odd}")
+        if commit.info.cut:
             return _seen(commit, "direct", "the history is cut off here (a shallow clone)")
         if len(commit.parents) > 1:
             return self._signed(commit, self._merge_evidence(commit, path, blob))
@@ -60,14 +59,14 @@ class Witness:
         return self._signed(commit, self._plain_evidence(commit, path, blob, decided))
 
     def _signed(self, commit: CommitStep, evidence: Evidence | None) -> Evidence | None:
-        """What approves counts where the policy asks for a signature only if the commit has one."""
+        """Where the policy needs a signature, an approval without a good one does not count."""
         if self._past.signed is None or evidence is None or evidence.level < MERGED:
             return evidence
         good = self._past.signed.get(commit.id)
         if good is None:
-            lacks = "no signer who is pinned here signed it" if commit.said.signed else "it is not signed"
+            lacks = "no signer who is pinned here signed it" if commit.info.signed else "it is not signed"
             return evidence._replace(level=ON_BRANCH, how="unsigned", reason=f"{evidence.reason}: {lacks}")
-        by_forge = commit.said.committer.email in FORGES or not good.who  # then its word for the person has to do
+        by_forge = commit.info.committer.email in FORGES or not good.who  # then its word for the person has to do
         by = evidence.by if by_forge else Person(good.who, good.who)
         if self._distinct and by and any(by.same(writer) for writer in evidence.suggested_by):
             return self._own(commit, by, evidence.suggested_by)
@@ -89,53 +88,53 @@ class Witness:
         """True if commits of this side made the text (None: the removal); False if it was so where the side began."""
         ancestry, before = self._past.ancestry, commit.parents[0]
         at = _held_at(commit.changes[side], path, blob) or path
-        had: dict[int, dict[str, str | None]] = {commit.parents[side]: {at: blob}}
+        texts: dict[int, dict[str, str | None]] = {commit.parents[side]: {at: blob}}
         for node in ancestry.between(before, commit.parents[side]):
             for parent, changes in zip(ancestry.parents[node] or (-1,), self._past.commits[node].changes, strict=True):
                 near = (c for c in changes if project_of(c.path) == project_of(path))
-                olds = {c.path: c.old for c in near if c.path in had[node] or (blob and c.old == blob)}
-                had[parent] = had[node] | olds
-        starts = [node for node in had if ancestry.is_ancestor(node, before)]
-        last = [one for one in starts if not any(one != o and ancestry.is_ancestor(one, o) for o in starts)]
-        return not any(blob in had[one].values() for one in last)
+                olds = {c.path: c.old for c in near if c.path in texts[node] or (blob and c.old == blob)}
+                texts[parent] = texts[node] | olds
+        starts = [node for node in texts if ancestry.is_ancestor(node, before)]
+        last = [node for node in starts if not any(node != o and ancestry.is_ancestor(node, o) for o in starts)]
+        return not any(blob in texts[node].values() for node in last)
 
     def _own_side(self, commit: CommitStep) -> tuple[Sequence[int] | None, str]:
         """The parents that may bring this rule's proposal; or None, and the reason if others' proposals were merged."""
         ends = [rule_end(branch) for branch in commit.branches or ()]
-        mine = [n for n, end in enumerate(ends) if end and self._rule.endswith(end)]
-        if not mine:
+        number = next((n for n, end in enumerate(ends) if end and self._rule.endswith(end)), None)
+        if number is None:
             return None, "it came in with the proposal of another rule" if any(ends) else ""
-        end = ends[mine[0]] or ""
+        end = ends[number] or ""
         if sum(rule.endswith(end) for rule in commit.rules) > 1:
             return None, f"the proposal changes several rules whose id ends in {end}"
         sides = len(commit.parents) - 1
-        return ([mine[0] + 1] if len(ends) == sides else range(1, sides + 1)), ""
+        return ([number + 1] if len(ends) == sides else range(1, sides + 1)), ""
 
     def _merged(self, commit: CommitStep, side: int) -> Evidence:
-        merger = commit.said.author if commit.said.committer.email in FORGES else commit.said.committer
+        merger = commit.info.author if commit.info.committer.email in FORGES else commit.info.committer
         writers = self._writers(commit, side)
-        if made_by_agent(commit.said.message):
+        if made_by_agent(commit.info.message):
             return _by(commit, ON_BRANCH, "self-merge", merger, writers, "an agent made this merge")
         if any(merger.same(writer) for writer in writers) or (self._distinct and not self._by_another(commit, side)):
             return self._own(commit, merger, writers)
         return _by(commit, MERGED, "merge", merger, writers, _subject(commit))
 
     def _by_another(self, commit: CommitStep, side: int) -> bool:
-        """True if it brought commits, and the person who made this merge neither wrote nor committed one of them."""
+        """True if it brought commits, and the person who made this merge neither wrote nor committed any of them."""
         nodes = self._past.ancestry.between(commit.parents[0], commit.parents[side])
-        brought = [self._past.commits[node] for node in nodes if not self._brings_up_to_date(node, commit.parents[0])]
-        if not brought or any(one.said.odd or one.said.cut for one in brought):
+        merged = [self._past.commits[node] for node in nodes if not self._brings_up_to_date(node, commit.parents[0])]
+        if not merged or any(source.info.odd or source.info.cut for source in merged):
             return False
-        mergers = [one for one in (commit.said.author, commit.said.committer) if one.email not in FORGES]
-        people = {person for one in brought for person in (one.said.author, one.said.committer)}
-        return bool(mergers) and not any(one.same(other) for one in mergers for other in people)
+        mergers = [person for person in (commit.info.author, commit.info.committer) if person.email not in FORGES]
+        people = {person for source in merged for person in (source.info.author, source.info.committer)}
+        return bool(mergers) and not any(merger.same(person) for merger in mergers for person in people)
 
     def _brings_up_to_date(self, node: int, trunk: int) -> bool:
-        """True for a merge of the trunk into a proposal that changed no rule by itself: it makes nobody an author."""
-        parents, made = self._past.ancestry.parents[node], self._past.commits[node]
-        changed = [{change.path for change in side} for side in made.changes]
+        """True for a merge of the trunk into a proposal that changed no rule itself: its author wrote nothing."""
+        parents, merge = self._past.ancestry.parents[node], self._past.commits[node]
+        changed = [{change.path for change in side} for side in merge.changes]
         of_trunk = any(self._past.ancestry.is_ancestor(parent, trunk) for parent in parents[1:])
-        return of_trunk and not made.said.odd and not made.said.cut and not set.intersection(*changed)
+        return of_trunk and not merge.info.odd and not merge.info.cut and not set.intersection(*changed)
 
     def _own(self, commit: CommitStep, person: Person, writers: tuple[Person, ...]) -> Evidence:
         if self._distinct:
@@ -144,46 +143,46 @@ class Witness:
         return _by(commit, MERGED, "self-merge", person, writers, _subject(commit))
 
     def _writers(self, commit: CommitStep, side: int) -> tuple[Person, ...]:
-        """Who wrote on the proposal's side: authors of its commits on this rule, the last one first."""
-        mine, before, is_ancestor = commit.parents[side], commit.parents[0], self._past.ancestry.is_ancestor
-        found = [
+        """The authors of the merged side's commits on this rule, the last one first."""
+        tip, before, is_ancestor = commit.parents[side], commit.parents[0], self._past.ancestry.is_ancestor
+        steps = [
             step
             for step in self._steps
-            if len(step.parents) < 2 and is_ancestor(step.node, mine) and not is_ancestor(step.node, before)
+            if len(step.parents) < 2 and is_ancestor(step.node, tip) and not is_ancestor(step.node, before)
         ]
-        found.sort(key=lambda one: (one.said.committed, one.id), reverse=True)
-        return tuple(dict.fromkeys(one.said.author for one in found))
+        steps.sort(key=lambda step: (step.info.committed, step.id), reverse=True)
+        return tuple(dict.fromkeys(step.info.author for step in steps))
 
     def _plain_evidence(self, commit: CommitStep, path: str, blob: str | None, decided: int) -> Evidence:
-        same = self._known.texts.get((self._rule, blob), ())
+        same = self._past.proposals.texts.get((self._rule, blob), ())
         proposals = [p for p in same if project_of(p.path) == project_of(path) and p.at > decided]
         writers = tuple(dict.fromkeys(proposal.author for proposal in proposals))
-        if commit.said.committer.email in FORGES:
+        if commit.info.committer.email in FORGES:
             return self._forge_evidence(commit, writers)
         if not proposals:
             return _seen(commit, "direct", "committed without a proposal")
         # a rebase keeps the author and the words of the proposal, so a trailer there is the proposer's own
-        if made_by_agent(commit.said.message) and not any(commit.said.author.same(writer) for writer in writers):
+        if made_by_agent(commit.info.message) and not any(commit.info.author.same(writer) for writer in writers):
             return _seen(commit, "direct", "an agent made this commit")
-        taken = not any(commit.said.committer.same(writer) for writer in writers)
+        taken = not any(commit.info.committer.same(writer) for writer in writers)
         if taken and self._distinct:
             return _seen(commit, "direct", f"not merged: only a merge of {proposals[0].branch} tells who took it")
         if taken:
-            how: How = "squash" if commit.said.author.same(commit.said.committer) else "rebase"
-            return _by(commit, MERGED, how, commit.said.committer, writers, f"the text of {proposals[0].branch}")
-        if copied_from(commit.said.message) & {proposal.commit for proposal in proposals}:
-            return self._own(commit, commit.said.committer, writers)
+            how: How = "squash" if commit.info.author.same(commit.info.committer) else "rebase"
+            return _by(commit, MERGED, how, commit.info.committer, writers, f"the text of {proposals[0].branch}")
+        if copied_from(commit.info.message) & {proposal.commit for proposal in proposals}:
+            return self._own(commit, commit.info.committer, writers)
         if any(proposal.commit == commit.id for proposal in proposals):
-            return _seen(commit, "direct", "fast-forwarded: nothing says that somebody took the proposal")
+            return _seen(commit, "direct", "fast-forwarded: nothing says that a person took the proposal")
         return _seen(commit, "direct", "the text of a proposal, committed by its own author")
 
     def _forge_evidence(self, commit: CommitStep, writers: tuple[Person, ...]) -> Evidence:
-        suggested = writers or (commit.said.author,)
-        if not writers and not names_pull_request(commit.said.message):
+        suggested = writers or (commit.info.author,)
+        if not writers and not names_pull_request(commit.info.message):
             return _seen(commit, "direct", "edited on the forge without a pull request")
         if self._distinct:
             return _by(commit, ON_BRANCH, "squash", None, suggested, "a squashed pull request does not say who took it")
-        return _by(commit, MERGED, "squash", commit.said.committer, suggested, _subject(commit))
+        return _by(commit, MERGED, "squash", commit.info.committer, suggested, _subject(commit))
 
 
 def _held_at(changes: Sequence[PathChange], path: str, blob: str | None) -> str | None:
@@ -195,21 +194,21 @@ def _held_at(changes: Sequence[PathChange], path: str, blob: str | None) -> str 
 
 
 def _seen(commit: CommitStep, how: How, reason: str) -> Evidence:
-    return Evidence(ON_BRANCH, how, None, commit.said.committed, (commit.said.author,), commit.id, reason)
+    return Evidence(ON_BRANCH, how, None, commit.info.committed, (commit.info.author,), commit.id, reason)
 
 
 def _by(
     commit: CommitStep, level: int, how: How, by: Person | None, suggested: tuple[Person, ...], reason: str
 ) -> Evidence:
-    return Evidence(level, how, by, commit.said.committed, suggested, commit.id, reason)
+    return Evidence(level, how, by, commit.info.committed, suggested, commit.id, reason)
 
 
 def _subject(commit: CommitStep) -> str:
-    return commit.said.message.partition("\n")[0].strip()
+    return commit.info.message.partition("\n")[0].strip()
 
 
 class _Event(NamedTuple):
-    """Something that decides what is in force: a text approved or put back, or (blob None) a removal."""
+    """A decision: a text approved or put back, or (blob None) removed."""
 
     node: int
     path: str
@@ -219,9 +218,7 @@ class _Event(NamedTuple):
 
 def decide(rule: str, steps: Iterable[CommitStep], now: Sequence[tuple[str, str]], past: Past) -> Verdict | None:
     """The verdict on a rule under `merge`, None if the branch never had it; `now` are its texts there (path, blob)."""
-    judge = _Judge(rule, tuple(sorted(steps, key=lambda step: step.node)), past)
-    judge.run()
-    return judge.verdict(tuple(now))
+    return _Judge(rule, tuple(sorted(steps, key=lambda step: step.node)), past).verdict(tuple(now))
 
 
 def on_protected_branch(verdict: Verdict, now: Sequence[tuple[str, str]], where: str) -> Verdict:
@@ -235,20 +232,17 @@ def on_protected_branch(verdict: Verdict, now: Sequence[tuple[str, str]], where:
 
 
 class _Judge:
-    """One rule's way through its history."""
+    """Judges every step of one rule's history, parents first."""
 
     def __init__(self, rule: str, steps: Sequence[CommitStep], past: Past) -> None:
-        self._rule, self._steps, self._is_ancestor = rule, steps, past.ancestry.is_ancestor
+        self._rule, self._is_ancestor = rule, past.ancestry.is_ancestor
         self._witness = Witness(rule, steps, past)
         self._events: list[_Event] = []
         self._arrivals: list[tuple[int, UnapprovedChange]] = []
-
-    def run(self) -> None:
-        """Judge every step, parents first."""
-        for step in self._steps:
-            against_first = step.changes[0] if step.changes else ()
-            arrived: list[tuple[str, str | None]] = [(one.path, one.new) for one in against_first if one.new]
-            for path, blob in arrived or [(change.path, None) for change in against_first[:1]]:
+        for step in steps:
+            changes = step.changes[0] if step.changes else ()
+            arrived: list[tuple[str, str | None]] = [(change.path, change.new) for change in changes if change.new]
+            for path, blob in arrived or [(change.path, None) for change in changes[:1]]:
                 self._changed(step, path, blob)
 
     def _changed(self, step: CommitStep, path: str, blob: str | None) -> None:
@@ -301,52 +295,50 @@ class _Judge:
         return max(last, key=lambda event: (event.evidence.at, event.evidence.commit, event.path), default=None)
 
     def verdict(self, now: tuple[tuple[str, str], ...]) -> Verdict | None:
-        """What all events say about the texts that are there now."""
-        standing = self._standing(self._events)
-        served = self._served(standing, now)
+        """The verdict on the texts (path, blob) that the branch has now."""
+        served = self._served(now)
         if served is None:
-            return self._nothing_in_force(now)
+            arrivals = self._unapproved(now)
+            removal = self._newest([event for event in self._events if event.blob is None])
+            evidence = arrivals[0].evidence if arrivals else removal.evidence if removal else None
+            if evidence is None:
+                return None
+            return Verdict(self._rule, in_force=False, path=None, blob=None, evidence=evidence, unapproved=arrivals)
         path, blob, event = served
-        copies = {one for one, same in now if same == blob and project_of(one) == project_of(path)}
-        rest = self._unapproved([text for text in now if text[0] not in copies])
-        if not now:
-            rest = self._unapproved([(path, None)])
-        return Verdict(self._rule, in_force=True, path=path, blob=blob, evidence=event.evidence, unapproved=rest)
+        other_texts = [text for text in now if text[1] != blob or project_of(text[0]) != project_of(path)]
+        unapproved = self._unapproved(other_texts if now else [(path, None)])
+        return Verdict(self._rule, in_force=True, path=path, blob=blob, evidence=event.evidence, unapproved=unapproved)
 
-    def _served(self, standing: Sequence[_Event], now: Sequence[tuple[str, str]]) -> tuple[str, str, _Event] | None:
+    def _served(self, now: Sequence[tuple[str, str]]) -> tuple[str, str, _Event] | None:
         """The text in force: one that is there and approved, else the one approved last; None if there is none."""
-        latest = self._latest(self._events)
+        standing, latest = self._standing(self._events), self._latest(self._events)
         here = [(path, blob, e) for path, blob in now for e in [self._newest(self._matching(latest, path, blob))] if e]
         if here:
             newest = self._newest([event for _, _, event in here])
             evidence = newest.evidence if newest else None
             first = next(event.path for event in self._events if event.evidence == evidence)
             chosen = [text for text in here if text[2].evidence == evidence]
-            return min(chosen, key=lambda text: (text[0] != first, text[0]))  # a copy does not take the place over
+            return min(chosen, key=lambda text: (text[0] != first, text[0]))  # the original before its copies
         removals = [event for event in self._events if event.blob is None]
         if not now and any(not any(self._is_ancestor(r.node, event.node) for event in standing) for r in removals):
             return None
         last = self._newest(standing)
         return (last.path, last.blob, last) if last and last.blob else None
 
-    def _nothing_in_force(self, now: Sequence[tuple[str, str]]) -> Verdict | None:
-        removal = self._newest([event for event in self._events if event.blob is None])
-        arrivals = self._unapproved(list(now))
-        evidence = arrivals[0].evidence if arrivals else removal.evidence if removal else None
-        if evidence is None:
-            return None
-        return Verdict(self._rule, in_force=False, path=None, blob=None, evidence=evidence, unapproved=arrivals)
-
     def _unapproved(self, texts: Sequence[tuple[str, str | None]]) -> tuple[UnapprovedChange, ...]:
         return tuple(self._arrival(path, blob) for path, blob in sorted(texts, key=lambda text: text[0]))
 
     def _arrival(self, path: str, blob: str | None) -> UnapprovedChange:
-        """How a text (None: the removal) that is not approved got there, as far as the steps tell."""
-        found = [(node, arrival) for node, arrival in self._arrivals if arrival.blob == blob]
-        found = [pair for pair in found if pair[1].path == path] or found
-        last = [one for node, one in found if not any(n != node and self._is_ancestor(node, n) for n, _ in found)]
+        """The evidence of a text (None: the removal) that is not approved."""
+        arrivals = [(node, arrival) for node, arrival in self._arrivals if arrival.blob == blob]
+        arrivals = [pair for pair in arrivals if pair[1].path == path] or arrivals
+        last = [
+            arrival
+            for node, arrival in arrivals
+            if not any(n != node and self._is_ancestor(node, n) for n, _ in arrivals)
+        ]
         if last:
-            newest = max(last, key=lambda one: (one.evidence.at, one.evidence.commit))
+            newest = max(last, key=lambda arrival: (arrival.evidence.at, arrival.evidence.commit))
             return newest._replace(path=path)
         copied = next((event for event in self._events if event.blob == blob), None)
         if copied is not None:

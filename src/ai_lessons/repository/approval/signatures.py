@@ -1,4 +1,4 @@
-"""Whose signatures on commits count: a list pinned on this machine, by which git itself verifies them."""
+"""The signers that count: a list pinned on this machine, with which git verifies the signatures of commits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LINE = re.compile(
     re.VERBOSE,
 )
 _GPG_LINE = re.compile(rf"(?!\#)(\S+)\s+{OPENPGP}\s+([0-9A-Fa-f]{{40}})")
-_KNOWN = {"namespaces", "valid-after", "valid-before"}
+_OPTION_NAMES = {"namespaces", "valid-after", "valid-before"}
 _TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?(Z?)")
 _SSH_SIGNATURE = re.compile(
     rb"\ngpgsig -----BEGIN SSH SIGNATURE-----\n((?: [A-Za-z0-9+/=]+\n)+) -----END SSH SIGNATURE-----\n"
@@ -57,7 +57,7 @@ class Signer(NamedTuple):
 
     def name(self) -> str:
         """The first principal that is a name, else the patterns as they stand."""
-        plain = (one for one in self.principals.split(",") if one and not set(one) & set("*?!"))
+        plain = (name for name in self.principals.split(",") if name and not set(name) & set("*?!"))
         return next(plain, self.principals)
 
     def __str__(self) -> str:
@@ -83,24 +83,21 @@ def _signer(line: re.Match[str]) -> Signer:
     options, key = dict(stated), b64decode(line[5], validate=True)
     after, before = (_moment(options.get(name)) for name in ("valid-after", "valid-before"))
     kind = key[4 : 4 + int.from_bytes(key[:4], "big")].decode("ascii")
-    if kind != line[4] or "-cert-v01@" in kind or len(options) != len(stated) or not options.keys() <= _KNOWN:
+    if kind != line[4] or "-cert-v01@" in kind or len(options) != len(stated) or not options.keys() <= _OPTION_NAMES:
         raise ValueError(line[0])
-    return Signer(line[1] or line[2], _fingerprint(key), kind, line[0], after, before)
-
-
-def _fingerprint(key: bytes) -> str:
-    """`SHA256:…`, as `ssh-keygen -l` prints it."""
-    return "SHA256:" + b64encode(sha256(key).digest()).decode().rstrip("=")
+    fingerprint = "SHA256:" + b64encode(sha256(key).digest()).decode().rstrip("=")  # as `ssh-keygen -l` prints it
+    return Signer(line[1] or line[2], fingerprint, kind, line[0], after, before)
 
 
 def _moment(text: str | None) -> float | None:
     """YYYYMMDD, YYYYMMDDHHMM or YYYYMMDDHHMMSS, local time unless it ends in Z."""
     if text is None:
         return None
-    found = _TIME.fullmatch(text)
-    numbers = [int(group or 0) for group in found.groups()[:6]] if found else []
-    zone = UTC if found and found[7] else None
-    return datetime(*numbers, tzinfo=zone).timestamp()  # type: ignore[arg-type,misc]  # six numbers, or TypeError
+    match = _TIME.fullmatch(text)
+    if match is None:
+        raise ValueError(text)
+    numbers = [int(group or 0) for group in match.groups()[:6]]
+    return datetime(*numbers, tzinfo=UTC if match[7] else None).timestamp()  # type: ignore[arg-type,misc]  # six numbers
 
 
 class PinnedSigners:
@@ -115,7 +112,7 @@ class PinnedSigners:
         return self._folder / f"{_repository_name(self._worktree, self._ref)}.allowed"
 
     def read(self) -> tuple[Signer, ...] | None:
-        """Everybody on the list; None if nothing is pinned. Raises StorageFailed."""
+        """All signers on the list; None if no list is pinned. Raises StorageFailed."""
         try:
             file = self.file()
             with translated(str(file)), open(file, "rb") as opened:
@@ -134,23 +131,23 @@ class PinnedSigners:
             replace_file(file, data, 0o600, durable=True)
 
     def _valid(self) -> list[Signer]:
-        """Those who count now: whoever pushes can date a commit back to when a key was good."""
+        """The signers whose keys are valid now: a commit can be dated back to when a key was valid."""
         now = self._now().timestamp()
-        return [one for one in self.read() or () if (one.after or now) <= now <= (one.before or now)]
+        return [signer for signer in self.read() or () if (signer.after or now) <= now <= (signer.before or now)]
 
     @property
     def digest(self) -> str:
-        """Changes with what counts; `-` where nothing is pinned."""
+        """A digest of the valid signers; `-` where no list is pinned."""
         if self.read() is None:
             return "-"
-        return sha256("\n".join(one.line for one in self._valid()).encode()).hexdigest()
+        return sha256("\n".join(signer.line for signer in self._valid()).encode()).hexdigest()
 
     def verified(self, commits: Sequence[str]) -> dict[str, Signature]:
-        """The commits whose signature git calls good and one of the list made. Raises UnsupportedRepository."""
-        signers = {one.key: one for one in self._valid()}
+        """The commits with a signature that git calls good, by a valid signer. Raises UnsupportedRepository."""
+        signers = {signer.key: signer for signer in self._valid()}
         if not signers:
             return {}
-        lines = [one.line for one in signers.values() if one.kind != OPENPGP]
+        lines = [signer.line for signer in signers.values() if signer.kind != OPENPGP]
         verdicts = {}
         for commit, status, *keys in verify(self._worktree, commits, lines):
             signer = next((signers[key] for key in keys if key in signers), None)
@@ -161,7 +158,7 @@ class PinnedSigners:
 
 
 def verify(worktree: Worktree, commits: Sequence[str], lines: Iterable[str]) -> list[list[str]]:
-    """What git says of their signatures by these `allowed_signers`: commit, status (see `%G?` in git-log(1)), keys.
+    """Git's verdicts on signatures by these `allowed_signers`: commit, status (see `%G?` in git-log(1)), keys.
 
     Raises UnsupportedRepository.
     """
@@ -216,9 +213,9 @@ def signers_of(worktree: Worktree, commits: Sequence[str]) -> bytes:
 
 def _repository_name(worktree: Worktree, ref: str) -> str:
     """The first commit of a branch, which every clone has. Raises Refused, UnsupportedRepository."""
-    known = noted_names(worktree)
-    if ref in known:
-        return known[ref][1]
+    names = noted_names(worktree)
+    if ref in names:
+        return names[ref][1]
     tip = read_ref(worktree, ref)
     if tip is None or cut_off(worktree):
         raise Refused("a shallow clone cannot tell which repository this is", hint="git fetch --unshallow")
@@ -226,6 +223,6 @@ def _repository_name(worktree: Worktree, ref: str) -> str:
     if done.code or not done.text:
         raise UnsupportedRepository(f"the history of {worktree.top} cannot be read", hint="git fsck")
     name = done.text.split()[-1]
-    with suppress(AiLessonsError):  # where nothing can be written it is looked for again next time
-        approval_memory.write(folder(worktree.state_dir) / NAMES, {**known, ref: (tip, name)})
+    with suppress(AiLessonsError):  # then it is read again the next time
+        approval_memory.write(folder(worktree.state_dir) / NAMES, {**names, ref: (tip, name)})
     return name
