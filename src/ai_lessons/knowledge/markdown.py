@@ -10,6 +10,9 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import frontmatter
+from frontmatter.default_handlers import YAMLHandler
+
 from ai_lessons.errors import InvalidEntry, Problem
 from ai_lessons.knowledge.texts import cut, split
 from ai_lessons.knowledge.yaml_text import (
@@ -59,9 +62,18 @@ def key_lines(text: str) -> dict[str, int]:
     return {key.value: matter.count("\n", 0, key.start) + 2 for key in (root.keys if root else None) or ()}
 
 
+class _Handler(YAMLHandler):
+    """python-frontmatter with our way to write: fixed order, and a body that is not trimmed."""
+
+    def format(self, post: frontmatter.Post, **_kwargs: object) -> str:
+        return "".join(f"{line}\n" for line in ("---", *mapping_lines(post.metadata), "---")) + post.content
+
+
 def render(fields: Mapping[str, Any], body: str) -> str:
     """The text of a new file, LF, keys in the fixed order. Never for a file that a person may have written."""
-    return "".join(f"{line}\n" for line in ("---", *mapping_lines(fields), "---")) + body
+    post = frontmatter.Post(body)
+    post.metadata = dict(fields)
+    return str(frontmatter.dumps(post, handler=_Handler()))
 
 
 def edit(text: str, changes: Mapping[str, Any], body: str | None = None) -> str:

@@ -188,10 +188,10 @@ def _refuse_strangers(worktree: Worktree) -> None:
 
     env = {name: value for name, value in os.environ.items() if name not in GIT_VARIABLES}
     try:  # git checks the owner, and honours `safe.directory`
-        trusted = programs.run(("git", "rev-parse", "--git-dir"), cwd=worktree.top, env=env, timeout=60.0).returncode == 0
+        done = programs.run(("git", "rev-parse", "--git-dir"), cwd=worktree.top, env=env, timeout=60.0)
     except FileNotFoundError:
         raise GitMissing from None
-    if not trusted:
+    if done.returncode:
         raise Refused(
             f"{strangers[0]} belongs to another user, so the repository is not opened",
             hint=f"if you trust it: git config --global --add safe.directory {worktree.top}",
