@@ -264,10 +264,10 @@ def _section(
             spans.append(whole)
     if heading_tokens and not spans:
         yield _Stretch(path, opening, closing, closing, heading_tokens, section)
-    for number, span in enumerate(cutting.packed(body, spans, chunking)):
+    for number, piece in enumerate(cutting.packed(body, spans, chunking)):
         if number:  # the heading goes with the first stretch
-            opening, heading_tokens = span.start, 0
-        yield _Stretch(path, opening, span.start, span.end, span.tokens + heading_tokens, section)
+            opening, heading_tokens = piece.start, 0
+        yield _Stretch(path, opening, piece.start, piece.end, piece.tokens + heading_tokens, section)
 
 
 def _joined(stretches: Iterator[_Stretch], chunking: Chunking) -> list[_Stretch]:

@@ -85,8 +85,8 @@ def _instructions(
     damaged, left = list[tuple[str, str]](), list[tuple[str, str, str]]()
     homes = {path.parent for _, path, _ in files if path.name == notes.MEMORY}
     for below, path, named in options.each("reading", files):
-        memory = path.parent in homes and layout.is_markdown(path.name)
-        host_file = ("claude", below) if memory else agent_rules.host_of(path.absolute().as_posix())
+        is_memory = path.parent in homes and layout.is_markdown(path.name)
+        host_file = ("claude", below) if is_memory else agent_rules.host_of(path.absolute().as_posix())
         if not named and (host_file is None or form not in {host_file[0], AGENTS}):
             left.append((below, OTHER, f"--from {host_file[0]} reads it" if host_file else ""))
             continue
@@ -94,8 +94,8 @@ def _instructions(
         name = host_file[1] if host_file and not agent_rules.host_of(below) else below
         with noting(name, damaged):
             data = outside.read(path)[0]
-            lessons = notes.memory(name, data, project, options.now()) if memory else []
-            stated = [] if memory else agent_rules.instructions(name, data, split_up=split_up)
+            lessons = notes.memory(name, data, project, options.now()) if is_memory else []
+            stated = [] if is_memory else agent_rules.instructions(name, data, split_up=split_up)
             items += lessons
             rules += stated
             if not (lessons or stated):

@@ -37,11 +37,11 @@ def checked(path: str, data: bytes, side: bytes | None = None, *, was: Entry | N
     if was is not None:
         _same_entry(was, entry)
     text = decode(data if side is None else side, path)
-    problems = [problem for problem in check_entry(entry, text) if not problem.fixable]
+    faults = [problem for problem in check_entry(entry, text) if not problem.fixable]
     before = was.path + was.body + was.code if was else ""
-    problems += secret_scan.problems(entry.fields, texts_of(path, data, side), before)
-    if problems:
-        raise InvalidEntry(problems)
+    faults += secret_scan.problems(entry.fields, texts_of(path, data, side), before)
+    if faults:
+        raise InvalidEntry(faults)
     return entry
 
 

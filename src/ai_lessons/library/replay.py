@@ -70,11 +70,11 @@ def replay(opened: Library, where: Where, folder: str = "", *, since: datetime |
     files = library.harvest.transcripts(where, options.cwd, folder, since)
     for file, _ in options.each("replaying transcripts", files):
         try:
-            sessions = list(library.harvest.sessions(file))
+            played = list(library.harvest.sessions(file))
         except AiLessonsError as error:  # the others can be read
             notes.append(f"{file}: {error.message}")
             continue
-        for transcript in sessions:
+        for transcript in played:
             _play(opened, transcript, counts, unhelped)
     most = tuple(Unhelped(secret_scan.masked(text), times) for text, times in unhelped.most_common(NAMED))
     numbers = (counts[name] for name in Replay._fields[: Replay._fields.index("unhelped")])

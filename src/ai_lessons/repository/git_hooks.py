@@ -94,15 +94,15 @@ def _hook(file: Path, script: str, advice: str, job: str) -> str:
         exists = file.exists()
         content, mode = (file.read_bytes(), file.stat().st_mode & 0o777) if exists else (_NEW, 0o755)
         shell = _SHELL.match(content)
-        plan = agent_files.plan(content, job, text, _MARKS, at=shell.end() if shell else 0)
+        change = agent_files.plan(content, job, text, _MARKS, at=shell.end() if shell else 0)
         fault = "it is a link" if file.is_symlink() else ""
-        if plan.says == "added" and not fault:
+        if change.says == "added" and not fault:
             fault = "" if shell and mode & 0o111 else "it is not a shell script that git runs"
         if fault:
             return f"left alone, {fault}: {advice}"
-        if plan.data == _NEW != content:
+        if change.data == _NEW != content:
             file.unlink()
             return "removed"
-        if plan.data and plan.data != content:
-            replace_file(file, plan.data, mode)
-    return "installed" if plan.says == "added" else plan.says.replace("there", "installed")
+        if change.data and change.data != content:
+            replace_file(file, change.data, mode)
+    return "installed" if change.says == "added" else change.says.replace("there", "installed")

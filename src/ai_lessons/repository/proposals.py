@@ -171,17 +171,17 @@ def look(repo: Repo, trunk: Trunk, ref: str, commit: str) -> Waiting | None:
     entry, fault = subject_of(name, owned)
     if entry is None:
         return None
-    pieces = tuple(piece for piece in changes if owned[piece.path] == {entry})
-    if not pieces or _taken(trunk, base, name, pieces):
+    own_pieces = tuple(piece for piece in changes if owned[piece.path] == {entry})
+    if not own_pieces or _taken(trunk, base, name, own_pieces):
         return None
-    faults = [fault] if fault else []
+    problems = [fault] if fault else []
     if base is None:
-        faults.append(f"it has no commit in common with {trunk.name}")
-    faults += proposal_files.faults(sides, trunk.name, pieces)
-    elsewhere = trunk.places(entry) - {piece.path for piece in pieces} if name.startswith(PROPOSALS) else set()
-    new, old = any(piece.new for piece in pieces), any(piece.old for piece in pieces)
+        problems.append(f"it has no commit in common with {trunk.name}")
+    problems += proposal_files.faults(sides, trunk.name, own_pieces)
+    elsewhere = trunk.places(entry) - {piece.path for piece in own_pieces} if name.startswith(PROPOSALS) else set()
+    new, old = any(piece.new for piece in own_pieces), any(piece.old for piece in own_pieces)
     if elsewhere and new:
-        faults.append(f"the rule stands at {', '.join(sorted(elsewhere))} on {trunk.name} already")
+        problems.append(f"the rule stands at {', '.join(sorted(elsewhere))} on {trunk.name} already")
     writers = [commit.info.author for commit in commits if len(commit.parents) < 2]
     messages = [commit.info.message for commit in commits]
     makers = {(commit.info.author, commit.info.committer) for commit in commits}
@@ -194,14 +194,14 @@ def look(repo: Repo, trunk: Trunk, ref: str, commit: str) -> Waiting | None:
         name=name,
         commit=commit,
         entry=entry,
-        path=main_path(sides, pieces),
+        path=main_path(sides, own_pieces),
         sort="removal" if not new else "edit" if old else "new",
-        pieces=pieces,
+        pieces=own_pieces,
         suggested_by=tuple(dict.fromkeys(writers)),
         at=commits[0].info.committed,
         trailers=trailers(messages[0]),
-        foreign=(*(piece.path for piece in changes if piece not in pieces), *foreign),
-        faults=tuple(faults),
+        foreign=(*(piece.path for piece in changes if piece not in own_pieces), *foreign),
+        faults=tuple(problems),
         report=next(filter(None, map(report, messages)), ""),
         batch=batch,
         makers=next(iter(makers)) if batch else (),

@@ -167,10 +167,12 @@ def write_new(explanation: str) -> str:
 
 def read_text(file: str) -> str:
     """The text of a file, or of standard input for `-`."""
+    from ai_lessons.library import import_sources
+
     if file == "-":
         return read_input()
     try:
-        return library.import_sources.text_of(file, current_folder())
+        return import_sources.text_of(file, current_folder())
     except NotFound as error:
         raise UsageError(f"{file}: No such file", hint="name a text file, or - for standard input") from error
 

@@ -178,7 +178,9 @@ def import_files(
     PATH is an export, a log of lessons, a database of the predecessor, notes, skills, or memories or instructions of
     an agent: a file, a folder with such files, or a quoted glob.
     """
-    places = library.import_sources.named(files, call.settings.cwd)
+    from ai_lessons.library import import_sources
+
+    places = import_sources.named(files, call.settings.cwd)
     form = form or guess(places[0])
     done = library.transfer.import_files(
         call.library, places, form, project=project, split_up=split_up, dry_run=dry_run

@@ -71,9 +71,9 @@ def odd_commits(worktree: Worktree, ref: str) -> list[tuple[str, str]]:
 
 def _advanced(worktree: Worktree, ref: str, tip: str, signers: Signers) -> CachedView | None:
     """The cached view with its tip moved, where no later commit concerns approval; None to derive it anew."""
-    noted = approval_memory.noted(worktree, ref)
-    before = noted and noted.view.tip
-    if not noted or not before or noted.missing or not approval_memory.fits(worktree, noted, signers):
+    cached = approval_memory.noted(worktree, ref)
+    before = cached and cached.view.tip
+    if not cached or not before or cached.missing or not approval_memory.fits(worktree, cached, signers):
         return None
     try:
         fresh = rule_history.read(worktree, [tip], [before])
@@ -82,7 +82,7 @@ def _advanced(worktree: Worktree, ref: str, tip: str, signers: Signers) -> Cache
     # every way from the new tip back to the old one begins at a child of the old one
     if not any(before in commit.parents for commit in fresh) or any(any(commit.changes) for commit in fresh):
         return None
-    return noted._replace(view=noted.view._replace(tip=tip), key=approval_branch.key_of(worktree, tip))
+    return cached._replace(view=cached.view._replace(tip=tip), key=approval_branch.key_of(worktree, tip))
 
 
 class _Derivation:
