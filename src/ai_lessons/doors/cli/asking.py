@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import click
 
-from ai_lessons import library
 from ai_lessons.doors.terminal import clean, is_terminal, line
 from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed, UsageError
 from ai_lessons.knowledge.texts import decode
