@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Rows = Sequence[tuple[str, str]]
     Places = Mapping[str, tuple[str, str]]
 
-T = TypeVar("T", bound="click.Command | Callable[..., Any]")
+CommandT = TypeVar("CommandT", bound="click.Command | Callable[..., Any]")
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -126,7 +126,7 @@ def global_options(*, hidden: bool = False) -> list[click.Option]:
     ]
 
 
-def show_version(program: T) -> T:
+def show_version(program: CommandT) -> CommandT:
     """Give a program its `--version`."""
     return click.version_option(package_name="ai-lessons", message="%(prog)s %(version)s", help="Print the version.")(
         program
