@@ -35,7 +35,7 @@ lint: $(VENV)/dev
 types: $(VENV)/dev
 	$(BIN)/mypy
 
-# The tests, in one process more than there are cores; some only: make tests ARGS="tests/repository -k hooks"
+# The tests, in one process more than there are cores; some only: make tests ARGS="tests/git -k hooks"
 tests: $(VENV)/dev
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal $(ARGS)
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from ai_lessons.repository.approval import approval_branch
-from ai_lessons.repository.approval.approval_history import derive
-from ai_lessons.repository.worktree import locate
+from ai_lessons.approval.state import derive
+from ai_lessons.git import worktree as git_worktree
+from ai_lessons.git.worktree import locate
 from bench.harness import Bar, Outcome, World, machine, number, table, world
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ def look(root: Path) -> dict[str, float]:
         view = derive(worktree, BRANCH)
         first.append(time.perf_counter() - start)
     start = time.perf_counter()
-    approval_branch.memory(worktree.state_dir)
-    approval_branch.key_of(worktree, view.tip or "")
+    git_worktree.memory(worktree.state_dir)
+    git_worktree.key_of(worktree, view.tip or "")
     later = time.perf_counter() - start
     in_force = sum(verdict.in_force for verdict in view.verdicts.values())
     return {"first": median(first), "later": later, "in_force": in_force}
@@ -92,12 +92,11 @@ def look(root: Path) -> dict[str, float]:
 
 def approve(root: Path) -> dict[str, float]:
     """Median seconds of taking one proposal: objects, branch, git's index and the file in the working tree."""
-    from ai_lessons.repository import proposal_commits, proposals
-    from ai_lessons.repository.approval import approval_history
-    from ai_lessons.repository.commit import Committer
-    from ai_lessons.repository.objects import opened
-    from ai_lessons.repository.proposal_commits import ProposalRequest, propose
-    from ai_lessons.repository.store import Store
+    from ai_lessons.approval import decisions, proposals, state
+    from ai_lessons.approval.decisions import ProposalRequest, propose
+    from ai_lessons.git.commit import Committer
+    from ai_lessons.git.objects import opened
+    from ai_lessons.git.store import Store
 
     store = Store(root, committing=Committer)
     took = []
@@ -107,11 +106,11 @@ def approve(root: Path) -> dict[str, float]:
             text = f"---\nid: {rule}\nkind: rule\ntitle: New {n}\nrationale: measured\n---\nDo {n}.\n".encode()
             path = f"p{n % 20}/rules/new-{n:06d}.md"
             wish = ProposalRequest(rule, f"R-{rule[-6:]}-new-{n}", f"Propose rule: New {n}", {path: text})
-            propose(store, repo, approval_history.look(store.worktree, BRANCH), wish)
-        while refs := proposals.unmerged(found := approval_history.look(store.worktree, BRANCH), ()):
+            propose(store, repo, state.approval_of_branch(store.worktree, BRANCH), wish)
+        while refs := proposals.unmerged(found := state.approval_of_branch(store.worktree, BRANCH), ()):
             waiting = proposals.read_page(repo, found, refs).proposals
             start = time.perf_counter()
-            proposal_commits.approve(store, repo, found, waiting[:1], "New")
+            decisions.approve(store, repo, found, waiting[:1], "New")
             took.append(time.perf_counter() - start)
     return {"approve": median(took), "slowest": max(took), "approved": len(took)}
 

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.index.embedding import load_pinned
+from ai_lessons.search.embedding import load_pinned
 from bench.raw_onnx import RawModel
 
 if TYPE_CHECKING:

@@ -18,16 +18,18 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ai_lessons.approval import signatures
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.knowledge import layout, markdown, merging, passages, patterns, queries
-from ai_lessons.knowledge.checks import check_entry
-from ai_lessons.knowledge.config import Chunking, parse_config
-from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.knowledge.texts import decode
+from ai_lessons.git import objects
+from ai_lessons.git.files import inside
+from ai_lessons.git.store import Journal
 from ai_lessons.learning import events
-from ai_lessons.repository.approval import rule_history, signatures
-from ai_lessons.repository.files import inside
-from ai_lessons.repository.journal import Journal
+from ai_lessons.model import chunks, filters, layout, lessons, markdown
+from ai_lessons.model import merge as model_merge
+from ai_lessons.model.checks import check_entry
+from ai_lessons.model.config import Chunking, parse_config
+from ai_lessons.model.frontmatter import read_entry
+from ai_lessons.model.markdown import decode
 from bench import growth
 from bench.harness import Bar, Outcome, arguments, table
 
@@ -54,8 +56,8 @@ def entry(data: bytes) -> None:
     with contextlib.suppress(AiLessonsError):
         found = read_entry(path, data[1:])
         check_entry(found, decode(data[1:], path))
-        passages.split(found, Chunking(64, 100, 16))
-        passages.sections(found.body)
+        chunks.split(found, Chunking(64, 100, 16))
+        chunks.sections(found.body)
 
 
 def side_file(data: bytes) -> None:
@@ -79,7 +81,7 @@ def merge(data: bytes) -> None:
     base, _, rest = data.partition(b"\xff\xfe")
     ours, _, theirs = rest.partition(b"\xff\xfe")
     with contextlib.suppress(AiLessonsError):
-        merging.merge_file("p/lessons/a.md", base or None, ours, theirs)
+        model_merge.merge_file("p/lessons/a.md", base or None, ours, theirs)
 
 
 def path(data: bytes) -> None:
@@ -113,7 +115,7 @@ def journal(data: bytes) -> None:
 
 def commit(data: bytes) -> None:
     """Whatever stands in a commit: its parents are those that git gives, and who made it is said or it is odd."""
-    found = rule_history.RawCommit(b"a" * 40 + b" " + b"b" * 40 + b"\n" + data)
+    found = objects.RawCommit(b"a" * 40 + b" " + b"b" * 40 + b"\n" + data)
     assert found.parents == ("b" * 40,)
     assert found.info.odd or (found.info.author.email and found.info.committer.email)
 
@@ -136,9 +138,9 @@ def event_log(data: bytes) -> None:
 def words(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     with contextlib.suppress(AiLessonsError):
-        queries.parse(text)
+        filters.parse(text)
     with contextlib.suppress(AiLessonsError):
-        patterns.parse(text)
+        lessons.parse(text)
 
 
 TARGETS: dict[str, Callable[[bytes], None]] = {

@@ -17,37 +17,32 @@ import zipfile
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from ai_lessons.doors import render, terminal
-from ai_lessons.doors.look import pages
+from ai_lessons.app import proposals, write_checks
+from ai_lessons.approval import signatures
+from ai_lessons.connectors import agent_hosts, exporters, importers, web
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.index import ranking, rows
-from ai_lessons.knowledge import (
-    agent_rules,
-    bundle,
+from ai_lessons.git import history, objects
+from ai_lessons.interfaces import output
+from ai_lessons.interfaces import text as interfaces_text
+from ai_lessons.interfaces.web import pages
+from ai_lessons.learning import events
+from ai_lessons.model import (
+    checks,
+    chunks,
     config,
-    evaluation,
-    failures,
+    filters,
     frontmatter,
-    globs,
-    json_text,
     layout,
-    manifests,
-    markup,
-    merging,
-    notes,
-    passages,
-    patterns,
-    queries,
-    texts,
+    lessons,
+    markdown,
+    merge,
+    transcripts,
     versions,
 )
-from ai_lessons.knowledge.config import Chunking
-from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.knowledge.transcripts import Transcript
-from ai_lessons.learning import events
-from ai_lessons.library import comparing, secret_detectors, secret_scan
-from ai_lessons.repository import documents, history, web
-from ai_lessons.repository.approval import rule_history, signatures
+from ai_lessons.model.config import Chunking
+from ai_lessons.model.frontmatter import read_entry
+from ai_lessons.model.transcripts import Transcript
+from ai_lessons.search import ranking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -196,18 +191,18 @@ def _entry(path: str) -> Callable[[str], object]:
 
 
 def _split(text: str) -> object:
-    return passages.split(read_entry("p/docs/1.0/a.md", text.encode()), Chunking(256, 400, 128))
+    return chunks.split(read_entry("p/docs/1.0/a.md", text.encode()), Chunking(256, 400, 128))
 
 
 def _script(text: str) -> object:
     entry = read_entry("p/scripts/unversioned/a.sh", text.encode())
-    return passages.split(entry, Chunking(256, 400, 128))
+    return chunks.split(entry, Chunking(256, 400, 128))
 
 
 def _merge(text: str) -> object:
     data = text.encode()
     half = len(data) // 2
-    return merging.merge_file("p/lessons/a.md", data, b"x\n" + data[:half] + b"\ny\n" + data[half:], data + b"\nz\n")
+    return merge.merge_file("p/lessons/a.md", data, b"x\n" + data[:half] + b"\ny\n" + data[half:], data + b"\nz\n")
 
 
 def _diff(text: str) -> object:
@@ -225,7 +220,7 @@ def _docx(text: str) -> object:
         made.writestr(
             "_rels/.rels", '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"/>'
         )
-    return documents.convert("a.docx", ".docx", inside.getvalue())
+    return web.convert("a.docx", ".docx", inside.getvalue())
 
 
 def _transcript(text: str) -> object:
@@ -264,7 +259,7 @@ def _transcript(text: str) -> object:
 
 
 def _mapping(text: str) -> object:
-    from ai_lessons.knowledge.markdown import edit
+    from ai_lessons.model.markdown import edit
 
     return edit(f"---\n{text}\n---\n", {"title": "a", "tags": ["x"]})
 
@@ -273,75 +268,75 @@ TARGETS: dict[str, Callable[[str], object]] = {
     "lesson": _entry("p/lessons/a.md"),
     "doc": _split,
     "script": _script,
-    "sections": passages.sections,
-    "code blocks": passages.code_blocks,
+    "sections": chunks.sections,
+    "code blocks": chunks.code_blocks,
     "description": lambda text: frontmatter.description(text.encode()),
     "edit": _mapping,
     "merge": _merge,
     "diff": _diff,
     "side by side": pages.side_by_side,
     "page": pages.markdown,
-    "rst": markup.rst,
-    "adoc": markup.adoc,
-    "notebook": markup.notebook,
-    "html": lambda text: documents.convert("a.html", ".html", text.encode()),
+    "rst": markdown.rst,
+    "adoc": markdown.adoc,
+    "notebook": markdown.notebook,
+    "html": lambda text: web.convert("a.html", ".html", text.encode()),
     "docx": _docx,
     "sitemap": web.locations,
-    "note": lambda text: notes.note("a.md", text.encode(), None, NOW),
-    "memory": lambda text: notes.memory("a.md", text.encode(), None, NOW),
-    "memories": lambda text: notes.memories(text, "a", None, NOW),
-    "linked": lambda text: notes.linked([notes.note("a.md", text.encode(), None, NOW)]),
-    "instructions": lambda text: agent_rules.instructions("AGENTS.md", text.encode(), split_up=True),
+    "note": lambda text: importers.note("a.md", text.encode(), None, NOW),
+    "memory": lambda text: importers.memory("a.md", text.encode(), None, NOW),
+    "memories": lambda text: importers.memories(text, "a", None, NOW),
+    "linked": lambda text: importers.linked([importers.note("a.md", text.encode(), None, NOW)]),
+    "instructions": lambda text: exporters.instructions("AGENTS.md", text.encode(), split_up=True),
     "instruction": lambda text: [
-        agent_rules.rule(one, None, NOW) for one in agent_rules.instructions(".cursor/rules/a.mdc", text.encode())
+        exporters.rule(one, None, NOW) for one in exporters.instructions(".cursor/rules/a.mdc", text.encode())
     ],
-    "matter": agent_rules.matter_of,
-    "told": lambda text: agent_rules.section("L-A", read_entry("p/lessons/a.md", text.encode()), 2),
-    "is ours": lambda text: agent_rules.is_ours(text.encode()),
-    "bundle": lambda text: bundle.read(text, "a"),
-    "one line": texts.one_line,
-    "escaped": texts.escaped,
+    "matter": exporters.matter_of,
+    "told": lambda text: exporters.section("L-A", read_entry("p/lessons/a.md", text.encode()), 2),
+    "is ours": lambda text: exporters.is_exported_rule(text.encode()),
+    "bundle": lambda text: exporters.read(text, "a"),
+    "one line": markdown.one_line,
+    "escaped": markdown.escaped,
     "slug": layout.slug,
-    "telling": failures.telling,
-    "headline": failures.headline,
-    "shape": failures.shape,
-    "looks failed": failures.looks_failed,
-    "recorded": lambda text: list(failures.recorded(read_entry("p/lessons/a.md", text.encode()))),
-    "before failure": failures.before_failure,
-    "programs": failures.programs,
-    "attempts": failures.attempts,
-    "adds a lesson": failures.adds_a_lesson,
-    "query": queries.parse,
-    "gist": queries.gist,
-    "pattern": patterns.parse,
+    "telling": transcripts.telling,
+    "headline": transcripts.headline,
+    "shape": transcripts.shape,
+    "looks failed": transcripts.looks_failed,
+    "recorded": lambda text: list(transcripts.recorded(read_entry("p/lessons/a.md", text.encode()))),
+    "before failure": transcripts.before_failure,
+    "programs": transcripts.programs,
+    "attempts": transcripts.attempts,
+    "adds a lesson": transcripts.adds_a_lesson,
+    "query": filters.parse,
+    "gist": filters.gist,
+    "pattern": lessons.parse,
     "versions": lambda text: versions.score([text], ["1.0", text]),
     "listed": versions.listed,
-    "glob": lambda text: globs.matches(text[:3000], "a/b.py"),
+    "glob": lambda text: filters.matches(text[:3000], "a/b.py"),
     "config": config.parse_config,
-    "json edited": lambda text: json_text.with_added(text, {"a": [1]}),
-    "uv.lock": lambda text: manifests.packages("uv.lock", text),
-    "requirements.txt": lambda text: manifests.packages("requirements.txt", text),
-    "package-lock.json": lambda text: manifests.packages("package-lock.json", text),
-    "pnpm-lock.yaml": lambda text: manifests.packages("pnpm-lock.yaml", text),
-    "go.mod": lambda text: manifests.packages("go.mod", text),
-    "pyproject.toml": lambda text: manifests.direct("pyproject.toml", text),
-    "ties": lambda text: evaluation.ties(text, ["my shop"]),
+    "json edited": lambda text: agent_hosts.with_added(text, {"a": [1]}),
+    "uv.lock": lambda text: versions.packages("uv.lock", text),
+    "requirements.txt": lambda text: versions.packages("requirements.txt", text),
+    "package-lock.json": lambda text: versions.packages("package-lock.json", text),
+    "pnpm-lock.yaml": lambda text: versions.packages("pnpm-lock.yaml", text),
+    "go.mod": lambda text: versions.packages("go.mod", text),
+    "pyproject.toml": lambda text: versions.direct("pyproject.toml", text),
+    "ties": lambda text: checks.ties(text, ["my shop"]),
     "transcript": _transcript,
-    "hidden words": rows.with_parts,
-    "names": rows.names,
-    "question": rows.question,
-    "phrase": lambda text: rows.places(text, ["a b", text[:500]]),
+    "hidden words": ranking.with_parts,
+    "names": ranking.names,
+    "question": ranking.question,
+    "phrase": lambda text: ranking.places(text, ["a b", text[:500]]),
     "snippet": lambda text: ranking.snippet(text, "merge a b"),
-    "secrets": secret_scan.secrets_in,
-    "detectors": lambda text: list(secret_detectors.detected(text)),
-    "overlap": lambda text: comparing.overlap(text, text + " a"),
+    "secrets": write_checks.secrets_in,
+    "detectors": lambda text: list(write_checks.detected(text)),
+    "overlap": lambda text: proposals.overlap(text, text + " a"),
     "events": lambda text: events.read_lines(text.encode()),
-    "terminal": terminal.clean,
-    "clip": lambda text: terminal.clip(text, 80),
-    "line": terminal.line,
-    "table": lambda text: terminal.columns([[text, text]], terminal.View()),
-    "rendered diff": lambda text: render.diff(text, terminal.View()),
-    "commit": lambda text: rule_history.RawCommit(b"a" * 40 + b" " + b"b" * 40 + b"\n" + text.encode()),
+    "terminal": output.clean,
+    "clip": lambda text: output.clip(text, 80),
+    "line": output.line,
+    "table": lambda text: output.columns([[text, text]], output.View()),
+    "rendered diff": lambda text: interfaces_text.diff(text, output.View()),
+    "commit": lambda text: objects.RawCommit(b"a" * 40 + b" " + b"b" * 40 + b"\n" + text.encode()),
     "signers": lambda text: signatures.parse_signers(text.encode()),
 }
 

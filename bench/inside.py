@@ -17,13 +17,11 @@ import time
 from pathlib import Path
 from statistics import median
 
-from ai_lessons.doors.from_settings import options
-from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, searching
-from ai_lessons.library import importing as importing_jobs
-from ai_lessons.library.answers import Query
-from ai_lessons.library.opened import Library
-from ai_lessons.library.reports import ResourceDraft
+from ai_lessons.app import entries, resources, search
+from ai_lessons.app.answers import Query, ResourceDraft
+from ai_lessons.app.workspace import Library
+from ai_lessons.interfaces.cli.command import options
+from ai_lessons.model.entries import Kind
 from ai_lessons.settings import load
 
 CALLS = 5
@@ -31,7 +29,7 @@ CALLS = 5
 
 def provide_model(user_cache: Path, cache_dir: Path) -> Path:
     """The pinned model in `cache_dir`, copied from the user's cache; fetched into that one when it is not there yet."""
-    from ai_lessons.index.model_files import find, pull
+    from ai_lessons.search.model_files import find, pull
 
     here = find(cache_dir)
     if here is None:
@@ -45,11 +43,11 @@ def provide_model(user_cache: Path, cache_dir: Path) -> Path:
 
 def unchanged(library: Library) -> dict[str, float]:
     """Median CPU and wall seconds of asking for one entry when nothing changed."""
-    browsing.list_entries(library, limit=1)
+    entries.list_entries(library, limit=1)
     cpus, walls = [], []
     for _ in range(CALLS):
         wall, cpu = time.perf_counter(), time.process_time()
-        browsing.list_entries(library, limit=1)
+        entries.list_entries(library, limit=1)
         cpus.append(time.process_time() - cpu)
         walls.append(time.perf_counter() - wall)
     return {"cpu": median(cpus), "wall": median(walls)}
@@ -57,13 +55,11 @@ def unchanged(library: Library) -> dict[str, float]:
 
 def importing(library: Library, folder: str, word: str) -> dict[str, float]:
     """Seconds of importing a folder of docs and of the first search after it; the search must find the word."""
-    searching.search(library, Query("load everything that a search needs"))
+    search.search(library, Query("load everything that a search needs"))
     marks = [(time.perf_counter(), time.process_time())]
-    importing_jobs.add_resources(
-        library, ResourceDraft(kind=Kind.DOC, paths=(folder,), project="pages", recursive=True)
-    )
+    resources.add_resources(library, ResourceDraft(kind=Kind.DOC, paths=(folder,), project="pages", recursive=True))
     marks.append((time.perf_counter(), time.process_time()))
-    answer = searching.search(library, Query(word, limit=3))
+    answer = search.search(library, Query(word, limit=3))
     marks.append((time.perf_counter(), time.process_time()))
     if not any(word in hit.entry.snippet for hit in answer.docs):
         raise SystemExit(f"{word} was not found")

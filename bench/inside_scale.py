@@ -21,14 +21,11 @@ import boto3  # type: ignore[import-untyped]  # comes with moto, has no types
 import lancedb
 import numpy as np
 
-from ai_lessons.index.embedding import load_pinned
-from ai_lessons.index.passage_index import Index
-from ai_lessons.index.ranking import fuse
-from ai_lessons.index.rows import EntryRows, rows_of
-from ai_lessons.index.table import VECTOR_INDEX
-from ai_lessons.index.tables import Tables
-from ai_lessons.index.vectors import VectorCache, pack
-from ai_lessons.knowledge.passages import Passage
+from ai_lessons.model.chunks import Passage
+from ai_lessons.search.embedding import load_pinned
+from ai_lessons.search.index import Index, Tables, VectorCache, pack
+from ai_lessons.search.ranking import EntryRows, fuse, rows_of
+from ai_lessons.search.table import VECTOR_INDEX
 from bench import corpora
 
 if TYPE_CHECKING:
@@ -36,8 +33,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ai_lessons.index.embedding import Embedder, Vector
-    from ai_lessons.index.table import Passages
+    from ai_lessons.search.embedding import Embedder, Vector
+    from ai_lessons.search.table import Passages
 
 PER_ENTRY = 5
 QUESTIONS = 200

@@ -28,12 +28,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, editing, importing, proposing, review, syncing, validating
-from ai_lessons.library.opened import Library
-from ai_lessons.library.options import Options
-from ai_lessons.library.reports import LessonDraft, ResourceDraft, RuleDraft
-from ai_lessons.repository.store import Store
+from ai_lessons.app import entries, health, proposals, resources, review, sharing
+from ai_lessons.app.answers import LessonDraft, ResourceDraft, RuleDraft
+from ai_lessons.app.open_repository import Options
+from ai_lessons.app.workspace import Library
+from ai_lessons.git.store import Store
+from ai_lessons.model.entries import Kind
 from bench.harness import Bar, Outcome, World, arguments, machine, program, table, world
 
 if TYPE_CHECKING:
@@ -80,13 +80,13 @@ def made(folder: Path) -> Place:
 
 def add(place: Place) -> Callable[[Library], None]:
     draft = LessonDraft(f"Lesson {place.count}", "Text.\n", project="p")
-    return lambda library: say(editing.add_lesson(library, draft).path)
+    return lambda library: say(entries.add_lesson(library, draft).path)
 
 
 def update(place: Place) -> Callable[[Library], None]:
     path = sorted(place.accepted)[0]
     text = f"Changed {place.count}.\n"
-    return lambda library: say(editing.update(library, path, content=text).path)
+    return lambda library: say(entries.update(library, path, content=text).path)
 
 
 def bring(place: Place) -> Callable[[Library], None]:
@@ -95,14 +95,14 @@ def bring(place: Place) -> Callable[[Library], None]:
     for n in range(DOCS):
         (folder / f"{n:02}.md").write_text(f"# Page {n}\n\nText {place.count}.\n", encoding="utf-8")
     draft = ResourceDraft(Kind.DOC, [str(folder)], project=f"q{place.count}", recursive=True)
-    return lambda library: say(*(one.path for one in importing.add_resources(library, draft).written))
+    return lambda library: say(*(one.path for one in resources.add_resources(library, draft).written))
 
 
 def approve(place: Place) -> Callable[[Library], None]:
     with place.library() as library:
         waiting = review.pending_rules(library)
         if not waiting:
-            proposing.suggest_rule(library, RuleDraft(f"Rule {place.count}", "So that it is tried.", "Do it.\n"))
+            proposals.suggest_rule(library, RuleDraft(f"Rule {place.count}", "So that it is tried.", "Do it.\n"))
             waiting = review.pending_rules(library)
     branch = waiting[0].branch
     return lambda library: say(review.approve_rule(library, branch).path)
@@ -110,8 +110,8 @@ def approve(place: Place) -> Callable[[Library], None]:
 
 def delete(place: Place) -> Callable[[Library], None]:
     with place.library() as library:
-        path = editing.add_lesson(library, LessonDraft(f"To go {place.count}", project="p")).path
-    return lambda library: void(editing.delete(library, [path]))
+        path = entries.add_lesson(library, LessonDraft(f"To go {place.count}", project="p")).path
+    return lambda library: void(entries.delete(library, [path]))
 
 
 JOBS: dict[str, Callable[[Place], Callable[[Library], None]]] = {
@@ -188,9 +188,9 @@ def after(place: Place) -> list[str]:
     """What is wrong when the next command has run; empty if all is well."""
     wrong = []
     with place.library() as library:
-        made_ = editing.add_lesson(library, LessonDraft(f"After {place.count}", project="after"))
+        made_ = entries.add_lesson(library, LessonDraft(f"After {place.count}", project="after"))
         place.accepted[made_.path] = "after"
-        syncing.save(library)  # the user commits so often here that our commits keep out of the way
+        sharing.save(library)  # the user commits so often here that our commits keep out of the way
     left = Store(place.root).pending()
     if left:
         wrong.append(f"{len(left)} jobs still wait")
@@ -229,8 +229,8 @@ def user(place: Place) -> list[str]:
 def catalog(place: Place) -> list[str]:
     """What is listed is what is there."""
     with place.library() as library:
-        listed = {light.path for light in browsing.list_entries(library).entries if light.kind is not Kind.RULE}
-        problems = [problem.message for problem in validating.validate(library).problems]
+        listed = {light.path for light in entries.list_entries(library).entries if light.kind is not Kind.RULE}
+        problems = [problem.message for problem in health.validate(library).problems]
     there = {
         path.relative_to(place.root).as_posix()
         for folder in ("p", "after", *(f.name for f in place.root.glob("q*")))

@@ -12,13 +12,13 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from ai_lessons.doors.from_settings import options
-from ai_lessons.knowledge.entries import ulid
+from ai_lessons.app import entries as app_entries
+from ai_lessons.app.answers import LessonDraft
+from ai_lessons.app.workspace import Library
+from ai_lessons.git.store import FOLDER, PART_BYTES
+from ai_lessons.interfaces.cli.command import options
 from ai_lessons.learning.events import Event, line_of
-from ai_lessons.library import browsing, editing
-from ai_lessons.library.opened import Library
-from ai_lessons.library.reports import LessonDraft
-from ai_lessons.repository.events import FOLDER, PART_BYTES
+from ai_lessons.model.entries import ulid
 from ai_lessons.settings import load
 from bench import synthetic_user
 from bench.harness import Bar, Outcome, arguments, machine, number, table, world
@@ -86,9 +86,9 @@ def speed(home: World, outcome: Outcome, count: int, rounds: int) -> None:
     repo = home.folder / "events"
     home.ours(repo, "admin", "init", "--no-hooks")
     with Library(repo, options(load(home.env, repo=str(repo)))) as library:
-        lesson = editing.add_lesson(library, LessonDraft("PUT replaces the whole resource", "Seen twice.")).id
-        browsing.show(library, lesson)
-        without = often(lambda: browsing.show(library, lesson), 5 * rounds)
+        lesson = app_entries.add_lesson(library, LessonDraft("PUT replaces the whole resource", "Seen twice.")).id
+        app_entries.show(library, lesson)
+        without = often(lambda: app_entries.show(library, lesson), 5 * rounds)
     program_without = median(home.ours(repo, "recall", "show", lesson).cpu for _ in range(rounds))
     entries = [lesson, *(ulid(START - n, b"entry%05d" % n) for n in range(1, ENTRIES))]
     size = write_logs(repo, count, entries)
@@ -111,13 +111,13 @@ def speed(home: World, outcome: Outcome, count: int, rounds: int) -> None:
 
 def folding(library: Library, lesson: str, count: int, rounds: int) -> tuple[list[list[str]], float]:
     """First fold, one more event, nothing new."""
-    browsing.list_entries(library, limit=1)
-    first = cpu(lambda: browsing.show(library, lesson))
-    usage = browsing.show(library, lesson).usage
+    app_entries.list_entries(library, limit=1)
+    first = cpu(lambda: app_entries.show(library, lesson))
+    usage = app_entries.show(library, lesson).usage
     assert usage is not None
     assert usage.tallies.injected > count // ENTRIES // 4
-    one_more = often(lambda: editing.feedback(library, lesson, "helpful"), rounds)
-    nothing = often(lambda: browsing.show(library, lesson), 5 * rounds)
+    one_more = often(lambda: app_entries.feedback(library, lesson, "helpful"), rounds)
+    nothing = often(lambda: app_entries.show(library, lesson), 5 * rounds)
     return [
         ["first fold (s)", number(first)],
         ["one more event, written and folded (ms)", number(1000 * one_more)],

@@ -15,7 +15,7 @@ from random import Random
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from ai_lessons.doors import agent_hook
+from ai_lessons.interfaces import agent_hook
 from bench.harness import Bar, Outcome, World, arguments, machine, number, table, world
 from bench.moment import rows, write_lessons
 

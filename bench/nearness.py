@@ -18,12 +18,10 @@ from unittest import mock
 
 import numpy as np
 
-from ai_lessons.index.nearness import shares
-from ai_lessons.index.rows import PassageFilter, condition
-from ai_lessons.library import searching
-from ai_lessons.library.answers import Query
-from ai_lessons.library.opened import Library
-from ai_lessons.library.session import RepositorySession
+from ai_lessons.app import search
+from ai_lessons.app.answers import Query
+from ai_lessons.app.workspace import Library, RepositorySession
+from ai_lessons.search.ranking import PassageFilter, condition, shares
 from ai_lessons.settings import folders
 from bench import corpora
 from bench.harness import Bar, Outcome, arguments, machine, number, table, world
@@ -36,10 +34,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ai_lessons.index.rows import Match
-    from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.answers import Answer
-    from ai_lessons.library.options import Options
+    from ai_lessons.app.answers import Answer
+    from ai_lessons.app.open_repository import Options
+    from ai_lessons.model.entries import EntrySummary
+    from ai_lessons.search.ranking import Match
 
     Floats = NDArray[np.float64]
 
@@ -101,10 +99,10 @@ def by_library(
     row = [questions.name, stored.name, str(len(asked))]
     for chosen in ways:
         with Library(repo, chosen) as library:
-            answers = {one: searching.search(library, Query(questions.queries[one], plain=True)) for one in asked}
+            answers = {one: search.search(library, Query(questions.queries[one], plain=True)) for one in asked}
             weak = {one: answer for one, answer in answers.items() if answer.weak}
-            with mock.patch.object(searching, "BAR", 0.0):
-                without = {one: searching.search(library, Query(questions.queries[one], plain=True)) for one in weak}
+            with mock.patch.object(search, "BAR", 0.0):
+                without = {one: search.search(library, Query(questions.queries[one], plain=True)) for one in weak}
         lost = sum(
             _holds(questions, stored, one, without[one]) and not _holds(questions, stored, one, weak[one])
             for one in weak
@@ -148,7 +146,7 @@ def features(repo: Path, stored: corpora.Judged, questions: corpora.Judged, chos
         return seen
 
 
-def text_of(lights: Mapping[str, Light], hit: Match) -> str:
+def text_of(lights: Mapping[str, EntrySummary], hit: Match) -> str:
     """All that a passage is found by."""
     return f"{lights[hit.entry_id].title} {hit.heading} {hit.text}"
 

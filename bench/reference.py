@@ -14,26 +14,23 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from ai_lessons.doors.cli import root
-from ai_lessons.doors.cli.commands import walk
-from ai_lessons.doors.lesson_cli import lesson
-from ai_lessons.doors.mcp import http
-from ai_lessons.doors.mcp.framing import LONGEST, NOTICE
-from ai_lessons.doors.mcp.session_pool import SessionPool
-from ai_lessons.doors.mcp.tools import DEFAULT, tools
+from ai_lessons.app import answers, contexts, daemon_client, running, setup, sharing, transfer, workspace
+from ai_lessons.app.harvest import HarvestedLesson
+from ai_lessons.app.hints import SessionTold
 from ai_lessons.errors import Problem
-from ai_lessons.index.rows import IndexRefresh, IndexStatus
-from ai_lessons.knowledge.config import FORMAT, RepositoryConfig, values_of
-from ai_lessons.knowledge.entries import KINDS, Kind, Relation
-from ai_lessons.knowledge.governance import GROUP, VALUES
-from ai_lessons.knowledge.json_fields import fields_of
-from ai_lessons.knowledge.lesson_drafts import Candidate
-from ai_lessons.knowledge.texts import TITLE_LENGTH
-from ai_lessons.learning.outcomes import Earlier
-from ai_lessons.library import answers, indexing, opened, relating, reports, running, setup, syncing, transfer, warm
-from ai_lessons.library.agent_hooks import SessionTold
-from ai_lessons.repository.history import FileRevision
-from ai_lessons.repository.sync_bring import TornEntry
+from ai_lessons.git.history import FileRevision
+from ai_lessons.git.sync import EntryConflict
+from ai_lessons.interfaces.agent_text import LONGEST, NOTICE
+from ai_lessons.interfaces.cli import root
+from ai_lessons.interfaces.cli.command import walk
+from ai_lessons.interfaces.lesson import lesson
+from ai_lessons.interfaces.mcp import server
+from ai_lessons.interfaces.mcp.tools import DEFAULT, SessionPool, tools
+from ai_lessons.learning.selection import ShownEntry
+from ai_lessons.model.config import FORMAT, GROUP, VALUES, RepositoryConfig, values_of
+from ai_lessons.model.entries import KINDS, Kind, Relation, fields_of
+from ai_lessons.model.markdown import TITLE_LENGTH
+from ai_lessons.search.ranking import IndexRefresh, IndexStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -245,52 +242,52 @@ def schemas() -> dict[str, str]:
 
 
 ANSWERS: Mapping[str, Any] = {
-    "`contribute add-lesson`, `update`, `edit`, `link`, `unlink`, `update-resource`": reports.Written,
-    "`contribute add-resource`, `add-package`": reports.Imported,
-    "each of `skipped`": reports.Skipped,
-    "`contribute add-resource --preview`": (reports.PassagePreview,),
-    "`contribute refresh-resource`": (reports.Refreshed,),
-    "`contribute promote`": reports.Promoted,
-    "`contribute suggest-rule`; of `propose` an array": reports.Suggested,
-    "`contribute harvest`": (Candidate,),
-    "`contribute feedback`; of several an array": reports.Feedback,
+    "`contribute add-lesson`, `update`, `edit`, `link`, `unlink`, `update-resource`": answers.Written,
+    "`contribute add-resource`, `add-package`": answers.Imported,
+    "each of `skipped`": answers.Skipped,
+    "`contribute add-resource --preview`": (answers.PassagePreview,),
+    "`contribute refresh-resource`": (answers.Refreshed,),
+    "`contribute promote`": answers.Promoted,
+    "`contribute suggest-rule`; of `propose` an array": answers.Suggested,
+    "`contribute harvest`": (HarvestedLesson,),
+    "`contribute feedback`; of several an array": answers.Feedback,
     "`recall context`": answers.Context,
-    "`recall graph`": relating.Graph,
+    "`recall graph`": contexts.Graph,
     "`recall log`": (FileRevision,),
     "`recall run-resource`": running.Ran,
     "`recall sessions`": (SessionTold,),
-    "`recall why-told`": (Earlier,),
-    "`admin pending-rules`": (reports.Pending,),
-    "`admin approve-rule`; of `reject-rule` one": (reports.Decided,),
-    "`admin audit`": reports.Audit,
-    "each of `rows`": reports.AuditRow,
+    "`recall why-told`": (ShownEntry,),
+    "`admin pending-rules`": (answers.Pending,),
+    "`admin approve-rule`; of `reject-rule` one": (answers.Decided,),
+    "`admin audit`": answers.Audit,
+    "each of `rows`": answers.AuditRow,
     "`approval` of a rule": answers.Approval,
-    "`admin signers`": reports.PinnedList,
-    "`admin sync`": syncing.Synced,
-    "`admin conflicts`": (TornEntry,),
-    "`admin conflicts ID --take …`": syncing.Resolved,
-    "`admin recover`": syncing.Recovered,
-    "each of `kept` and `brought`": syncing.KeptFile,
-    "`admin undo`": (syncing.Undone,),
+    "`admin signers`": answers.PinnedList,
+    "`admin sync`": sharing.Synced,
+    "`admin conflicts`": (EntryConflict,),
+    "`admin conflicts ID --take …`": sharing.Resolved,
+    "`admin recover`": sharing.Recovered,
+    "each of `kept` and `brought`": sharing.KeptFile,
+    "`admin undo`": (sharing.Undone,),
     "`admin import`": transfer.Ported,
     "each of `seen`": transfer.Seen,
     "`admin migrate`": setup.Migrated,
-    "`admin init`": reports.Initialised,
-    "`admin validate`": reports.Report,
+    "`admin init`": answers.Initialised,
+    "`admin validate`": answers.Report,
     "each of `problems`": Problem,
-    "`admin doctor`": (reports.Check,),
-    "`admin stats`": reports.Stats,
-    "`admin tiers`": (opened.TierState,),
+    "`admin doctor`": (answers.Check,),
+    "`admin stats`": answers.Stats,
+    "`admin tiers`": (workspace.TierState,),
     "`admin reindex`, `reindex-resource`, `reindex-resources`": IndexRefresh,
     "`admin index status`": IndexStatus,
-    "`admin index push`": indexing.Pushed,
-    "`admin index pull`": indexing.Pulled,
-    "`admin review`": (reports.Outdated,),
-    "`admin list-stale`": (reports.Stale,),
-    "`admin model status`, `pull`": reports.ModelState,
+    "`admin index push`": setup.Pushed,
+    "`admin index pull`": setup.Pulled,
+    "`admin review`": (answers.Outdated,),
+    "`admin list-stale`": (answers.Stale,),
+    "`admin model status`, `pull`": answers.ModelState,
     "`admin hosts`": (setup.Host,),
     "each of `targets`": setup.Target,
-    "`admin warm status`, `stop`": (warm.HelperState,),
+    "`admin warm status`, `stop`": (daemon_client.HelperState,),
 }
 """What `--json` gives for a command: the type of its answer, in a tuple where it is an array of such."""
 
@@ -413,8 +410,8 @@ def tools_page() -> str:
     more = [tool_section(tool) for tool in served if tool.name not in DEFAULT]
     over_http = (
         "## Over HTTP\n\n"
-        f"Streamable HTTP at `{http.PATH}`, requests of at most {http.BODY_BYTES:,} bytes, {http.SESSIONS} clients. "
-        "A wrong token is answered\nwith 401, a foreign `Origin` with 403, a foreign `Host` with 421, "
+        f"Streamable HTTP at `{server.PATH}`, requests of at most {server.BODY_BYTES:,} bytes, {server.SESSIONS} "
+        "clients. A wrong token is answered\nwith 401, a foreign `Origin` with 403, a foreign `Host` with 421, "
         "a request that is too large with 413.\n"
     )
     return "\n".join(

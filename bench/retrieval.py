@@ -17,17 +17,14 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from ai_lessons.index.ranking import fuse
-from ai_lessons.index.rows import PassageFilter
-from ai_lessons.knowledge.config import Chunking
-from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import importing, indexing, searching, setup
-from ai_lessons.library.answers import Query
-from ai_lessons.library.opened import Library
-from ai_lessons.library.options import Options
-from ai_lessons.library.reports import ResourceDraft
-from ai_lessons.library.session import RepositorySession
-from ai_lessons.library.setup import init_repository
+from ai_lessons.app import resources, search, setup
+from ai_lessons.app.answers import Query, ResourceDraft
+from ai_lessons.app.open_repository import Options
+from ai_lessons.app.setup import init_repository
+from ai_lessons.app.workspace import Library, RepositorySession
+from ai_lessons.model.config import Chunking
+from ai_lessons.model.entries import Kind
+from ai_lessons.search.ranking import PassageFilter, fuse
 from ai_lessons.settings import folders
 from bench import corpora, metrics
 from bench.harness import Bar, Outcome, World, arguments, machine, number, table, world
@@ -133,10 +130,10 @@ def repository(home: World, judged: corpora.Judged, with_model: Options, chunkin
         for key in ("limit", "target", "minimum") if grows else ("minimum", "target", "limit"):
             if key in sizes:
                 setup.config_set(library, f"search.chunking.{key}", sizes[key])
-        importing.add_resources(
+        resources.add_resources(
             library, ResourceDraft(kind=Kind.DOC, paths=(str(source),), project="judged", recursive=True)
         )
-        indexed = indexing.reindex(library)
+        indexed = setup.reindex(library)
     print(f"{judged.name}: {len(judged.documents)} documents, {indexed.passages} passages, "
           f"{indexed.embedded} embedded in {time.perf_counter() - start:.0f} s")  # fmt: skip
     if indexed.missing:
@@ -159,7 +156,7 @@ def by_library(chosen: Options) -> Callable[[Path], AbstractContextManager[Ask]]
     @contextmanager
     def opened(repo: Path) -> Iterator[Ask]:
         with Library(repo, chosen) as library:
-            yield lambda text: [hit.entry.path for hit in searching.search(library, Query(text, limit=DEPTH)).docs]
+            yield lambda text: [hit.entry.path for hit in search.search(library, Query(text, limit=DEPTH)).docs]
 
     return opened
 

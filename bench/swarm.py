@@ -22,11 +22,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ai_lessons.app import entries, health, sharing
+from ai_lessons.app.answers import LessonDraft
+from ai_lessons.app.open_repository import Options
+from ai_lessons.app.workspace import Library
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.library import editing, health, syncing
-from ai_lessons.library.opened import Library
-from ai_lessons.library.options import Options
-from ai_lessons.library.reports import LessonDraft
 from bench.harness import Bar, ChildFailed, Outcome, Running, World, arguments, machine, number, table, world
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ class Part:
 
 def write(root: Path, number_: int, lessons: int, rest: float, go: Path) -> None:
     """One writer: what it wrote, what was refused, how long each took (seconds), how many were committed at once."""
-    import ai_lessons.library.editing
-    import ai_lessons.repository.commit  # noqa: F401 - so that no write is measured with the imports of the first one
+    import ai_lessons.app.entries
+    import ai_lessons.git.commit  # noqa: F401 - so that no write is measured with the imports of the first one
 
     told: dict[str, list[object]] = {"paths": [], "refused": [], "seconds": [], "notes": []}
     draw = random.Random(number_)
@@ -64,7 +64,7 @@ def write(root: Path, number_: int, lessons: int, rest: float, go: Path) -> None
             draft = LessonDraft(f"Writer {number_} saw {n}", f"Text {number_} {n}.\n", project=f"p{number_}")
             start = time.perf_counter()
             try:
-                made = editing.add_lesson(library, draft)
+                made = entries.add_lesson(library, draft)
             except AiLessonsError as error:
                 told["refused"].append(f"{type(error).__name__}: {error.message}")
             else:
@@ -262,7 +262,7 @@ def stashed(home: World, root: Path) -> set[str]:
 def recoverable(root: Path) -> set[str]:
     """The paths that `admin recover` brings back."""
     with Library(root, options(root)) as library:
-        return {one.path for one in syncing.recover(library, only_list=True).kept}
+        return {one.path for one in sharing.recover(library, only_list=True).kept}
 
 
 def batches(root: Path) -> int:
@@ -276,7 +276,7 @@ def settle(root: Path) -> int:
     deadline = time.monotonic() + PATIENCE
     with Library(root, options(root)) as library:
         while True:
-            syncing.save(library)
+            sharing.save(library)
             pending = health.stats(library).pending
             if not pending or time.monotonic() > deadline:
                 return pending

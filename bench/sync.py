@@ -15,10 +15,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.knowledge.markdown import edit, parse
-from ai_lessons.repository.commit import Committer
-from ai_lessons.repository.store import Change, Job, Store
-from ai_lessons.repository.sync import sync
+from ai_lessons.git.commit import Committer
+from ai_lessons.git.store import Change, Job, Store
+from ai_lessons.git.sync import sync
+from ai_lessons.model.markdown import edit, parse
 from bench.harness import Bar, Outcome, Running, World, arguments, machine, number, table, world
 
 if TYPE_CHECKING:

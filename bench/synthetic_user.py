@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.knowledge.entries import Kind, Light
-from ai_lessons.learning import fold
-from ai_lessons.learning.choose import Bars, Fit, choose
-from ai_lessons.learning.fold import BUDGET, CONFIDENCE, DEFINITIONS, SIMILARITY, initial, learned
+from ai_lessons.learning import statistics
+from ai_lessons.learning.selection import Candidate, Thresholds, choose
+from ai_lessons.learning.statistics import BUDGET, CONFIDENCE, DEFINITIONS, SIMILARITY, initial, learned
+from ai_lessons.model.entries import EntrySummary, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,12 +99,12 @@ def learn(user: User, count: int, seed: int) -> Run:
         positions = {name: one.sample(dice.betavariate) for name, one in parameters.items()}
         at = {name: parameters[name].at(position) for name, position in positions.items()}
         candidates = [_candidate(str(n), lesson) for n, (lesson, _) in enumerate(fitting)]
-        choice = choose(candidates, Bars(int(at[BUDGET]), at[CONFIDENCE], at[SIMILARITY], positions))
+        choice = choose(candidates, Thresholds(int(at[BUDGET]), at[CONFIDENCE], at[SIMILARITY], positions))
         worth = 0.0
         for place, entry in enumerate(one.entry.id for one in choice.chosen):
             lesson, number = fitting[int(entry)]
             said = outcome(lesson, place, user, number)
-            worth += fold.WORTH[said]
+            worth += statistics.WORTH[said]
             for event in learned(said, choice.edges.get(entry, {})):
                 assert event.value is not None
                 assert event.weight is not None
@@ -115,11 +115,11 @@ def learn(user: User, count: int, seed: int) -> Run:
     return run
 
 
-def _candidate(name: str, lesson: Lesson) -> Fit:
-    alpha, beta = fold.PRIOR_STRENGTH * lesson.confidence, fold.PRIOR_STRENGTH * (1 - lesson.confidence)
-    usage = fold.UsageTally(fold.NOTHING, alpha, beta)
-    light = Light(name, "", Kind.LESSON, "", "", (), (), "")
-    return Fit(light, usage=usage, similarity=lesson.similarity)
+def _candidate(name: str, lesson: Lesson) -> Candidate:
+    alpha, beta = statistics.PRIOR_STRENGTH * lesson.confidence, statistics.PRIOR_STRENGTH * (1 - lesson.confidence)
+    usage = statistics.UsageTally(statistics.NOTHING, alpha, beta)
+    light = EntrySummary(name, "", Kind.LESSON, "", "", (), (), "")
+    return Candidate(light, usage=usage, similarity=lesson.similarity)
 
 
 def fixed(user: User, given: list[list[tuple[Lesson, float]]], setting: Mapping[str, float]) -> float:
@@ -131,7 +131,7 @@ def fixed(user: User, given: list[list[tuple[Lesson, float]]], setting: Mapping[
             if place >= setting[BUDGET]:
                 break
             if lesson.confidence >= setting[CONFIDENCE] and lesson.similarity >= setting[SIMILARITY]:
-                total += fold.WORTH[outcome(lesson, place, user, number)]
+                total += statistics.WORTH[outcome(lesson, place, user, number)]
                 place += 1
     return total / len(given)
 

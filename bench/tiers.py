@@ -16,10 +16,10 @@ from functools import partial
 from statistics import mean, median
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.knowledge.tiers import Places, TierPlace
-from ai_lessons.library import searching
-from ai_lessons.library.answers import Query
-from ai_lessons.library.opened import Library
+from ai_lessons.app import search
+from ai_lessons.app.answers import Query
+from ai_lessons.app.workspace import Library
+from ai_lessons.model.entries import Places, TierPlace
 from ai_lessons.settings import folders
 from bench import corpora, metrics
 from bench.harness import Bar, Outcome, arguments, machine, number, paired, program, ratio, run, table, world
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from ai_lessons.library.options import Options
+    from ai_lessons.app.open_repository import Options
     from bench.harness import World
 
 SHARES = {"project": 0.05, "user": 0.70, "enterprise:acme": 0.25}
@@ -90,10 +90,10 @@ def one_set(home: World, outcome: Outcome, whole: corpora.Judged, chosen: Option
     ):
 
         def ask_one(text: str) -> list[str]:
-            return [document(whole, hit.entry.path) for hit in searching.search(one, Query(text, limit=DEPTH)).docs]
+            return [document(whole, hit.entry.path) for hit in search.search(one, Query(text, limit=DEPTH)).docs]
 
         def ask_three(text: str) -> list[str]:
-            found = searching.search(three, Query(text, limit=DEPTH)).docs
+            found = search.search(three, Query(text, limit=DEPTH)).docs
             return [document(parts[hit.entry.tier].judged, hit.entry.path) for hit in found]
 
         for ask in (ask_one, ask_three):

@@ -15,13 +15,12 @@ from collections import Counter
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.knowledge.entries import Kind
-from ai_lessons.knowledge.versions import newest_first
-from ai_lessons.library import importing, indexing, searching
-from ai_lessons.library.answers import Query
-from ai_lessons.library.opened import Library
-from ai_lessons.library.reports import ResourceDraft
-from ai_lessons.library.setup import init_repository
+from ai_lessons.app import resources, search, setup
+from ai_lessons.app.answers import Query, ResourceDraft
+from ai_lessons.app.setup import init_repository
+from ai_lessons.app.workspace import Library
+from ai_lessons.model.entries import Kind
+from ai_lessons.model.versions import newest_first
 from ai_lessons.settings import folders
 from bench import corpora
 from bench.harness import Bar, Outcome, arguments, machine, number, table, world
@@ -31,7 +30,7 @@ from bench.retrieval import options
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ai_lessons.library.answers import Answer
+    from ai_lessons.app.answers import Answer
 
 QUESTIONS = 60
 FIRST = 3
@@ -62,11 +61,11 @@ def main() -> None:
         rows = imported(outcome, every, source, versions[::-1])
         imported(outcome, newest, source, versions[:1])
         with Library(every, chosen) as library, Library(newest, chosen) as other:
-            done = indexing.reindex(library)
-            indexing.reindex(other)
+            done = setup.reindex(library)
+            setup.reindex(other)
             print(f"{done.passages} passages, {done.embedded} embedded")
-            plain = share(questions, [searching.search(library, Query(one.text)) for one in questions], pinned=False)
-            told = [searching.search(library, Query(one.text, versions=(one.version,))) for one in questions]
+            plain = share(questions, [search.search(library, Query(one.text)) for one in questions], pinned=False)
+            told = [search.search(library, Query(one.text, versions=(one.version,))) for one in questions]
             exact = share(questions, told, pinned=True)
             slower = median(seconds(library, questions)) / median(seconds(other, questions))
     print(table("imports, oldest version first", ["version", "pages", "s", "ms a page"], rows))
@@ -102,7 +101,7 @@ def imported(outcome: Outcome, repo: Path, source: Path, versions: tuple[str, ..
             draft = ResourceDraft(
                 kind=Kind.DOC, paths=(str(source / version),), project="etcd", versions=(version,), recursive=True
             )
-            pages = len(importing.add_resources(library, draft).written)
+            pages = len(resources.add_resources(library, draft).written)
             took = time.perf_counter() - start
             each.append(took / pages)
             rows.append([version, str(pages), number(took), number(1000 * took / pages)])
@@ -125,7 +124,7 @@ def seconds(library: Library, questions: list[Question]) -> list[float]:
     taken = []
     for one in [*questions[:5], *questions]:
         start = time.perf_counter()
-        searching.search(library, Query(one.text))
+        search.search(library, Query(one.text))
         taken.append(time.perf_counter() - start)
     return taken[5:]
 

@@ -21,18 +21,18 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.doors import cli, lesson_cli
-from doors.world import LESSON_PROGRAM, environment
+from ai_lessons.interfaces import cli, lesson
+from interfaces.world import LESSON_PROGRAM, environment
 
 HOME = "/home/you"
-OURS: dict[str, Callable[[list[str]], int]] = {"ai-lessons": cli.run, "lesson": lesson_cli.run}
+OURS: dict[str, Callable[[list[str]], int]] = {"ai-lessons": cli.run, "lesson": lesson.run}
 """Our programs, which run in this process where the command is plain."""
 SAID = ("note: ", "error: ", "hint: ", "warning: ")
 """How lines begin that our program prints on stderr."""
 
 TELLS_ALL = """
 from runpy import run_module
-from ai_lessons.library import contexts
+from ai_lessons.app import contexts
 contexts.Injecting._ablation = lambda *_: frozenset()
 run_module("ai_lessons", run_name="__main__")
 """
@@ -186,7 +186,7 @@ class Session:
         programs = self.home.parent / f"{self.home.name}-bin"
         programs.mkdir()
         # one lesson in fifty is left out on purpose, which a page cannot show
-        self.monkeypatch.setattr("ai_lessons.library.contexts.Injecting._ablation", lambda *_: frozenset())
+        self.monkeypatch.setattr("ai_lessons.app.contexts.Injecting._ablation", lambda *_: frozenset())
         for name, program in (("ai-lessons", [sys.executable, "-c", TELLS_ALL]), ("lesson", LESSON_PROGRAM)):
             (programs / name).write_text(f'#!/bin/sh\nexec {shlex.join(program)} "$@"\n')
             (programs / name).chmod(0o755)

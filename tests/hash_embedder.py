@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ai_lessons.index.embedding import Vector
+from ai_lessons.search.embedding import Vector
 
 DIMENSIONS = 32
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons import library
+from ai_lessons import app
 
 PACKAGE = "ai_lessons"
 LAZY = f"{PACKAGE}.library"
@@ -211,7 +211,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 def test_every_module_in_the_table_of_the_library_is_there_and_named_somewhere() -> None:
     listed = {name for name in imports(parsed(SOURCE / "library/__init__.py")) if name.startswith(LAZY)}
     assert listed == set().union(*(lazily(parsed(file)) for file in MODULES))
-    assert all(getattr(library, name.rpartition(".")[2]).__name__ == name for name in listed)
+    assert all(getattr(app, name.rpartition(".")[2]).__name__ == name for name in listed)
 
 
 def test_the_library_has_no_circle_even_with_imports_for_types() -> None:

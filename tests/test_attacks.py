@@ -17,13 +17,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ai_lessons.approval import state
+from ai_lessons.approval.state import derive
 from ai_lessons.errors import UnsupportedRepository
-from ai_lessons.repository.approval import approval_memory, rule_history
-from ai_lessons.repository.approval import approval_memory as memory
-from ai_lessons.repository.approval.approval_history import derive
-from ai_lessons.repository.approval.approval_types import ApprovalPolicy, BranchView
-from ai_lessons.repository.worktree import locate
-from repository.approval_world import BRANCH, HUMAN, OTHER, OTHER_BRANCH, OTHER_PATH, PATH, RULE, Clone, text, world
+from ai_lessons.git import objects
+from ai_lessons.git.worktree import locate
+from ai_lessons.model.approval import ApprovalPolicy, BranchView
+from approval.approval_world import BRANCH, HUMAN, OTHER, OTHER_BRANCH, OTHER_PATH, PATH, RULE, Clone, text, world
 
 PAGE = Path(__file__).parents[1] / "docs" / "security.md"
 HEADING = "## Attacks that the tests make"
@@ -77,8 +77,8 @@ class Victim:
         """The branch as a clone sees it that knew this policy."""
         worktree = locate(self.clone.root)
         ref = REMOTE if policy.require == "forge" else self.ref
-        memory.save(worktree.state_dir, memory.load(worktree.state_dir)._replace(policies={ref: policy}))
-        approval_memory.note_file(worktree, ref).unlink(missing_ok=True)
+        state.save(worktree.state_dir, state.load(worktree.state_dir)._replace(policies={ref: policy}))
+        state.note_file(worktree, ref).unlink(missing_ok=True)
         return derive(worktree, ref, self.clone.pinned())
 
     def served(self, policy: ApprovalPolicy) -> set[str]:
@@ -491,7 +491,7 @@ def test_whatever_stands_in_a_commit_it_is_read_with_the_parents_that_git_sees(
     run("update-ref", MAIN, made)
     worktree = locate(root)
     derive(worktree, MAIN)
-    found = rule_history.commits(worktree, [made])[-1]
+    found = objects.commits(worktree, [made])[-1]
     assert [found.id, *found.parents] == listed.stdout.decode().split()
     assert found.info.odd or (found.info.author.email == found.info.committer.email == "human@x")
 

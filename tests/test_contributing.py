@@ -61,5 +61,5 @@ def test_the_command_of_the_example_works_and_keeps_to_the_rules(copy: Path) -> 
     does("ruff", "check", "--fix", "--quiet", *python)
     does("ruff", "format", "--quiet", *python)
     does("bench.reference")
-    files = ("tests/doors/test_random.py", "tests/doors/test_help.py", "tests/test_docs.py")
+    files = ("tests/interfaces/test_random.py", "tests/interfaces/test_help.py", "tests/test_docs.py")
     does("pytest", "-q", "-p", "no:cacheprovider", *files, "-k", "random or current")

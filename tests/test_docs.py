@@ -18,15 +18,15 @@ import pytest
 import yaml
 
 from ai_lessons import errors
-from ai_lessons.doors.cli import root
-from ai_lessons.doors.cli.commands import Command, walk
-from ai_lessons.doors.lesson_cli import lesson
 from ai_lessons.errors import InvalidEntry
-from ai_lessons.knowledge.checks import check_entry
-from ai_lessons.knowledge.config import KEYS, parse_config
-from ai_lessons.knowledge.entries import Kind
-from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.knowledge.layout import new_path, place
+from ai_lessons.interfaces.cli import root
+from ai_lessons.interfaces.cli.command import Command, walk
+from ai_lessons.interfaces.lesson import lesson
+from ai_lessons.model.checks import check_entry
+from ai_lessons.model.config import KEYS, parse_config
+from ai_lessons.model.entries import Kind
+from ai_lessons.model.frontmatter import read_entry
+from ai_lessons.model.layout import new_path, place
 from docs_world import Session, align, anchor, links, needed, rewritten, shape, steps
 from test_architecture import MAY_IMPORT
 

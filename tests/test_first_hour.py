@@ -14,7 +14,7 @@ import pexpect
 import pytest
 
 from docs_world import Session, ids, shape, steps
-from doors.world import environment
+from interfaces.world import environment
 
 PAGE = (Path(__file__).parents[1] / "docs/first-hour.md").read_text(encoding="utf-8")
 MOST_COMMANDS = 20

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from doors.mcp_world import over_stdio
-from doors.world import Outcome, environment, run_inside
+from interfaces.mcp_world import over_stdio
+from interfaces.world import Outcome, environment, run_inside
 
 HOST = "https://git.example/"
 """Where the remotes seem to be: each person's git knows that it is a folder."""

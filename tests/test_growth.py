@@ -20,10 +20,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ai_lessons.connectors import exporters, importers
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.knowledge import agent_rules, failures, manifests, markup, merging, notes, passages, patterns
-from ai_lessons.knowledge.config import Chunking
-from ai_lessons.knowledge.frontmatter import read_entry
+from ai_lessons.model import chunks, lessons, transcripts, versions
+from ai_lessons.model import markdown as model_markdown
+from ai_lessons.model import merge as model_merge
+from ai_lessons.model.config import Chunking
+from ai_lessons.model.frontmatter import read_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,12 +41,12 @@ def markdown() -> None:
     texts += ["".join(f"## h{n}\n\ntext\n\n" for n in range(33_000)), short * 2, "\n" * 1_000_000 + "- a\n" * 125_000]
     for text in texts:
         entry = read_entry("p/docs/1.0/a.md", text.encode())
-        assert passages.split(entry, Chunking(256, 400, 128))
-    assert len(passages.sections(texts[4])) > 10_000
+        assert chunks.split(entry, Chunking(256, 400, 128))
+    assert len(chunks.sections(texts[4])) > 10_000
 
 
 def page() -> None:
-    from ai_lessons.doors.look import pages
+    from ai_lessons.interfaces.web import pages
 
     short = "| a " * 180 + "|\n" + "|-" * 180 + "|\n" + "|\n" * 364 + "\n"
     for text in ("[" * 10_000, "<![CDATA[" * 10_000, "*a_ " * 25_000, "> " * 50_000, short * 20):
@@ -54,16 +57,16 @@ def merge() -> None:
     lines = [f"line {n}\n" for n in range(20_000)]
     ours = [f"{line}ours\n" if n % 4 == 0 else line for n, line in enumerate(lines)]
     theirs = [f"{line}theirs\n" if n % 4 == 2 else line for n, line in enumerate(lines)]
-    found = merging.merge_lines(*map("".join, (lines, ours, theirs)))
+    found = model_merge.merge_lines(*map("".join, (lines, ours, theirs)))
     assert found is not None
     assert found.count("ours\n") == found.count("theirs\n") == 5_000
     for unit, other in (("a\nb\n", "b\n\nb\na\n"), ("a\n", "a\nc\n"), ("\n", "x\n\n")):
         texts = (unit * 100_000, f"0\n{other * 60_000}", f"{other * 50_000}1\n{unit * 9}")
-        merging.merge_file("p/lessons/a.md", *(text.encode() for text in texts))
+        model_merge.merge_file("p/lessons/a.md", *(text.encode() for text in texts))
 
 
 def diff() -> None:
-    from ai_lessons.repository.history import unified
+    from ai_lessons.git.history import unified
 
     lines = [f"line {n}\n" for n in range(40_000)]
     changed = [line if n % 2 else f"new {n}\n" for n, line in enumerate(lines)]
@@ -73,14 +76,14 @@ def diff() -> None:
 
 def sitemap() -> None:
     pytest.importorskip("urllib3")
-    from ai_lessons.repository.web import locations
+    from ai_lessons.connectors.web import locations
 
     assert locations("<loc>" + " " * 2_000_000 + "</loc>" + "<loc>" * 400_000) == [""]
 
 
 def html() -> None:
     pytest.importorskip("trafilatura")
-    from ai_lessons.repository.documents import convert
+    from ai_lessons.connectors.web import convert
 
     for pump in ("<article>a", "<main>a", "<!--", "<a ", "<a b='", "<a b=", "</", "<?", "<div>", "<![CDATA["):
         with suppress(AiLessonsError):
@@ -91,7 +94,7 @@ def html() -> None:
 
 def docx() -> None:
     pytest.importorskip("mammoth")
-    from ai_lessons.repository.documents import convert
+    from ai_lessons.connectors.web import convert
 
     for paragraphs, said in ((1_000_000, "more than 300,000 tags"), (20_000_000, "MB are packed in it")):
         packed = io.BytesIO()
@@ -102,7 +105,7 @@ def docx() -> None:
 
 
 def python() -> None:
-    from ai_lessons.repository.python_api import pages
+    from ai_lessons.connectors.packages import pages
 
     hostile = (
         f"x = {'(' * 200_000}", f"x = {'-' * 100_000}1", f"x: a{'.a' * 100_000} = 1", f"x = {'lambda: ' * 100_000}1",
@@ -125,22 +128,22 @@ def others() -> None:
         "----\n" + "".join(f"{'-' * (n % 2000 + 5)}\n" for n in range(4_000)),
         "```a\n" * 100_000,
     ):
-        markup.rst(text)
-        markup.adoc(text)
+        model_markdown.rst(text)
+        model_markdown.adoc(text)
     ours = "<!-- >>> ai-lessons >>> -->\n" * 20_000
     globs = f"---\nglobs: {'{' * 60_000}\n---\ntext\n"
     for text in (ours, globs, "[[" * 100_000, "[[a|" * 100_000, "because " * 20_000):
-        agent_rules.instructions("AGENTS.md", f"{text}\ntext\n".encode(), split_up=True)
+        exporters.instructions("AGENTS.md", f"{text}\ntext\n".encode(), split_up=True)
         with suppress(AiLessonsError):
-            notes.linked([notes.note("a.md", f"{text}\ntext\n".encode(), None, NOW)])
+            importers.linked([importers.note("a.md", f"{text}\ntext\n".encode(), None, NOW)])
     with pytest.raises(ValueError, match="parts"):
-        manifests.direct("pyproject.toml", f"{'a.' * 500_000}b = 1\n")
+        versions.direct("pyproject.toml", f"{'a.' * 500_000}b = 1\n")
     for command in ("1" * 100_000, "<<a " * 50_000, '"' + '\\"' * 100_000, "'" * 100_001):
-        failures.programs(command)
+        transcripts.programs(command)
     for body in ("`" * 300_000, "```\n$ a\n" * 30_000, "".join(f"{'`' * n}\n$ a\n" for n in range(1_000, 3, -1))):
-        list(failures.recorded(read_entry("p/lessons/a.md", body.encode())))
+        list(transcripts.recorded(read_entry("p/lessons/a.md", body.encode())))
     with suppress(AiLessonsError):
-        patterns.parse(f"WHEN {'[' * 50_000}{']' * 50_000} -> DO a -> BECAUSE b")
+        lessons.parse(f"WHEN {'[' * 50_000}{']' * 50_000} -> DO a -> BECAUSE b")
 
 
 READERS: dict[str, Callable[[], None]] = {

@@ -13,17 +13,17 @@ from real_world import Git, commit_all, put_file
 
 NEVER_FOR_READING = ("shutil", "bz2", "lzma", "zlib", "subprocess", "difflib", "cryptography")
 JUDGING = (
-    "ai_lessons.repository.approval.approval_memory",
-    "ai_lessons.repository.approval.approval_history",
-    "ai_lessons.repository.approval.approval_memory",
-    "ai_lessons.repository.approval.approval_types",
-    "ai_lessons.repository.approval.rule_files",
-    "ai_lessons.repository.commit",
-    "ai_lessons.knowledge.markdown",
-    "ai_lessons.knowledge.passages",
-    "ai_lessons.knowledge.frontmatter",
-    "ai_lessons.doors.cli.contribute",
-    "ai_lessons.doors.cli.review",
+    "ai_lessons.approval.state",
+    "ai_lessons.approval.state",
+    "ai_lessons.approval.state",
+    "ai_lessons.model.approval",
+    "ai_lessons.model.approval",
+    "ai_lessons.git.commit",
+    "ai_lessons.model.markdown",
+    "ai_lessons.model.chunks",
+    "ai_lessons.model.frontmatter",
+    "ai_lessons.interfaces.cli.contribute",
+    "ai_lessons.interfaces.cli.review",
 )
 """Modules of ours that a read with nothing new has no use for."""
 
@@ -50,19 +50,19 @@ WRITING = ("dulwich", "yaml", "ulid", "filelock")
 MODULES = [
     "ai_lessons.errors",
     "ai_lessons.settings",
-    "ai_lessons.knowledge.entries",
-    "ai_lessons.library.answers",
-    "ai_lessons.library.opened",
-    "ai_lessons.doors.encode",
-    "ai_lessons.doors.render",
-    "ai_lessons.doors.render_jobs",
-    "ai_lessons.doors.render_rules",
-    "ai_lessons.doors.cli",
-    "ai_lessons.doors.cli.contribute",
-    "ai_lessons.doors.cli.recall",
-    "ai_lessons.doors.cli.admin",
-    "ai_lessons.doors.lesson_cli",
-    "ai_lessons.doors.mcp_server",
+    "ai_lessons.model.entries",
+    "ai_lessons.app.answers",
+    "ai_lessons.app.workspace",
+    "ai_lessons.interfaces.output",
+    "ai_lessons.interfaces.text",
+    "ai_lessons.interfaces.text_jobs",
+    "ai_lessons.interfaces.text_jobs",
+    "ai_lessons.interfaces.cli",
+    "ai_lessons.interfaces.cli.contribute",
+    "ai_lessons.interfaces.cli.recall",
+    "ai_lessons.interfaces.cli.admin",
+    "ai_lessons.interfaces.lesson",
+    "ai_lessons.interfaces.mcp_server",
 ]
 
 ENTRY = """---
@@ -87,7 +87,7 @@ def loaded(code: str, cwd: Path | None = None) -> set[str]:
 
 
 def calling(*args: str, door: str = "cli") -> str:
-    return f"from ai_lessons.doors.{door} import run\nassert run({list(args)!r}) == 0"
+    return f"from ai_lessons.interfaces.{door} import run\nassert run({list(args)!r}) == 0"
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -97,19 +97,19 @@ def test_importing_a_cheap_module_loads_nothing_slow(module: str) -> None:
 
 @pytest.mark.parametrize("args", [(), ("--help",), ("--version",), ("recall", "--help"), ("admin", "init", "--help")])
 def test_help_loads_neither_the_slow_packages_nor_the_rooms(args: tuple[str, ...]) -> None:
-    names = loaded(calling(*args) + "\nassert 'ai_lessons.library.opened' not in sys.modules")
+    names = loaded(calling(*args) + "\nassert 'ai_lessons.app.workspace' not in sys.modules")
     assert names & {*SLOW, *WRITING} == set()
 
 
 @pytest.mark.parametrize("args", [(), ("--help",), ("load", "--help")])
 def test_help_of_lesson_loads_neither_the_slow_packages_nor_the_rooms(args: tuple[str, ...]) -> None:
     code = calling(*args, door="lesson_cli")
-    names = loaded(f"{code}\nassert 'ai_lessons.library.opened' not in sys.modules")
+    names = loaded(f"{code}\nassert 'ai_lessons.app.workspace' not in sys.modules")
     assert names & {*SLOW, *WRITING} == set()
 
 
 def test_the_root_help_does_not_even_load_the_groups() -> None:
-    loaded(calling("--help") + "\nassert 'ai_lessons.doors.cli.recall' not in sys.modules")
+    loaded(calling("--help") + "\nassert 'ai_lessons.interfaces.cli.recall' not in sys.modules")
 
 
 @pytest.mark.parametrize("args", [("recall", "list"), ("recall", "tags"), ("recall", "show", "L-8F3K2A")])
@@ -118,7 +118,9 @@ def test_reading_loads_no_slow_package_once_the_catalog_is_there(
 ) -> None:
     put_file(git_repo / "global/lessons/a.md", ENTRY)
     commit_all(git, git_repo, "entry")
-    first = f"from ai_lessons.doors.cli import run\nassert run(['--repo', {str(git_repo)!r}, 'recall', 'list']) == 0"
+    first = (
+        f"from ai_lessons.interfaces.cli import run\nassert run(['--repo', {str(git_repo)!r}, 'recall', 'list']) == 0"
+    )
     loaded(first)
     names = loaded(calling("--repo", str(git_repo), *args))
     assert names & {*SLOW, *WRITING, *JUDGING, *NEVER_FOR_READING} == set()
@@ -131,8 +133,8 @@ def test_lesson_reads_from_the_catalog_alone(args: tuple[str, ...], git_repo: Pa
     loaded(calling("--repo", str(git_repo), "list", door="lesson_cli"))
     names = loaded(calling("--repo", str(git_repo), *args, door="lesson_cli"))
     writing = {
-        "ai_lessons.library.editing",
-        "ai_lessons.knowledge.frontmatter",
+        "ai_lessons.app.entries",
+        "ai_lessons.model.frontmatter",
     }
     assert names & {*SLOW, *WRITING, *JUDGING, *NEVER_FOR_READING, *writing} == set()
 

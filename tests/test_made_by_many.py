@@ -12,8 +12,8 @@ FILES = 25
 
 VECTORS = """
 from contextlib import closing
-from ai_lessons.index.rows import vector_key
-from ai_lessons.index.vectors import VectorCache
+from ai_lessons.search.ranking import vector_key
+from ai_lessons.search.index import VectorCache
 def make(path, name):
     with closing(VectorCache(path)) as cache:
         cache.put([(vector_key("m", name), b"v")])

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 from hatchling import build as hatchling
 
-from ai_lessons.doors import mcp_server
+from ai_lessons.interfaces import mcp_server
 
 PROJECT = Path(__file__).parents[1]
 FIND = (
     "import site, sys; site.addsitedir(sys.argv[1]);"
-    "from ai_lessons.repository.scaffold import hooks_dir, template_dir;"
+    "from ai_lessons.app.setup import hooks_dir, template_dir;"
     "print(template_dir()); print(hooks_dir())"
 )
 
@@ -71,7 +71,7 @@ def test_the_wheel_holds_the_template_and_the_hooks_whole(wheel: Path, folder: s
 
 
 def test_the_wheel_holds_what_the_page_to_look_at_is_made_of_with_the_licences_of_others(wheel: Path) -> None:
-    folder = "ai_lessons/doors/look/"
+    folder = "ai_lessons/interfaces/look/"
     names = {name.removeprefix(folder) for name in zipfile.ZipFile(wheel).namelist() if name.startswith(folder)}
 
     assert names == shipped("src/" + folder.rstrip("/"))

@@ -38,7 +38,7 @@ def calls(tree: ast.Module) -> Iterator[ast.Call]:
 def speaks_git(name: str, tree: ast.Module) -> bool:
     imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
     return name == "repository/git" or any(
-        node.module == "ai_lessons.repository" and any(one.name == "git" for one in node.names) for node in imports
+        node.module == "ai_lessons.git" and any(one.name == "git" for one in node.names) for node in imports
     )
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.knowledge.checks import check_entry, check_together
-from ai_lessons.knowledge.config import KEYS, RepositoryConfig, parse_config, unknown_keys
-from ai_lessons.knowledge.entries import Entry, Kind
-from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.knowledge.layout import CONFIG_PATH, new_path, place, resource_path, side_of
-from ai_lessons.repository.scaffold import read_template, template_dir
+from ai_lessons.app.setup import read_template, template_dir
+from ai_lessons.model.checks import check_entry, check_together
+from ai_lessons.model.config import KEYS, RepositoryConfig, parse_config, unknown_keys
+from ai_lessons.model.entries import Entry, Kind
+from ai_lessons.model.frontmatter import read_entry
+from ai_lessons.model.layout import CONFIG_PATH, new_path, place, resource_path, side_of
 from real_world import Git, commit_all
 
 FILES = read_template(template_dir())

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.library import audit, browsing, editing, proposing, review, searching, syncing
-from ai_lessons.library.answers import Query
-from ai_lessons.library.opened import Library
-from ai_lessons.library.options import Options
-from ai_lessons.library.reports import LessonDraft, RuleDraft, Suggested
+from ai_lessons.app import entries, proposals, provenance, review, search, sharing
+from ai_lessons.app.answers import LessonDraft, Query, RuleDraft, Suggested
+from ai_lessons.app.open_repository import Options
+from ai_lessons.app.workspace import Library
 from real_world import Git
 
 
@@ -34,11 +33,11 @@ class Clone:
 
     def rules(self) -> list[str]:
         with self.library() as library:
-            return [light.title for light in browsing.list_entries(library).entries if light.kind == "rule"]
+            return [light.title for light in entries.list_entries(library).entries if light.kind == "rule"]
 
     def suggest(self, title: str = "GET before PUT") -> Suggested:
         with self.library(agent="claude") as library:
-            made = proposing.suggest_rule(library, RuleDraft(title, "PUT replaces all", "Send all of it back."))
+            made = proposals.suggest_rule(library, RuleDraft(title, "PUT replaces all", "Send all of it back."))
         self.run("push", "-q", "origin", made.branch)
         return made
 
@@ -107,7 +106,7 @@ def test_what_a_person_takes_in_one_clone_is_served_in_the_other(
     pair.agent.run("pull", "-q", "--prune")
     assert pair.agent.rules() == ["GET before PUT"]
     with pair.agent.library(agent="claude") as library:
-        approval = browsing.show(library, made.handle).approval
+        approval = entries.show(library, made.handle).approval
         assert approval is not None
         assert (approval.approved_by, approval.suggested_by, approval.evidence) == (
             "person <human@example.com>",
@@ -115,31 +114,31 @@ def test_what_a_person_takes_in_one_clone_is_served_in_the_other(
             2,
         )
         assert review.pending_rules(library) == ()
-        assert audit.audit(library).ok
-        found = searching.search(library, Query("GET before PUT, send all of it back", project="global"))
+        assert provenance.audit(library).ok
+        found = search.search(library, Query("GET before PUT, send all of it back", project="global"))
         assert [hit.entry.id for hit in found.rules] == [made.id]
     assert "error" not in pair.agent.run("fsck", "--strict")
 
 
 def test_sync_carries_proposals_and_approvals_and_a_merge_of_it_takes_nothing_from_them(pair: Pair) -> None:
     with pair.agent.library(agent="claude") as library:
-        made = proposing.suggest_rule(library, RuleDraft("GET before PUT", "PUT replaces all", "Send all of it back."))
-        assert syncing.sync(library).proposals == (made.branch,)
-        assert syncing.sync(library).proposals == ()
+        made = proposals.suggest_rule(library, RuleDraft("GET before PUT", "PUT replaces all", "Send all of it back."))
+        assert sharing.sync(library).proposals == (made.branch,)
+        assert sharing.sync(library).proposals == ()
     with pair.person.library() as library:
-        assert syncing.sync(library).arrived == (made.branch,)
+        assert sharing.sync(library).arrived == (made.branch,)
         assert review.approve_rule(library, made.handle).branch == f"origin/{made.branch}"
-        syncing.sync(library)
+        sharing.sync(library)
     with pair.agent.library(agent="claude") as library:
-        editing.add_lesson(library, LessonDraft("Meanwhile", "Text."))
-        done = syncing.sync(library)
+        entries.add_lesson(library, LessonDraft("Meanwhile", "Text."))
+        done = sharing.sync(library)
         assert (done.received, done.sent, done.merged, done.conflicts) == (2, 2, (), ())
-        assert audit.audit(library).ok
-        assert syncing.sync(library).proposals == ()
+        assert provenance.audit(library).ok
+        assert sharing.sync(library).proposals == ()
     for clone in (pair.agent, pair.person):
         with clone.library() as library:
-            syncing.sync(library)
-            approval = browsing.show(library, made.handle).approval
+            sharing.sync(library)
+            approval = entries.show(library, made.handle).approval
             assert approval is not None
             assert (approval.approved_by, approval.evidence) == ("person <human@example.com>", 2)
             assert review.pending_rules(library) == ()
@@ -155,7 +154,7 @@ def test_a_rejection_reaches_the_other_clone_and_meets_the_next_suggestion(pair:
     pair.agent.run("pull", "-q", "--prune")
     with pair.agent.library(agent="claude") as library:
         assert review.pending_rules(library) == ()
-        again = proposing.suggest_rule(library, RuleDraft("GET before PUT", "PUT replaces all", "Send all of it back."))
+        again = proposals.suggest_rule(library, RuleDraft("GET before PUT", "PUT replaces all", "Send all of it back."))
     assert len(again.warnings) == 1
     assert again.warnings[0].startswith("the same was rejected on ")
     assert again.warnings[0].endswith(": too broad")

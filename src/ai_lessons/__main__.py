@@ -9,17 +9,17 @@ import sys
 def main() -> None:
     """Run the program."""
     if sys.argv[1:] == ["admin", "agent-hook"] and sys.stdin and not sys.stdin.isatty():
-        from ai_lessons.doors import hook
+        from ai_lessons.interfaces import hook
 
         hook.main(_hear)
     else:
-        from ai_lessons.doors import cli
+        from ai_lessons.interfaces import cli
 
         cli.main()
 
 
 def _hear(data: bytes, began: float) -> str:
-    from ai_lessons.doors import agent_hook
+    from ai_lessons.interfaces import agent_hook
 
     return agent_hook.run(data=data, began=began)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import NotFound, StorageFailed, UsageError
-from ai_lessons.knowledge.tiers import ENTERPRISE, PROJECT, USER, Places, TierPlace
+from ai_lessons.model.entries import ENTERPRISE, PROJECT, USER, Places, TierPlace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -209,10 +209,10 @@ def _read(file: Path, keys: Sequence[str] = KEYS) -> dict[str, Any]:
         raise StorageFailed(f"{file}: {error.strerror}", hint=hint) from error
     if len(data) > MOST_BYTES:
         raise UsageError(f"{file}: more than {MOST_BYTES // 1024} KiB of settings", hint=f"mend or remove {file}")
-    from ai_lessons.knowledge import texts  # noqa: PLC0415  # 8 ms, only needed for a configuration file
+    from ai_lessons.model import markdown  # noqa: PLC0415  # 8 ms, only needed for a configuration file
 
     try:
-        table = texts.toml(data.decode())
+        table = markdown.toml(data.decode())
     except ValueError as error:
         raise UsageError(f"{file}: not valid TOML: {error}", hint=f"mend or remove {file}") from error
     _refuse_unknown(table, keys, file)

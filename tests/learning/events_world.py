@@ -23,7 +23,7 @@ from ai_lessons.learning.events import (
     Event,
     Row,
 )
-from ai_lessons.learning.fold import Tallies
+from ai_lessons.learning.statistics import Tallies
 
 ENTRIES = ["01JD3Z8QK5W7M2X9V4T68F3K2A", "01JD3Z8QK5W7M2X9V4T6QQQ111", "01JD3Z8QK5W7M2X9V4T64T7QZM"]
 IDS = [f"01JD3Z8QK5W7M2X9V4T6AAAA{n:02d}" for n in range(12)]

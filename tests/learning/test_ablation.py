@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ai_lessons.learning.choose import effect, measured
+from ai_lessons.learning.selection import effect, measured
 from learning.events_world import chance
 
 Rows = list[tuple[str, str, str]]

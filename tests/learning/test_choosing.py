@@ -7,26 +7,26 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.knowledge.entries import Kind, Light, Moment
-from ai_lessons.knowledge.globs import ANYTHING, BELOW, BY_KIND, BY_NAME
-from ai_lessons.learning.choose import STARTER, Bars, Choice, Fit, choose, harmful, tell
-from ai_lessons.learning.fold import BUDGET, CONFIDENCE, SIMILARITY, Tallies, usage
+from ai_lessons.learning.selection import STARTER, Candidate, Choice, Thresholds, choose, harmful, tell
+from ai_lessons.learning.statistics import BUDGET, CONFIDENCE, SIMILARITY, Tallies, usage
+from ai_lessons.model.entries import EntrySummary, Kind, Moment
+from ai_lessons.model.filters import ANYTHING, BELOW, BY_KIND, BY_NAME
 
 MOMENTS = (Moment.BEGIN, Moment.PROMPT, Moment.BEFORE_TOOL, Moment.TOOL_FAILED)
-BARS = Bars(3, 0.4, 0.5, {BUDGET: 0.2, CONFIDENCE: 0.3, SIMILARITY: 0.6})
+BARS = Thresholds(3, 0.4, 0.5, {BUDGET: 0.2, CONFIDENCE: 0.3, SIMILARITY: 0.6})
 
 
-def light(name: str, kind: Kind = Kind.LESSON, project: str = "mine", *tags: str, firm: bool = False) -> Light:
-    return Light(name, name, kind, name, project, tags, (), "", details={"firm": firm})
+def light(name: str, kind: Kind = Kind.LESSON, project: str = "mine", *tags: str, firm: bool = False) -> EntrySummary:
+    return EntrySummary(name, name, kind, name, project, tags, (), "", details={"firm": firm})
 
 
-def fit(name: str, *about: Kind | str, firm: bool = False, **more: Any) -> Fit:
-    return Fit(light(name, *about, firm=firm), **more)  # type: ignore[arg-type]  # a kind, a project, tags
+def fit(name: str, *about: Kind | str, firm: bool = False, **more: Any) -> Candidate:
+    return Candidate(light(name, *about, firm=firm), **more)  # type: ignore[arg-type]  # a kind, a project, tags
 
 
 def one(
     name: str, start: float = 0.5, similarity: float | None = None, *, helpful: int = 0, contradicted: int = 0
-) -> Fit:
+) -> Candidate:
     used = usage(Tallies(helpful=helpful, contradicted=contradicted), start)
     return fit(name, usage=used, similarity=similarity)
 
@@ -187,7 +187,7 @@ def test_rules_pass_by_harm_and_chance_of_being_left_out_which_are_about_lessons
     st.integers(1, 8),
 )
 def test_every_entry_is_told_or_has_one_reason_not_to_be(
-    moment: Moment, every: list[Fit], told: set[str], budget: int
+    moment: Moment, every: list[Candidate], told: set[str], budget: int
 ) -> None:
     choice = tell(moment, every, told, BARS._replace(budget=budget))
     assert sorted([*ids(choice), *why_not(choice)]) == sorted(one.entry.id for one in every)

@@ -8,15 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.knowledge.entries import ulid
-from ai_lessons.learning.events import (
-    LINE_BYTES,
-    NOTE_LENGTH,
-    Event,
-    line_of,
-    read_line,
-    read_lines,
-)
+from ai_lessons.learning.events import LINE_BYTES, NOTE_LENGTH, Event, line_of, read_line, read_lines
+from ai_lessons.model.entries import ulid
 from learning.events_world import ENTRIES, IDS, TIMES, turns, uses
 
 GOOD = line_of(Event(IDS[0], TIMES[0], "helpful", ENTRIES[0]))

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.learning import fold
-from ai_lessons.learning.fold import NOTHING, Tallies, inherited, prior, standing, usage
+from ai_lessons.learning import statistics
+from ai_lessons.learning.statistics import NOTHING, Tallies, inherited, prior, standing, usage
 
 some = st.integers(0, 50)
 counts = st.builds(Tallies, some, some, some, some, some, some, some, some, some, some, some, some)
@@ -36,7 +36,7 @@ def test_what_a_session_showed_counts_less_than_what_somebody_said() -> None:
     assert used.beta == pytest.approx(1 + 4 * 0.25 * 1.5)
 
 
-@given(counts, st.sampled_from(list(fold.PRIOR.values())))
+@given(counts, st.sampled_from(list(statistics.PRIOR.values())))
 def test_confidence_moves_the_way_the_outcome_says_and_stays_a_share(had: Tallies, start: float) -> None:
     before = usage(had, start).confidence
     assert 0 < before < 1
@@ -45,7 +45,7 @@ def test_confidence_moves_the_way_the_outcome_says_and_stays_a_share(had: Tallie
     assert usage(had._replace(contradicted=had.contradicted + 1), start).confidence < ignored < before
 
 
-@given(counts, st.sampled_from(list(fold.PRIOR.values())))
+@given(counts, st.sampled_from(list(statistics.PRIOR.values())))
 def test_standing_stays_within_fifteen_percent(had: Tallies, start: float) -> None:
     used = usage(had, start)
     factor = standing(used, start)
@@ -54,7 +54,7 @@ def test_standing_stays_within_fifteen_percent(had: Tallies, start: float) -> No
 
 
 def test_standing_is_one_where_nothing_was_learned() -> None:
-    for start in fold.PRIOR.values():
+    for start in statistics.PRIOR.values():
         assert standing(usage(NOTHING, start), start) == pytest.approx(1.0)
 
 

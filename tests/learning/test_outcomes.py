@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ai_lessons.learning.events import FOLLOWED, RECURRED
-from ai_lessons.learning.outcomes import Earlier, carried_out, corrects, judged, same_job
+from ai_lessons.learning.selection import ShownEntry, carried_out, corrects, judged, same_job
 
 PYTHON3 = "WHEN running `python` here -> DO use `python3` -> BECAUSE `python` is Python 2"
 UPSTREAM = "WHEN a branch is new -> DO `git push -u origin <branch>` -> BECAUSE it has no upstream"
@@ -56,8 +56,8 @@ def test_what_is_to_be_left_out_is_carried_out_by_the_same_command_without_it() 
     assert not carried_out(WITHOUT, "pytest -q", "pytest -q")
 
 
-def told(does: str = UPSTREAM, title: str = "A branch has no upstream", **more: object) -> Earlier:
-    return Earlier("id", "L-1", title, "tool-failed", "why", does=does, **more)  # type: ignore[arg-type]
+def told(does: str = UPSTREAM, title: str = "A branch has no upstream", **more: object) -> ShownEntry:
+    return ShownEntry("id", "L-1", title, "tool-failed", "why", does=does, **more)  # type: ignore[arg-type]
 
 
 def test_a_command_tells_something_only_if_it_carries_the_entry_out() -> None:

@@ -8,9 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.learning import fold
+from ai_lessons.learning import statistics
 from ai_lessons.learning.events import BOUNDS, OBSERVED, RESET, Event
-from ai_lessons.learning.fold import BUDGET, CONFIDENCE, DEFINITIONS, SIMILARITY, fold_parameters, initial, learned
+from ai_lessons.learning.statistics import (
+    BUDGET,
+    CONFIDENCE,
+    DEFINITIONS,
+    SIMILARITY,
+    fold_parameters,
+    initial,
+    learned,
+)
 from learning.events_world import IDS, TIMES, chance, turns
 
 
@@ -99,7 +107,7 @@ def test_a_helpful_last_one_asks_for_more_and_another_for_less(outcome: str, nam
     (event,) = learned(outcome, {name: 0.4})
     assert event.value is not None
     assert (event.value > 0.4) == up
-    assert abs(event.value - 0.4) <= fold.REACH
+    assert abs(event.value - 0.4) <= statistics.REACH
     assert fold_parameters([event._replace(id=IDS[0])])[name].observations == 1
 
 
@@ -130,6 +138,6 @@ def test_the_budget_comes_to_rest_where_one_more_is_worth_nothing(worth_having: 
 
 @given(st.lists(turns, max_size=20), st.integers(0, 20))
 def test_folding_in_two_steps_through_text_is_folding_at_once(events: list[Event], cut: int) -> None:
-    early = fold.loaded(fold.dumped(fold_parameters(events[:cut])))
+    early = statistics.loaded(statistics.dumped(fold_parameters(events[:cut])))
     assert fold_parameters(events[cut:], early) == fold_parameters(events)
-    assert fold.loaded("") == {}
+    assert statistics.loaded("") == {}

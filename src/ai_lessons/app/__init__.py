@@ -1,0 +1,34 @@
+"""The jobs: a module for each topic, a function for each job. Prints nothing and asks nothing.
+
+A module is loaded when it is first named, as in `app.health.validate(…)`: a list must not pay for writing. Begin with
+`workspace` (what is open), then `answers` (what jobs take and give). Imports all packages but `interfaces`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    # isort: off
+    from ai_lessons.app import (
+        answers as answers, authorship as authorship, contexts as contexts, daemon_client as daemon_client,
+        entries as entries, harvest as harvest, health as health, hints as hints, lessons as lessons,
+        open_repository as open_repository, promotion as promotion, proposals as proposals, provenance as provenance,
+        resources as resources, review as review, running as running, search as search, search_index as search_index,
+        setup as setup, sharing as sharing, transfer as transfer, usage as usage, workspace as workspace,
+        write_checks as write_checks,
+    )  # fmt: skip
+
+if not TYPE_CHECKING:  # else every name would pass for a module
+
+    def __getattr__(name: str) -> ModuleType:
+        path = f"{__name__}.{name}"
+        try:
+            return import_module(path)
+        except ModuleNotFoundError as error:
+            if error.name != path:
+                raise  # a package that the module needs is not installed
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from error

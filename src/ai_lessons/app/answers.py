@@ -1,0 +1,703 @@
+"""What jobs take and give: frozen values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from ai_lessons.model.entries import KINDS, EntrySummary, Kind, Status, json_fields, record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ai_lessons.approval.proposals import TakenProposal
+    from ai_lessons.errors import Problem
+    from ai_lessons.git.history import FileRevision
+    from ai_lessons.learning.selection import Effect, NotShown, ShownEntry
+    from ai_lessons.learning.statistics import ParameterState, UsageTally
+    from ai_lessons.model.checks import EvaluationReport
+    from ai_lessons.model.chunks import TextSection
+    from ai_lessons.search import ranking
+    from ai_lessons.search.catalog import Tally
+
+    Count: TypeAlias = Tally  # A tag, version or project, with the number of entries of each kind that carry it
+    Revision: TypeAlias = FileRevision
+    Usage: TypeAlias = UsageTally
+    Parameter: TypeAlias = ParameterState
+    ToldEarlier: TypeAlias = ShownEntry
+    Left: TypeAlias = NotShown
+    IndexStatus: TypeAlias = ranking.IndexStatus
+    Indexed: TypeAlias = ranking.IndexRefresh  # What a refresh of the index did, and what is still without a vector
+
+
+class Query(NamedTuple):
+    """A search. `kinds` empty means all; `context_tags` maps a tag to its weight or None for the default.
+
+    `text` may hold phrases and filters, as `knowledge.queries` has it, unless it is `plain`.
+    `versions` are releases, ranges and names as `knowledge.versions.score` has it, or `auto`.
+    `approvals` asks who approved the rules that are found, `every` for what is superseded, too.
+    `scopes` are what a lesson may state as its scope ("" for nothing), if only some shall be found.
+    `typing`: a person types it and sees each answer, so files are looked at every few seconds, and nothing is prompted.
+    """
+
+    text: str
+    kinds: frozenset[Kind] = frozenset()
+    versions: Sequence[str] = ()
+    project: str | None = None
+    tags: Sequence[str] = ()
+    context_tags: Mapping[str, float | None] = MappingProxyType({})
+    limit: int = 10
+    explain: bool = False
+    approvals: bool = False
+    plain: bool = False
+    every: bool = False
+    scopes: frozenset[str] = frozenset()
+    typing: bool = False
+
+
+class Hit(NamedTuple):
+    """One result: the entry (with `score` and `snippet` set) and, if asked for, the factors of the score.
+
+    `also_in`: the other versions of the same page that were found, newest first. `section`: the number of the section
+    of a long text in which the best passage begins; 0 for none.
+    """
+
+    entry: EntrySummary
+    heading: str = ""
+    factors: Mapping[str, float] = MappingProxyType({})
+    also_in: tuple[str, ...] = ()
+    section: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """The entry with its score and heading, and what else there is."""
+        extra = {"factors": self.factors, "also_in": self.also_in, "section": self.section}
+        data = self.entry.as_json(scored=True) | {"heading": self.heading}
+        return data | {key: value for key, value in extra.items() if value}
+
+
+class Answer(NamedTuple):
+    """What a search found, best first. `notes` is what the user should know about this answer.
+
+    `approvals` is by rule id, if it was asked for. `coverage` is the share of passages that have a vector. `weak`:
+    nothing stored comes near the question, and these are only the nearest. `near_kinds`: the kinds of which
+    something comes near, shown or not.
+    """
+
+    query: str
+    hits: tuple[Hit, ...] = ()
+    prompt: str = ""
+    notes: tuple[str, ...] = ()
+    approvals: Mapping[str, Approval] = MappingProxyType({})
+    coverage: float = 1.0
+    weak: bool = False
+    near_kinds: frozenset[Kind] = frozenset()
+
+    @property
+    def groups(self) -> dict[Kind, tuple[Hit, ...]]:
+        """The hits of every kind; the kind whose best is found first stands first."""
+        kinds = dict.fromkeys((*(hit.entry.kind for hit in self.hits), *KINDS))
+        return {kind: tuple(hit for hit in self.hits if hit.entry.kind is kind) for kind in kinds}
+
+    def as_json(self) -> dict[str, Any]:
+        """The hits in a group for each kind; `order` names the groups that have any, the best first."""
+        groups = self.groups
+        data: dict[str, Any] = {"query": self.query, "order": [kind.folder for kind, hits in groups.items() if hits]}
+        data |= {kind.folder: groups[kind] for kind in KINDS}
+        data |= {"prompt": self.prompt, "notes": self.notes, "coverage": self.coverage}
+        return data | {"weak": True} if self.weak else data
+
+    def for_agents(self) -> dict[str, Any]:
+        """With the approval of each rule; without the query, and without a coverage that is complete."""
+        left_out = {"query", "coverage"} if self.coverage == 1 else {"query"}
+        data = {key: value for key, value in self.as_json().items() if key not in left_out}
+        return data | {
+            kind.folder: [_for_agents(hit.as_json(), self.approvals) for hit in data[kind.folder]] for kind in KINDS
+        }
+
+    @property
+    def rules(self) -> tuple[Hit, ...]:
+        """The rules."""
+        return self.groups[Kind.RULE]
+
+    @property
+    def scripts(self) -> tuple[Hit, ...]:
+        """The scripts."""
+        return self.groups[Kind.SCRIPT]
+
+    @property
+    def lessons(self) -> tuple[Hit, ...]:
+        """The lessons."""
+        return self.groups[Kind.LESSON]
+
+    @property
+    def docs(self) -> tuple[Hit, ...]:
+        """The docs."""
+        return self.groups[Kind.DOC]
+
+
+@json_fields("relation", "direction", "target", "weight", "depth", "entry")
+class Related(NamedTuple):
+    """An entry reached over the graph. `outgoing` is the direction in which the link was written."""
+
+    entry: EntrySummary | None
+    target: str
+    relation: str
+    outgoing: bool
+    weight: float | None = None
+    depth: int = 1
+
+    @property
+    def direction(self) -> str:
+        """`out` or `in`."""
+        return "out" if self.outgoing else "in"
+
+    def for_agents(self) -> dict[str, Any]:
+        """Of the entry only how to call it."""
+        entry = {"handle": self.entry.handle, "title": self.entry.title} if self.entry else None
+        return record(self) | {"entry": entry}
+
+
+class Approval(NamedTuple):
+    """Who approved a rule that is in force. Times are ISO 8601 in UTC, people `Name <address>`.
+
+    `evidence`: 1 a commit on the branch, 2 a merge of its proposal, 3 signed; `how`: the way in one word.
+    `unapproved_change`: unified diff from the text in force to the working tree, else to the approval branch; or empty.
+    """
+
+    approved_by: str
+    approved_at: str
+    suggested_by: str
+    commit: str
+    evidence: int
+    how: str
+    unapproved_change: str = ""
+    in_force: bool = True
+
+
+@json_fields(entry=True)
+class Why(NamedTuple):
+    """Where an entry comes from, in sentences, and how it has done."""
+
+    entry: EntrySummary
+    approval: Approval | None
+    lines: tuple[str, ...]
+    usage: Usage
+
+
+class ContextQuery(NamedTuple):
+    """What one is about to do, to files of `paths`. `budget`: how many entries may come (None: as has proved best).
+
+    `error`: what a command said that failed, below its line (`$ git push`) where that is known; then nothing else
+    counts.
+    """
+
+    project: str | None = None
+    context_tags: Mapping[str, float | None] = MappingProxyType({})
+    paths: Sequence[str] = ()
+    query: str = ""
+    budget: int | None = None
+    error: str = ""
+    approvals: bool = False
+
+
+@json_fields("rules", "lessons", "notes", optional=("left_out",))
+class Context(NamedTuple):
+    """What is told to who asks, or at a moment of a session: best first, why each, what beyond its line, by id.
+
+    `left_out` fitted and did not come. `edges`: by lesson the parameters (and their positions, 0 to 1) whose bar it
+    passed only just. `ran_next`: what worked after a failure like this one in transcripts, where no entry helps.
+    `project`: that of the folder; `pending`: how many proposals wait.
+    """
+
+    entries: tuple[EntrySummary, ...] = ()
+    why: Mapping[str, str] = MappingProxyType({})
+    texts: Mapping[str, str] = MappingProxyType({})
+    approvals: Mapping[str, Approval] = MappingProxyType({})
+    left_out: tuple[Left, ...] = ()
+    edges: Mapping[str, Mapping[str, float]] = MappingProxyType({})
+    notes: tuple[str, ...] = ()
+    ran_next: str = ""
+    project: str | None = None
+    pending: int = 0
+
+    @property
+    def rules(self) -> tuple[EntrySummary, ...]:
+        """The rules."""
+        return tuple(entry for entry in self.entries if entry.kind is Kind.RULE)
+
+    @property
+    def lessons(self) -> tuple[EntrySummary, ...]:
+        """The lessons."""
+        return tuple(entry for entry in self.entries if entry.kind is Kind.LESSON)
+
+    def for_agents(self) -> dict[str, Any]:
+        """With the approval of each rule."""
+        groups = {"rules": self.rules, "lessons": self.lessons}
+        return record(self) | {
+            name: [_for_agents(entry.as_json(), self.approvals) for entry in entries]
+            for name, entries in groups.items()
+        }
+
+
+def _for_agents(data: dict[str, Any], approvals: Mapping[str, Approval]) -> dict[str, Any]:
+    """A result without what nearly all results have; of a rule its approval, and no snippet beside its reason."""
+    usual = {"tier": "user", "status": Status.ACTIVE}
+    data = {key: value for key, value in data.items() if usual.get(key) != value}
+    if data["kind"] == Kind.RULE:
+        del data["snippet"]
+        data["approval"] = approvals.get(data["id"])
+    return data
+
+
+class Shown(NamedTuple):
+    """All about one entry (`approval`: of rules, `usage`: of lessons); with a `section` `body` is only that.
+
+    `silent`: why it is told to nobody who does not ask.
+    """
+
+    entry: EntrySummary
+    body: str
+    raw: str
+    frontmatter: Mapping[str, Any]
+    code: str = ""
+    related: tuple[Related, ...] = ()
+    sections: tuple[TextSection, ...] = ()
+    section: int | None = None
+    notes: tuple[str, ...] = ()
+    approval: Approval | None = None
+    usage: Usage | None = None
+    silent: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """The entry, its text, and what its kind has: the code of a script, the approval of a rule, else its usage."""
+        data = self.entry.as_json(scored=True)
+        for name in ("body", "frontmatter", "related", "sections", "section", "notes"):
+            data[name] = getattr(self, name)
+        if self.entry.kind is Kind.RULE:
+            data["approval"] = self.approval
+        elif self.usage:
+            data["usage"] = self.usage
+        if self.entry.kind is Kind.SCRIPT:
+            data["code"] = self.code
+        return data | {"silent": self.silent} if self.silent else data
+
+
+class Listing(NamedTuple):
+    """Entries of a list, and what was left out (unreadable files). `silent`: by id, why an entry is told no more."""
+
+    entries: tuple[EntrySummary, ...]
+    total: int
+    notes: tuple[str, ...] = ()
+    silent: Mapping[str, str] = MappingProxyType({})
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """The entries alone, each with why it is silent, if it is."""
+        silent = self.silent
+        return [
+            entry.as_json() | ({"silent": silent[entry.id]} if entry.id in silent else {}) for entry in self.entries
+        ]
+
+
+class Initialised(NamedTuple):
+    """What `init` did. `created` False means the repository was already there and complete."""
+
+    path: str
+    created: bool
+    adopted: int
+    hooks: tuple[str, ...]
+    commit: str | None
+    notes: tuple[str, ...] = ()
+
+
+class Report(NamedTuple):
+    """Outcome of `validate`: every problem left, what `--fix` mended, and how many files were read.
+
+    `notes` name files that no job takes care of, which is no problem of any file.
+    """
+
+    problems: tuple[Problem, ...]
+    fixed: tuple[str, ...]
+    files: int
+    notes: tuple[str, ...] = ()
+
+
+class Check(NamedTuple):
+    """One line of `doctor`: `state` is ok, warning or error; `remedy` the command or action that mends it."""
+
+    name: str
+    state: str
+    detail: str
+    remedy: str = ""
+
+
+class Judged(NamedTuple):
+    """An entry of which a user or agent said how it did."""
+
+    handle: str
+    title: str
+    helpful: int
+    ignored: int
+    contradicted: int
+    confidence: float
+
+
+class Stats(NamedTuple):
+    """Sizes (bytes) and counts; `clusters`: sizes of groups that `related_to` joins; `ablation` None: not known yet.
+
+    `approval_lead_time`: median seconds from the last commit of a proposal to the merge that approved it; None: no
+    rule in force came by a merge.
+    """
+
+    entries: Mapping[str, int]
+    projects: int
+    tags: int
+    files: int
+    unreadable: int
+    bytes: int
+    catalog_bytes: int
+    index_bytes: int
+    passages: int
+    vectors: int
+    pending: int
+    taken_away: int
+    commits_30_days: int
+    oldest: str | None
+    newest: str | None
+    most_useful: tuple[Judged, ...] = ()
+    least_useful: tuple[Judged, ...] = ()
+    damaged_events: int = 0
+    ablation: Effect | None = None
+    clusters: tuple[int, ...] = ()
+    approval_lead_time: int | None = None
+
+
+class Stale(NamedTuple):
+    """A doc or script whose external file changed since it was read, or is gone."""
+
+    handle: str
+    title: str
+    path: str
+    reason: str
+
+
+@json_fields(entry=True)
+class Outdated(NamedTuple):
+    """An entry to look at again. `reason`: review_by, asked, applies_to, repeats, source, failing, or never_helpful."""
+
+    entry: EntrySummary
+    reason: str
+    detail: str
+
+
+class ModelState(NamedTuple):
+    """Where the embedding model is, if anywhere."""
+
+    name: str
+    present: bool
+    path: str | None
+    source: str | None
+
+
+@json_fields(hidden=("kind", "title", "tier", "origin"), optional=("change", "target", "notes"))
+class Written(NamedTuple):
+    """One entry that was written. `commit` is None while the write waits for one; `tier` is of which repository.
+
+    Of the jobs of `lesson`: `change` (added, confirmed, wrong, promoted, unchanged), `target` where it also stands, and
+    `origin`, who states it.
+    """
+
+    id: str
+    handle: str
+    kind: Kind
+    title: str
+    path: str
+    commit: str | None
+    notes: tuple[str, ...] = ()
+    tier: str = ""
+    change: str = ""
+    origin: str = ""
+    target: str = ""
+
+
+class LessonDraft(NamedTuple):
+    """What a new lesson says. `when`, `do` or `dont`, and `because` come together or not at all.
+
+    `seen` counts the calls, failures and sessions that a lesson about a command rests on.
+
+    `scope` is stated as groove writes one, where the project does not say it: `user:NAME`, `project:PATH`.
+    """
+
+    title: str
+    content: str = ""
+    tags: Sequence[str] = ()
+    project: str = ""
+    scope: str | None = None
+    confidence: str = "medium"
+    source: str = "observed"
+    origin: str = "user"
+    category: str | None = None
+    contexts: Sequence[str] = ()
+    applies_to: Sequence[str] = ()
+    links: Sequence[tuple[str, str]] = ()
+    when: str | None = None
+    do: str | None = None
+    dont: str | None = None
+    because: str | None = None
+    seen: Mapping[str, int] | None = None
+    allow_secrets: Sequence[tuple[str, str]] = ()
+
+
+class ResourceDraft(NamedTuple):
+    """What to import: `paths` are files, folders (with `recursive`) or globs of the caller's file system.
+
+    `urls` are pages, or (with `recursive`) sitemaps; of private addresses only with `allow_private`.
+    """
+
+    kind: Kind
+    paths: Sequence[str] = ()
+    title: str | None = None
+    versions: Sequence[str] = ()
+    project: str | None = None
+    tags: Sequence[str] = ()
+    recursive: bool = False
+    in_place: bool = False
+    allow_secrets: Sequence[tuple[str, str]] = ()
+    urls: Sequence[str] = ()
+    allow_private: bool = False
+
+
+class Skipped(NamedTuple):
+    """A file or entry that was left alone, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import did."""
+
+    written: tuple[Written, ...]
+    unchanged: int
+    skipped: tuple[Skipped, ...]
+    commit: str | None
+    notes: tuple[str, ...] = ()
+
+
+class PassagePreview(NamedTuple):
+    """How one passage of a file would be cut: its heading path, size in estimated tokens and first words."""
+
+    path: str
+    heading: str
+    tokens: int
+    text: str
+
+
+class Refreshed(NamedTuple):
+    """One doc looked at again. `changed` says its file was rewritten; `diff` is a unified diff of the body."""
+
+    handle: str
+    title: str
+    path: str
+    changed: bool = False
+    old_ref: str | None = None
+    new_ref: str | None = None
+    added: int = 0
+    removed: int = 0
+    diff: str = ""
+    warning: str = ""
+
+
+@json_fields(entry=True)
+class Feedback(NamedTuple):
+    """What was said of an entry, and how it stands with that."""
+
+    entry: EntrySummary
+    outcome: str
+    usage: UsageTally
+    notes: tuple[str, ...] = ()
+
+    def for_agents(self) -> dict[str, Any]:
+        """Of the entry only how to call it."""
+        entry = {"id": self.entry.id, "handle": self.entry.handle, "title": self.entry.title}
+        return entry | {"outcome": self.outcome, "usage": self.usage, "notes": self.notes}
+
+
+class RuleDraft(NamedTuple):
+    """What a new rule says. `links` are (relation, reference); no relation: the one that fits the kind of entry."""
+
+    title: str
+    rationale: str
+    content: str = ""
+    tags: Sequence[str] = ()
+    project: str = ""
+    applies_to: Sequence[str] = ()
+    links: Sequence[tuple[str, str]] = ()
+    allow_secrets: Sequence[tuple[str, str]] = ()
+
+
+class Suggested(NamedTuple):
+    """A proposal that was made. `warnings` is what speaks against it, and what the user should know."""
+
+    id: str
+    handle: str
+    title: str
+    path: str
+    branch: str
+    commit: str
+    warnings: tuple[str, ...] = ()
+
+
+class ProposedFile(NamedTuple):
+    """A file that a proposal changes: its text in force or on the approval branch, and as proposed (None: no file).
+
+    Bytes that are no UTF-8 are escapes; of a binary file stand its size and its SHA-256.
+    """
+
+    path: str
+    old: str | None
+    new: str | None
+
+
+@json_fields(hidden=("files",))
+class Pending(NamedTuple):
+    """A proposal that waits for a person.
+
+    `kind`: of the entry, or `release`. `change`: new, edit, removal, or unsigned (a text on the approval branch that
+    lacks a good signature; `commit` is its blob id). `added`, `removed`: lines of `diff`, against the text in force.
+    `conflicts`: why it cannot be taken, or what it contradicts. `rejected_before`: when and why the same text was
+    turned down. `evidence`: what it links. `report`: what the proposer says. `left_out` (on the last): not listed.
+    `batch`: names the import that proposed it together with others. `applies_to`: globs of files. `files`: all that is
+    approved with it, whole.
+    """
+
+    id: str
+    handle: str
+    title: str
+    branch: str
+    remote: bool
+    kind: str
+    change: str
+    suggested_by: str
+    suggested_at: str
+    commit: str
+    added: int
+    removed: int
+    conflicts: tuple[str, ...]
+    similar: tuple[str, ...]
+    rejected_before: str
+    diff: str
+    body: str
+    rationale: str
+    tags: tuple[str, ...]
+    evidence: tuple[EntrySummary, ...]
+    path: str = ""
+    report: str = ""
+    left_out: tuple[str, ...] = ()
+    batch: str = ""
+    applies_to: tuple[str, ...] = ()
+    files: tuple[ProposedFile, ...] = ()
+
+    def for_agents(self) -> dict[str, Any]:
+        """Without the body of what is new, which is in the diff."""
+        data = record(self)
+        if self.change == "new":
+            del data["body"]
+        return data
+
+
+class Decided(NamedTuple):
+    """What a person decided, in `commit`, on the proposal of `branch`; at `path` lies the entry or the rejection."""
+
+    id: str
+    handle: str
+    title: str
+    path: str
+    branch: str
+    commit: str
+    notes: tuple[str, ...] = ()
+
+
+class PinnedList(NamedTuple):
+    """Whose signatures approve rules, pinned in `file`: a line for each key (fingerprint, principals, type)."""
+
+    file: str
+    keys: tuple[str, ...]
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class AuditRow(NamedTuple):
+    """A rule of the approval branch, its `evidence` (0 to 3), the way in one word, and what lacks evidence there."""
+
+    id: str
+    handle: str
+    title: str
+    path: str
+    in_force: bool
+    evidence: int
+    how: str
+    approved_by: str
+    approved_at: str
+    suggested_by: str
+    commit: str
+    problem: str = ""
+
+
+class Audit(NamedTuple):
+    """Every rule with its evidence, and other proposals that were taken; not `ok` with a violation or an alarm."""
+
+    rows: tuple[AuditRow, ...]
+    alarms: tuple[str, ...]
+    ok: bool
+    taken: tuple[TakenProposal, ...] = ()
+
+
+# What becomes of it: a copy, a proposal, a proposal to release it, or nothing because it is there
+COPIED, PROPOSED, ASKED, PRESENT = "copied", "proposed", "asked", "present"
+
+
+class PromotionRequest(NamedTuple):
+    """How to promote; `reason` is for those who decide. `person`: may copy at once, also out of an enterprise."""
+
+    reason: str = ""
+    person: bool = True
+    allow_secrets: Sequence[tuple[str, str]] = ()
+
+
+@json_fields(
+    "id", "handle", "title", "from_", "to", "outcome", "copy", "proposal", "evaluation", "policy", "decided_in", "notes"
+)
+class Promoted(NamedTuple):
+    """What became of an entry that goes from one tier to another: a `copy`, or a `proposal` (also to release it).
+
+    `policy`: the policy that decides. `decided_in`: the tier whose people decide, if any.
+    """
+
+    entry: EntrySummary
+    from_: str
+    to: str
+    outcome: str
+    evaluation: EvaluationReport
+    copy: Written | None = None
+    proposal: Suggested | None = None
+    policy: str = ""
+    decided_in: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """The id of the entry."""
+        return self.entry.id
+
+    @property
+    def handle(self) -> str:
+        """The handle of the entry."""
+        return self.entry.handle
+
+    @property
+    def title(self) -> str:
+        """The title of the entry."""
+        return self.entry.title

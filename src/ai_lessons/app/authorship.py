@@ -1,0 +1,265 @@
+"""Who stated a lesson: evidence from git's history and from this machine, never from what a file says of itself.
+
+`from: user` is firm where the user said so here in person, where it lies uncommitted in the working tree, or where the
+user's own identity committed it, with no agent named. Forged commits pass, see docs/security.md.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from ai_lessons.errors import AiLessonsError, Refused
+from ai_lessons.git.processes import Trust
+from ai_lessons.model.config import RELEASED
+from ai_lessons.model.entries import Entry, EntrySummary, Kind, Relation, Status
+from ai_lessons.model.layout import place
+from ai_lessons.search.catalog_update import Attested
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from ai_lessons.app.open_repository import OpenRepository
+    from ai_lessons.git.history import Introduced
+    from ai_lessons.git.store import Change
+
+AI, USER, AGENT = "ai", "user", "agent"
+SILENCING = frozenset((Relation.SUPERSEDES, Relation.CONTRADICTS, Relation.SPECIALIZES))
+"""Relations that may keep the entry that they point to from being shown."""
+
+MOST_PATHS = 200  # Of so many lessons the history is asked apart; of more in one walk over all of it
+
+
+def digest(entry: Entry) -> str:
+    """What a lesson says, where, for whom and with what standing: another text of it has to be stated anew."""
+    parts: list[Any] = [entry.title, str(entry.pattern or ""), entry.body.strip(), entry.project]
+    parts += [entry.fields.get("from"), entry.fields.get("applies_to")]
+    block = entry.fields.get("source")
+    text = json.dumps([*parts, block if isinstance(block, dict) else None], default=str)
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def remember(repo: OpenRepository, who: str, entry: Entry) -> None:
+    """Note on this machine that the user in person, or an agent, has just stated a lesson."""
+    _marks(repo).add_all([(entry.path, f"{who} {digest(entry)}")])
+
+
+def confirm(repo: OpenRepository, entry: Entry) -> None:
+    """Note that the user in person states what is written already, also by another."""
+    remember(repo, USER, entry)
+    repo.catalog.attest({entry.id: Attested(_me(repo)[0], firm=True, start=True)})
+
+
+def _marks(repo: OpenRepository) -> Trust:
+    return Trust(repo.store.state_dir, "statement")
+
+
+def attest(repo: OpenRepository) -> None:
+    """Look after claims that the catalog has met since the last look. Stops no reader: without evidence none holds."""
+    ids = repo.catalog.unattested()
+    if ids:
+        entries = {light.id: entry for light in repo.catalog.many(ids).values() if (entry := _read(repo, light))}
+        try:
+            attested = _attested(repo, entries)
+        except AiLessonsError:
+            attested = {}
+        repo.catalog.attest(
+            {entry_id: attested.get(entry_id, Attested("", firm=False, start=False)) for entry_id in ids}
+        )
+        repo.catalog.unattested()  # that nothing is left is written down
+
+
+def _read(repo: OpenRepository, light: EntrySummary) -> Entry | None:
+    try:
+        return repo.load(light.id)[0]
+    except AiLessonsError:
+        return None
+
+
+def _attested(repo: OpenRepository, entries: Mapping[str, Entry]) -> dict[str, Attested]:
+    (me, addresses), marks = _me(repo), _marks(repo).marks()
+    attested: dict[str, Attested] = {}
+    for entry_id, entry in entries.items():
+        mark = digest(entry)
+        if f"{USER} {mark}" in marks:
+            attested[entry_id] = Attested(me, _is_users(entry), start=True)
+        elif f"{AGENT} {mark}" in marks:
+            attested[entry_id] = Attested(f"an agent for {me}", firm=False, start=True)
+    unmarked = {entry_id: entry for entry_id, entry in entries.items() if entry_id not in attested}
+    return attested | (_by_history(repo, unmarked, me, addresses) if unmarked else {})
+
+
+def _me(repo: OpenRepository) -> tuple[str, tuple[str, ...]]:
+    """The user as git has it, with name and address, and the addresses of commits: as author and as committer."""
+    from ai_lessons.git import plumbing  # starts programs, which a load that has nothing to look at need not pay
+
+    author, committer = (plumbing.identity(repo.store.worktree, role) or "" for role in ("AUTHOR", "COMMITTER"))
+    return author, tuple(ident.rpartition("<")[2].rstrip(">") for ident in (author, committer))
+
+
+def _by_history(
+    repo: OpenRepository, entries: Mapping[str, Entry], me: str, addresses: tuple[str, ...]
+) -> dict[str, Attested]:
+    origins = _Origins(repo, entries)
+    committed = repo.history.in_head({entry.path for entry in entries.values() if digest(entry) not in origins.found})
+    attested = {}
+    for entry_id, entry in entries.items():
+        by, committed_blob = origins.found.get(digest(entry), []), committed.get(entry.path)
+        by_me = [commit for commit in by if addresses[0] and (commit.author, commit.committer) == addresses]
+        by_person = [commit for commit in by_me if not commit.agent]
+        edited = not by and (committed_blob is None or origins.digest_of(entry.path, committed_blob) != digest(entry))
+        if by_person or edited:
+            attested[entry_id] = Attested(me, _is_users(entry), start=True)
+        else:
+            last = f"{by[-1].who}, agent {by[-1].agent}" if by and by[-1].agent else by[-1].who if by else ""
+            attested[entry_id] = Attested(last, firm=False, start=bool(by_me))
+    return attested
+
+
+def _is_users(entry: Entry) -> bool:
+    return entry.fields.get("from") == USER
+
+
+class _Origins:
+    """The commits that first said what these lessons say, by digest; a file that only moved says nothing new."""
+
+    def __init__(self, repo: OpenRepository, entries: Mapping[str, Entry]) -> None:
+        self._repo = repo
+        self._digests_of_path: dict[str, set[str]] = {}
+        self._digests: dict[tuple[str, str], str] = {}
+        self.found: dict[str, list[Introduced]] = {}
+        for entry in entries.values():
+            self._digests_of_path.setdefault(entry.path, set()).add(digest(entry))
+        for location in repo.catalog.locations(entries):
+            if location.hash:
+                self._digests[location.path, location.hash] = digest(entries[location.id])
+        asked: set[str] = set()
+        while len(self._digests_of_path) > len(asked):  # files that were moved here had other names before
+            new = set(self._digests_of_path) - asked
+            asked |= new
+            few = len(new) <= MOST_PATHS
+            for commit in repo.history.introduced(sorted(new) if few else ()):
+                for path, before, after in commit.files:
+                    if after and path in self._digests_of_path and (path in new or not few):
+                        self._weigh(commit, path, before, after)
+            if not few:
+                break  # that was all of the history, and every name was met on the way
+
+    def _weigh(self, commit: Introduced, path: str, before: str | None, after: str) -> None:
+        text_digest = self.digest_of(path, after)
+        if text_digest not in self._digests_of_path[path] or (before and self.digest_of(path, before) == text_digest):
+            return
+        from_where = [
+            old for old, was, now in commit.files if was and now != was and self.digest_of(old, was) == text_digest
+        ]
+        for old in from_where:
+            self._digests_of_path.setdefault(old, set()).add(text_digest)
+        if not from_where and commit not in self.found.setdefault(text_digest, []):
+            self.found[text_digest].append(commit)
+
+    def digest_of(self, path: str, blob: str) -> str:
+        """What a file said in a commit; empty for what is no lesson."""
+        if (path, blob) not in self._digests:
+            data = self._repo.history.blob(blob) if _is_lesson(path) else b""
+            entry = _parsed(self._repo, path, data)
+            self._digests[path, blob] = digest(entry) if entry else ""
+        return self._digests[path, blob]
+
+
+def _is_lesson(path: str) -> bool:
+    where = place(path)
+    return where is not None and where.kind is Kind.LESSON
+
+
+def _parsed(repo: OpenRepository, path: str, data: bytes | None) -> Entry | None:
+    if not data or not _is_lesson(path):
+        return None
+    try:
+        return repo.parse(path, data)
+    except AiLessonsError:
+        return None
+
+
+def guard(repo: OpenRepository, changes: Sequence[Change]) -> None:
+    """Called before an agent's job is written. Raises Refused: it would silence a firm lesson; the question is kept."""
+    if not repo.options.agent:
+        return
+    new = [
+        entry
+        for change in changes
+        if isinstance(change.data, bytes) and (entry := _parsed(repo, change.path, change.data))
+    ]
+    kept = {(entry.id, digest(entry)) for entry in new if entry.status is Status.ACTIVE}
+    for light, old in _firm(repo, {change.path for change in changes}):
+        if (light.id, digest(old)) not in kept and old.status is Status.ACTIVE:
+            refuse(repo, light, "change it, take it away or mark it wrong")
+    for entry in new:
+        stored = repo.catalog.many([entry.id]).get(entry.id)
+        before = _read(repo, stored) if stored else None
+        if entry.fields.get(RELEASED) != (before.fields.get(RELEASED) if before else None):
+            repo.options.refuse_agents(f"say in {RELEASED} where a text may go", "contribute promote proposes it")
+        if _is_users(entry) and (before is None or digest(before) != digest(entry)):
+            remember(repo, AGENT, entry)
+        ends = {link.target for link in entry.links if link.relation in SILENCING}
+        ends -= {edge.target for edge in repo.catalog.edges(entry.id) if edge.relation in SILENCING} if ends else set()
+        for end in repo.catalog.many(ends).values():
+            if end.details.get("firm"):
+                refuse(repo, end, f"let {entry.title!r} take its place")
+
+
+def _firm(repo: OpenRepository, paths: Iterable[str]) -> Iterator[tuple[EntrySummary, Entry]]:
+    """The firm lessons at these paths."""
+    for path in paths:
+        if not _is_lesson(path) or not repo.store.exists(path):
+            continue
+        try:
+            light = repo.catalog.resolve(path)
+        except AiLessonsError:
+            continue
+        old = _read(repo, light) if light.details.get("firm") else None
+        if old:
+            yield light, old
+
+
+def refuse(repo: OpenRepository, light: EntrySummary, what: str, person: str = "repeats the command") -> None:
+    """Keep what an agent would do to a firm lesson as a question, and raise Refused; `person` is what a person does."""
+    ask(repo, light, f"would {what}")
+    raise Refused(
+        f"{light.handle} is firm: a person stated it, and an agent cannot {what}",
+        hint=f"it is kept as a question for a person, who runs ai-lessons admin review, or {person}",
+    )
+
+
+def remember_link(repo: OpenRepository, source: str, target: str) -> None:
+    """Note that the user in person lets one lesson silence another."""
+    if not repo.options.agent:
+        _marks(repo).add_all([(source, f"link {source} {target}")])
+
+
+def may_silence(repos: Iterable[OpenRepository], source: str, target: str, lights: Mapping[str, EntrySummary]) -> bool:
+    """Whether a link may keep its target away: a firm lesson only for another one, or by a link of the user's own."""
+    firm = [bool(entry_id in lights and lights[entry_id].details.get("firm")) for entry_id in (source, target)]
+    if firm[0] or not firm[1]:
+        return True
+    return any(f"link {source} {target}" in _marks(repo).marks() for repo in repos)
+
+
+def ask(repo: OpenRepository, light: EntrySummary, what: str) -> None:
+    """Keep a question about a firm lesson for `admin review`, on this machine; the same one of a day once."""
+    day = repo.options.now().date().isoformat()
+    _questions(repo).add_all([(light.path, f"{light.id} {day} {repo.options.agent or 'an agent'} {what}")])
+
+
+def questions(repo: OpenRepository) -> dict[str, list[tuple[str, str]]]:
+    """What agents asked about firm lessons, by id: (day, who and what)."""
+    questions_by_id: dict[str, list[tuple[str, str]]] = {}
+    for entry_id, day, question in sorted(
+        mark.split(" ", 2) for mark in _questions(repo).marks() if mark.count(" ") > 1
+    ):
+        questions_by_id.setdefault(entry_id, []).append((day, question))
+    return questions_by_id
+
+
+def _questions(repo: OpenRepository) -> Trust:
+    return Trust(repo.store.state_dir, "question")

@@ -1,0 +1,679 @@
+"""Rules and lessons for a project, tags, files or a failure; effects of links on results."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from itertools import combinations
+from pathlib import Path
+from random import Random
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons import app
+from ai_lessons.app.answers import Answer, Context, ContextQuery, Hit, Query, Related
+from ai_lessons.app.authorship import may_silence
+from ai_lessons.errors import Conflict, UsageError
+from ai_lessons.git import external_files
+from ai_lessons.learning.events import INJECTED, LEFT_OUT, Event
+from ai_lessons.learning.selection import FEW, Candidate, Thresholds, tell
+from ai_lessons.learning.statistics import ABLATION, ASSESSMENT, BUDGET, CONFIDENCE, SIMILARITY
+from ai_lessons.model import transcripts
+from ai_lessons.model.command_patterns import Called, Form, blamed_call, fits, named_forms, seen_in, when_and_does
+from ai_lessons.model.entries import (
+    GLOBAL_PROJECT,
+    Confidence,
+    EntrySummary,
+    Kind,
+    Moment,
+    Pattern,
+    Relation,
+    Status,
+    json_fields,
+)
+from ai_lessons.model.filters import EXACT, any_match, specificity, stated
+from ai_lessons.model.lessons import parse
+from ai_lessons.model.links import ACYCLIC, GraphStep, Line, clusters, derived_from, drawing, wrong_kinds
+from ai_lessons.search.catalog import Filter
+from ai_lessons.search.ranking import PassageFilter, context_boost, context_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from ai_lessons.app.workspace import Library, Reader, Reading
+
+SPARE = 20  # Results asked for beyond the limit, for those that take the places of superseded ones
+LOWERED = 0.5  # What is left of the score of a superseded entry where it is shown all the same
+
+_WORD = re.compile(r"\w+")
+
+SEE_ALSO = 3  # Results that are asked for what is related to them, and related entries that are named
+CHAIN = 20  # Steps along `supersedes`, or back over `derived_from`; longer chains are mistakes
+
+
+def drop_superseded(repo: Reading, query: Query, hits: Sequence[Hit]) -> list[Hit]:
+    """The best hits, as many as asked for: no superseded (`query.every`: with less score); never of rules."""
+    kept: list[Hit] = []
+    farther = farther_copies(repo, [hit.entry for hit in hits])
+    for hit in nearer_first(repo, hits):
+        if not query.every and len(kept) == query.limit:
+            break
+        if hit.entry.id in farther:
+            continue
+        old = hit.entry.kind is not Kind.RULE and superseded_by(repo, hit.entry.id) is not None
+        if not old:
+            kept.append(hit)
+        elif query.every:
+            factors = {**hit.factors, "superseded": LOWERED} if hit.factors else hit.factors
+            entry = hit.entry._replace(score=(hit.entry.score or 0.0) * LOWERED)
+            kept.append(hit._replace(entry=entry, factors=factors))
+    if query.every:
+        kept.sort(key=lambda hit: -(hit.entry.score or 0.0))
+    return kept[: query.limit]
+
+
+def nearer_first(repo: Reading, hits: Sequence[Hit]) -> list[Hit]:
+    """The same hits; of two that contradict each other over tiers the nearer stands first."""
+    ordered = list(hits)
+    if len(repo.every) == 1:
+        return ordered
+    lights = [hit.entry for hit in hits]
+    for a, b in contradictions(repo, lights):
+        first, second = sorted((a, b), key=lambda light: repo.nearness(light.tier))
+        places = {hit.entry.id: place for place, hit in enumerate(ordered)}
+        if places[first.id] > places[second.id]:
+            ordered.insert(places[second.id], ordered.pop(places[first.id]))
+    return ordered
+
+
+def farther_copies(repo: Reading, lights: Iterable[EntrySummary]) -> set[str]:
+    """The ids of these that a nearer tier has as well: one was promoted from the other, or both from a third."""
+    titled: dict[str, list[EntrySummary]] = {}
+    for light in lights:
+        titled.setdefault(light.title, []).append(light)
+
+    def origins(light: EntrySummary) -> set[str]:
+        return {light.id, *derived_from(repo.catalog.edges(light.id), light.id)}
+
+    pairs = (pair for same in titled.values() for pair in combinations(same, 2))
+    twice = ((a, b) for a, b in pairs if a.tier != b.tier and origins(a) & origins(b))
+    return {max(pair, key=lambda light: repo.nearness(light.tier)).id for pair in twice}
+
+
+def superseded_by(repo: Reading, entry_id: str, light: EntrySummary | None = None) -> EntrySummary | None:
+    """The newest active entry that takes the place of this one (`light`, if known); None if it stands.
+
+    Follows up to `CHAIN` links; of a firm lesson only those count that may silence one.
+    """
+    newest: EntrySummary | None = None
+    seen, border = {entry_id}, [entry_id]
+    lights = {entry_id: light} if light else {}
+    for _ in range(CHAIN):
+        steps = [
+            (edge.source, old)
+            for old in border
+            for edge in repo.catalog.edges(old)
+            if edge.relation == Relation.SUPERSEDES and edge.target == old and edge.source not in seen
+        ]
+        if not steps:
+            break
+        lights |= repo.catalog.many({end for step in steps for end in step if end not in lights})
+        newer = [source for source, old in steps if may_silence(repo.every, source, old, lights)]
+        seen.update(newer)
+        active = [lights[source] for source in newer if source in lights and _is_active(lights[source])]
+        newest = active[0] if active else newest
+        border = newer
+    return newest
+
+
+def superseded(repo: Reading) -> frozenset[str]:
+    """The ids of all entries that something active takes the place of; of rules none, see `settled`."""
+    old = {edge.target for edge in repo.catalog.edges() if edge.relation == Relation.SUPERSEDES}
+    lights = repo.catalog.many(old) if old else {}
+    return frozenset(x.id for x in lights.values() if x.kind is not Kind.RULE and superseded_by(repo, x.id, x))
+
+
+def _is_active(light: EntrySummary) -> bool:
+    return light.details.get("status") != Status.WRONG
+
+
+def contradictions(repo: Reading, lights: Iterable[EntrySummary]) -> list[tuple[EntrySummary, EntrySummary]]:
+    """Pairs of these entries that contradict each other, in their order."""
+    shown = {light.id: light for light in lights}
+    pairs = {
+        frozenset((edge.source, edge.target))
+        for entry_id in shown
+        for edge in repo.catalog.edges(entry_id)
+        if edge.relation == Relation.CONTRADICTS
+    }
+    return [(a, b) for a, b in combinations(shown.values(), 2) if frozenset((a.id, b.id)) in pairs]
+
+
+def warnings(repo: Reading, lights: Iterable[EntrySummary]) -> list[str]:
+    """A sentence for each pair of results that contradict each other: both are never shown without saying so."""
+    sentences = []
+    for a, b in contradictions(repo, lights):
+        near = min(a, b, key=lambda light: repo.nearness(light.tier))
+        why = "" if a.tier == b.tier else f": [{near.handle}] of the {near.tier} tier is nearer, so it counts"
+        sentences.append(f"[{a.handle}] and [{b.handle}] contradict each other{why}")
+    return sentences
+
+
+def see_also(repo: Reading, lights: Sequence[EntrySummary]) -> list[str]:
+    """A sentence that names what is related to the best results and is not among them; none without such a link."""
+    shown = {light.id for light in lights}
+    handles: dict[str, str] = {}
+    for light in lights[:SEE_ALSO]:
+        for edge in repo.catalog.edges(light.id):
+            other = edge.target if edge.source == light.id else edge.source
+            if edge.relation == Relation.RELATED_TO and other not in shown:
+                handles.setdefault(other, light.handle)
+    lights_related = repo.catalog.many(handles) if handles else {}
+    sentences = [
+        f"{lights_related[entry_id].handle} {lights_related[entry_id].title} (related to {handle})"
+        for entry_id, handle in handles.items()
+        if entry_id in lights_related and _is_active(lights_related[entry_id]) and superseded_by(repo, entry_id) is None
+    ]
+    return [f"see also: {'; '.join(sentences[:SEE_ALSO])}"] if sentences else []
+
+
+def suppressed(repo: Reading, lights: Sequence[EntrySummary], project: str | None) -> dict[str, tuple[str, str]]:
+    """Of lessons that would come together, the surest of the nearest first, those that do not: (word, sentence) by id.
+
+    Of two that contradict each other the nearer one comes, by tier, then project, else the first; no general one comes
+    beside the one that specializes it.
+    """
+    away: dict[str, tuple[str, str]] = {}
+    by_id = {light.id: light for light in lights}
+    for light in lights:
+        if newer := superseded_by(repo, light.id):
+            away[light.id] = "superseded", f"superseded by [{newer.handle}]"
+    for light in lights:
+        for edge in repo.catalog.edges(light.id):
+            special = edge.relation == Relation.SPECIALIZES and edge.source == light.id
+            special = special and edge.target in by_id and light.id not in away and edge.target not in away
+            if special and may_silence(repo.every, light.id, edge.target, by_id):
+                away[edge.target] = "specialized", f"[{light.handle}] says it for this case"
+    for first, second in contradictions(repo, lights):
+        if first.id in away or second.id in away:
+            continue
+        # its own project is nearer than what holds everywhere, that than another project
+        steps = {GLOBAL_PROJECT: 1} | {project: 0}
+        far, near = ((repo.nearness(x.tier), steps.get(x.project, 2)) for x in (first, second))
+        wins, loses = (second, first) if far > near else (first, second)
+        if not may_silence(repo.every, wins.id, loses.id, by_id):
+            wins, loses = loses, wins
+        away[loses.id] = "contradicts", f"contradicts [{wins.handle}], which is nearer or surer"
+    return away
+
+
+def refuse_circle(repo: Reading, start: EntrySummary, relation: str, end: EntrySummary) -> None:
+    """Raises Conflict: the edge would close a circle of a relation that makes no sense in one."""
+    if relation not in ACYCLIC:
+        return
+    reached = [end.id]
+    for entry_id in reached:  # it grows on the way
+        next_ones = {
+            edge.target for edge in repo.catalog.edges(entry_id) if (edge.source, edge.relation) == (entry_id, relation)
+        }
+        reached += next_ones.difference(reached)
+    if start.id in reached:
+        raise Conflict(
+            f"{end.handle} {relation.replace('_', ' ')} {start.handle} already, if over others: this closes a circle",
+            hint=f"ai-lessons recall related {end.handle} --depth 3",
+        )
+
+
+def refuse_wrong_kinds(repo: Reading, source: Kind, links: Iterable[tuple[str, str]]) -> None:
+    """Look at links (relation, id) to what is in the catalog. Raises UsageError: a relation does not join the kinds."""
+    pairs = list(links)
+    lights = repo.catalog.many({target for _, target in pairs}) if pairs else {}
+    for relation, target in pairs:
+        end = lights.get(target)
+        if end and (wrong := wrong_kinds(relation, source, end.kind)):
+            message, _, fitting = wrong.partition("; ")
+            raise UsageError(f"{message} ({end.handle})", hint=fitting)
+
+
+def opposites(repo: Reading, written: str, pattern: Pattern) -> list[str]:
+    """A suggestion for each active lesson of its project and `global` that says the opposite for the same case."""
+    new = repo.catalog.many([written]).get(written)
+    if new is None:
+        return []
+    filters = [
+        Filter(kinds=frozenset({Kind.LESSON}), project=name) for name in dict.fromkeys((new.project, GLOBAL_PROJECT))
+    ]
+    lessons = [light for query in filters for light in repo.catalog.select(query) if light.id != written]
+    return [
+        f"[{light.handle}] says the opposite for the same case; if so, say it: "
+        f"ai-lessons contribute link {new.handle} {light.handle} --relation contradicts"
+        for light in opposed(lessons, pattern)
+    ]
+
+
+def namesakes(repo: Reading, written: str, title: str) -> list[str]:
+    """A suggestion for each active lesson of the same title."""
+    lights = repo.catalog.select(Filter(kinds=frozenset({Kind.LESSON}), title=title))
+    return [
+        f"[{light.handle}] has the same title; to change that one: ai-lessons contribute update {light.handle}"
+        for light in lights
+        if light.id != written
+    ]
+
+
+def opposed(lessons: Iterable[EntrySummary], pattern: Pattern) -> list[EntrySummary]:
+    """Those lessons whose pattern says the opposite of this one for the same case, as far as their words tell."""
+    opposed_lessons = []
+    for light in lessons:
+        with suppress(UsageError):  # no pattern: a file may say anything
+            stated = parse(str(light.details.get("pattern") or ""))
+            same_case = same_text(stated.when, pattern.when) and same_text(stated.action, pattern.action)
+            if stated.negative != pattern.negative and same_case:
+                opposed_lessons.append(light)
+    return opposed_lessons
+
+
+def same_text(a_text: str, b_text: str) -> bool:
+    """Whether two texts share half of their words (Jaccard)."""
+    a, b = set(_WORD.findall(a_text.casefold())), set(_WORD.findall(b_text.casefold()))
+    return bool(a | b) and 2 * len(a & b) >= len(a | b)
+
+
+def related_of(catalog: Reader, steps: Collection[GraphStep]) -> tuple[Related, ...]:
+    """What these steps over the graph lead to."""
+    lights = catalog.many(step.target for step in steps)
+    return tuple(
+        Related(lights.get(step.target), step.target, step.relation, step.outgoing, step.weight, step.depth)
+        for step in steps
+    )
+
+
+@json_fields(hidden=("confidence",))
+class Graph(NamedTuple):
+    """Entries, the links between them and to `missing` ids; `clusters`: ids that hang together over `related_to`."""
+
+    entries: tuple[EntrySummary, ...] = ()
+    missing: tuple[str, ...] = ()
+    links: tuple[Line, ...] = ()
+    notes: tuple[str, ...] = ()
+    clusters: tuple[tuple[str, ...], ...] = ()
+    confidence: Mapping[str, float] = MappingProxyType({})
+
+
+def graph(
+    opened: Library, refs: Sequence[str] = (), *, depth: int = 1, most: int = 200, project: str | None = None
+) -> Graph:
+    """What is linked within `depth` steps of these entries, or everything (of a project, and what is linked with it).
+
+    `confidence` is by lesson, as it was learned. Raises NotFound, AmbiguousName.
+    """
+    repo = opened.reading
+    catalog = repo.current()
+    starts = [repo.resolve(ref).id for ref in refs]
+    edges = catalog.edges()
+    if project:
+        inside = {light.id for light in catalog.select(Filter(project=project, status=None))}
+        edges = [edge for edge in edges if {edge.source, edge.target} & inside]
+    drawn = drawing(edges, starts, depth=depth, most=most)
+    lights = catalog.many(drawn.ids)
+    notes = repo.notes()
+    if drawn.left_out:
+        every = len(drawn.ids) + drawn.left_out
+        notes.append(f"{drawn.left_out} of {every} left out: --limit {every} shows all")
+    joined = [(line.source, line.target) for line in drawn.lines if line.relation == Relation.RELATED_TO]
+    missing = tuple(name for name in drawn.ids if name not in lights)
+    entries = tuple(lights[name] for name in drawn.ids if name in lights)
+    groups = clusters(pair for pair in joined if {*pair} <= lights.keys())
+    lessons = [light for light in entries if light.kind is Kind.LESSON]
+    confidence = {lesson: used.confidence for lesson, used in repo.usages.several(lessons).items()}
+    return Graph(entries, missing, drawn.lines, tuple(notes), groups, confidence)
+
+
+LOOKED_AT = 500  # Newest lessons of a project or tag among which the surest are chosen
+_COMMAND = 200  # Characters of a command line that are searched for
+NOT_KEPT = (
+    "No lesson keeps a failure like this one. Once you have solved it, add one, with the command and its output in a "
+    "fenced block (`$ command`, then the output). If it stays unsolved, begin its title with [UNSOLVED]."
+)
+_LIKELIEST = 10  # Entries that may help with a failure, among which is chosen
+_BY_PATH, _BY_PROJECT, _BY_GLOBAL = 2.0, 1.0, 0.5  # What the reasons weigh, beside the tags
+
+_SURE = {word.value: place for place, word in enumerate(Confidence)}
+_ABOUT_RUNNING = re.compile(r"WHEN (?:inside `[^`]+`, )?running `")
+
+
+def context(opened: Library, query: ContextQuery, ask: Callable[..., Context] | None = None) -> Context:
+    """Rules in force and lessons for what one is about to do; what came is recorded. Only words load an index.
+
+    An entry comes because `applies_to` names one of the files (the only reason where only files are asked for), by its
+    project or a context tag, or as a global rule; of lessons those that `learning.choose` lets pass.
+    `ask` does the job `context`, elsewhere perhaps.
+    """
+    result = ask("context", query) if ask else find_context(opened, query)
+    return result._replace(notes=(*result.notes, *opened.record(injection_events(result))))
+
+
+def injection_events(result: Context) -> list[Event]:
+    """That these entries came, and which were left out on purpose, to measure whether it makes a difference."""
+    events = [Event("", "", INJECTED, light.id, edge=result.edges.get(light.id, {})) for light in result.entries]
+    omitted = (left.entry.id for left in result.left_out if left.reason == "ablation")
+    return events + [Event("", "", LEFT_OUT, entry_id) for entry_id in omitted]
+
+
+def find_context(opened: Library, query: ContextQuery) -> Context:
+    """As `context`, but nothing is recorded."""
+    repo = opened.reading
+    repo.current()
+    if query.error.strip():
+        result = helping(repo, query.error, query.budget)
+        entries = [*result.entries]
+        for n, light in enumerate(entries):  # each with its pattern and its text
+            parts = str(light.details.get("pattern") or ""), " ".join(result.texts.get(light.id, "").split())
+            entries[n] = light._replace(snippet=" | ".join(filter(None, parts)) or light.snippet)
+        return result._replace(entries=tuple(entries))
+    injecting = Injecting(repo, query.budget)
+    asked = _Asked(repo, query, injecting.budget)
+    rules = asked.rules()
+    near = asked.lessons()[: NEAREST + 3 * injecting.budget]
+    similar = similarities(repo, query.query) if near and query.query.strip() else {}
+    fits = [Candidate(light, level=light.score or 0.0, similarity=similar.get(light.id)) for light in near]
+    result = injecting.tell(None, fits, None, query.project, rules=len(rules))
+    chosen = rules[: injecting.budget - len(result.entries)]
+    notes = [*result.notes]
+    if len(rules) > len(chosen):
+        notes.append(f"{len(rules) - len(chosen)} more rules apply, beyond the budget of {injecting.budget}")
+    return result._replace(
+        entries=(*chosen, *result.entries),
+        notes=(*notes, *(injecting.question() if result.entries else ())),
+        approvals=app.provenance.approvals_of(repo, chosen) if query.approvals else {},
+    )
+
+
+def helping_or_found(opened: Library, query: Query, ask: Callable[..., Any]) -> Context | Answer:
+    """What helps with the failure that a query shows; else, or where it shows none, what a search finds.
+
+    Then a failure is searched for by its command and the line that tells most, with few results.
+    `ask` does the jobs `context` and `search`, elsewhere perhaps.
+    """
+    error, alone = transcripts.shown_in(query.text)
+    if error and not (query.versions or query.kinds - {Kind.LESSON, Kind.RULE}):
+        helps = context(opened, ContextQuery(error=error, approvals=query.approvals), ask)
+        if helps.entries:
+            return helps
+    else:
+        alone = False
+    if alone:
+        command, output = transcripts.parted(error)
+        words = f"{command[:_COMMAND]} {transcripts.headline(output)}".strip()
+        query = query._replace(text=words, plain=True, limit=min(query.limit, FEW + 1))
+    answer: Answer = ask("search", query)
+    return answer._replace(prompt=NOT_KEPT) if alone else answer
+
+
+def helping(
+    repo: Reading,
+    error: str,
+    most: int | None = None,
+    shown_ids: Collection[str] | None = None,
+    folders: Sequence[str] = (),
+    *,
+    words: bool = False,
+) -> Context:
+    """What helps with a failure, the surest first: entries that keep one like it. `words`: without the index.
+
+    The score of an entry is the chance that it helps: see `failures.chance`; where it says of the command that it
+    fails, how surely. `shown_ids` None: a person asked. `folders` as for `telling.before_a_tool`.
+    """
+    command, output = transcripts.parted(error)
+    kept, shape = repo.catalog.failures(), transcripts.shape(output)
+    weights, alike = transcripts.rarity([words for _, words in kept]), dict[str, float]()
+    for entry_id, stored_shape in kept:
+        alike[entry_id] = max(alike.get(entry_id, 0.0), transcripts.alike(shape, stored_shape, weights))
+    similar: dict[str, float] = {}
+    if alike and not words:
+        repo.indexing.refresh()
+        telling = f"{command}\n{transcripts.telling(output)}"
+        similar = similarities(repo, telling, frozenset({Kind.LESSON, Kind.RULE}))
+    chances = {entry_id: transcripts.chance(much, similar.get(entry_id)) for entry_id, much in alike.items()}
+    about = about_command(repo, blamed_call(error, folders[0] if folders else ""), folders)
+    for light in about:
+        seen = seen_in(light.details)
+        chances[light.id] = max(chances.get(light.id, 0.0), seen.chance() if seen else transcripts.BAR)
+    # what is known to hold for some commands helps with no other one, however alike the messages are
+    for light in repo.catalog.about_commands() if shown_ids is not None else ():
+        pattern = str(light.details.get("pattern") or "")  # about running it, and not about one way in which it fails
+        if light not in about and seen_in(light.details) and _ABOUT_RUNNING.match(pattern):
+            chances.pop(light.id, None)
+    likeliest = sorted(chances, key=lambda entry_id: -chances[entry_id])[:_LIKELIEST]
+    lights_by_id = repo.catalog.many(likeliest)
+    lights = [
+        lights_by_id[entry_id]._replace(score=chances[entry_id]) for entry_id in likeliest if entry_id in lights_by_id
+    ]
+    fits = [
+        Candidate(light, f"keeps a failure like this one ({light.score:.2f})", chance=light.score or 0.0)
+        for light in lights
+    ]
+    return Injecting(repo, None, most or FEW).tell(Moment.TOOL_FAILED, fits, shown_ids)
+
+
+def about_command(repo: Reading, calls: Sequence[Called], folders: Sequence[str]) -> list[EntrySummary]:
+    """The rules and lessons that name one of these commands, and hold everywhere or in one of the folders."""
+    likely = repo.catalog.about_commands() if calls else []
+    here = {GLOBAL_PROJECT}
+    for place in map(Path, folders if likely else ()):
+        names = (*external_files.names_of(place), place.name)
+        here |= {
+            light.project for light in likely if any(external_files.same_name(light.project, name) for name in names)
+        }
+    # `cd shop` inside of `shop` is right where there is a `shop` in it, as in many packages
+    cwd = folders[0] if folders else None
+    below = {name for _, name in calls if name and cwd is not None and os.path.lexists(os.path.join(cwd, name))}
+    forms = {light.id: [form for form in named_commands(light) if form.inside not in below] for light in likely}
+    return [light for light in likely if light.project in here and fits(forms[light.id], calls)]
+
+
+def named_commands(light: EntrySummary) -> tuple[Form, ...]:
+    """The commands that an entry names: a lesson in its WHEN, a rule in its title, with more than their program."""
+    if light.kind is Kind.RULE:
+        return tuple(form for form in named_forms(light.title) if len(form.words) > 1)
+    return named_forms(when_and_does(str(light.details.get("pattern") or ""))[0])
+
+
+def fit(light: EntrySummary, why: str, project: str | None, *, level: float = EXACT, chance: float = 1.0) -> Candidate:
+    """An entry that may be told in this project; what is of it, and of nobody's enterprise, is one's own."""
+    nearness = 0.5 * (light.project == project) + 0.25 * (light.tier in {"user", "project"})
+    return Candidate(light, why, level=level, chance=chance, closeness=nearness)
+
+
+def holding(repo: Reading, project: str | None) -> list[EntrySummary]:
+    """The rules and lessons that hold in a project and everywhere, nearest first; the score says how near.
+
+    Nothing is left out yet. The catalog is up to date.
+    """
+    asked = _Asked(repo, ContextQuery(project=project), 0)
+    return [*asked.rules(), *asked.lessons()[:NEAREST]]
+
+
+def naming(repo: Reading, paths: Sequence[str]) -> list[tuple[EntrySummary, int]]:
+    """The rules and lessons whose `applies_to` names one of these files, and how closely: see `globs.specificity`.
+
+    Nothing is left out yet. The catalog is up to date.
+    """
+    files = [_in_project(path, repo.options.cwd) for path in paths]
+    lights = repo.catalog.with_globs(frozenset({Kind.RULE, Kind.LESSON}))
+    pairs = ((light, stated(light.details.get("applies_to"))) for light in lights)
+    return [(light, specificity(globs, files)) for light, globs in pairs if any_match(globs, files)]
+
+
+class _Asked:
+    """One question, and what there is for it."""
+
+    def __init__(self, repo: Reading, query: ContextQuery, budget: int) -> None:
+        self._repo, self._query, self._budget = repo, query, budget
+        self._paths = [_in_project(path, repo.options.cwd) for path in query.paths]
+        # the settings are worth loading YAML only where there are tags that may have other names
+        self._aliases = repo.reading_config.tag_aliases if query.context_tags else {}
+        self._weights = context_weights(query.context_tags, self._aliases)
+        anything = query.paths or query.context_tags or query.query.strip()
+        self._project = query.project or (None if anything else GLOBAL_PROJECT)
+        self._only_paths = not (self._project or query.context_tags or query.query.strip())
+
+    def rules(self) -> list[EntrySummary]:
+        """The rules that apply, nearest first."""
+        if not any(place.rules.count for place in self._repo.every):
+            return []
+        catalog, kinds = self._repo.catalog, frozenset({Kind.RULE})
+        lights = catalog.with_globs(kinds) if self._only_paths else catalog.select(Filter(kinds=kinds))
+        return self._with_searched(self._nearest(lights), frozenset(), Kind.RULE)
+
+    def lessons(self) -> list[EntrySummary]:
+        """The lessons, nearest first, then the surest, then the newest."""
+        catalog, kinds = self._repo.catalog, frozenset({Kind.LESSON})
+        candidates = {light.id: light for light in catalog.with_globs(kinds)} if self._paths else {}
+        if self._query.query.strip():
+            named = self._nearest(light for light in candidates.values() if self._names_a_path(light))
+            return self._with_searched(named, kinds, Kind.LESSON)
+        filters = []
+        if self._project:
+            filters.append(Filter(kinds=kinds, project=self._project, limit=LOOKED_AT))
+            filters.append(Filter(kinds=kinds, project=GLOBAL_PROJECT, sort="firm", limit=LOOKED_AT))
+        tags = {tag for tag, weight in self._weights.items() if weight > 0}
+        tags |= {alias for alias, tag in self._aliases.items() if tag in tags}
+        filters += [Filter(kinds=kinds, tags=(tag,), limit=LOOKED_AT) for tag in sorted(tags)]
+        for query in filters:
+            candidates |= {light.id: light for light in catalog.select(query)}
+        return self._nearest(candidates.values())
+
+    def _nearest(self, lights: Iterable[EntrySummary]) -> list[EntrySummary]:
+        scored = [light._replace(score=score) for light in lights if (score := self._score(light)) > 0]
+        scored.sort(key=lambda light: (str(light.details.get("created") or ""), light.id), reverse=True)
+        scored.sort(key=lambda light: (-(light.score or 0), -_SURE.get(light.details.get("confidence") or "", 2)))
+        return scored
+
+    def _score(self, light: EntrySummary) -> float:
+        """How much speaks for the entry, 0 if nothing does."""
+        if not self._may_come(light):
+            return 0.0
+        rule = light.kind is Kind.RULE
+        # a rule of another project is not about this one's file of the same name
+        here = not rule or self._project in {None, light.project} or light.project == GLOBAL_PROJECT
+        score = _BY_PATH * (here and self._names_a_path(light))
+        if self._only_paths:
+            return score
+        score += context_boost(self._weights, frozenset(light.tags), self._aliases) - 1
+        score += _BY_PROJECT * (light.project == self._project)
+        holds_everywhere = light.project == GLOBAL_PROJECT and (rule or light.details.get("firm"))
+        return score + _BY_GLOBAL * bool(holds_everywhere and light.project != self._project)
+
+    def _may_come(self, light: EntrySummary) -> bool:
+        return not self._paths or not stated(light.details.get("applies_to")) or self._names_a_path(light)
+
+    def _names_a_path(self, light: EntrySummary) -> bool:
+        return any_match(stated(light.details.get("applies_to")), self._paths)
+
+    def _with_searched(self, lights: list[EntrySummary], kinds: frozenset[Kind], kind: Kind) -> list[EntrySummary]:
+        """These, and those of a kind that a search among `kinds` finds by the words of the query, if it has any."""
+        query = self._query
+        if not query.query.strip():
+            return lights
+        search = Query(query.query, kinds, project=query.project, limit=self._budget, plain=True)
+        result = app.search.find(self._repo, search._replace(context_tags=query.context_tags))
+        ids = {light.id for light in lights}
+        hits = () if result.weak else (hit.entry for hit in result.hits)
+        return lights + [x for x in hits if x.kind is kind and x.id not in ids and self._may_come(x)]
+
+
+def _in_project(path: str, cwd: Path) -> str:
+    """A file of the caller's as its own project sees it: from the folder that holds `.git`, else from `cwd`."""
+    whole = Path(os.path.normpath(cwd / os.path.expanduser(path)))
+    root = next((folder for folder in whole.parents if (folder / ".git").exists()), cwd)
+    return (whole.relative_to(root) if whole.is_relative_to(root) else whole).as_posix().lstrip("/")
+
+
+NEAREST = 60  # Nearest lessons among which are chosen, beside three times the budget
+
+ASKING = "say afterwards how these did: ai-lessons contribute feedback ID helpful|ignored|contradicted"
+DEPTH = 100
+OFTEN = 10  # Times that a lesson was told before it is left out on purpose: one that is hardly known measures nothing
+
+
+class Injecting:
+    """One context being put together. In a session the same question is answered the same way."""
+
+    def __init__(self, repo: Reading, budget: int | None, most: int | None = None) -> None:
+        """`budget` None: as many entries as has proved best, and not more than `most`."""
+        self._repo, self._parameters = repo, repo.every[0].usages.parameters()
+        self._session = repo.options.session or ""
+        draw, names = self._chance("bars").betavariate, (BUDGET, CONFIDENCE, SIMILARITY)
+        positions = {name: self._parameters[name].sample(draw) for name in names}
+        self.budget = int(self._at(BUDGET, positions)) if budget is None else budget
+        if budget is not None or (most and most <= self.budget):
+            del positions[BUDGET]  # the caller said how many: what comes last then says nothing about the parameter
+        self.budget = min(self.budget, most or self.budget)
+        self._bars = Thresholds(
+            self.budget, self._at(CONFIDENCE, positions), self._at(SIMILARITY, positions), positions
+        )
+
+    def _chance(self, what: str) -> Random:
+        """Chance that is the same all through a session."""
+        return Random(f"{self._session}/{what}") if self._session else Random()  # noqa: S311 - picks lessons, no keys
+
+    def _at(self, name: str, positions: Mapping[str, float]) -> float:
+        return self._parameters[name].at(positions[name])
+
+    def tell(
+        self,
+        moment: Moment | None,
+        fits: Sequence[Candidate],
+        shown_ids: Collection[str] | None,
+        project: str | None = None,
+        *,
+        rules: int = 0,
+    ) -> Context:
+        """What is told of these at a moment of a session, with its texts; `choose.tell` decides.
+
+        `rules`: so many come beside them, and take at most half of the budget while lessons are left.
+        """
+        usages = self._repo.usages.several([candidate.entry for candidate in fits])
+        every = [candidate._replace(usage=usages[candidate.entry.id]) for candidate in fits]
+        could = tell(moment, every, shown_ids, self._bars._replace(budget=len(every) + 1)).chosen
+        lessons = [candidate.entry for candidate in could if candidate.entry.kind is Kind.LESSON]
+        often = [light for light in lessons if usages[light.id].tallies.injected >= OFTEN]
+        away = suppressed(self._repo, lessons, project)
+        every = [candidate._replace(against=away.get(candidate.entry.id)) for candidate in every]
+        beside = min(rules, max((self.budget + 1) // 2, self.budget - (len(lessons) - len(away))))
+        bars = self._bars._replace(budget=self.budget - beside)
+        choice = tell(moment, every, shown_ids, bars, self._ablation(often).__contains__)
+        why = {candidate.entry.id: candidate.why for candidate in choice.chosen}
+        approved = [candidate.entry for candidate in choice.chosen if candidate.entry.kind is Kind.RULE]
+        return Context(
+            tuple(candidate.entry for candidate in choice.chosen),
+            why,
+            self._repo.catalog.openings(why),
+            app.provenance.approvals_of(self._repo, approved) if approved else {},
+            choice.left_out,
+            choice.edges,
+            tuple(self._repo.notes()),
+        )
+
+    def _ablation(self, lessons: Sequence[EntrySummary]) -> frozenset[str]:
+        """Lessons to leave out on purpose. Only in a session with a name that is recorded: else it measures nothing."""
+        if not (lessons and self._session and all(place.usages.recording for place in self._repo.every)):
+            return frozenset()
+        rate = self._parameters[ABLATION].value
+        return frozenset(light.id for light in lessons if self._chance(f"without {light.id}").random() < rate)
+
+    def question(self) -> list[str]:
+        """In some sessions, the request to say how the lessons did."""
+        rate = self._parameters[ASSESSMENT].value
+        return [ASKING] if self._session and self._chance("question").random() < rate else []
+
+
+def similarities(repo: Reading, words: str, kinds: frozenset[Kind] = frozenset({Kind.LESSON})) -> dict[str, float]:
+    """Cosine similarity of the best passage of each entry that the vectors found."""
+    filter_ = PassageFilter(kinds=frozenset(kind.value for kind in kinds))
+    best: dict[str, float] = {}
+    for hit in repo.indexing.begin(words, filter_, DEPTH)().vectors:
+        best[hit.entry_id] = max(hit.score, best.get(hit.entry_id, -1.0))
+    return best

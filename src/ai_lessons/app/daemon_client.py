@@ -1,0 +1,294 @@
+"""The helper that stays in memory, as those see it who ask: its jobs, a question to it, its start and end."""
+
+from __future__ import annotations
+
+import copyreg
+import fcntl
+import os
+import pickle
+import signal
+import socket
+import struct
+import sys
+import time
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons import app
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from ai_lessons.app.open_repository import Options
+    from ai_lessons.app.workspace import Library
+    from ai_lessons.learning.events import Event
+
+GREETING = 0.05  # Seconds in which a helper has to take a question
+BUSY = 0.1  # Seconds after which a helper that is at other work leaves a hook to do without it
+
+BEAT, SILENT = 0.05, 0.5
+"""Seconds between two signs of life while it works, and without one until it is left: on a machine whose cores are all
+taken a sign comes late, and working alone would load it more."""
+
+STARTING = 10.0  # Seconds after a start in which no other is tried: a hundred commands at once do not start a hundred
+
+JOB, HOOK, STATUS, WORKING, ANSWER = b"jhswa"
+LOCK = ".lock"
+PACKAGE = Path(__file__).parents[1]
+_HEAD = struct.Struct("!BI")
+_PLAIN = frozenset((("builtins", "dict"), ("pathlib", "PosixPath"), ("pathlib._local", "PosixPath")))
+_NOT_OURS = struct.error, pickle.PickleError, AttributeError, EOFError, ImportError, LookupError, TypeError, ValueError
+
+JOBS: Mapping[str, Callable[[], Callable[..., Any]]] = {
+    "search": lambda: app.search.search,
+    "context": lambda: app.contexts.find_context,
+    "at_the_start": lambda: app.hints.at_the_start,
+    "at_a_prompt": lambda: app.hints.at_a_prompt,
+    "before_a_tool": lambda: app.hints.before_a_tool,
+    "at_a_failure": lambda: app.hints.at_a_failure,
+    "record": lambda: app.workspace.Library.record,
+}
+"""By name; nothing else is called in a helper. Each is loaded when it is asked for."""
+
+_CALLERS_OWN = frozenset(("ask_trust", "ask_keys", "ask_source", "progress", "now", "limits", "warm"))
+"""Options that do not travel: what only the caller can do, and what a server holds back from its own callers."""
+
+
+class DaemonUnavailable(Exception):
+    """No helper answers this; it can be done without one."""
+
+
+class HelperState(NamedTuple):
+    """One helper. `state`: warm, silent (it does not answer) or stopped; `megabytes` of memory, `seconds` of age."""
+
+    pid: int
+    state: str
+    seconds: int = 0
+    megabytes: int = 0
+    requests: int = 0
+    repositories: tuple[str, ...] = ()
+
+
+class DaemonClient:
+    """Jobs for one caller. `opened` gives a library for what is done here; it is called at most once.
+
+    A library that is `held` open anyway answers itself, unless it lacks vectors: those a helper computes. In the helper
+    itself, which is `warm`, everything is at hand. A caller that is `alone` has found no helper, and asks none again;
+    `missed` says whether there was something to ask.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        options: Options,
+        opened: Callable[[], Library],
+        *,
+        held: bool = False,
+        warm: bool = False,
+        alone: bool = False,
+    ) -> None:
+        self.root, self.options, self._opened, self._held = root, options, opened, held
+        self._warm, self._alone, self.missed = warm, alone, False
+
+    @cached_property
+    def library(self) -> Library:
+        """The library for what is done here."""
+        return self._opened()
+
+    def __call__(self, name: str, *asked: object, **how: object) -> Any:
+        """The answer of a job: of the helper, else worked out here. Where that took the index, a helper is started.
+
+        Raises:
+            AiLessonsError: as the job.
+        """
+        if self._alone:
+            return self.here(name, *asked, **how)
+        request = self._request(name, asked, how)
+        if self._place and (self.library.missing if self._held else True):
+            with suppress(DaemonUnavailable):
+                return ask(self._place, request)
+        answer = self.here(name, *asked, **how)
+        if self._place and (self.library.missing if self._held else self.library.has_index):
+            start(self._place, request)
+        return answer
+
+    def here(self, name: str, *asked: object, **how: object) -> Any:
+        """The answer of a job, worked out here. Raises as the job."""
+        return JOBS[name]()(self.library, *asked, **how)
+
+    def if_warm(self, name: str, *asked: object) -> Any:
+        """The answer of a job that a helper has at hand; None if there is none: then one is started for the next."""
+        if self._warm:
+            return self.here(name, *asked)
+        self.missed = True
+        if self._place and not self._alone:
+            request = self._request(name, asked, {})
+            try:
+                return ask(self._place, request)
+            except DaemonUnavailable:
+                start(self._place, request)
+        return None
+
+    def start_helper(self, name: str, *asked: object) -> None:
+        """Start a helper with this job, without waiting."""
+        if self._place:
+            start(self._place, self._request(name, asked, {}))
+
+    def record(self, happened: Iterable[Event]) -> None:
+        """Write events down, by the helper if there is one. Their ids are from here, so that twice counts once."""
+        self("record", app.usage.stamped(happened, self.options.now()))
+
+    @cached_property
+    def _place(self) -> Path | None:
+        """The address of a helper of this program; None where there shall be or can be none."""
+        with suppress(OSError):
+            return self.options.warm and self.options.warm / program()
+        return None
+
+    def _request(self, name: str, asked: tuple[object, ...], how: Mapping[str, object]) -> tuple[object, ...]:
+        return self.root, travelling(self.options), self.options.ask_keys is not None, name, asked, how
+
+
+def travelling(options: Options) -> dict[str, Any]:
+    """The options that a helper needs to know."""
+    return {key: value for key, value in options._asdict().items() if key not in _CALLERS_OWN}
+
+
+def program() -> str:
+    """Names this program and its Python: another version, an edited file or another interpreter has another name.
+
+    Raises OSError: the program's files cannot be looked at.
+    """
+    files = (os.path.join(folder, name) for folder, _, names in os.walk(PACKAGE) for name in names)
+    stats = sorted(
+        (status.st_mtime_ns, status.st_size) for status in (os.stat(file) for file in files if file.endswith(".py"))
+    )
+    return sha256(f"{sys.executable} {sys.version} {PACKAGE} {stats}".encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def private(folder: Path) -> bool:
+    """Whether the folder is this user's, and no other user's to look into."""
+    status = folder.lstat()
+    return status.st_mode & 0o170077 == 0o040000 and status.st_uid == os.geteuid()
+
+
+def ours(line: socket.socket) -> bool:
+    """Whether this user is at the other end."""
+    if sys.platform == "linux":
+        _, user, _ = struct.unpack("3i", line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    else:  # LOCAL_PEERCRED of macOS and the BSDs: a struct xucred, whose second word is the user
+        _, user = struct.unpack_from("2I", line.getsockopt(0, 1, 76))
+    return bool(user == os.geteuid())
+
+
+class _Unpickler(pickle.Unpickler):
+    """Makes values of our own types and of plain ones, and calls nothing else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module.startswith("ai_lessons.") or (module, name) in _PLAIN:
+            cls = super().find_class(module, name)
+            if isinstance(cls, type) and cls.__module__ == module:
+                return cls
+        raise pickle.UnpicklingError(f"{module}.{name} is nothing that travels")
+
+
+copyreg.pickle(MappingProxyType, lambda proxy: (dict, (dict(proxy),)))  # type: ignore[arg-type,return-value]  # a copy
+
+
+def unpacked(data: bytes) -> Any:
+    """The value that travelled. Raises what pickle raises where it is none of ours."""
+    return _Unpickler(BytesIO(data)).load()
+
+
+def send(line: socket.socket, kind: int, value: object = None) -> None:
+    """One message. Raises OSError."""
+    data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    line.sendall(_HEAD.pack(kind, len(data)) + data)
+
+
+def receive(stream: IO[bytes]) -> tuple[int, bytes]:
+    """One message. Raises OSError: none came in the time of the socket. struct.error: no whole one."""
+    kind, length = _HEAD.unpack(stream.read(_HEAD.size))
+    return kind, stream.read(length)
+
+
+def ask(place: Path, request: object, kind: int = JOB) -> Any:
+    """What the helper at this address answers.
+
+    Raises:
+        Alone: there is none, it is silent, or it could not do it.
+    """
+    try:
+        if not private(place.parent):
+            raise DaemonUnavailable
+        with socket.socket(socket.AF_UNIX) as line:
+            line.settimeout(GREETING)
+            line.connect(str(place))
+            if not ours(line):
+                raise DaemonUnavailable
+            send(line, kind, request)
+            stream = line.makefile("rb")
+            while (message := receive(stream))[0] == WORKING:
+                line.settimeout(SILENT)
+            return unpacked(message[1])
+    except (OSError, *_NOT_OURS) as error:
+        raise DaemonUnavailable from error
+
+
+@contextmanager
+def claimed(lock: Path) -> Iterator[bool]:
+    """Hold the lock of a helper; False where another process does. Raises OSError."""
+    fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    free = True
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            free = False
+        yield free
+    finally:
+        os.close(fd)
+
+
+def start(place: Path, request: object) -> None:
+    """Start a helper at this address, with a first question, without waiting. Where it cannot be, nothing happens.
+
+    It runs with our interpreter, in `/`, and imports nothing from where we stand.
+    """
+    with suppress(OSError, *_NOT_OURS):
+        folder, lock = place.parent, place.with_suffix(LOCK)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not private(folder) or (lock.exists() and time.time() < lock.stat().st_mtime + STARTING):
+            return
+        with claimed(lock) as free:
+            os.utime(lock)
+        if free:
+            from ai_lessons.git import processes
+
+            argv = [sys.executable, "-P", "-m", "ai_lessons.interfaces.daemon", str(place)]
+            processes.leave_running(argv, env=None, cwd=Path("/"), stdin=pickle.dumps(request))
+
+
+def helpers(options: Options, *, stop: bool = False) -> tuple[HelperState, ...]:
+    """The helpers of this user that run, of whatever version; with `stop` they are ended, also one that hangs."""
+    folder, states = options.warm or options.state_dir / "warm", []
+    for lock in sorted(folder.glob("*" + LOCK)) if folder.is_dir() and private(folder) else ():
+        with claimed(lock) as free:
+            pid = lock.read_text("utf-8")
+        if free or not pid.isdecimal():
+            continue
+        try:
+            state = ask(lock.with_suffix(""), None, STATUS)
+        except DaemonUnavailable:
+            state = HelperState(int(pid), "silent")
+        if stop:
+            with suppress(ProcessLookupError):
+                os.kill(state.pid, signal.SIGKILL)  # what it writes, the next refresh finds right or makes anew
+            state = state._replace(state="stopped")
+        states.append(state)
+    return tuple(states)

@@ -1,0 +1,686 @@
+"""Lessons proposed from transcripts of agent hosts, and what stored entries would have changed in those sessions."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter, defaultdict
+from contextlib import suppress
+from functools import cache
+from glob import escape
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons import app
+from ai_lessons.app import write_checks
+from ai_lessons.app.answers import LessonDraft, Written
+from ai_lessons.app.contexts import named_commands
+from ai_lessons.connectors import agent_hosts
+from ai_lessons.errors import AiLessonsError, NotFound, UsageError
+from ai_lessons.git import external_files
+from ai_lessons.git.files import read_file, translated, write_file
+from ai_lessons.learning.selection import carried_out
+from ai_lessons.model import lessons
+from ai_lessons.model import transcripts as model_transcripts
+from ai_lessons.model.command_patterns import (
+    LEAST_SESSIONS,
+    CommandPattern,
+    Difference,
+    Happened,
+    Seen,
+    blamed_call,
+    called,
+    count,
+    fits,
+    happened,
+    is_general,
+    learn,
+    named_forms,
+    texts,
+    when_and_does,
+)
+from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind
+from ai_lessons.model.layout import check_path
+from ai_lessons.model.transcripts import READER, Transcript, base_name
+from ai_lessons.search.catalog import Filter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from ai_lessons.app.answers import Context
+    from ai_lessons.app.workspace import Library, Reading
+    from ai_lessons.connectors.agent_hosts import Where
+    from ai_lessons.model.transcripts import Shape
+
+_SAID, _TITLE = 400, 100  # Characters of what a user said, and of a title
+_PATTERN, _FAILURE, _CORRECTION = "pattern", "failure", "correction"
+_CORRECTS = re.compile(
+    r"(?i)\A(?:no[,.!: ]|nope\b|don['\u2019]?t\b|do not\b|wrong\b|that['\u2019]?s (?:not|wrong)|actually\b|"
+    r"never\b|please (?:don['\u2019]?t|use)\b|not like that)|\b(?:use|run|try|prefer)\b.{1,60}\b(?:instead|not)\b|"
+    r"\binstead of\b|\bI (?:said|told you|asked)\b"
+)
+_REMEMBER = re.compile(
+    r"(?i)\A(?:please )?(?:remember|keep in mind|note(?: for (?:the future|next time))?)(?: that|[:,])?\s+(.+)",
+    re.DOTALL,
+)
+_IN_PLACE = (
+    re.compile(
+        r"(?i)\b(?:use|run|try|prefer)\s+`?(?P<new>[\w./-]+)`?.{0,20}?"
+        r"\b(?:instead of|rather than|not)\s+`?(?P<old>[\w./-]+)"
+    ),
+    re.compile(
+        r"(?i)\b(?:don['\u2019]?t|do not|never|stop)\s+(?:use|run|call|using|running|calling)\s+`?(?P<old>[\w./-]+)`?"
+        r"(?:.{0,20}?\buse\s+`?(?P<new>[\w./-]+))?"
+    ),
+    re.compile(r"(?i)\bnot\s+`?(?P<old>[\w./-]+)`?[,;.]\s+(?:but\s+)?(?:use\s+)?`?(?P<new>[\w./-]+)"),
+)  # fmt: skip
+_MISSING = re.compile(r"(?i)(?:command )?not found\b|is not recognized as")
+
+
+class Remark(NamedTuple):
+    """A remark of a user: a correction of the command or edit before it, or something to remember.
+
+    `command` is the line before it, `file` the file that was edited before it.
+    """
+
+    text: str
+    command: str
+    file: str
+    session: str
+    project: str
+    place: str
+    at: str
+    host: str
+
+
+class Evidence(NamedTuple):
+    """A place in a transcript: `place` is file:line."""
+
+    host: str
+    session: str
+    place: str
+    date: str
+
+
+class HarvestedLesson(NamedTuple):
+    """A draft of a lesson, what it rests on, and where that was seen, newest first.
+
+    `sort`: pattern (a command that fails more often than not), failure, or correction. `do` is empty where only a
+    person can say what helps; `done` has what was run after it and worked, also what may destroy. `warned`, `helped`
+    and `told` say what the draft would have changed in the sessions after those that it could be learned from: failures
+    that it would have been told before and at, and how often it would have been told.
+    """
+
+    id: str
+    sort: str
+    project: str
+    title: str
+    when: str
+    do: str
+    because: str
+    content: str
+    applies_to: tuple[str, ...]
+    seen: Seen
+    done: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
+    warned: int = 0
+    helped: int = 0
+    told: int = 0
+
+    @property
+    def sessions(self) -> int:
+        """In how many sessions it was seen."""
+        return self.seen.sessions
+
+
+class Effect(NamedTuple):
+    """What transcripts hold and what lessons change in them.
+
+    `met` of the `failures` are of a kind that an earlier session met; `told` counts tellings.
+    """
+
+    sessions: int = 0
+    failures: int = 0
+    met: int = 0
+    warned: int = 0
+    helped: int = 0
+    told: int = 0
+
+
+def remarks_of(of: Transcript, project: str) -> Iterator[Remark]:
+    """The remarks of the user of a session that may be a lesson."""
+    for at, step in enumerate(of.steps):
+        if step.sort != "said" or len(step.text) > _SAID:
+            continue
+        before = of.steps[at - 1] if at else step
+        if _REMEMBER.match(step.text) or (before.sort != "said" and _CORRECTS.search(step.text)):
+            file = before.text if before.sort == "edit" else ""
+            command = next((step.text for step in reversed(of.steps[:at]) if step.sort == "command"), "")
+            yield Remark(step.text, command, file, of.session, project, f"{of.file}:{step.line}", step.at, of.host)
+
+
+def drafts(
+    happened: Sequence[Happened], remarks: Iterable[Remark], is_stored: Callable[[HarvestedLesson], bool]
+) -> list[HarvestedLesson]:
+    """One for each pattern that is not stored, those first that would have changed most, then by sessions and age."""
+    ordered = sorted(happened, key=lambda call: call.at)
+    drafted = [(_of_pattern(pattern), pattern) for pattern in learn(ordered)]
+    drafted = [(draft, pattern) for draft, pattern in drafted if not is_stored(draft)]
+    by_program: dict[str, list[Happened]] = defaultdict(list)
+    for call in ordered if any(pattern.before for _, pattern in drafted) else ():
+        by_program[base_name(call.words[0])].append(call)
+    made = []
+    for draft, pattern in drafted:
+        programs = {form.words[0] for form in pattern.forms}
+        made.append(_would_change(draft, pattern, [call for name in programs for call in by_program[name]]))
+    made += [draft for draft in _of_remarks(remarks) if not is_stored(draft)]
+    made.sort(key=lambda draft: draft.evidence[0].date, reverse=True)
+    return sorted(made, key=lambda draft: (-(draft.warned + draft.helped), not draft.do, -draft.sessions))
+
+
+def in_sessions(happened: Iterable[Happened]) -> list[list[Happened]]:
+    """The calls by session, in the order of their first ones."""
+    sessions: dict[str, list[Happened]] = defaultdict(list)
+    for call in happened:
+        sessions[call.session].append(call)
+    return list(sessions.values())
+
+
+def _of_pattern(pattern: CommandPattern) -> HarvestedLesson:
+    title, when, do, because = texts(pattern)
+    projects = {call.project for call in pattern.examples}
+    machine = len(projects) > 1 or any(_MISSING.search(line) for line in pattern.messages)
+    blocks = (f"~~~\n$ {pattern.forms[0]}\n{line}\n~~~\n" for line in pattern.messages)
+    name = "\n".join(
+        [*map(str, pattern.forms[:1]), pattern.forms[0].inside, *([] if pattern.before else pattern.messages[:1])]
+    )
+    return HarvestedLesson(
+        sha256(name.encode("utf-8", "replace")).hexdigest()[:8],
+        _PATTERN if pattern.before else _FAILURE,
+        GLOBAL_PROJECT if machine else next(iter(projects)),
+        _short(title), when, do, because, "\n".join(blocks), (), pattern.seen, pattern.done,
+        _evidence(pattern.examples),
+    )  # fmt: skip
+
+
+def _evidence(examples: Iterable[Happened] | Iterable[Remark]) -> tuple[Evidence, ...]:
+    return tuple(
+        dict.fromkeys(Evidence(example.host, example.session, example.place, example.at[:10]) for example in examples)
+    )
+
+
+def _of_remarks(remarks: Iterable[Remark]) -> Iterator[HarvestedLesson]:
+    """One draft for each remark, from all its sessions."""
+    groups: dict[str, list[Remark]] = defaultdict(list)
+    for remark in sorted(remarks, key=lambda remark: remark.at, reverse=True):
+        groups[" ".join(remark.text.lower().split())].append(remark)
+    for key, group in groups.items():
+        newest, sessions = group[0], len({remark.session for remark in group})
+        when, do = _meant(newest)
+        files = (newest.file.lstrip("/"),) if newest.file and not newest.file.startswith("/") else ()
+        yield HarvestedLesson(
+            sha256(key.encode("utf-8", "replace")).hexdigest()[:8], _CORRECTION, newest.project, _short(do),
+            when, do, f"the user said so, in {count(sessions, 'session')}", "", files, Seen(sessions=sessions), (),
+            _evidence(group),
+        )  # fmt: skip
+
+
+def _meant(remark: Remark) -> tuple[str, str]:
+    """WHEN and DO of a remark."""
+    if remembered := _REMEMBER.match(remark.text):
+        return f"working on {remark.project or 'anything'}", " ".join(remembered[1].split())
+    text = " ".join(remark.text.split())
+    programs = model_transcripts.programs(remark.command)
+    for pattern in _IN_PLACE:
+        match = pattern.search(text)
+        if match and (match["old"] in programs or f" {match['old']}" in f" {remark.command}"):
+            return f"running `{match['old']}`", f"use `{match['new']}`: {text}" if match["new"] else text
+    if remark.file:
+        return f"editing {remark.file.rpartition('/')[2]}", text
+    return f"running `{next(iter(model_transcripts.attempts(remark.command)), '') or ' '.join(programs[:1])}`", text
+
+
+# --- what lessons change ---
+
+
+def _would_change(draft: HarvestedLesson, pattern: CommandPattern, calls: Sequence[Happened]) -> HarvestedLesson:
+    """The draft with its effect, if shown once before a command and once at a failure in later sessions."""
+    if pattern.does is None:
+        return draft
+    examples = in_sessions(sorted(pattern.examples, key=lambda call: call.at))
+    late = [session[0].session for session in examples[LEAST_SESSIONS:]]  # those before teach it
+    if not pattern.before:
+        helped = sum(pattern.does in session[0].ways for session in examples[LEAST_SESSIONS:])
+        return draft._replace(helped=helped, told=len(late))
+    failed = [sum(call.failed for call in session) for session in examples[LEAST_SESSIONS:]]
+    first = examples[LEAST_SESSIONS - 1][0].at if len(examples) >= LEAST_SESSIONS else ""
+    passed = {call.session for call in calls if call.at > first and call.fits(pattern.forms)}.difference(late)
+    return draft._replace(warned=sum(failed), told=2 * len(late) + len(passed))
+
+
+def measured(sessions: Sequence[Sequence[Happened]], candidates: Iterable[HarvestedLesson]) -> Effect:
+    """The figures of transcripts, and the sum of the effects of drafts."""
+    shapes: dict[str, list[Shape]] = defaultdict(list)
+    failed = met = 0
+    for session in sessions:
+        new: list[tuple[str, Shape]] = []
+        for call in (call for call in session if call.failed):
+            program, shape = call.words[0], model_transcripts.shape(model_transcripts.headline(call.output))
+            failed += 1
+            met += any(model_transcripts.alike(shape, other, {}) >= model_transcripts.SAME for other in shapes[program])
+            new.append((program, shape))
+        for program, shape in new:
+            if shape not in shapes[program]:
+                shapes[program] = [*shapes[program], shape][-model_transcripts.COMPARED :]
+    changed = Counter[str]()
+    for draft in candidates:
+        changed.update(warned=draft.warned, helped=draft.helped, told=draft.told)
+    return Effect(len(sessions), failed, met, changed["warned"], changed["helped"], changed["told"])
+
+
+def _short(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= _TITLE else f"{words[: _TITLE - 1].rstrip()}…"
+
+
+NEXT = 5  # Commands that worked after a failure, among which the way out is looked for
+NAMED = 20  # Failures that nothing helps with that are named
+
+
+class Unhelped(NamedTuple):
+    """A failure that nothing stored helps with, and how often it happened."""
+
+    failure: str
+    times: int
+
+
+class Replay(NamedTuple):
+    """What would have been told in `sessions` with so many `calls` and `failures`.
+
+    `before`: tellings before a command, `before_right` of them before one that failed; `warned`: failures of a command
+    of which that session had been told before. `at_failures`: failures at which something would have been told,
+    `at_failures_right` of them rightly. `helped`: failures that were warned of or helped at. `characters` of all that
+    would have been told; `unhelped`: the commonest failures without help.
+    """
+
+    sessions: int
+    calls: int
+    failures: int
+    before: int
+    before_right: int
+    warned: int
+    at_failures: int
+    at_failures_right: int
+    helped: int
+    characters: int
+    unhelped: tuple[Unhelped, ...]
+    notes: tuple[str, ...] = ()
+
+
+def replay(opened: Library, where: Where, folder: str = "", *, since: datetime | None = None) -> Replay:
+    """Play what is stored now against the transcripts of all hosts, or those in `folder`.
+
+    Raises NotFound: no such folder.
+    """
+    options = opened.reading.options
+    counts, unhelped, notes = Counter[str](), Counter[str](), list[str]()
+    files = transcripts(where, options.cwd, folder, since)
+    for file, _ in options.each("replaying transcripts", files):
+        try:
+            played = list(sessions(file))
+        except AiLessonsError as error:  # the others can be read
+            notes.append(f"{file}: {error.message}")
+            continue
+        for transcript in played:
+            _play(opened, transcript, counts, unhelped)
+    most = tuple(Unhelped(write_checks.masked(text), times) for text, times in unhelped.most_common(NAMED))
+    numbers = (counts[name] for name in Replay._fields[: Replay._fields.index("unhelped")])
+    return Replay._make([*numbers, most, (*notes, *opened.reading.notes())])
+
+
+def _play(opened: Library, transcript: Transcript, counts: Counter[str], unhelped: Counter[str]) -> None:
+    """Go through the commands of one session."""
+    counts["sessions"] += 1
+    steps = [step for step in transcript.steps if step.sort == "command" and step.failed is not None]
+    warnings, helped = dict[str, EntrySummary](), set[str]()
+    for at, step in enumerate(steps):
+        folders = (step.cwd, transcript.first_cwd)
+        result = app.hints.before_a_tool(opened, (), (), step.text, folders, {*helped, *warnings})
+        warnings |= {light.id: light for light in result.entries}
+        before = bool(result.entries)
+        counts.update(calls=1, before=before, before_right=before and bool(step.failed), characters=_length(result))
+        if not step.failed:
+            continue
+        error = f"$ {step.text}\n{step.output}"
+        call = blamed_call(error, step.cwd)
+        warned = any(fits(named_commands(light), call) for light in warnings.values())
+        result = app.hints.at_a_failure(opened, error, helped, folders, words=True)
+        helped |= {light.id for light in result.entries}
+        does = [str(light.details.get("pattern") or result.texts.get(light.id, "")) for light in result.entries]
+        does += [result.ran_next] if result.ran_next else []
+        worked = [later.text for later in steps[at + 1 :] if later.failed is False][:NEXT]
+        right = any(carried_out(what, line, step.text) for what in does for line in worked)
+        counts.update(
+            failures=1, at_failures=bool(does), at_failures_right=right, warned=warned, helped=warned or right,
+            characters=_length(result),
+        )  # fmt: skip
+        if not (warned or right):
+            attempt = next(iter(model_transcripts.attempts(step.text)), "") or " ".join(
+                model_transcripts.programs(step.text)[:1]
+            )
+            unhelped[f"{attempt}: {model_transcripts.headline(step.output)}"[:200]] += 1
+
+
+def _length(result: Context) -> int:
+    """Characters of the entries that are told."""
+    texts = (
+        f"{light.title} {light.details.get('pattern') or result.texts.get(light.id, '')}" for light in result.entries
+    )
+    return sum(map(len, texts)) + len(result.ran_next)
+
+
+FOLDER, FILE, NEXT_STEP = "harvest", "seen.json", "next.json"
+_WORDS, _WORD, _LINE = 6, 60, 300  # Words of a command that worked, characters of a word and of a line that are kept
+_MEMORY_LIMIT = 1 << 29
+_UNKNOWN = "…"  # Stands in a draft for what only a person can say
+_DRAFT = re.compile(r"\A\s*# (?P<title>[^\n]+)\n+(?P<pattern>WHEN .*?(?=\n\n|\Z))?(?P<body>.*)\Z", re.DOTALL)
+
+
+class Harvest(NamedTuple):
+    """Candidates for lessons, what the transcripts hold and the candidates change, and how much of them was read.
+
+    `known` and `unknown` count records of a form that is known or not.
+    """
+
+    candidates: tuple[HarvestedLesson, ...]
+    effect: Effect
+    transcripts: int
+    known: int
+    unknown: int
+    notes: tuple[str, ...]
+
+
+def harvest(
+    opened: Library, where: Where, folder: str = "", *, since: datetime | None = None, project: str = ""
+) -> Harvest:
+    """What happened in the sessions of agents that could become a lesson: of all hosts, or in `folder`.
+
+    Left out: what a stored lesson is about, and what was kept or turned down for ever. A transcript that did not
+    change is not read again. Raises NotFound: no such folder.
+    """
+    repo = opened.reading
+    memory = _Memory(repo.options.state_dir / FOLDER)
+    files = transcripts(where, repo.options.cwd, folder, since)
+    seen = list[TranscriptContents]()
+    notes = list[str]()
+    try:
+        for file, status in repo.options.each("reading transcripts", files):
+            try:
+                seen.append(memory.seen(file, status))
+            except AiLessonsError as error:  # the others can be read
+                notes.append(f"{file}: {error.message}")
+    finally:  # what was read before Ctrl-C need not be read again
+        memory.save()
+    first = f"{since:%Y-%m-%d}" if since else ""
+    # a time to the millisecond is that of one event; one to the second may be that of two sessions
+    events = (event for transcript in seen for event in transcript.happened if event.at >= first)
+    commands = {(event.at, event.words, "." in event.at or event.session): event for event in events}
+    every = sorted(commands.values(), key=lambda event: event.at)
+    remarks = [remark for transcript in seen for remark in transcript.remarks if remark.at >= first]
+    candidates = drafts(every, remarks, _stored_already(repo, memory.decided))
+    if not folder and not since:
+        rows = [
+            (each.id, each.when, "\n".join(_output_lines(each)), each.do, each.seen.sessions)
+            for each in candidates
+            if each.do and each.content
+        ]
+        _save_next(repo.options.state_dir / FOLDER, rows)
+    chosen = tuple(each for each in candidates if not project or external_files.same_name(each.project, project))
+    effect, every_note = measured(in_sessions(every), chosen), (*notes, *repo.notes())
+    unread = sum(transcript.unread for transcript in seen)
+    return Harvest(chosen, effect, len(seen), sum(transcript.read for transcript in seen), unread, every_note)
+
+
+def _output_lines(candidate: HarvestedLesson) -> list[str]:
+    """The lines of a candidate's text that are no fence and no command."""
+    return [line for line in candidate.content.splitlines() if line and line[0] not in "~$"]
+
+
+def _stored_already(repo: Reading, decided: Mapping[str, str]) -> Callable[[HarvestedLesson], bool]:
+    """A test whether a candidate says what a stored lesson says, or was decided about."""
+    catalog = repo.current()
+    lessons = catalog.select(Filter(kinds=frozenset({Kind.LESSON})))
+    stated = [str(lesson.details.get("pattern") or "") for lesson in lessons]
+    forms = {form for text in stated for form in named_forms(when_and_does(text)[0])}
+    texts = [*stated, *catalog.openings(lesson.id for lesson in lessons).values()]
+    stored_shapes = [shape for _, shape in catalog.failures()]
+
+    def is_stored(candidate: HarvestedLesson) -> bool:
+        if candidate.id in decided:
+            return True
+        if candidate.sort == "pattern":
+            return not forms.isdisjoint(named_forms(candidate.when))
+        if candidate.sort == "correction" and any(candidate.do in text for text in texts):
+            return True
+        shapes = map(model_transcripts.shape, _output_lines(candidate))
+        return any(
+            model_transcripts.alike(shape, other, {}) >= model_transcripts.SAME
+            for shape in shapes
+            for other in stored_shapes
+        )
+
+    return is_stored
+
+
+def keep(
+    opened: Library, candidate: HarvestedLesson, origin: str, edit: Callable[[str, str], str | None] | None = None
+) -> Written | None:
+    """Add a candidate as it is, or what `edit(draft, suffix)` leaves; None: nothing.
+
+    Raises UsageError: a part of the lesson is missing.
+    """
+    text = draft(candidate)
+    edited = edit(text, ".md") if edit else text
+    lesson = drafted(text if edited is None else edited)
+    if lesson is None:
+        return None
+    seen = candidate.seen._asdict() if candidate.seen.calls else None
+    lesson = lesson._replace(
+        project=candidate.project, applies_to=candidate.applies_to, origin=origin, source="tested", seen=seen
+    )
+    written = app.entries.add_lesson(opened, lesson)
+    decide(opened, candidate, "kept")
+    return written
+
+
+def keep_these(opened: Library, harvested: Harvest, names: Sequence[str], origin: str) -> list[Written]:
+    """Add the candidates of these ids, or (`all`) each that says what helps; what is stored by then is left out.
+
+    Raises Refused: an agent asks. NotFound: no such candidate. UsageError: it does not say what helps.
+    """
+    opened.options.refuse_agents("keep what was harvested", "ai-lessons contribute harvest --keep ID")
+    by_id = {candidate.id: candidate for candidate in harvested.candidates}
+    if unknown := [name for name in names if name not in {*by_id, "all"}]:
+        raise NotFound("candidate", unknown[0], hint="ai-lessons contribute harvest names them")
+    chosen = [by_id[name] for name in names if name != "all"]
+    if "all" in names:
+        chosen = [candidate for candidate in harvested.candidates if candidate.do]
+    return [written for candidate in chosen if (written := keep(opened, candidate, origin))]
+
+
+def decide(opened: Library, candidate: HarvestedLesson, how: str) -> None:
+    """Do not propose it again: it was `kept`, or is `never` wanted."""
+    memory = _Memory(opened.options.state_dir / FOLDER)
+    memory.decided[candidate.id] = how
+    memory.save()
+    folder = opened.options.state_dir / FOLDER
+    _save_next(folder, [row for row in _next(folder) if row[0] != candidate.id])
+
+
+def ran_next(state_dir: Path, error: str, cwd: str = "") -> str:
+    """What ran next, and worked, after a failure like this one (`$ command`, then its output) in transcripts."""
+    command, output = model_transcripts.parted(error)
+    shape = model_transcripts.shape(output)
+    calls = called(command, cwd)
+    rows = [row for row in _next(state_dir / FOLDER) if is_general(row[3]) and fits(named_forms(row[1]), calls)]
+    shapes = [tuple(map(model_transcripts.shape, row[2].split("\n"))) for row in rows]
+    weights = model_transcripts.rarity([line for lines in shapes for line in lines])
+    near = (
+        (max(model_transcripts.alike(shape, line, weights) for line in lines), row[4], row[3])
+        for lines, row in zip(shapes, rows, strict=True)
+    )
+    much, sessions, then = max(near, default=(0.0, 0, ""))
+    if model_transcripts.chance(much) < model_transcripts.BAR:
+        return ""
+    return f"ran next, and worked, in {count(sessions, 'session')}: {then}"
+
+
+def draft(candidate: HarvestedLesson) -> str:
+    """A candidate as the text that a person edits: title, pattern, what happened."""
+    pattern = f"WHEN {candidate.when}\n-> DO {candidate.do or _UNKNOWN}\n-> BECAUSE {candidate.because}"
+    return f"# {candidate.title}\n\n{pattern}\n\n{candidate.content}"
+
+
+def drafted(text: str) -> LessonDraft | None:
+    """The lesson that an edited draft says; None: it is empty. Raises UsageError: a part is missing."""
+    if not text.strip():
+        return None
+    match = _DRAFT.match(text)
+    if not match:
+        raise UsageError("the draft does not begin with its title", hint="first line: # TITLE")
+    title, body = match["title"].strip(), match["body"].strip()
+    if not match["pattern"]:
+        return LessonDraft(title, body)
+    pattern = lessons.parse(" ".join(match["pattern"].split()))
+    if _UNKNOWN in {pattern.when, pattern.action, pattern.because}:
+        raise UsageError("the draft does not say yet what to do", hint=f"write it in the place of {_UNKNOWN} after DO")
+    do, dont = (None, pattern.action) if pattern.negative else (pattern.action, None)
+    return LessonDraft(title, body, when=pattern.when, do=do, dont=dont, because=pattern.because)
+
+
+def transcripts(
+    where: Where, cwd: Path, folder: str, since: datetime | None = None
+) -> list[tuple[Path, os.stat_result]]:
+    """The transcripts of all hosts, or those in `folder`. Raises NotFound: no such folder."""
+    if folder:
+        place = external_files.typed(external_files.expanded(folder), cwd)
+        if not place.exists():
+            hint = "without a folder those of this user's agents are read"
+            raise NotFound("folder of transcripts", folder, hint=hint)
+        globs = [(place, pattern) for pattern in ("**/*.json", "**/*.jsonl", "**/opencode.db")]
+        if place.is_file():
+            file = external_files.kept(place)
+            globs = [(file.parent, escape(file.name))]
+    else:
+        globs = agent_hosts.transcripts(where)
+    files = external_files.transcripts(globs)
+    return [(file, status) for file, status in files if since is None or status.st_mtime >= since.timestamp()]
+
+
+def sessions(file: Path) -> Iterator[Transcript]:
+    """The sessions in a file; each begins as its name and the place of its file say."""
+    root = external_files.beginning(file.parents[1] / ".project_root").strip()  # of most hosts it is in the records
+    now = Transcript(file.stem, root, str(file))
+    for line, record in external_files.records(file):
+        session = record.get("session") if isinstance(record, dict) else None
+        if isinstance(session, str) and session != now.session:  # of a file with many
+            yield now.closed()
+            now = Transcript(session, root, str(file))
+        now.take(line, record)
+    yield now.closed()
+
+
+def _masked(command: Happened) -> Happened:
+    """Without secrets; of a command that worked only its first words are kept."""
+    if not command.failed:
+        return command._replace(
+            words=tuple(word if len(word) <= _WORD else _UNKNOWN for word in command.words[:_WORDS])
+        )
+    words, output, done = map(write_checks.masked, ("\n".join(command.words), command.output, command.done[:_LINE]))
+    return command._replace(words=tuple(words.split("\n")), output=output, done=done)
+
+
+def project_of(cwd: str) -> str:
+    """The name of the project in which an agent worked; empty where it can be none."""
+    names = external_files.names_of(Path(cwd)) if os.path.isdir(cwd) else []
+    for name in (*names, cwd.rstrip("/").rpartition("/")[2]):
+        with suppress(AiLessonsError):
+            check_path(name)
+            return name
+    return ""
+
+
+Next = tuple[str, str, str, str, int]
+"""What hooks may tell: a candidate's id, its WHEN, lines of the failure, what worked then, in how many sessions."""
+
+
+def _next(folder: Path) -> list[Next]:
+    with suppress(AiLessonsError, ValueError, TypeError):  # mostly, because nothing was harvested
+        return [
+            (str(a), str(b), str(c), str(d), int(e)) for a, b, c, d, e in json.loads(read_file(folder, NEXT_STEP)[0])
+        ]
+    return []
+
+
+def _save_next(folder: Path, rows: Iterable[Next]) -> None:
+    write_file(folder, NEXT_STEP, json.dumps(list(rows)).encode(), durable=False)
+
+
+class TranscriptContents(NamedTuple):
+    """What a transcript held: records of a form that is known or not, commands and remarks, without secrets."""
+
+    read: int
+    unread: int
+    happened: list[Happened]
+    remarks: list[Remark]
+
+
+def _remembered(row: list[Any]) -> Happened:
+    words, folder, failed, output, ways, *place = row
+    return Happened(tuple(words), folder, failed, output, tuple(map(Difference._make, ways)), *place)
+
+
+class _Memory:
+    """What was seen in transcripts, by file; and what was decided about candidates."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files: dict[str, Any] = {}
+        self.decided: dict[str, str] = {}
+        # it is not there, or of another version
+        with suppress(AiLessonsError, ValueError, KeyError, AttributeError, TypeError):
+            stored = json.loads(read_file(folder, FILE, _MEMORY_LIMIT)[0])
+            self.decided = {str(candidate_id): str(how) for candidate_id, how in stored["decided"].items()}
+            self._files = stored["files"] if stored["reader"] == READER else {}
+
+    def seen(self, file: Path, status: os.stat_result) -> TranscriptContents:
+        """What a file holds; it is read again only if it has changed."""
+        row = self._files.get(str(file))
+        if row and row[:2] == [status.st_size, status.st_mtime_ns]:
+            commands, remarks = row[4:]
+            return TranscriptContents(
+                row[2], row[3], list(map(_remembered, commands)), list(map(Remark._make, remarks))
+            )
+        name_of = cache(project_of)
+        seen = TranscriptContents(0, 0, [], [])
+        for session in sessions(file):
+            project = name_of(session.first_cwd)
+            events = happened(session.steps, session.session, project, session.host, session.file)
+            seen.happened.extend(map(_masked, events))
+            for remark in remarks_of(session, project):
+                text, command = map(write_checks.masked, (remark.text, remark.command))
+                seen.remarks.append(remark._replace(text=text, command=command))
+            seen = seen._replace(read=seen.read + session.known, unread=seen.unread + session.unknown)
+        self._files[str(file)] = [status.st_size, status.st_mtime_ns, *seen]
+        return seen
+
+    def save(self) -> None:
+        """Put it on the disk, whole or not at all, for this user's eyes only."""
+        with translated(str(self._folder), writing=True):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files = {file: seen for file, seen in self._files.items() if os.path.exists(file)}
+        data = {"reader": READER, "decided": self.decided, "files": files}
+        write_file(self._folder, FILE, json.dumps(data).encode(), durable=False)

@@ -1,0 +1,525 @@
+"""Checks: validation and repair of files, the doctor, statistics, stale entries, learning parameters."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from hashlib import sha256
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from ai_lessons.app import authorship, proposals, setup, write_checks
+from ai_lessons.app.answers import Check, Outdated, Report, Stale, Stats, Written
+from ai_lessons.app.contexts import superseded_by
+from ai_lessons.app.resources import is_url, known_sources, source_mark, source_of
+from ai_lessons.app.write_checks import texts_of
+from ai_lessons.approval.state import odd_commits
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, Refused, UnsupportedRepository
+from ai_lessons.git import external_files, hooks, plumbing
+from ai_lessons.git.store import AUTOCOMMIT, Change, Store, loose
+from ai_lessons.git.worktree import walk
+from ai_lessons.learning.events import RESET, SCRIPT_FAILED, SCRIPT_OK, Event
+from ai_lessons.learning.selection import measured
+from ai_lessons.learning.statistics import DEFINITIONS, ParameterState
+from ai_lessons.model import checks, frontmatter, layout, markdown
+from ai_lessons.model.checks import day_of
+from ai_lessons.model.config import DEFAULT_MODEL, parse_config, unknown_keys
+from ai_lessons.model.entries import Entry, EntrySummary, Kind, Relation
+from ai_lessons.model.filters import matches, stated
+from ai_lessons.model.frontmatter import read_entry
+from ai_lessons.model.layout import blob_id
+from ai_lessons.model.links import clusters
+from ai_lessons.model.markdown import decode
+from ai_lessons.search.catalog import Filter
+from ai_lessons.search.catalog_update import join, units
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from ai_lessons.app.workspace import Library, RepositorySession
+    from ai_lessons.connectors.agent_hosts import Where
+
+    Finding = tuple[str, str, str]  # State (ok, warning or error), what was found, and what mends it; see `Check`
+
+
+def validate(library: Library, paths: Sequence[str] = (), *, fix: bool = False, content: bool = False) -> Report:
+    """Every problem of every file, or of those named and below the folders named; `fix` mends what is safe to.
+
+    `content`: what `review` finds is a problem, too. Raises NotFound: a path that does not exist.
+    """
+    repo = library.primary
+    if fix:
+        repo.refuse_other_formats()
+    places = [_inside(repo, path) for path in paths]
+    report = _report(repo, places)
+    if not places:  # commits that are not as git writes them prove nothing
+        try:
+            commits = odd_commits(repo.store.worktree, ref) if (ref := repo.rules.ref()) else ()
+            odd = [Problem(f"commit {name[:10]}", what) for name, what in commits]
+        except UnsupportedRepository as error:
+            odd = [Problem("approval branch", error.message)]
+        report = report._replace(problems=(*report.problems, *odd), notes=tuple(loose(repo.store)))
+    changes, fixed = _mends(repo, places) if fix else ([], [])
+    if changes:
+        repo.write(f"Mend {fixed[0]}" if len(fixed) == 1 else f"Mend {len(fixed)} files", changes)
+        report = _report(repo, places)._replace(fixed=tuple(fixed), notes=report.notes)
+    if content:
+        asked = ((repo.file_of(outdated.entry), outdated.detail) for outdated in _Review(repo).everything())
+        old = (Problem(path, f"to be reviewed: {reason}") for path, reason in asked if _concerns(path, places))
+        return report._replace(problems=(*report.problems, *old))
+    return report
+
+
+def _inside(repo: RepositorySession, path: str) -> str:
+    """A path of the caller's, or one relative to the repository, as the latter; empty for the repository itself."""
+    root = repo.store.root
+    if (repo.options.cwd / path).resolve() == root or path == ".":
+        return ""
+    for inside in (repo.inside(path), path.rstrip("/")):
+        if inside and not inside.startswith("/") and ".." not in inside.split("/") and repo.store.exists(inside):
+            return inside
+    raise NotFound("file in the repository", path, hint=f"name a file or folder below {root}")
+
+
+def _report(repo: RepositorySession, places: Sequence[str]) -> Report:
+    store = repo.store
+    skipped: list[str] = []
+    read = list(_read(store, skipped))
+    entries = [entry for _, entry, _ in read if entry]
+    problems = [problem for _, _, of_file in read for problem in of_file]
+    problems += (Problem(path, why or "cannot be read") for path, _, why in (row.partition(": ") for row in skipped))
+    for entry in entries:
+        faults, file = checks.check_entry(entry), entry.side_path or entry.path
+        if faults and store.exists(file):  # the text is read again, for the lines, only where something is wrong
+            faults = checks.check_entry(entry, store.read(file).decode("utf-8", "replace"))
+        problems += faults
+    problems += checks.check_together(entries)
+    if store.exists(layout.CONFIG_PATH):
+        problems += _of_settings(store)
+    shown = [problem for problem in problems if _concerns(problem.path, places)]
+    shown.sort(key=lambda problem: (problem.path, problem.line, problem.message))
+    return Report(tuple(shown), (), sum(_concerns(path, places) for path, _, _ in read))
+
+
+def _of_settings(store: Store) -> Iterator[Problem]:
+    text = ""
+    try:
+        text = decode(store.read(layout.CONFIG_PATH), layout.CONFIG_PATH)
+        yield from unknown_keys(text)
+        name = parse_config(text).model
+        if name != DEFAULT_MODEL:
+            from ai_lessons.search.embedding import dimensions_of
+
+            dimensions_of(name)
+    except InvalidEntry as error:
+        yield from error.problems
+    except NotFound as error:  # no such model
+        line = next((n for n, row in enumerate(text.split("\n"), 1) if row.strip().startswith("model:")), 0)
+        yield Problem(layout.CONFIG_PATH, f"{error.message}: {error.hint}", line)
+    except AiLessonsError as error:
+        yield Problem(layout.CONFIG_PATH, error.message)
+
+
+def _concerns(path: str, places: Sequence[str]) -> bool:
+    return not places or any(not place or path == place or path.startswith(place + "/") for place in places)
+
+
+def _read(store: Store, skipped: list[str]) -> Iterator[tuple[str, Entry | None, list[Problem]]]:
+    """The path of every file of an entry, what it is if it can be read, and what is wrong."""
+    for path, side_path in _files(store, skipped):
+        try:
+            data, side = store.read(path), store.read(side_path) if side_path else None
+            entry = read_entry(path, data, side)
+            yield path, entry, write_checks.problems(entry.fields, texts_of(path, data, side))
+        except InvalidEntry as error:
+            yield path, None, [p if p.path else Problem(path, p.message, p.line) for p in error.problems]
+        except AiLessonsError as error:
+            yield path, None, [Problem(path, error.message)]
+
+
+def _entries(store: Store) -> list[Entry]:
+    return [entry for _, entry, _ in _read(store, []) if entry]
+
+
+def _files(store: Store, skipped: list[str]) -> Iterator[tuple[str, str | None]]:
+    """Paths of entries, each with its side file if it has one."""
+    for folder, rows in walk(store.root, skipped):
+        for unit in units(folder, (row[0] for row in rows)):
+            path = join(folder, unit.name)
+            if layout.place(path) is not None:
+                yield path, join(folder, unit.side) if unit.side else None
+
+
+def _mends(repo: RepositorySession, places: Sequence[str]) -> tuple[list[Change], list[str]]:
+    changes: list[Change] = []
+    lines: list[str] = []
+    taken: set[str] = set()
+    for entry in _entries(repo.store):
+        if not _concerns(entry.path, places) or entry.kind is Kind.RULE:
+            continue
+        for fix in checks.fixes(entry):
+            moved = [] if fix.path in taken else _move(repo, entry, fix.path)
+            with suppress(InvalidEntry):  # it would bring a secret into git, which the report names
+                repo.refuse_secrets(moved)
+                changes += moved
+                taken.update([fix.path] if moved else [])
+                lines += [f"{entry.path} -> {fix.path}"] if moved else []
+    return changes, lines
+
+
+def _move(repo: RepositorySession, entry: Entry, target: str) -> list[Change]:
+    """The changes that move an entry's files; none if the place is taken."""
+    store = repo.store
+    pairs = [(entry.path, target)] if store.exists(entry.path) else []
+    if entry.side_path:
+        pairs.append((entry.side_path, layout.side_of(target)))
+    if any(store.exists(new) for _, new in pairs):
+        return []
+    moves: list[Change] = []
+    for old, new in pairs:
+        data = store.read(old)
+        moves.append(Change(new, data, executable=repo.executable(old), expect=None))
+        moves.append(Change(old, None, expect=blob_id(data)))
+    return moves
+
+
+def adopt(library: Library, paths: Sequence[str]) -> tuple[Written, ...]:
+    """Write id, kind and title into plain files (or those below folders) that state none, in one commit.
+
+    Raises NotFound: nothing there to adopt.
+    """
+    repo = library.primary
+    places = [_inside(repo, path) for path in paths]
+    plain = [e for e in _entries(repo.store) if e.derived and e.kind is not Kind.RULE and _concerns(e.path, places)]
+    changes = [change for entry in plain for change in _identity(repo, entry)]
+    if not changes:
+        raise NotFound("plain file to adopt at", ", ".join(paths) or ".", hint="everything there states its id already")
+    what = plain[0].path if len(plain) == 1 else f"{len(plain)} files"
+    return repo.written([e.id for e in plain], repo.write(f"Adopt {what}", changes))
+
+
+def _identity(repo: RepositorySession, entry: Entry) -> list[Change]:
+    fields: dict[str, Any] = frontmatter.identity(entry)
+    is_script = entry.kind is Kind.SCRIPT
+    if is_script and entry.side_path is None:
+        text = markdown.render(fields, frontmatter.body_of(frontmatter.description(entry.code.encode())))
+        return [Change(layout.side_of(entry.path), text.encode(), expect=None)]
+    if not is_script and not layout.is_markdown(entry.path):
+        return []
+    target = entry.side_path or entry.path
+    old = repo.store.read(target)
+    return [Change(target, markdown.edit(decode(old, target), fields).encode(), expect=blob_id(old))]
+
+
+REST = timedelta(days=180)  # How long what was looked at is not asked about again
+INJECTIONS = 10  # A lesson that was shown so often and never helped is asked about
+FAILURES = 3  # A script whose last runs, so many, all failed is asked about
+
+
+def review(library: Library) -> tuple[Outdated, ...]:
+    """Active entries that may have gone stale, the oldest first, once for each reason. See `editing.keep`."""
+    return tuple(_Review(library.primary).everything())
+
+
+class _Review:
+    """One look at everything. The folders and logs it asks are asked once."""
+
+    def __init__(self, repo: RepositorySession) -> None:
+        self._repo = repo
+        self._today: date = repo.options.now().astimezone(UTC).date()
+
+    def everything(self) -> Iterator[Outdated]:
+        """Entries with what there is to say of them, the oldest first."""
+        catalog = self._repo.current()
+        self._tallies = self._repo.usages.tallies()
+        self._cache = self._repo.usages.cache
+        self._asked = authorship.questions(self._repo)
+        self._repeated = proposals.repetitions(self._repo)
+        self._gone = {entry.handle: entry for entry in stale(self._repo)}
+        self._code = external_files.around(self._repo.options.cwd, self._repo.store.worktree.top, self._repo.store.root)
+        for light in catalog.select(Filter(sort="created")):
+            findings = list(self._findings(light))
+            if findings and (light.kind is Kind.RULE or superseded_by(self._repo, light.id) is None):
+                yield from findings
+
+    def _findings(self, light: EntrySummary) -> Iterator[Outdated]:
+        by, seen = day_of(light.details.get("review_by")), day_of(light.details.get("reviewed"))
+        rests = seen is not None and self._today < seen + REST
+        if by is not None and by <= self._today and not (rests and seen is not None and by <= seen):
+            yield Outdated(light, "review_by", f"it was to be reviewed by {by}")
+        yield from (
+            Outdated(light, "asked", f"an agent asks: {question}")
+            for day, question in self._asked.get(light.id, ())
+            if seen is None or str(seen) < day
+        )
+        if rests:
+            return
+        patterns = stated(light.details.get("applies_to"))
+        if patterns and self._code is not None and self._code.is_of(light.project):
+            for pattern in patterns:
+                if not any(matches(pattern, path) for path in self._code.files):
+                    yield Outdated(light, "applies_to", f"applies_to {pattern} names no file of {self._code.name}")
+        if light.id in self._repeated:
+            yield Outdated(light, "repeats", self._repeated[light.id])
+        tally = self._tallies.get(light.id)
+        if light.kind is Kind.LESSON and tally and not tally.helpful and tally.injected >= INJECTIONS:
+            yield Outdated(light, "never_helpful", f"it was shown {tally.injected} times and never helped")
+        if light.handle in self._gone:
+            doc = self._gone[light.handle]
+            what = "its source is gone" if doc.reason == GONE else "its source has changed"
+            yield Outdated(light, "source", f"{what}: {doc.path}")
+        if light.kind is Kind.SCRIPT and self._cache and tally and tally.script_failed >= FAILURES:
+            runs = [word for _, word in self._cache.history(light.id) if word in {SCRIPT_OK, SCRIPT_FAILED}]
+            if SCRIPT_OK not in runs[-FAILURES:]:
+                yield Outdated(light, "failing", f"its last {FAILURES} runs failed")
+
+
+LOW_SPACE = 200 * 1024 * 1024  # Bytes free below which the doctor warns: the index and a model take about half of it
+
+
+def doctor(library: Library, agents: Where | None = None, event: bytes = b"") -> tuple[Check, ...]:
+    """The state of everything the tool stands on, each with what to do; a check that fails is a line of it.
+
+    `agents` and `event`: as `setup.hosts` takes them; without them hosts of agents are not looked at.
+    """
+    repo, results = library.primary, list[Check]()
+    checks = {**CHECKS}
+    if agents:
+        checks["agents"] = partial(_agents, agents, event)
+    for name, look in checks.items():
+        try:
+            results.append(Check(name, *look(repo)))
+        except AiLessonsError as error:
+            results.append(Check(name, "error", error.message, error.hint))
+    return tuple(results)
+
+
+def _repository(repo: RepositorySession) -> Finding:
+    head, where = repo.store.head(), str(repo.store.root)
+    if head.ref is None:
+        return "warning", f"{where}, detached HEAD: writes wait", "git switch main"
+    commit = head.commit[:10] if head.commit else "no commit yet"
+    return "ok", f"{where}, {head.ref.removeprefix('refs/heads/')} at {commit}", ""
+
+
+def _identity_check(repo: RepositorySession) -> Finding:
+    if who := plumbing.identity(repo.store.worktree, "COMMITTER"):
+        return "ok", str(who), ""
+    remedy = "git config --global user.name NAME; git config --global user.email ADDRESS"
+    return "error", "git does not know who you are: writes wait for a commit", remedy
+
+
+def _pending(repo: RepositorySession) -> Finding:
+    if damaged := repo.store.journal.damaged():
+        damage = f"notes of writes that cannot be read: {', '.join(damaged)}"
+        remedy = f"commit what `git status` lists, rm {repo.store.state_dir}/journal/*.damaged"
+        return "warning", damage, f"the files are in place: {remedy}"
+    if swept := _taken_away(repo):
+        return "warning", f"writes that were taken away before their commit: {swept}", "ai-lessons admin recover --list"
+    if waiting := repo.store.pending():
+        return "warning", f"writes that wait for a commit: {len(waiting)}", "ai-lessons admin save"
+    stated = repo.reading_config.autocommit
+    if repo.store.commits(stated):
+        return "ok", "every write is committed", ""
+    ignored = "; git.autocommit counts for nothing in a folder of a bigger repository" if stated else ""
+    return "ok", f"commits are yours to make{ignored}", f"git config {AUTOCOMMIT} true" if stated else ""
+
+
+def _taken_away(repo: RepositorySession) -> int:
+    journal = repo.store.journal
+    return len(journal.swept()) + len(journal.missing(repo.store.root))
+
+
+def _entries_check(repo: RepositorySession) -> Finding:
+    sizes = repo.current().sizes()
+    total = sum(sizes.entries.values())
+    if left_out := sizes.unreadable + len(repo.skipped):
+        return "error", f"{total} readable, {left_out} left out", "ai-lessons admin validate"
+    return "ok", f"{total} readable", ""
+
+
+def _approval(repo: RepositorySession) -> Finding:
+    view = repo.rules.view()
+    if view is None or view.tip is None:
+        return "ok", "no approval branch yet, so no rule is in force", ""
+    if view.alarms:
+        return "warning", "; ".join(alarm.message for alarm in view.alarms), view.alarms[0].hint
+    count = sum(verdict.in_force for verdict in view.verdicts.values())
+    return "ok", f"{count} rule{'' if count == 1 else 's'} in force by {view.policy.require}", ""
+
+
+def _hooks(repo: RepositorySession) -> Finding:
+    lines = hooks.carry_out(repo.store.root, setup.hooks_dir(), "status")
+    if repo.store.is_folder_of_bigger_repo:
+        return "ok", "the hooks of this git repository are its own business", ""
+    missing = any("installed" not in line or "not installed" in line for line in lines)
+    return ("warning" if missing else "ok"), "; ".join(lines), "ai-lessons admin hooks install" if missing else ""
+
+
+def _agents(at: Where, event: bytes, _repo: RepositorySession) -> Finding:
+    targets = {
+        target.runs: (target.works, f"{host.name}, {target.place}: {target.answered}")
+        for host in setup.hosts(at, event)
+        for target in host.targets
+        if target.runs
+    }
+    if broken := [answer for works, answer in targets.values() if not works]:
+        return "warning", "; ".join(broken), "ai-lessons admin hosts --install"
+    return "ok", "; ".join(answer for _, answer in targets.values()) or "no agent host calls ours", ""
+
+
+def _catalog(repo: RepositorySession) -> Finding:
+    catalog, folder = repo.current(), repo.store.state_dir
+    if catalog.in_memory:
+        return "warning", f"{folder} cannot be written: rebuilt by every command", f"chmod -R u+w {folder}"
+    return "ok", f"generation {catalog.generation}", ""
+
+
+def _index(repo: RepositorySession) -> Finding:
+    repo.current()
+    status = repo.index.status()
+    detail = f"{status.entries} entries, {status.passages} passages, {status.vectors} vectors"
+    if repo.index.current(repo.indexing.generation) is None or status.vectors < status.passages:
+        return "warning", f"{detail}; the next search adds what is missing", "ai-lessons admin reindex"
+    return "ok", detail, ""
+
+
+def _model(repo: RepositorySession) -> Finding:
+    from ai_lessons.search import model_files
+
+    location = model_files.find(repo.options.cache_dir, repo.options.model_dir)
+    if location is None:
+        return "warning", "not on this machine: search works on text alone", "ai-lessons admin model pull"
+    return "ok", f"{location.path} ({location.source})", ""
+
+
+def _disk(repo: RepositorySession) -> Finding:
+    free = shutil.disk_usage(repo.store.root).free
+    if free < LOW_SPACE:
+        return "warning", f"{free / 1e9:.1f} GB free", "make room: writes, index and model need space"
+    if not os.access(repo.store.root, os.W_OK):
+        return "error", f"{repo.store.root} is read-only", ""
+    return "ok", f"{free / 1e9:.1f} GB free", ""
+
+
+def _files_check(repo: RepositorySession) -> Finding:
+    if problems := loose(repo.store):
+        return "warning", "; ".join(problems), "ai-lessons admin save --edits; move or remove what is no entry"
+    return "ok", "every file is an entry, and in a commit", ""
+
+
+# The doctor's checks by the name of their line, in their order
+CHECKS: Mapping[str, Callable[[RepositorySession], Finding]] = {
+    "repository": _repository, "git": lambda _: ("ok", plumbing.run(None, "--version").text.strip(), ""),
+    "identity": _identity_check, "pending": _pending, "files": _files_check, "entries": _entries_check,
+    "approval": _approval, "hooks": _hooks, "catalog": _catalog, "index": _index, "model": _model,
+    "config": lambda repo: ("ok", f"format {repo.config.format}", ""), "disk": _disk,
+}  # fmt: skip
+
+
+def stats(library: Library) -> Stats:
+    """Counts and sizes."""
+    repo = library.primary
+    sizes = repo.current().sizes()
+    state = repo.store.state_dir
+    status = repo.index.status()
+    most, least = repo.usages.judged()
+    cache = repo.usages.cache
+    pairs = [(edge.source, edge.target) for edge in repo.catalog.edges() if edge.relation == Relation.RELATED_TO]
+    lights = repo.catalog.many({end for pair in pairs for end in pair})
+    recent = plumbing.run(
+        repo.store.worktree, "rev-list", "--count", "--since=30.days", "HEAD", "--", ".", cwd=repo.store.root
+    )
+    return Stats(
+        **sizes._asdict(),
+        catalog_bytes=sum(file.stat().st_size for file in state.glob("catalog.sqlite*")),
+        index_bytes=status.bytes,
+        passages=status.passages,
+        vectors=status.vectors,
+        pending=len(repo.store.pending()),
+        taken_away=_taken_away(repo),
+        commits_30_days=0 if recent.code else int(recent.text),
+        most_useful=most,
+        least_useful=least,
+        damaged_events=cache.damaged() if cache else 0,
+        ablation=measured(cache.in_sessions()) if cache else None,
+        clusters=tuple(len(cluster) for cluster in clusters(pair for pair in pairs if {*pair} <= lights.keys())),
+        approval_lead_time=_lead_time(repo),
+    )
+
+
+def _lead_time(repo: RepositorySession) -> int | None:
+    view = repo.rules.known()
+    verdicts = [verdict for verdict in view.verdicts.values() if verdict.in_force] if view else []
+    merged = {x.evidence.commit: x.evidence.at for x in verdicts if x.evidence.how in {"merge", "self-merge"}}
+    if not merged:
+        return None
+    asked = "".join(f"{merge}^2\n" for merge in merged).encode()  # of a batch the first proposal stands for all
+    done = plumbing.run(repo.store.worktree, "log", "--no-walk=unsorted", "--format=%ct", "--stdin", stdin=asked)
+    times = zip(merged.values(), done.out.split(), strict=False)
+    return round(median(max(at - int(proposed), 0) for at, proposed in times)) if not done.code else None
+
+
+GONE = "gone"
+
+
+def stale(repo: RepositorySession) -> Iterator[Stale]:
+    """Docs and scripts whose file outside the repository changed since it was read, or is gone."""
+    sources = known_sources(repo)
+    for light in repo.current().select(Filter(kinds=frozenset({Kind.DOC, Kind.SCRIPT}), status=None)):
+        if reason := _moved_on(repo, light, sources):
+            yield Stale(light.handle, light.title, str(source_of(repo, light)), reason)
+
+
+def told_of_scripts(library: Library, lights: Iterable[EntrySummary]) -> list[str]:
+    """A sentence about each of these scripts whose file outside the repository changed since it was read."""
+    sentences = []
+    for light in lights:
+        if light.kind is Kind.SCRIPT and light.details.get("path"):
+            repo = library.holding(light.id)[0]
+            if reason := _moved_on(repo, light, known_sources(repo)):
+                sentences.append(f"[{light.handle}] {reason}")
+    return sentences
+
+
+def _moved_on(repo: RepositorySession, light: EntrySummary, sources: frozenset[str]) -> str:
+    """What became of the file that an entry was read from; empty where it is as it was, a page, or not known here."""
+    where, hashed = source_of(repo, light), light.details.get("content_hash")
+    if not where or is_url(where):
+        return ""
+    file, was_read = external_files.expanded(where), bool(hashed) and source_mark(light.id, where) in sources
+    if light.kind is Kind.DOC and not (was_read and file.is_absolute() and file.parent.is_dir()):
+        return ""  # a snapshot, whose source may be on another machine
+    if not file.is_file():
+        return GONE
+    if was_read:
+        try:
+            same = f"sha256:{sha256(external_files.read(file)[0]).hexdigest()}" == hashed
+        except AiLessonsError as error:
+            return error.message
+        refresh = f"changed since it was read: ai-lessons contribute refresh-resource {light.handle}"
+        return "" if same else refresh
+    changed = file.stat().st_mtime
+    late = changed > (repo.store.root / f"{light.path}.md").stat().st_mtime
+    return f"changed {datetime.fromtimestamp(changed, UTC):%Y-%m-%d %H:%M} UTC, after its description" if late else ""
+
+
+def params(library: Library, name: str | None = None) -> tuple[ParameterState, ...]:
+    """The parameters that learn, or one of them. Raises NotFound: no such parameter."""
+    if name is not None and name not in DEFINITIONS:
+        raise NotFound("parameter", name, hint="one of: " + ", ".join(DEFINITIONS))
+    return tuple(state for state in library.primary.usages.parameters().values() if name in {None, state.name})
+
+
+def params_reset(library: Library, name: str | None = None) -> tuple[ParameterState, ...]:
+    """Forget what one parameter, or all, learned, and their bounds. Raises NotFound, Refused: no events here."""
+    params(library, name)
+    repo = library.primary
+    repo.refuse_other_formats()
+    if not repo.usages.recording:
+        raise Refused("this repository records no events", hint="record them: ai-lessons admin config set events true")
+    repo.usages.record([Event("", "", RESET, parameter) for parameter in ([name] if name else DEFINITIONS)])
+    return params(library, name)

@@ -1,0 +1,640 @@
+"""What hooks of an agent host tell and remember: the right entry at a start, a prompt, a command, a failure."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections import Counter
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons import app
+from ai_lessons.app import write_checks
+from ai_lessons.app.answers import Context, Query
+from ai_lessons.app.contexts import Injecting, fit
+from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed
+from ai_lessons.git import external_files
+from ai_lessons.git import worktree as git_worktree
+from ai_lessons.git.files import read_file, translated, write_all
+from ai_lessons.git.worktree import PROPOSALS, branch_of, proposal_refs, read_ref, signature
+from ai_lessons.learning.events import HELD, PASSED, RECURRED, Event
+from ai_lessons.learning.selection import FEW, NotShown, ShownEntry, carried_out, corrects, judged, same_job
+from ai_lessons.model import transcripts
+from ai_lessons.model.command_patterns import (
+    BAR,
+    LEAST_SESSIONS,
+    blamed_call,
+    called,
+    fits,
+    inside,
+    named_forms,
+    seen_in,
+    when_and_does,
+)
+from ai_lessons.model.command_patterns import forms as command_forms
+from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment
+from ai_lessons.model.filters import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
+from ai_lessons.search.catalog import Filter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+    from ai_lessons.app.daemon_client import DaemonClient
+    from ai_lessons.app.workspace import Library, Reading, RepositorySession
+
+    Fitting = Callable[[Context], Collection[str]]
+
+FOLDER = "agent-sessions"
+BEFORE = Moment.BEFORE_TOOL.value
+KEPT_SECONDS = 7 * 24 * 3600  # Time without an event after which a session is forgotten
+_AT_WORK = 3600.0  # Seconds after its last event in which a session counts as active
+_LIMIT = 1 << 20
+_KEPT, _KEPT_CHARACTERS = 5, 2_000  # Failures of a session that are kept, and of each as much of command and output
+
+
+class Session:
+    """The memory of a session that began in `folder`. `shown`: ids of entries by agent.
+
+    `told`: a row for each entry shown, as `learning.outcomes.Earlier`; from `turn` on since the last prompt.
+    `failed`: each command that failed, and the one that did its job later; `missed`: failures without a helpful entry;
+    `asked`: whether the agent was reminded at the end. `failures_kept`: the last failures, for a lesson about one of
+    them: command, output, folder, attempts, and whether one of these succeeded since.
+    """
+
+    def __init__(self, **fields: Any) -> None:  # a dataclass would cost every hook the import of `inspect`
+        self.name, self.host, self.folder = "", "", ""
+        self.shown: dict[str, list[str]] = {}
+        self.told: list[list[Any]] = []
+        self.failed: list[list[str]] = []
+        self.missed: list[str] = []
+        self.failures_kept: list[list[Any]] = []
+        self.turn, self.failures = 0, 0
+        self.asked = False
+        vars(self).update(fields)
+
+    def ids(self, agent: str) -> tuple[str, ...]:
+        """The entries that this agent was shown."""
+        return tuple(self.shown.get(agent, ()))
+
+    def only_before(self) -> set[str]:
+        """The entries shown before a tool ran, and at no other moment: they are shown again at a failure."""
+        return {row[0] for row in self.told if row[3] == BEFORE} - {row[0] for row in self.told if row[3] != BEFORE}
+
+    def fresh(self, agent: str, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of the names that this agent was not shown; from now on they count as shown."""
+        shown = self.shown.setdefault(agent, [])
+        new = [name for name in dict.fromkeys(names) if name not in shown]
+        shown += new
+        return tuple(new)
+
+    def keep_failure(self, command: str, output: str, folder: Path, attempts: Iterable[str]) -> None:
+        """Keep a failure, without secrets, for a lesson about it."""
+        row = [command[:_KEPT_CHARACTERS], output[:_KEPT_CHARACTERS], str(folder), [*attempts], False]
+        self.failures_kept = [*(kept for kept in self.failures_kept if kept[:2] != row[:2]), row][-_KEPT:]
+
+    def note_success(self, attempts: Iterable[str]) -> None:
+        """Attempts succeeded; a failure of one of them is solved now."""
+        done = set(attempts)
+        self.failures_kept = [[*row[:4], row[4] or not done.isdisjoint(row[3])] for row in self.failures_kept]
+
+    def note_lesson(self) -> None:
+        """A lesson was added: the next one is about an earlier failure only if it names it."""
+        self.failures_kept = [[*row[:4], False] for row in self.failures_kept]
+
+
+@contextmanager
+def opened(state_dir: Path, name: str) -> Iterator[Session]:
+    """A session, locked for this process; changes are saved at the end. Raises StorageFailed."""
+    file = _file(state_dir, name)
+    with translated(str(file), writing=True):
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        with translated(str(file), writing=True):
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            before = os.read(fd, _LIMIT)
+        session = _parsed(before)
+        session.name = name
+        yield session
+        after = json.dumps(vars(session)).encode()
+        if after != before:
+            with translated(str(file), writing=True):
+                os.lseek(fd, 0, os.SEEK_SET)
+                os.truncate(fd, 0)
+                write_all(fd, after)
+    finally:
+        os.close(fd)
+
+
+def is_remembered(state_dir: Path, name: str) -> bool:
+    """Whether anything is remembered of this session."""
+    return _file(state_dir, name).exists()
+
+
+def peeked(state_dir: Path, name: str) -> Session:
+    """A session to be read; changes to it are not saved."""
+    file = _file(state_dir, name)
+    try:
+        return _parsed(read_file(file.parent, file.name, _LIMIT)[0])
+    except AiLessonsError:
+        return Session()
+
+
+def recent(state_dir: Path) -> list[tuple[float, Session]]:
+    """Every session with the time of its last event in seconds since 1970, the latest first."""
+    sessions = []
+    with suppress(OSError):
+        for file in (state_dir / FOLDER).glob("*.json"):
+            with suppress(AiLessonsError, OSError):
+                sessions.append((file.lstat().st_mtime, _parsed(read_file(file.parent, file.name, _LIMIT)[0])))
+    return sorted(sessions, key=lambda row: -row[0])
+
+
+def kept_in(state_dir: Path, folder: Path) -> list[list[Any]]:
+    """The failures kept of the session that last worked in this folder or below it, within the last hour."""
+    for at, session in recent(state_dir):
+        if at > time.time() - _AT_WORK and any(Path(row[2]).is_relative_to(folder) for row in session.failures_kept):
+            return [row for row in session.failures_kept if Path(row[2]).is_relative_to(folder)]
+    return []
+
+
+def clean_up(state_dir: Path) -> None:
+    """Remove old sessions; never fails, because the next session tries again."""
+    old = time.time() - KEPT_SECONDS
+    with suppress(OSError), os.scandir(state_dir / FOLDER) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                if entry.name.endswith(".json") and entry.stat(follow_symlinks=False).st_mtime < old:
+                    os.unlink(entry.path)
+
+
+def _file(state_dir: Path, name: str) -> Path:
+    # a session's name comes from outside and becomes no part of a path
+    return state_dir / FOLDER / f"{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}.json"
+
+
+def _parsed(data: bytes) -> Session:
+    """The session of a file; a new one where a process was killed while it wrote it, or of another version."""
+    session = Session()
+    try:
+        fields = json.loads(data)
+    except (ValueError, RecursionError):
+        return session
+    return Session(**fields) if fields.keys() == vars(session).keys() else session
+
+
+AT_THE_START = 8  # Rules and lessons told when a session begins
+_LOOKED_AT = 100
+_TOLD = frozenset({Kind.RULE, Kind.LESSON})
+_NAMES = {
+    EXACT: "names this file", BELOW: "names its folder", BY_NAME: "names files called like it",
+    BY_KIND: "about files of its kind, and about this edit", ANYTHING: "about this edit",
+}  # fmt: skip
+
+
+def at_the_start(opened: Library, cwd: Path) -> Context:
+    """What to know in this folder: rules in force and firm lessons. Other lessons wait for what they are about."""
+    repo = opened.reading
+    repo.current()
+    project = _project(repo, cwd)
+    holding = app.contexts.holding(repo, project)
+    fits = [fit(light, _holds(light), project, level=light.score or 0.0) for light in holding]
+    # what is known of a command waits for that command
+    fits = [candidate for candidate in fits if candidate.firm and not candidate.entry.details.get("seen")]
+    offered = Injecting(repo, AT_THE_START).tell(Moment.BEGIN, fits, (), project)
+    try:
+        pending, notes = sum(map(pending_count, repo.every)), offered.notes
+    except AiLessonsError as error:
+        pending, notes = 0, (*offered.notes, f"the proposals cannot be counted: {error.message}")
+    return offered._replace(project=project, pending=pending, notes=notes)
+
+
+def pending_count(repo: RepositorySession) -> int:
+    """How many proposals wait; with nothing new since the last question it reads a few small files."""
+    worktree, ref = repo.store.worktree, repo.rules.ref()
+
+    def key() -> str:
+        """Everything that the number depends on."""
+        refs = proposal_refs(worktree)
+        rules = {name: commit for name, commit in refs.items() if branch_of(name).startswith(PROPOSALS)}
+        return f"{ref} {git_worktree.key_of(worktree, read_ref(worktree, ref or '') or '', rules)} {signature(refs)}"
+
+    if ref is None or not proposal_refs(worktree):
+        return 0
+    from ai_lessons.approval import state
+
+    place = git_worktree.folder(repo.store.state_dir) / "pending.json"
+    noted = state.kept(place, key())
+    if isinstance(noted, int):
+        return noted
+    try:
+        with app.proposals.open_proposals(repo) as at:
+            count = at.count()
+    except NotFound:
+        return 0
+    with suppress(StorageFailed):  # a repository that cannot be written is counted anew every time
+        state.keep(place, key(), count)
+    return count
+
+
+def at_a_prompt(opened: Library, text: str, shown_before: Collection[str]) -> Context:
+    """Lessons and rules that are about what a person asks for."""
+    repo = opened.reading
+    repo.current()
+    project = _project(repo, repo.options.cwd)
+    here = {project, GLOBAL_PROJECT}
+    fits = [
+        fit(light, f"about the prompt ({light.score:.2f})", project, chance=light.score or 0.0)
+        for light in _about(repo, text)
+        if light.kind is not Kind.RULE or light.project in here
+    ]
+    return Injecting(repo, None, FEW).tell(Moment.PROMPT, fits, shown_before, project)
+
+
+def before_a_tool(
+    opened: Library,
+    paths: Sequence[str],
+    servers: Collection[str],
+    command: str,
+    folders: Sequence[str],
+    shown_before: Collection[str],
+    text: str = "",
+) -> Context:
+    """Rules and lessons about a call that is to be made.
+
+    They name a file that it touches (`paths`), are of a project called like its MCP server, or say of the command that
+    it fails more often than not. `folders`: where it is called, and where the session began; `text`: what is written.
+    What names every file, or every one of its kind, may come if it is about the text that is written.
+    """
+    repo = opened.reading
+    catalog = repo.current()
+    named = app.contexts.naming(repo, paths) if paths else []
+    entries = {light.id: (light, near, _NAMES[near]) for light, near in named}
+    likely = (
+        {light.id: light.score or 0.0 for light in _about(repo, text)} if any(x <= BY_KIND for _, x in named) else {}
+    )
+    projects = {tally.name for tally in catalog.projects()} if servers else set()
+    for server in projects.intersection(servers):
+        for light in catalog.select(Filter(kinds=_TOLD, project=server, limit=_LOOKED_AT)):
+            entries.setdefault(light.id, (light, BY_NAME, f"about {server}"))
+    about = app.contexts.about_command(repo, called(command, folders[0]), folders) if command else []
+    usages = repo.usages.several(about) if about else {}
+    for light in about:
+        seen, why = seen_in(light.details), "names this command"
+        if carried_out(str(light.details.get("pattern") or ""), command):
+            continue  # the line does already what it says
+        if seen:
+            tally = usages[light.id].tallies
+            if seen.sessions < LEAST_SESSIONS or seen.chance(tally.held, tally.passed) <= BAR:
+                continue
+            why = f"failed in {seen.failures + tally.held} of {seen.calls + tally.held + tally.passed} calls"
+        entries.setdefault(light.id, (light, EXACT, why))
+    project = _project(repo, repo.options.cwd) if entries else None
+    fits = [
+        fit(match, why, project, level=near, chance=likely.get(match.id, 0.0)) for match, near, why in entries.values()
+    ]
+    return Injecting(repo, None, FEW).tell(Moment.BEFORE_TOOL, fits, shown_before, project)
+
+
+def at_a_failure(
+    opened: Library, error: str, shown_before: Collection[str] = (), folders: Sequence[str] = (), *, words: bool = False
+) -> Context:
+    """Entries that keep a failure like this one, else what ran next in transcripts; `words`: without the index."""
+    repo = opened.reading
+    repo.current()
+    offered = app.contexts.helping(repo, error, shown_ids=shown_before, folders=folders, words=words)
+    answered = offered.entries or any(refused.reason == "told" for refused in offered.left_out)
+    cwd = folders[0] if folders else ""
+    ran_next = "" if answered else app.harvest.ran_next(repo.options.state_dir, error, cwd)
+    return offered._replace(ran_next=ran_next)
+
+
+def _project(repo: Reading, cwd: Path) -> str | None:
+    """The known project that the folder is: as its remote, its package or itself is called, in this order."""
+    projects = [tally.name for tally in repo.catalog.projects()]
+    names = external_files.names_of(cwd)
+    same = (project for name in names for project in projects if external_files.same_name(project, name))
+    return next((name for name in names if name in projects), None) or next(same, None)
+
+
+def _holds(light: EntrySummary) -> str:
+    where = "everywhere" if light.project == GLOBAL_PROJECT else f"in {light.project}"
+    firm = "approved, " if light.kind is Kind.RULE else "stated by a person, " if light.details.get("firm") else ""
+    return f"{firm}holds {where}"
+
+
+def _about(repo: Reading, text: str) -> list[EntrySummary]:
+    """Lessons and rules that may be about the text, likeliest first; the score says how probably."""
+    if not text.strip():
+        return []
+    asked = Query(text, kinds=_TOLD, plain=True)
+    return [hit.entry for hit in app.search.find(repo, asked).hits]
+
+
+_TEXT = 2_000  # characters of a prompt or an edit that are looked at
+_SHORT = 3  # words of a prompt about which nothing is looked for
+_MISSED = 50  # failures of a session for which nothing was known, as many as it remembers
+_DOES = 1_000  # characters of what an entry says to do, and of a command, as a session remembers them
+_OURS = "ai-lessons"
+_SHELLS = frozenset(
+    {"Bash", "Shell", "PowerShell", "shell", "bash", "local_shell", "exec_command", "run_shell_command"}
+)
+
+
+class AgentEvent(NamedTuple):
+    """One event, which the `host` calls `name`.
+
+    `agent` is empty for the main agent of a session, else names the subagent, which sees its own context.
+    `forgotten`: the agent does not have in mind what it was told. `again`: it goes on because of an earlier answer at
+    a stop. `unfinished`: background work will wake it. `paths`: files that the tool is about to read or write. `text`:
+    the prompt, what an edit writes, or what a tool that failed, or seems to have, said. `by_turn`: Codex, which names
+    turns, and at a stop takes a reason to go on and nothing else. `trial`: the memory to use, of which nothing is kept.
+    """
+
+    moment: Moment
+    session: str
+    cwd: Path
+    agent: str = ""
+    tool: str = ""
+    paths: tuple[str, ...] = ()
+    command: str = ""
+    text: str = ""
+    forgotten: bool = False
+    again: bool = False
+    unfinished: bool = False
+    by_turn: bool = False
+    name: str = ""
+    host: str = ""
+    trial: Session | None = None
+
+
+class Hints(NamedTuple):
+    """What to tell the agent. At a stop `failed`, and `solved`, which did its job, and nothing stored says so."""
+
+    moment: Moment | None = None
+    offered: Context = Context()
+    failed: str = ""
+    solved: str = ""
+
+
+NOTHING = Hints()
+
+
+def handle_event(asking: DaemonClient, event: AgentEvent, fitting: Fitting, *, explain: bool = False) -> Hints:
+    """What to tell the agent at this event of its session; `fitting` has the ids of what can be told whole.
+
+    `explain`: nothing is remembered or written down.
+    Raises NoRepository and its like: see `Library`. StorageFailed: the state folder cannot be written.
+    """
+    state = asking.options.state_dir
+    if explain:
+        event = event._replace(trial=peeked(state, event.session))
+    match event.moment:
+        case Moment.STOP:
+            return _stop(state, event) if asking.root.is_dir() else NOTHING
+        case Moment.PROMPT:
+            return _prompt(asking, event, fitting)
+        case Moment.BEGIN:
+            return _begin(asking, event, fitting)
+        case Moment.BEFORE_TOOL:
+            return _before_tool(asking, event, fitting)
+    return _after_tool(asking, event, fitting)
+
+
+@contextmanager
+def _memory(state_dir: Path, event: AgentEvent) -> Iterator[Session]:
+    """The memory of the session, for this process alone."""
+    if event.trial is not None:
+        yield event.trial
+        return
+    with opened(state_dir, event.session) as session:
+        session.host, session.folder = session.host or event.host, session.folder or str(event.cwd)
+        yield session
+
+
+def _begin(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hints:
+    if not event.forgotten:
+        return NOTHING
+    state = asking.options.state_dir
+    if event.trial is None:
+        clean_up(state)
+    offered = asking("at_the_start", event.cwd)
+    with _memory(state, event) as session:
+        session.shown.pop(event.agent, None)
+    return _tell(asking, event, offered, fitting)
+
+
+def _prompt(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hints:
+    """What the prompt is about; a no to what was told since the last one speaks against that."""
+    text = event.text
+    with _memory(asking.options.state_dir, event) as session:
+        earlier = _earlier(session)
+        for n, entry in enumerate(earlier):
+            if n >= session.turn and not entry.outcome and corrects(text, entry):
+                earlier[n] = entry._replace(outcome=RECURRED)
+        happened = _happened(session, earlier)
+        session.turn = len(earlier)
+        shown_ids = session.ids(event.agent)
+    _record(asking, event, happened)
+    offered = asking.if_warm("at_a_prompt", text[:_TEXT], shown_ids) if len(text.split()) > _SHORT else None
+    return _tell(asking, event, offered, fitting) if offered else NOTHING
+
+
+def _before_tool(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hints:
+    calls = called(event.command, str(event.cwd))
+    forms = [
+        f"{folder} {form}" for words, folder in calls for form in (*command_forms(words), inside(words, folder)) if form
+    ]
+    servers = servers_of(event.tool)
+    with _memory(asking.options.state_dir, event) as session:
+        # looked for once a session, found or not: an agent calls `ls` a hundred times
+        new = session.fresh(event.agent, (f"call {name}" for name in (*servers, *forms)))
+        shown_ids, folders = session.ids(event.agent), (str(event.cwd), session.folder)
+    if not new and not event.paths:
+        return NOTHING
+    asked = event.paths, servers, event.command if new else "", folders, shown_ids
+    if event.paths and event.text:
+        offered = asking.if_warm("before_a_tool", *asked, event.text[:_TEXT]) or asking.here("before_a_tool", *asked)
+    else:
+        offered = asking("before_a_tool", *asked)
+    return _tell(asking, event, offered, fitting)
+
+
+def servers_of(tool: str) -> tuple[str, ...]:
+    """The MCP server that a tool is of, unless it is ours.
+
+    >>> servers_of("mcp__jira__create_issue")
+    ('jira',)
+    """
+    server = tool.split("__")[1] if tool.startswith("mcp__") and tool.count("__") > 1 else ""
+    return (server,) if server and _OURS not in server else ()
+
+
+def _after_tool(asking: DaemonClient, event: AgentEvent, fitting: Fitting) -> Hints:
+    """Note how it went, and what that says of earlier hints; tell what helps with a failure."""
+    state, failed = asking.options.state_dir, event.moment is Moment.TOOL_FAILED
+    attempts = transcripts.attempts(event.command) if event.tool in _SHELLS else (event.tool,)
+    if not failed and event.trial is None and not is_remembered(state, event.session):
+        return NOTHING
+    wrote = event.tool.endswith("__add_lesson") or transcripts.adds_a_lesson(event.command)
+    message = transcripts.words_of(transcripts.shape(event.text)) if failed and not wrote else None
+    worked = not failed and not event.text  # a success that reads like a failure says nothing
+    with _memory(state, event) as session:
+        earlier = [judged(entry, event.command, None) if worked else entry for entry in _earlier(session)]
+        happened = _happened(session, earlier)
+        if failed and attempts and not wrote:
+            session.failures += 1
+            session.failed = [*session.failed, [(event.command or event.tool)[:_DOES], ""]][-_MISSED:]
+            if event.command and message:
+                command, output = map(write_checks.without_suspects, (event.command, transcripts.telling(event.text)))
+                session.keep_failure(command, output, event.cwd, attempts)
+        elif wrote and not failed:
+            session.failed = []
+            session.note_lesson()
+        elif worked:
+            _solve(session, event.command or event.tool, earlier)
+            session.note_success(attempts)
+        happened += _seen_again(session, event, failed=failed)
+        shown_ids = tuple(set(session.ids(event.agent)) - session.only_before())
+        folders = str(event.cwd), session.folder
+    _record(asking, event, happened)
+    if not message:
+        return NOTHING
+    asked = f"$ {event.command}\n{event.text}", shown_ids, folders
+    offered = asking.if_warm("at_a_failure", *asked) or asking.here("at_a_failure", *asked, words=True)
+    kept = {left.entry.id for left in offered.left_out if left.reason == "told"} | {
+        entry.id for entry in offered.entries
+    }
+    with _memory(state, event) as session:
+        earlier = [judged(entry, event.command, message, kept=entry.id in kept) for entry in _earlier(session)]
+        happened = _happened(session, earlier)
+    _record(asking, event, happened)
+    return _tell(asking, event, offered, fitting, attempts or transcripts.programs(event.command), sorted(message))
+
+
+def _seen_again(session: Session, event: AgentEvent, *, failed: bool) -> list[Event]:
+    """Once a session, whether the command that an entry was told before did fail, as the entry says."""
+    cwd, events = str(event.cwd), list[Event]()
+    calls = blamed_call(f"$ {event.command}\n{event.text}", cwd) if failed else called(event.command, cwd)
+    for entry in _earlier(session) if calls else ():
+        warned = entry.moment == Moment.BEFORE_TOOL and fits(named_forms(when_and_does(entry.does)[0]), calls)
+        if warned and session.fresh(event.agent, [f"seen {entry.id}"]):
+            events.append(Event("", "", HELD if failed else PASSED, entry.id))
+    return events
+
+
+def _solve(session: Session, command: str, earlier: Sequence[ShownEntry]) -> None:
+    """Note which failures this command did the job of; those that a stored entry had the answer to are settled."""
+    solved = [failure for failure in session.failed if not failure[1] and same_job(failure[0], command)]
+    if any(carried_out(entry.does, command, entry.command) for entry in earlier):
+        session.failed = [failure for failure in session.failed if failure not in solved]
+    for failure in solved:
+        failure[1] = command[:_DOES]
+
+
+def _earlier(session: Session) -> list[ShownEntry]:
+    return [ShownEntry._make(row) for row in session.told]
+
+
+def _happened(session: Session, earlier: Sequence[ShownEntry]) -> list[Event]:
+    """The outcomes that are new, once these are what the session remembers as told."""
+    judged_before = {entry.id for entry in _earlier(session) if entry.outcome}
+    session.told = [list(entry) for entry in earlier]
+    # an entry that was told twice in a session is judged once
+    new = {entry.id: entry.outcome for entry in earlier if entry.outcome and entry.id not in judged_before}
+    return [Event("", "", outcome, entry_id) for entry_id, outcome in new.items()]
+
+
+def _record(asking: DaemonClient, event: AgentEvent, happened: Sequence[Event]) -> None:
+    if happened and asking.options.outcomes and event.trial is None:
+        asking.record(happened)
+
+
+def _tell(
+    asking: DaemonClient, event: AgentEvent, offered: Context, fitting: Fitting,
+    attempts: Sequence[str] = (), shape: Sequence[str] = (),
+) -> Hints:  # fmt: skip
+    """What of the offered fits and no other process told meanwhile; it is remembered and written down."""
+    with _memory(asking.options.state_dir, event) as session:
+        shown = set(session.ids(event.agent))
+        if event.moment is Moment.TOOL_FAILED:
+            shown -= session.only_before()
+        new = tuple(entry for entry in offered.entries if entry.id not in shown)
+        fits = fitting(offered._replace(entries=new))
+        # what has no room now may be told later
+        cut = [NotShown(entry, "room", "its text does not fit whole") for entry in new if entry.id not in fits]
+        entries = tuple(entry for entry in new if entry.id in fits)
+        offered = offered._replace(entries=entries, left_out=(*offered.left_out, *cut))
+        session.fresh(event.agent, (entry.id for entry in entries))
+        offered = offered._replace(ran_next="".join(session.fresh(event.agent, filter(None, [offered.ran_next]))))
+        at_stake = {left.entry.id for left in offered.left_out if left.reason == "told"} if shape else ()
+        for n, shown_entry in enumerate(_earlier(session)):
+            if shown_entry.id in at_stake and not shown_entry.shape:
+                session.told[n] = list(shown_entry._replace(command=event.command, shape=[*shape]))
+        if shape and not at_stake and not entries:
+            missed = f"{', '.join(attempts) or event.tool}: {transcripts.headline(event.text)}"
+            session.missed = [*session.missed, missed][-_MISSED:]
+        command = event.command[:_DOES]
+        for entry in entries:
+            does, why = str(entry.details.get("pattern") or offered.texts.get(entry.id, "")), offered.why[entry.id]
+            row = ShownEntry(entry.id, entry.handle, entry.title, event.moment, why, command, [*shape], does[:_DOES])
+            session.told.append(list(row))
+    if entries and event.trial is None:
+        asking.record(app.contexts.injection_events(offered))
+    return Hints(event.moment, offered)
+
+
+def _stop(state_dir: Path, event: AgentEvent) -> Hints:
+    """Once a session, where something failed and was solved, and nothing that is stored says how."""
+    if event.again or event.unfinished or not (event.trial or is_remembered(state_dir, event.session)):
+        return NOTHING
+    with _memory(state_dir, event) as session:
+        solved = next((failure for failure in session.failed if failure[1]), None)
+        if session.asked or not solved:
+            return NOTHING
+        session.asked = True
+    return Hints(Moment.STOP, failed=solved[0], solved=solved[1])
+
+
+class SessionTold(NamedTuple):
+    """What hooks told in one session of a host, which was last heard of at `at` (ISO 8601 in UTC)."""
+
+    session: str
+    host: str
+    folder: str
+    at: str
+    failures: int
+    told: tuple[ShownEntry, ...]
+
+
+def lately(state_dir: Path) -> tuple[list[SessionTold], list[tuple[str, int]]]:
+    """What agents were told in the last days, the latest session first, and the lessons that are missing.
+
+    Those are what failed, with what it said, while nothing was known that helps, and how often it did: most first.
+    """
+    sessions, missing = [], Counter[str]()
+    for at, session in recent(state_dir):
+        missing.update(map(write_checks.masked, session.missed))
+        when = f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"
+        shown = tuple(entry._replace(command=write_checks.masked(entry.command)) for entry in _earlier(session))
+        sessions.append(SessionTold(session.name, session.host, session.folder, when, session.failures, shown))
+    return sessions, missing.most_common()
+
+
+def why_told(opened: Library, session: str | None = None) -> tuple[ShownEntry, ...]:
+    """What the hooks told in a session of the last days (None: the last one), in that order, why, and what came of it.
+
+    Raises NotFound: no such session.
+    """
+    shown = next((each.told for each in lately(opened.options.state_dir)[0] if session in {None, each.session}), None)
+    if shown is None:
+        hint = "hooks remember a session for seven days: ai-lessons recall sessions"
+        raise NotFound("session", session or "", hint=hint)
+    lights = opened.reading.current().many(entry.id for entry in shown)
+    silent = opened.reading.usages.silent(lights.values())
+    return tuple(entry._replace(silent=silent.get(entry.id, "")) for entry in shown)

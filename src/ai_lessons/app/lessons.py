@@ -1,0 +1,276 @@
+"""The jobs of the program `lesson`: load, add, mark wrong, promote into skills and tools."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons import app
+from ai_lessons.app import authorship
+from ai_lessons.app.answers import LessonDraft, Written
+from ai_lessons.app.contexts import superseded
+from ai_lessons.app.workspace import created
+from ai_lessons.errors import Conflict, InvalidEntry, NotFound, UsageError
+from ai_lessons.git.files import read_file, translated, write_file
+from ai_lessons.git.store import held
+from ai_lessons.learning.selection import harmful
+from ai_lessons.model.entries import EntrySummary, Kind, Pattern, Status, pattern_of
+from ai_lessons.model.lessons import named, place_of, title_of
+from ai_lessons.model.markdown import decode
+from ai_lessons.search.catalog import Filter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from ai_lessons.app.answers import Shown
+    from ai_lessons.app.workspace import Library, RepositorySession
+
+LESSONS = frozenset({Kind.LESSON})
+CONFIDENCE = {"ai": "medium", "user": "high"}  # How sure a lesson is taken to be by who states it
+
+
+def lesson(
+    place: Callable[[str], tuple[RepositorySession, EntrySummary]], ref: str
+) -> tuple[RepositorySession, EntrySummary]:
+    """The lesson that is meant, and its repository, by `place`. Raises as that; UsageError: it is no lesson."""
+    repo, light = place(ref)
+    if light.kind is not Kind.LESSON:
+        hint = f"ai-lessons recall show {light.handle}"
+        raise UsageError(f"{light.handle} is a {light.kind}, not a lesson", hint=hint)
+    return repo, light
+
+
+def is_firm(light: EntrySummary) -> bool:
+    """Whether the user stated it in person, as far as this machine and git's history tell; see `statements`."""
+    return bool(light.details.get("firm"))
+
+
+def refuse_wrong(light: EntrySummary) -> None:
+    """What is marked wrong goes nowhere. Raises Conflict."""
+    if light.details.get("status") == Status.WRONG:
+        raise Conflict(
+            f"{light.handle} is marked wrong, so it is not promoted",
+            hint=f"if it is right after all: ai-lessons contribute update {light.handle} --status active",
+        )
+
+
+class Targets(NamedTuple):
+    """The folders of this user that lessons are promoted into: `skills/NAME/SKILL.md` and `tools/NAME.md`."""
+
+    skills: Path
+    tools: Path
+
+
+class LessonGroup(NamedTuple):
+    """Active lessons of one scope, in the order to read them."""
+
+    scope: str
+    lessons: tuple[EntrySummary, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The lessons in the form of the program `lesson`."""
+        return {"scope": self.scope, "lessons": [lesson_json(light) for light in self.lessons]}
+
+    def for_agents(self) -> dict[str, Any]:
+        """Without what is the same for all lessons of the group."""
+        same = {"id", "scope", "status", "created", "path"}
+        lessons = [
+            {key: value for key, value in lesson_json(light).items() if key not in same} for light in self.lessons
+        ]
+        return {"scope": self.scope, "lessons": lessons}
+
+
+class Loaded(NamedTuple):
+    """Lessons that a session begins with; `active` counts also those beyond the limit of the call."""
+
+    groups: tuple[LessonGroup, ...]
+    active: int
+    notes: tuple[str, ...] = ()
+
+
+def lesson_json(light: EntrySummary, *, scored: bool = False) -> dict[str, Any]:
+    """A lesson of a list in the form of the program `lesson`."""
+    details = light.details
+    data: dict[str, Any] = {"id": light.id, "handle": light.handle, "scope": named(light.project, details.get("scope"))}
+    data |= {key: details.get(key) for key in ("from", "status", "created", "pattern")}
+    data |= {"title": light.title, "path": light.path}
+    return data | {"score": light.score} if scored else data
+
+
+def shown_json(value: Shown) -> dict[str, Any]:
+    """A lesson in full in the form of the program `lesson`."""
+    fields = {key: value.frontmatter[key] for key in ("reason", "promoted_to") if value.frontmatter.get(key)}
+    return lesson_json(value.entry) | fields | {"parsed": pattern_of(value.frontmatter), "text": value.body}
+
+
+def load(opened: Library, scope: str | None = None, *, limit: int | None = None) -> Loaded:
+    """The active lessons that hold everywhere, then those of `scope`; in each the firm first, then the oldest.
+
+    Of more than `limit` the firm and the newest are taken; what is superseded, or did harm and is not firm, stays away.
+    """
+    reading = opened.reading
+    catalog = reading.current()
+    harm = [entry for repo in reading.every for entry, tally in repo.usages.tallies().items() if harmful(tally)]
+    lights = catalog.many(harm) if harm else {}
+    without = superseded(reading) | {entry for entry, light in lights.items() if not is_firm(light)}
+    places = dict.fromkeys((place_of(None), place_of(scope)))
+    order = "created" if limit is None else "firm"
+    filters = [Filter(LESSONS, at.project, sort=order, limit=limit, without=without, scopes=at.scopes) for at in places]
+    pairs = [(light, at.name) for at, kept in zip(places, filters, strict=True) for light in catalog.select(kept)]
+    total = len(pairs) if limit is None else sum(map(catalog.count, filters))
+    taken = sorted(pairs, key=lambda pair: (is_firm(pair[0]), created(pair[0])), reverse=True)[:limit]
+    groups: dict[str, list[EntrySummary]] = {at.name: [] for at in places}
+    for light, name in sorted(taken, key=lambda pair: (not is_firm(pair[0]), created(pair[0]))):
+        groups[name].append(light)
+    filled = tuple(LessonGroup(name, tuple(group)) for name, group in groups.items() if group)
+    return Loaded(filled, total, tuple(reading.notes()))
+
+
+def show(opened: Library, ref: str) -> Shown:
+    """One lesson in full. Raises as `lesson`."""
+    return app.entries.show(opened, lesson(opened.holding, ref)[1].id)
+
+
+def add(opened: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") -> Written:
+    """A new lesson (added), unless it is there (unchanged); a person makes firm what an agent drafted (confirmed).
+
+    Raises UsageError: the scope cannot be a folder. InvalidEntry: the pattern breaks the format.
+    """
+    repo = opened.primary
+    by = "ai" if repo.options.agent else by
+    at = place_of(scope)
+    in_scope = Filter(LESSONS, app.write_checks.project_name(at.project), status=None, scopes=frozenset((at.stated,)))
+    same = [light for light in repo.current().select(in_scope) if light.details.get("pattern") == str(pattern)]
+    active = [light for light in same if light.details.get("status") == Status.ACTIVE]
+    if active and (by != "user" or any(map(is_firm, active))):
+        return _unchanged(active[0], by)
+    if active:  # a person states what is written already, whoever wrote it: it is firm here from now on
+        light, entry = active[0], repo.load(active[0].id)[0]
+        changes = {"from": authorship.USER, "confidence": CONFIDENCE["user"]}
+        authorship.confirm(repo, entry._replace(fields={**entry.fields, **changes}))
+        done = change(repo, light, changes, "confirmed", f"Confirm lesson: {light.title}")
+        return done._replace(change="confirmed")
+    draft = LessonDraft(title_of(pattern), project=at.project, scope=at.stated, confidence=CONFIDENCE[by], origin=by)
+    written = app.entries.add_lesson(opened, draft._replace(**pattern.parts))
+    notes = [*written.notes]
+    for light in same:  # those that are not active any more
+        fields = repo.catalog.fields(light.id)
+        history = f"was promoted to {', '.join(promoted_to(fields)) or 'another place'}"
+        if light.details.get("status") == Status.WRONG:
+            history = "was marked wrong" + (f": {fields['reason']}" if fields.get("reason") else "")
+        notes.append(f"{light.handle} says the same and {history}")
+    return written._replace(notes=tuple(notes), change="added", origin=by)
+
+
+def wrong(opened: Library, ref: str, reason: str = "", *, by: str = "ai") -> Written:
+    """Mark a lesson as wrong: it leaves all results, its file and history stay. Again only changes the reason.
+
+    Raises Refused: an agent calls, and a person stated it. NotFound; UsageError: it is not a lesson.
+    """
+    repo, light = lesson(opened.writing, ref)
+    reason = " ".join(reason.split())
+    settled = light.details.get("status") == Status.WRONG and not reason
+    if is_firm(light) and (by != "user" or repo.options.agent) and not settled:
+        why = f" ({reason})" if reason else ""
+        authorship.refuse(repo, light, f"mark it wrong{why}", f"lesson wrong {light.handle} --from user")
+    changes: dict[str, Any] = {"status": Status.WRONG.value} | ({"reason": reason} if reason else {})
+    left = promoted_to(repo.catalog.fields(light.id))
+    done = change(repo, light, changes, "wrong", f"Mark lesson wrong: {light.title}")
+    repo.usages.note_status(light, Status.WRONG.value)
+    notes = (f"it still stands in {name}: take it out there by hand" for name in left)
+    return done._replace(notes=(*done.notes, *notes))
+
+
+def promoted_to(fields: Mapping[str, Any]) -> list[str]:
+    """The targets that a lesson was promoted to, as its frontmatter names them."""
+    stated = fields.get("promoted_to")
+    return [str(name) for name in (stated if isinstance(stated, list) else [stated]) if name]
+
+
+def change(
+    repo: RepositorySession, light: EntrySummary, changes: Mapping[str, Any], what: str, subject: str
+) -> Written:
+    """Change keys of a lesson's frontmatter. Raises InvalidEntry: it breaks the format; Conflict: it was changed."""
+    done = app.entries.change(repo, light, changes, subject)
+    origin = str(changes.get("from") or light.details.get("from") or "")
+    if app.entries.UNCHANGED in done.notes:
+        return _unchanged(light, origin)
+    return done._replace(change=what, origin=origin)
+
+
+def _unchanged(light: EntrySummary, by: str) -> Written:
+    names = light.id, light.handle, light.kind, light.title, light.path
+    return Written(*names, None, (), light.tier, "unchanged", by)
+
+
+HEADING = "## Lessons"
+PATIENCE = 10.0  # Seconds to wait for another process that is writing into a target
+
+
+def target_of(to: str, targets: Targets) -> tuple[Path, str, str]:
+    """The file that `skill/NAME` or `tool/NAME` means, below the folder beyond which nothing is written; how it begins.
+
+    Raises UsageError: it is neither, or no plain file name.
+    """
+    kind, _, name = to.partition("/")
+    if kind not in {"skill", "tool"} or not name:
+        raise UsageError(f"{to!r} is no target", hint="skill/NAME or tool/NAME, such as skill/config-edit")
+    app.write_checks.plain_name(name, f"the name of a {kind}", "one plain name, such as tmux")
+    if kind == "skill":
+        from ai_lessons.model import markdown  # lessons are read without it
+
+        about = f"What was learned about {name}. Read it before working on that."  # agents find a skill by these keys
+        new = markdown.render({"name": name, "description": about}, f"\n# {name}\n")
+        return targets.skills, f"{name}/SKILL.md", new
+    return targets.tools, f"{name}.md", f"# {name}\n"
+
+
+def promote_lesson(opened: Library, ref: str, to: str, targets: Targets) -> Written:
+    """Append a lesson to `skill/NAME` or `tool/NAME`, once; then mark it promoted. A file that is not there is made.
+
+    Raises UsageError: no such target, or not a lesson. Conflict: it is marked wrong. Refused: a link is in the way.
+    """
+    root, path, new = target_of(to, targets)
+    file = root / path
+    repo, light = lesson(opened.writing, ref)
+    refuse_wrong(light)
+    with held(repo.options.state_dir / "promote.lock", patience=PATIENCE) as is_held:
+        if not is_held:
+            raise Conflict(f"{file} is being written by another process", hint="try again in a moment")
+        problems = app.write_checks.problems(repo.catalog.fields(light.id), [(light.path, addition("", light))])
+        if problems:  # the lesson may have been written by hand
+            raise InvalidEntry(problems, hint="nothing was promoted")
+        appended = _append(root, path, new, light)
+    stated = promoted_to(repo.catalog.fields(light.id))
+    names = [*stated, *([] if to in stated else [to])]
+    changes = {"status": Status.PROMOTED.value, "promoted_to": names[0] if len(names) == 1 else names}
+    done = change(repo, light, changes, "promoted", f"Promote lesson: {light.title}")
+    return done._replace(change="promoted" if appended else done.change, target=str(file))
+
+
+def _append(root: Path, path: str, new: str, light: EntrySummary) -> bool:
+    """Put the lesson at the end of the file, once. Every byte that is there stays."""
+    with translated(str(root), writing=True):
+        root.mkdir(parents=True, exist_ok=True)
+    old = new.encode()
+    with suppress(NotFound):
+        old = read_file(root, path)[0]
+    added = addition(decode(old, str(root / path)), light)
+    if added:
+        write_file(root, path, old + added.encode())
+    return bool(added)
+
+
+def addition(text: str, light: EntrySummary) -> str:
+    """What to append to a text so that it holds the lesson: nothing if it names the lesson's id already."""
+    if light.id in text:
+        return ""
+    newline = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"
+    headings = [row.rstrip() for row in text.split("\n") if row.startswith("#")]
+    rows = [] if headings[-1:] == [HEADING] else ["", HEADING, ""]
+    lesson_text = str(light.details.get("pattern") or light.title)
+    words = " ".join("".join(c if c.isprintable() else " " for c in lesson_text).split())
+    rows.append(f"- {words} <!-- lesson {light.id} -->")
+    end = "" if not text or text.endswith("\n") else newline
+    return end + "".join(row + newline for row in rows)

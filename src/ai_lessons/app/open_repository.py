@@ -1,0 +1,476 @@
+"""What is open in one repository: options, files, catalog, settings, and its rules in force."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from ai_lessons import app
+from ai_lessons.errors import (
+    AiLessonsError,
+    AmbiguousName,
+    InvalidEntry,
+    NotFound,
+    Refused,
+    StorageFailed,
+    UnsupportedRepository,
+)
+from ai_lessons.git import worktree
+from ai_lessons.git.store import Job, Store
+from ai_lessons.git.worktree import read_ref
+from ai_lessons.model.entries import USER, Entry, Kind, Places
+from ai_lessons.model.layout import CONFIG_PATH, blob_id
+from ai_lessons.search.catalog import Catalog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from ai_lessons.approval.signatures import PinnedSigners
+    from ai_lessons.git.commit import Committer
+    from ai_lessons.git.history import History
+    from ai_lessons.git.store import Change
+    from ai_lessons.model.approval import BranchView
+    from ai_lessons.model.config import RepositoryConfig
+    from ai_lessons.model.entries import EntrySummary
+    from ai_lessons.search.catalog import Location
+
+Progress = Callable[[str, int, int], None]  # called as `progress(what, done, total)`, in the thread that does the work
+
+T = TypeVar("T")
+
+
+def silent(_what: str, _done: int, _total: int) -> None:
+    """Progress for callers that show none."""
+
+
+class Limits(NamedTuple):
+    """Files a caller may name: below `root`, and none that is `secret_file` (device, inode) or holds the `secret`."""
+
+    root: Path | None = None
+    secret: bytes = b""
+    secret_file: tuple[int, int] | None = None
+
+    def refuse_place(self, path: Path) -> None:
+        """Look at where a path leads, links followed; the file need not exist. Raises Refused: outside of `root`."""
+        if self.root is not None and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.root)):
+            raise Refused(f"{path} is not below {self.root}", hint="name a file that is: this server reads no other")
+
+    def refuse_content(self, path: Path, data: bytes) -> None:
+        """Look at a file that was read. Raises Refused: it is the file with the secret, or holds it, too."""
+        status = path.stat()
+        if (status.st_dev, status.st_ino) == self.secret_file or (self.secret and self.secret in data):
+            raise Refused(f"{path} holds the token of this server", hint="name another file")
+
+
+class Options(NamedTuple):
+    """What a door knows that the repository does not: this machine's folders, who is calling, how to ask.
+
+    `cache_dir` may be deleted; `state_dir` holds what this user trusts; `index_dir`: folder or URI of the search index.
+    `ask_trust(path, text)` is asked before an unknown script runs (None: refused), `ask_keys(question, keys)` once whom
+    to trust where approvals are signed, `ask_source(doc, path, file)` before a doc is read from elsewhere than before.
+    `agent` calls if no person does, as `agent_by` (a variable or file) says. `tier` is of the repository that is
+    opened, `places` what is read beside it. `warm`: the folder of the helper that stays in memory; None: none.
+    `virtual_env`: the environment of Python that is active.
+    `outcomes`: whether hooks write down what sessions show of entries that they told.
+    """
+
+    cache_dir: Path
+    state_dir: Path
+    config_dir: Path
+    cwd: Path
+    model_dir: Path | None = None
+    index_dir: str | None = None
+    agent: str | None = None
+    agent_by: str = ""
+    session: str | None = None
+    tier: str = USER
+    offline: bool = False
+    virtual_env: Path | None = None
+    ask_trust: Callable[[str, str], bool] | None = None
+    ask_keys: Callable[[str, list[str]], bool] | None = None
+    ask_source: Callable[[str, str, str], bool] | None = None
+    progress: Progress = silent
+    now: Callable[[], datetime] = partial(datetime.now, UTC)
+    places: Places = Places()
+    limits: Limits = Limits()
+    warm: Path | None = None
+    outcomes: bool = True
+
+    def each(self, what: str, items: Sequence[T]) -> Iterator[T]:
+        """The items one after the other; how many are done is shown as progress of `what`."""
+        for number, item in enumerate(items):
+            self.progress(what, number, len(items))
+            yield item
+        self.progress(what, len(items), len(items))
+
+    def refuse_agents(self, what: str, command: str) -> None:
+        """Raises Refused: an agent calls; `what` completes "an agent cannot", `command` is how a person does it."""
+        if self.agent:
+            where = f", without {self.agent_by} in the environment" if self.agent_by.isupper() else ""
+            raise Refused(f"an agent cannot {what}: a person does", hint=f"ask the user: {command}{where}")
+
+
+_FORMAT = "2"  # Raise it when the same history would be read into other rules
+_ORIGIN = "refs/remotes/origin/"
+_TRIES = 4  # Looks at branches that move meanwhile; the first look also notes proposals, which counts as a move
+
+
+class RulesInForce:
+    """The rules of one repository as its approval branch has them. For one thread at a time."""
+
+    def __init__(self, store: Store, options: Options) -> None:
+        self._store, self._worktree, self._options = store, store.worktree, options
+        # lines that a reader should know: alarms, and rules that cannot be read; and how many rules are in force
+        self.notes: tuple[str, ...] = ()
+        self.count = 0
+        self._texts: dict[str, bytes] = {}
+        self._asked = False
+
+    def signers(self, ref: str) -> PinnedSigners:
+        """Whose signatures count under the policy `signed`."""
+        from ai_lessons.approval.signatures import PinnedSigners
+
+        return PinnedSigners(self._worktree, ref, self._options.config_dir, self._options.now)
+
+    def ref(self) -> str | None:
+        """The approval branch of this clone as a full ref; None if there is none. Raises UnsupportedRepository."""
+        ref = worktree.followed(self._worktree)
+        named = ""
+        if ref is None:
+            with suppress(AiLessonsError):  # what cannot be read names none
+                named = _named(self._store.read(CONFIG_PATH))
+        return worktree.follow_first(self._worktree, named) if named else ref
+
+    def view(self) -> BranchView | None:
+        """The approval branch as judged now (under `forge` that of `origin`), or None. Raises UnsupportedRepository."""
+        looks = self.looks()
+        ask = None if self._options.agent or self._asked else self._options.ask_keys
+        # a history that was rewritten down to its first commit would pass for a new repository: alarms come first
+        if looks and ask and looks[-1].policy.require == "signed" and not looks[-1].alarms:
+            self._asked = True
+            if app.review.pinned_first(self._worktree, looks[-1], self.signers(looks[-1].ref), ask):
+                looks = self.looks()
+        return looks[-1] if looks else None
+
+    def known(self) -> BranchView | None:
+        """The same for readers: None also where the branch cannot be judged, as a note of `bring` says."""
+        try:
+            return self.view()
+        except UnsupportedRepository:
+            return None
+
+    def looks(self) -> tuple[BranchView, ...]:
+        """The branches looked at, the one that counts last. Raises UnsupportedRepository."""
+        from ai_lessons.approval import state
+
+        ref = self.ref()
+        views: list[BranchView] = []
+        while ref is not None:
+            signers = self.signers(ref)
+            view = state.remembered_approval(self._worktree, ref, signers)
+            if view is None:
+                from ai_lessons.approval.state import derive
+
+                view = derive(self._worktree, ref, signers)
+            views.append(view)
+            forge = view.policy.require == "forge" and len(views) == 1
+            ref = f"{_ORIGIN}{worktree.short_name(ref)}" if forge else None
+        return tuple(views)
+
+    def bring(self, catalog: Catalog) -> None:
+        """Bring the catalog's rules up to date; where the branch cannot be judged, they stay, and a note says so."""
+        noted, _, summary = catalog.rules_tree().partition("\n")
+        noted_state: dict[str, Any] = json.loads(summary) if summary else {"rules": 0, "notes": []}
+        self.count, self.notes = noted_state["rules"], tuple(noted_state["notes"])
+        try:
+            if self._stamp() != noted:
+                self._put(catalog, *self._settled())
+        except AiLessonsError as error:
+            self.notes = (f"the rules in force are those of an earlier look: {error.message}",)
+
+    def text(self, entry_id: str, path: str, blob: str) -> bytes:
+        """The text of a rule in force as the branch has it, out of a filter as a checkout shows it. Raises NotFound."""
+        self.expect({blob: path})
+        if blob not in self._texts:
+            raise NotFound("text in force of the rule", entry_id, hint="look at the repository: git fsck")
+        return self._texts[blob]
+
+    def expect(self, paths: Mapping[str, str]) -> None:
+        """Read these texts (paths by blob) at once, because each will be asked for: singly each may cost a program."""
+        missing = {blob: path for blob, path in paths.items() if blob not in self._texts}
+        self._texts |= self._read(missing) if missing else {}
+
+    def _stamp(self) -> str:
+        """Names everything that the rules in force depend on, in one line; empty where there is no approval branch."""
+        ref = self.ref()
+        if ref is None:
+            return ""
+        tip = read_ref(self._worktree, ref) or ""
+        forge = read_ref(self._worktree, f"{_ORIGIN}{worktree.short_name(ref)}")
+        memory = worktree.memory(self._worktree.state_dir)
+        key = worktree.key_of(self._worktree, tip)
+        # who signs is only asked for where that was needed before, which wrote down what the repository is called
+        name_noted = ref in worktree.noted_names(self._worktree)
+        keys = self.signers(ref).digest if name_noted else "-"
+        # a person who can be asked has perhaps not been asked yet, if the last read was by a program
+        if name_noted and keys == "-" and self._options.ask_keys is not None and not self._options.agent:
+            keys = "?"
+        return f"{memory} {_FORMAT} {ref} {forge} {keys} {key}"
+
+    def _settled(self) -> tuple[str, BranchView | None]:
+        """The view, and the stamp that it belongs to; an empty stamp if the branches kept moving."""
+        view = None
+        for _ in range(_TRIES):
+            before = self._stamp()
+            view = self.view()
+            now = self._stamp()
+            # a look without an alarm notes tip and policy, which changes nothing about what it found
+            quiet = view is not None and not view.alarms
+            if before == now or (quiet and before.partition(" ")[2] == now.partition(" ")[2]):
+                return now, view
+        return "", view
+
+    def _put(self, catalog: Catalog, stamp: str, view: BranchView | None) -> None:
+        verdicts = view.verdicts.values() if view else ()
+        places = {
+            verdict.rule: (verdict.path, verdict.blob)
+            for verdict in verdicts
+            if verdict.in_force and verdict.path and verdict.blob
+        }
+        before = catalog.rules_in_force()
+        keep = {rule for rule, place in places.items() if before.get(rule) == place}
+        notes = [*self._alarms(view)]
+        fresh = {rule: place for rule, place in places.items() if rule not in keep}
+        entries = list(self._entries(fresh, notes))
+        self.notes, self.count = tuple(notes), len(keep) + len(entries)
+        self._texts = {}
+        state = f"{stamp}\n{json.dumps({'rules': self.count, 'notes': notes})}" if stamp else ""
+        catalog.set_rules_in_force(state, entries, keep=keep)
+
+    def _entries(self, places: dict[str, tuple[str, str]], notes: list[str]) -> Iterator[tuple[Entry, str]]:
+        """The rules at these places, each with its blob. What cannot be read is not in force, and a note says so."""
+        if not places:
+            return
+        from ai_lessons.model.frontmatter import read_entry
+
+        texts = self._read({blob: path for path, blob in places.values()})
+        for rule, (path, blob) in places.items():
+            try:
+                entry = read_entry(path, texts[blob])
+            except KeyError:
+                notes.append(f"{path}: the approved text is missing in git, so the rule is left out: git fsck")
+            except InvalidEntry as error:
+                notes.append(f"{path}: the approved text cannot be read, so the rule is left out: {error.message}")
+            else:
+                if entry.kind is Kind.RULE and entry.id == rule:
+                    yield entry, blob
+                else:
+                    notes.append(f"{path}: the approved text is not rule {rule}, so it is left out")
+
+    def _read(self, paths: Mapping[str, str]) -> dict[str, bytes]:
+        """Contents of blobs (at these paths), as far as they are there and are what their names say."""
+        from ai_lessons.git import objects
+        from ai_lessons.git.objects import read_blobs
+
+        texts = read_blobs(self._worktree, paths)
+        return objects.texts(
+            self._worktree, paths, {blob: data for blob, data in texts.items() if blob_id(data) == blob}
+        )
+
+    def _alarms(self, view: BranchView | None) -> Iterator[str]:
+        if view is None:
+            return
+        for alarm in view.alarms:
+            yield f"{alarm.message} ({alarm.hint})" if alarm.hint else alarm.message
+        yield from view.damaged
+        if view.tip is None:
+            yield f"there is no {worktree.branch_name(view.ref)} here, so no rule is in force"
+        if view.policy.require == "signed":
+            yield from app.review.notes(view, self.signers(view.ref))
+        # a commit alone may not move what people follow
+        blob, here = view.files.get(CONFIG_PATH, ""), worktree.short_name(view.ref)
+        named = _named(self._read({blob: CONFIG_PATH}).get(blob, b"")) if blob else ""
+        if named and named != here:
+            yield (
+                f"the settings name {named} as the approval branch, and {here} is followed here; "
+                f"if the change was meant: git config {worktree.SETTING} {named}"
+            )
+
+
+def _named(settings: bytes) -> str:
+    """The approval branch that a settings file states; empty if it states none or cannot be read."""
+    if b"branch" not in settings:
+        return ""
+    from ai_lessons.model.config import parse_config
+
+    try:
+        return parse_config(settings.decode("utf-8", "replace")).approval_branch
+    except AiLessonsError:
+        return ""
+
+
+CATALOG_FILE = "catalog.sqlite"
+
+_OTHER_FORMAT = re.compile(rb"^format:(?![ \t]*1[ \t]*(?:#|\r?$))", re.MULTILINE)
+
+
+def _committer(store: Store) -> Committer:
+    from ai_lessons.git.commit import Committer
+
+    return Committer(store)
+
+
+def _settings(data: bytes) -> RepositoryConfig:
+    """The settings that a file states; those of an empty one are the defaults."""
+    from ai_lessons.model.config import parse_config
+
+    try:
+        return parse_config(data.decode("utf-8", "replace"))
+    except InvalidEntry as error:
+        raise InvalidEntry(error.problems, hint="mend the file; nothing is written until it is valid") from error
+
+
+class OpenRepository:
+    """What the parts of a session take: each is opened when it is first asked for. For one thread at a time."""
+
+    def __init__(self, root: Path, options: Options) -> None:
+        """Raises as `Store`."""
+        self.options = options
+        self.store = Store(root, committing=_committer)
+        self.rules = RulesInForce(self.store, options)
+        self._config: tuple[bytes, RepositoryConfig] | None = None
+        self._config_note = ""  # why the defaults hold, where the settings cannot be used
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """The catalog as it was at the last refresh."""
+        return Catalog(self.store.state_dir / CATALOG_FILE, tier=self.options.tier)
+
+    @cached_property
+    def history(self) -> History:
+        """Git's history of the files."""
+        from ai_lessons.git.history import History
+
+        return History(self.store.worktree)
+
+    @property
+    def config(self) -> RepositoryConfig:
+        """The settings as they are on disk now. Raises InvalidEntry, UnsupportedRepository (of a newer program)."""
+        data = b""
+        with suppress(NotFound):
+            data = self.store.read(CONFIG_PATH)
+        if self._config is None or self._config[0] != data:
+            self._config = data, _settings(data)
+        return self._config[1]
+
+    @property
+    def reading_config(self) -> RepositoryConfig:
+        """The settings for a job that only reads: the defaults where the file is broken, because it may be pulled."""
+        try:
+            config, self._config_note = self.config, ""
+        except InvalidEntry:
+            config = _settings(b"")
+            self._config_note = f"{CONFIG_PATH} is invalid, so the defaults hold: `ai-lessons admin validate` says why"
+        except AiLessonsError as error:  # a link, unreadable, of a newer program
+            config = _settings(b"")
+            self._config_note = f"{CONFIG_PATH} cannot be used, so the defaults hold: {error.message}"
+        return config
+
+    def config_note(self) -> str:
+        """Why the defaults hold, where the settings cannot be used. Loads YAML only if they look odd."""
+        try:
+            odd = bool(_OTHER_FORMAT.search(self.store.read(CONFIG_PATH)))
+        except NotFound:
+            odd = False
+        except AiLessonsError:
+            odd = True
+        if odd:
+            self.reading_config  # noqa: B018 - asked only for its note
+        return self._config_note
+
+    def resolve(self, ref: str) -> EntrySummary:
+        """The entry that a handle, id, end of an id, or path (of repository or caller) names, by the last refresh.
+
+        Raises NotFound, AmbiguousName. InvalidEntry: it is the path of a file that gives no entry; says why.
+        """
+        try:
+            return self.catalog.resolve(ref)
+        except AmbiguousName:
+            raise
+        except NotFound:
+            inside = self.inside(ref)
+            reasons = [problem for problem in self.catalog.unreadable() if problem.path in {ref, inside}]
+            if reasons:
+                raise InvalidEntry(reasons, hint="mend the file, then repeat the command") from None
+            if inside is None or inside == ref:
+                raise
+            return self.catalog.resolve(inside)
+
+    def inside(self, ref: str) -> str | None:
+        """A path of the caller's file system as one relative to the repository; None if it lies elsewhere."""
+        if "\0" in ref:
+            return None
+        typed = self.options.cwd / os.path.expanduser(ref)
+        for path in (typed, typed.parent.resolve() / typed.name):
+            if path != self.store.root and path.is_relative_to(self.store.root):
+                return path.relative_to(self.store.root).as_posix()
+        return None
+
+    @staticmethod
+    def parse(path: str, data: bytes, side: bytes | None = None) -> Entry:
+        """What these bytes are; see `read_entry`, which loads YAML."""
+        from ai_lessons.model.frontmatter import read_entry
+
+        return read_entry(path, data, side)
+
+    def load(self, entry_id: str) -> tuple[Entry, str]:
+        """The entry (a rule: of the approval branch) and the text with its frontmatter; "" for a script without."""
+        place = self.catalog.locate(entry_id)
+        data, side = self.files_of(place)
+        entry = self.parse(place.path, data, side)
+        text = side if side is not None else b"" if entry.code else data
+        return entry, text.decode("utf-8", "replace")
+
+    def files_of(self, place: Location) -> tuple[bytes, bytes | None]:
+        """What the file of an entry and the one beside it hold now; of a rule the text in force. Raises NotFound."""
+        if place.approved and place.hash:
+            return self.rules.text(place.id, place.path, place.hash), None
+        data = b"" if place.hash is None else self.store.read(place.path)
+        return data, self.store.read(place.side_path) if place.side_path else None
+
+    def expect(self, ids: Iterable[str]) -> None:
+        """Prefetch the texts of these entries."""
+        self.rules.expect({x.hash: x.path for x in self.catalog.locations(ids) if x.approved and x.hash})
+
+    def file_of(self, light: EntrySummary) -> str:
+        """The file whose history is that of the entry: of a script kept elsewhere its description."""
+        place = self.catalog.locate(light.id)
+        return place.path if place.hash is not None else place.side_path or place.path
+
+    def executable(self, path: str) -> bool:
+        """Whether the file at `path` has its owner's execute bit."""
+        return os.access(self.store.root / path, os.X_OK)
+
+    def refuse_other_formats(self) -> None:
+        """Called before anything is written. Raises UnsupportedRepository: it is of a newer or an older program."""
+        from ai_lessons.model.config import refuse_older
+
+        with suppress(InvalidEntry, Refused, StorageFailed):  # a write that needs the settings meets this again
+            refuse_older(self.config)
+
+    def set_autocommit(self) -> None:
+        """Let the store commit as the settings say. Raises as `refuse_other_formats`."""
+        self.refuse_other_formats()
+        self.store.autocommit = self.store.commits(self.config.autocommit)
+
+    def commit_events(self, changes: Sequence[Change]) -> str | None:
+        """Put event logs in place, as a job of their own; its commit, which may wait."""
+        self.set_autocommit()
+        return self.store.apply(Job("Record events", changes)).commit

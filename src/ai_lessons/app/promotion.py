@@ -1,0 +1,583 @@
+"""Promotes entries to another tier, under the policies of enterprises."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import reduce
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons.app import write_checks
+from ai_lessons.app.answers import ASKED, COPIED, PRESENT, PROPOSED, Promoted, PromotionRequest, Suggested
+from ai_lessons.app.lessons import refuse_wrong
+from ai_lessons.app.proposals import (
+    ProposalContext,
+    copies,
+    entry_of,
+    evaluate,
+    make,
+    open_proposals,
+    promoted_from,
+    says_the_same,
+)
+from ai_lessons.app.running import content, interpreter_of
+from ai_lessons.app.write_checks import checked
+from ai_lessons.approval.proposals import file_at
+from ai_lessons.connectors.exporters import beside
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Refused, UnsupportedRepository, UsageError
+from ai_lessons.git.plumbing import identity
+from ai_lessons.git.processes import Trust
+from ai_lessons.git.store import Change
+from ai_lessons.git.worktree import branch_name, read_ref, short_name
+from ai_lessons.learning import statistics
+from ai_lessons.model import frontmatter, layout, lessons, markdown
+from ai_lessons.model.checks import LONGEST, render, ties
+from ai_lessons.model.config import (
+    PERSONAL,
+    RELEASED,
+    PolicyValue,
+    PolicyVerdict,
+    answer,
+    defaults,
+    known_fields,
+    questions,
+    read,
+    stricter,
+    strictest,
+)
+from ai_lessons.model.entries import (
+    ENTERPRISE,
+    GLOBAL_PROJECT,
+    PROJECT,
+    USER,
+    Entry,
+    EntrySummary,
+    Kind,
+    Link,
+    Relation,
+)
+from ai_lessons.model.frontmatter import read_entry
+from ai_lessons.model.layout import CONFIG_PATH
+from ai_lessons.model.lessons import original_of, promoted
+from ai_lessons.model.markdown import REMOVE, one_line
+from ai_lessons.search.catalog import Filter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ai_lessons.app.workspace import Library, RepositorySession
+
+
+class Governed(NamedTuple):
+    """The policies of one enterprise as they hold; `repo` is None where its repository is not on this machine."""
+
+    repo: RepositorySession | None
+    values: tuple[PolicyValue, ...]
+
+
+def governed(library: Library, tier: str) -> Governed:
+    """The policies of the enterprise whose tier is called so; the safe defaults where nothing here knows it."""
+    try:
+        repo = library.open(tier)
+        values = [_stated(repo, ref, commit) for ref, commit in counting(repo)]
+        none = defaults(f"{repo.store.root} has no approval branch yet, so the defaults hold")
+        return Governed(repo, reduce(stricter, values) if values else none)
+    except NotFound:
+        return Governed(None, defaults(f"the repository of {tier} is not on this machine, so the defaults hold"))
+    except AiLessonsError as error:
+        note = f"the policies of {tier} cannot be read, so the strictest hold: {error.message}"
+        return Governed(None, strictest(note))
+
+
+def counting(repo: RepositorySession) -> list[tuple[str, str]]:
+    """The approval branch here and the one of `origin`, as full refs with their commits, as far as they are there."""
+    ref = repo.rules.ref()
+    if ref is None:
+        return []
+    refs = (ref, f"refs/remotes/origin/{short_name(ref)}")
+    return [(name, commit) for name in refs if (commit := read_ref(repo.store.worktree, name))]
+
+
+def _stated(repo: RepositorySession, ref: str, commit: str) -> tuple[PolicyValue, ...]:
+    """What the settings in a commit say. Raises UnsupportedRepository: an object is missing, also for git."""
+    try:
+        data = file_at(repo.store.worktree, commit, CONFIG_PATH)
+    except UnsupportedRepository as error:
+        try:
+            data = repo.history.text_at(commit, CONFIG_PATH)  # a partial clone: git fetches what is missing
+        except NotFound:
+            raise error from None
+    branch = branch_name(ref)
+    try:
+        values = read(known_fields((data or b"").decode()))
+    except (InvalidEntry, UnicodeDecodeError, UnsupportedRepository):
+        values = strictest(f"{CONFIG_PATH} on {branch} cannot be read, so the strictest policies hold")
+    return tuple(value._replace(place=f"{CONFIG_PATH} on {branch} at {commit[:10]}") for value in values)
+
+
+LEFT_BEHIND = ("promoted_to", "reason", "reviewed", "scope", "proves", "path", RELEASED)
+"""What is said of the original and not of its copy."""
+
+_OWN = frozenset((*LEFT_BEHIND, "id", "kind", "title", "created", "source", "links", "status", "allow_secrets"))
+
+
+class Move(NamedTuple):
+    """What goes from tier to tier, by their names, and what in it is `code` or belongs to one place (`ties`).
+
+    `entry` is None, and `source` empty, where somebody writes to the target.
+    """
+
+    entry: Entry | None
+    source: str
+    target: str
+    code: bool
+    ties: tuple[str, ...] = ()
+
+
+def digest(entry: Entry) -> str:
+    """Names what an entry says, all but what a copy says of itself."""
+    fields = {str(key): value for key, value in entry.fields.items() if key not in _OWN}
+    parts = (entry.kind.value, entry.title, entry.body.strip(), entry.code, fields)
+    return sha256(json.dumps(parts, sort_keys=True, default=str).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def releases(entry: Entry) -> dict[str, str]:
+    """The tiers that an entry may go to, each with the digest of the text that was meant."""
+    stated = entry.fields.get(RELEASED)
+    rows = [row for row in stated if isinstance(row, dict)] if isinstance(stated, list) else []
+    return {str(tier): str(name) for row in rows for tier, name in row.items()}
+
+
+def lets_go(entry: Entry, original: Entry, target: str) -> bool:
+    """Whether an entry of the enterprise is the same text, and says that this may go to that tier."""
+    return digest(original) == digest(entry) == releases(entry).get(target)
+
+
+def released(repo: RepositorySession, original: Entry, target: str) -> bool:
+    """Whether the approval branch (and `origin`'s, if known) has exactly this text with the word that it may go there.
+
+    Raises UnsupportedRepository: the history cannot be read.
+    """
+    branches = counting(repo)
+    repo.current()
+
+    def says_so(commit: str, path: str) -> bool:
+        files = {name: file_at(repo.store.worktree, commit, name) for name in (path, layout.side_of(path))}
+        entry = entry_of(path, {name: data for name, data in files.items() if data is not None})
+        return entry is not None and lets_go(entry, original, target)
+
+    paths = [light.path for light in repo.catalog.many(copies(repo, original)).values()]
+    return bool(branches) and any(all(says_so(commit, path) for _, commit in branches) for path in paths)
+
+
+class PolicyDecision(NamedTuple):
+    """The strictest that any policy says of a move; `stated` is that policy, None where none is asked.
+
+    `released`: it asks for more than this, and a person let the text go. `notes`: what to mend in any of the policies.
+    """
+
+    verdict: PolicyVerdict = PolicyVerdict.AS_IS
+    enterprise: str = ""
+    stated: PolicyValue | None = None
+    released: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """Whose policy it is, what it says and where that is stated; empty where none is asked."""
+        end = "; a person released this text" if self.released else ""
+        return f"{self.enterprise}: {self.stated}{end}" if self.stated else ""
+
+
+def decide(library: Library, move: Move) -> PolicyDecision:
+    """What the policies say of a move that they let go, perhaps once it is released.
+
+    Raises Refused: one forbids it, or asks for a general form.
+    """
+    decisions, notes = [], dict[str, None]()
+    for enterprise, policy in questions(move.source, move.target, library.belongs_to):
+        repo, values = governed(library, enterprise)
+        notes |= dict.fromkeys(value.note for value in values if value.note)
+        stated = next(value for value in values if value.policy == policy)
+        verdict, let_go = answer(policy, stated.value, code=move.code, tied=bool(move.ties)), False
+        if repo and move.entry and verdict in {PolicyVerdict.GENERIC, PolicyVerdict.NEEDS_RELEASE}:
+            let_go = released(repo, move.entry, move.target)
+        decisions.append(PolicyDecision(PolicyVerdict.AS_IS if let_go else verdict, enterprise, stated, let_go))
+    order = list(PolicyVerdict)
+    decision = max(decisions, key=lambda made: order.index(made.verdict), default=PolicyDecision())
+    if decision.verdict in {PolicyVerdict.GENERIC, PolicyVerdict.REFUSED}:
+        raise _refused(move, decision)
+    return decision._replace(notes=tuple(notes))
+
+
+def guard(library: Library, into: RepositorySession, changes: Sequence[Change]) -> None:
+    """Asked before a write to the user's repository `into` while a project of an enterprise is worked in.
+
+    Removals pass, and files that are there and only committed; code that is in these files already may stay.
+    Raises Refused: the policy forbids it.
+    """
+    texts = {x.path: x.data for x in changes if isinstance(x.data, bytes) and layout.place(x.path)}
+    if not texts:
+        return
+    code = frozenset[str]().union(*map(code_in, texts, texts.values()))
+    for path in [change.path for change in changes] if code else ():
+        with suppress(AiLessonsError):
+            code -= code_in(path, into.store.read(path))
+    decide(library, Move(None, "", USER, bool(code)))
+
+
+_MAY_HOLD_CODE = re.compile(r"```|~~~|<pre|\t| {4}", re.IGNORECASE)
+
+
+def code_in(path: str, data: bytes) -> frozenset[str]:
+    """What counts as code in a file: all of a script, else the blocks of it. Code in a sentence is none."""
+    text = data.decode("utf-8", "replace")
+    if not layout.is_markdown(path):
+        return frozenset({text})
+    if not _MAY_HOLD_CODE.search(text):  # most texts: the Markdown parser takes longer to load than all else here
+        return frozenset()
+    from ai_lessons.model.chunks import code_blocks
+
+    try:
+        parsed = markdown.parse(text)
+    except InvalidEntry:
+        return frozenset(code_blocks(text))
+    return frozenset(block for part in (parsed.body, *_strings(parsed.fields)) for block in code_blocks(part))
+
+
+def _strings(value: Any) -> list[str]:
+    """Every text of several lines in what YAML gave."""
+    if isinstance(value, str):
+        return [value] if "\n" in value else []
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for part in inner for text in _strings(part)]
+
+
+def _refused(move: Move, decision: PolicyDecision) -> Refused:
+    generic, personal = (
+        decision.verdict is PolicyVerdict.GENERIC,
+        decision.stated and decision.stated.policy == PERSONAL,
+    )
+    if move.entry and generic:
+        holds = (*(("code",) if move.code else ()), *(() if personal else move.ties))
+        return Refused(
+            f"{move.entry.title!r} may go to {move.target} in a general form only, and holds {', '.join(holds)}:"
+            f" {decision.sentence}",
+            hint=f"write a general form of it: ai-lessons --tier {move.source} contribute add-lesson, and promote that",
+        )
+    if move.entry and not personal:
+        return Refused(
+            f"{decision.enterprise} does not let {move.entry.title!r} go from {move.source} to {move.target}:"
+            f" {decision.stated}",
+            hint=f"only who approves in {decision.enterprise} can change that: ask them",
+        )
+    where = "write it to the project: --tier project"
+    return Refused(
+        f"{'no code' if generic else 'nothing'} is written to the user's repository while a project of"
+        f" {decision.enterprise} is worked in: {decision.stated}",
+        hint=f"{where}, or leave the code out" if generic else where,
+    )
+
+
+_SOURCE = re.compile(r"^source:[ \t]*\r?\n(?:[ \t]+[^\n]*\n)+", re.MULTILINE)
+
+
+class SourceEntry(NamedTuple):
+    """An entry with the text of the file that holds its frontmatter, and of a script the bytes of its code.
+
+    A script's code is in `entry` also where it lies outside of the repository.
+    """
+
+    entry: Entry
+    text: str
+    code: bytes | None = None
+    executable: bool = False
+
+    @property
+    def whole(self) -> str:
+        """All its files as one text: what a policy looks at, and what a person releases."""
+        return self.text if self.code is None else f"{self.text}\n{self.entry.code}"
+
+
+class TargetCopy(NamedTuple):
+    """The copy as it shall be: its files by path, and which of them can be run."""
+
+    entry: Entry
+    files: Mapping[str, bytes]
+    executable: tuple[str, ...] = ()
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """What the files say, with empty lines for what we wrote of where it comes from: no author can revise it."""
+        file = self.entry.side_path or self.entry.path
+        texts = {path: data.decode("utf-8", "replace") for path, data in self.files.items()}
+        texts[file] = _SOURCE.sub(lambda match: "\n" * match[0].count("\n"), texts[file], count=1)
+        return texts
+
+
+def source_entry(repo: RepositorySession, light: EntrySummary) -> SourceEntry:
+    """An entry with its files, also the code outside. Raises NotFound, StorageFailed; Refused: that is not trusted."""
+    entry, text = repo.load(light.id)
+    identity = frontmatter.identity(entry) if entry.derived or not text else {}
+    text = markdown.edit(text, identity)
+    if entry.kind is not Kind.SCRIPT:
+        return SourceEntry(entry, text)
+    file, code = content(repo, entry)
+    trusted = file.is_relative_to(repo.store.root) or Trust(repo.options.state_dir).knows(code, interpreter_of(entry))
+    if not trusted:  # a pulled file may name any path
+        raise Refused(
+            f"{light.handle} names a file outside its repository that this machine does not trust: {file}",
+            hint=f"read it, then allow it: ai-lessons admin trust-script {light.handle}",
+        )
+    entry = entry._replace(code=code.decode("utf-8", "replace"))
+    return SourceEntry(entry, text, code, os.access(file, os.X_OK))
+
+
+def _files(path: str, text: str, code: bytes | None) -> dict[str, bytes]:
+    """The files of an entry at `path`; the last one has its frontmatter."""
+    return {path: text.encode()} if code is None else {path: code, layout.side_of(path): text.encode()}
+
+
+def _path(entry: Entry, target: RepositorySession, entry_id: str, created: str) -> str:
+    """Where new entries of its kind go; a resource to where it lies now, beside what is there."""
+    project = entry.project or GLOBAL_PROJECT
+    if not entry.kind.is_resource:
+        return layout.new_path(entry.kind, project, entry.title, entry_id, created)
+    path = entry.path
+    if layout.place(path) is None or f"/{entry.kind.folder}/" not in path:
+        path = layout.resource_path(entry.kind, project, entry.versions, path.rpartition("/")[2])
+    if entry.kind is Kind.DOC and not layout.is_markdown(path):
+        path += ".md"  # only Markdown can say where it comes from
+    taken = any(map(target.store.exists, (path, layout.side_of(path))))
+    return beside(path, entry_id) if taken else path
+
+
+def _links(entry: Entry, target: RepositorySession) -> list[Link]:
+    """The links of the copy that lead to something in the target, the one to its original last."""
+    kept = []
+    for link in entry.links:
+        lights = target.catalog.many([link.target, *promoted_from(target, link.target)])
+        kept += [link._replace(target=link.target if link.target in lights else copy) for copy in list(lights)[:1]]
+    return list(dict.fromkeys([*kept, Link(Relation.DERIVED_FROM.value, entry.id)]))
+
+
+def scope_of(repo: RepositorySession, entry: Entry) -> str:
+    """The scope that the original has, as groove writes one."""
+    stated, tier = entry.fields.get("scope"), repo.options.tier
+    if isinstance(stated, str) and lessons.is_scope(stated):
+        return stated
+    if tier == PROJECT:
+        return f"{lessons.PROJECT}:{place_of(repo)}"
+    person = (identity(repo.store.worktree, "AUTHOR") or "").partition(" <")[0]
+    return f"{lessons.USER}:{person or 'unknown'}" if tier == USER else lessons.GLOBAL
+
+
+def place_of(repo: RepositorySession) -> str:
+    """What the code project around a project's repository, or the enterprise of a tier, is called; else empty."""
+    root, tier = repo.store.root, repo.options.tier
+    if tier == PROJECT:
+        return (root.parent.parent if root.parent.name == ".ai" else root).name
+    return tier.removeprefix(ENTERPRISE) if tier.startswith(ENTERPRISE) else ""
+
+
+TRAILER = "Promoted-from"
+
+
+def promote(library: Library, ref: str, to: str, request: PromotionRequest | None = None) -> Promoted:
+    """Bring an entry to another tier. What is there already in the same words is not brought again.
+
+    Raises UsageError: it is there, or that is no tier. NotFound: no such entry or tier, or nothing to propose on.
+    Conflict: it is marked wrong. Refused: a policy forbids it; an agent would copy; git has no name for the user.
+    InvalidEntry: it breaks the format, or holds a secret.
+    """
+    source, light = library.holding(ref)
+    target = library.open(to)
+    if target.store.root == source.store.root:
+        raise UsageError(f"{light.handle} is in the {source.options.tier} tier already", hint="ai-lessons admin tiers")
+    target.refuse_other_formats()
+    target.current()
+    refuse_wrong(light)
+    return _Promotion(library, source, target, light, request or PromotionRequest()).carry_out()
+
+
+@dataclass(frozen=True, slots=True)
+class _Promotion:
+    """One promotion."""
+
+    library: Library
+    source: RepositorySession
+    target: RepositorySession
+    light: EntrySummary
+    request: PromotionRequest
+
+    def carry_out(self) -> Promoted:
+        to = self.target.options.tier
+        original = source_entry(self.source, self.light)
+        copy = self._copy(original, self.target)
+        code = original.code is not None or any(map(code_in, copy.files, copy.files.values()))
+        move = Move(original.entry, self.source.options.tier, to, code, self._ties(original))
+        decision = decide(self.library, move)
+        plan = self._plan(copy, decision)
+        if plan.outcome == PRESENT:
+            return plan
+        if not self.request.person and (plan.outcome == COPIED or self.source.options.tier.startswith(ENTERPRISE)):
+            raise Refused(
+                f"an agent only proposes: a person takes {self.light.handle} to {to}",
+                hint=f"ask the user to run: ai-lessons contribute promote {self.light.handle} --to {to}",
+            )
+        path, data = next(iter(copy.files.items()))
+        checked(path, data, copy.files.get(copy.entry.side_path or ""))
+        if plan.outcome == ASKED:
+            return plan._replace(proposal=self._ask(original, decision))
+        return self._write(copy, plan)
+
+    def _copy(self, original: SourceEntry, target: RepositorySession) -> TargetCopy:
+        """The copy under an id of its own, which says where it comes from. The target's catalog is up to date.
+
+        Links lead to what is there; others are named.
+        """
+        source, entry, fields = self.source, original.entry, original.entry.fields
+        now = source.options.now()
+        entry_id, created = frontmatter.new_id(now), frontmatter.stamp(now)
+        changes: dict[str, Any] = {key: REMOVE for key in LEFT_BEHIND if key in fields}
+        changes |= {"id": entry_id, "kind": entry.kind.value, "title": entry.title, "created": created}
+        changes["source"] = promoted(
+            fields.get("source"), entry.id, scope_of(source, entry), source.options.tier, self._start()
+        )
+        changes["links"] = frontmatter.link_items(_links(entry, target))
+        changes |= {"status": "active"} if entry.kind is Kind.LESSON else {}
+        changes |= write_checks.fields(self.request.allow_secrets, existing=fields, text=original.whole)
+        path = _path(entry, target, entry_id, created)
+        files = _files(path, markdown.edit(original.text, changes), original.code)
+        return TargetCopy(read_entry(path, *files.values()), files, (path,) if original.executable else ())
+
+    def _ask(self, original: SourceEntry, decision: PolicyDecision) -> Suggested:
+        """Propose to the enterprise's people that they let exactly this text go; once.
+
+        Raises as `make`. NotFound: the enterprise's repository is not on this machine.
+        """
+        enterprise, to = self.library.open(decision.enterprise), self.target.options.tier
+        enterprise.current()
+        copy = self._to_release(original, enterprise)
+        by = identity(self.library.primary.store.worktree, "AUTHOR") or "A person"
+        report = (
+            f"{by} asks to let {self.light.kind} {self.light.id} go from {self.source.options.tier} to {to},\n"
+            f"exactly as it stands here. {decision.stated}.\n\n"
+            "Who takes this lets all people here do so with this text."
+        )
+        with open_proposals(enterprise) as at:
+            for waiting in at.waiting:
+                entry, branch = at.entry(waiting), waiting.branch
+                if entry and lets_go(entry, original.entry, to):
+                    note = f"asked for already: {branch} waits for a person"
+                    handle = at.called(waiting)
+                    return Suggested(waiting.entry, handle, entry.title, waiting.path, branch, waiting.commit, (note,))
+            return self._propose(at, copy, f"Release to {to}: {copy.entry.title}", report)
+
+    def _propose(
+        self, at: ProposalContext, copy: TargetCopy, subject: str, report: str, *, decided: bool = False
+    ) -> Suggested:
+        return make(
+            at, copy.entry, copy.files, subject,
+            report=report, trailers=[self._trailer], executable=copy.executable, decided=decided,
+        )  # fmt: skip
+
+    @property
+    def _trailer(self) -> tuple[str, str]:
+        return TRAILER, f"{self.source.options.tier} {self.light.id}"
+
+    def _to_release(self, original: SourceEntry, enterprise: RepositorySession) -> TargetCopy:
+        """The entry over there that is the same, else a copy of it, with the tier named to which it may go."""
+        text = digest(original.entry)
+        lights = enterprise.catalog.many(copies(enterprise, original.entry)).values()
+        readable = (x for x in lights if x.kind is not Kind.SCRIPT or enterprise.store.exists(x.path))
+        near = (source_entry(enterprise, light) for light in readable)
+        same = next((entry for entry in near if digest(entry.entry) == text), None)
+        if same is None:
+            copy = self._copy(original, enterprise)
+        else:
+            path = same.entry.path
+            copy = TargetCopy(same.entry, _files(path, same.text, same.code), (path,) if same.executable else ())
+        file = list(copy.files)[-1]
+        named = {**releases(copy.entry), self.target.options.tier: text}
+        rows = {RELEASED: [{tier: name} for tier, name in sorted(named.items())]}
+        return copy._replace(files={**copy.files, file: markdown.edit(copy.files[file].decode(), rows).encode()})
+
+    def _ties(self, original: SourceEntry) -> tuple[str, ...]:
+        """What in the entry belongs to one place: paths and projects, also its own unless the target knows that."""
+        projects = [place_of(self.source)]
+        project = original.entry.project
+        if project not in {"", GLOBAL_PROJECT} and not self.target.catalog.select(
+            Filter(project=project, status=None, limit=1)
+        ):
+            projects.append(project)
+        text = f"{original.entry.project}\n{original.whole}"
+        return tuple(dict.fromkeys(f"{tie.sort} ({one_line(tie.value, 80)})" for tie in ties(text, projects)))
+
+    def _plan(self, copy: TargetCopy, decision: PolicyDecision) -> Promoted:
+        """What is to be done, decided without doing any of it."""
+        same, asks = self._same_there(copy), decision.verdict is PolicyVerdict.NEEDS_RELEASE
+        outcome = PRESENT if same else ASKED if asks else PROPOSED if self._proposes else COPIED
+        decided_in = {PROPOSED: self.target.options.tier, ASKED: decision.enterprise}
+        return Promoted(
+            entry=self.light,
+            from_=self.source.options.tier,
+            to=self.target.options.tier,
+            outcome=outcome,
+            evaluation=evaluate(self.target, copy.entry, copy.texts, [place_of(self.source)], same),
+            policy=decision.sentence,
+            decided_in=decided_in.get(outcome, ""),
+            notes=(*decision.notes, *same),
+        )
+
+    def _start(self) -> tuple[float, float] | None:
+        """Alpha and beta with which a lesson begins that did well or badly; None: as its author says."""
+        light = self.light
+        used = self.source.usages.of(light) if light.kind is Kind.LESSON else None
+        start = light.details.get("start")
+        if used and used.tallies.outcomes:
+            start = statistics.inherited(statistics.prior(light.details.get("confidence")), [used])
+        if not isinstance(start, float):
+            return None
+        return statistics.PRIOR_STRENGTH * start, statistics.PRIOR_STRENGTH * (1 - start)
+
+    @property
+    def _proposes(self) -> bool:
+        return self.target.options.tier.startswith(ENTERPRISE) or self.light.kind is Kind.RULE
+
+    def _same_there(self, copy: TargetCopy) -> list[str]:
+        """Where the same is over there already, if it is: then nothing has to be done."""
+        target, entry = self.target, copy.entry
+        lights = target.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))
+        near = {light.id: light for light in lights if light.title == entry.title}
+        for light in (near | target.catalog.many(copies(target, entry))).values():
+            if says_the_same(target.load(light.id)[0], entry):
+                return [f"{light.handle} {light.title} ({target.options.tier}) says the same already"]
+        if not self._proposes or target.rules.ref() is None:
+            return []
+        with open_proposals(target) as at:
+            for waiting in at.waiting:
+                proposed = at.entry(waiting)
+                ours = proposed and original_of(proposed.fields.get("source")) == self.light.id
+                if proposed and ours and says_the_same(proposed, entry):
+                    return [f"{waiting.branch} ({target.options.tier}) proposes the same already"]
+        return []
+
+    def _write(self, copy: TargetCopy, plan: Promoted) -> Promoted:
+        reason = one_line(self.request.reason, LONGEST)
+        subject = f"Promote {copy.entry.kind}: {copy.entry.title}"
+        if not self._proposes:
+            trailers = [("Entry", copy.entry.id), self._trailer, *([("Reason", reason)] if reason else [])]
+            runs = copy.executable
+            changes = [
+                Change(path, data, executable=path in runs or None, expect=None) for path, data in copy.files.items()
+            ]
+            applied = self.target.write(subject, changes, trailers, decided=True)
+            return plan._replace(copy=self.target.written_one(copy.entry, applied))
+        report = (f"Reason: {reason}\n\n" if reason else "") + render(plan.evaluation)
+        with open_proposals(self.target) as at:
+            return plan._replace(proposal=self._propose(at, copy, subject, report, decided=True))

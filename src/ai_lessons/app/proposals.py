@@ -1,0 +1,713 @@
+"""Proposes an entry on a branch of its own, and finds what speaks against it: duplicates, opposites, secrets."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from contextlib import contextmanager, suppress
+from functools import cache, cached_property, lru_cache, partial
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ai_lessons.app import contexts, write_checks
+from ai_lessons.app.answers import Pending, ProposedFile, RuleDraft, Suggested, Written
+from ai_lessons.app.contexts import refuse_wrong_kinds
+from ai_lessons.app.write_checks import checked, project_name
+from ai_lessons.approval import decisions, proposals, state
+from ai_lessons.approval.decisions import ProposalRequest
+from ai_lessons.approval.proposals import blob_at
+from ai_lessons.errors import AiLessonsError, AmbiguousName, Conflict, InvalidEntry, NotFound, UsageError
+from ai_lessons.git.history import unified
+from ai_lessons.git.objects import opened, text_of
+from ai_lessons.git.store import Change
+from ai_lessons.git.worktree import OTHERS, PROPOSALS, branch_name, branch_of
+from ai_lessons.model import frontmatter, layout, lessons, markdown
+from ai_lessons.model.approval import entry_end, rule_end
+from ai_lessons.model.checks import LONGEST, NOTE, STOP, WARNING, EvaluationFinding, EvaluationReport, specific
+from ai_lessons.model.entries import (
+    GLOBAL_PROJECT,
+    HANDLE_LENGTH,
+    Entry,
+    EntrySummary,
+    Kind,
+    Relation,
+    id_end,
+    shared_tail,
+)
+from ai_lessons.model.filters import stated
+from ai_lessons.model.frontmatter import read_entry
+from ai_lessons.model.layout import place, side_of
+from ai_lessons.model.markdown import one_line
+from ai_lessons.search.catalog import Filter
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from ai_lessons.app.answers import LessonDraft
+    from ai_lessons.app.workspace import Library, RepositorySession
+    from ai_lessons.approval.decisions import Edited
+    from ai_lessons.approval.proposals import OpenProposal, ProposalPage, Rejection, Repository
+    from ai_lessons.approval.state import Trunk
+
+ALIKE: Final = 0.6  # Share of the words of the shorter title in common, from which on two entries are called alike
+ALIKE_IN_FULL: Final = 0.5  # The same (words in common of all words) for title, rationale and text together
+REPEATED: Final = 0.8  # Words in common of all words of two entries, from which on one repeats the other
+TELLING: Final = 5  # as many words at least: fewer say little
+COMPARED: Final = 20  # Entries of another repository that are read and compared
+
+TOLD: Final = 5  # So many entries that are much alike are named
+
+_WORD: Final = re.compile(r"[^\W_]+")
+_FILLERS: Final = frozenset(
+    _WORD.findall(
+        "a an and any are as at be by do for from in into is it its no not of on one or so than that the then this to"
+        " use when with you your always never every must should only"
+    )
+)
+_PLURAL: Final = re.compile(r"(?<=..[^s])s$")
+_NEGATIVE: Final = re.compile(r"(?:never|do not|don['\u2019]?t|must not|avoid)\s+", re.IGNORECASE)
+
+
+class ComparableText(NamedTuple):
+    """An entry as it is compared; `state` says what it is to others, such as `in force`."""
+
+    id: str
+    handle: str
+    title: str
+    rationale: str
+    body: str
+    state: str
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        return f"{self.handle} {self.title!r} ({self.state})"
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return f"{self.title}\n{self.rationale}\n{self.body}"
+
+
+def comparable(entry: Entry, handle: str = "", state: str = "") -> ComparableText:
+    """An entry's text for comparison."""
+    text = f"{entry.body}\n{entry.code}" if entry.code else entry.body
+    return ComparableText(entry.id, handle, entry.title, entry.rationale, text, state)
+
+
+def alike(text: ComparableText, texts: Iterable[ComparableText]) -> tuple[str, ...]:
+    """Names of up to `TOLD` entries that say much the same, each with how much (0 to 1), most alike first."""
+    scored = [(-score, other.name) for other in texts if other.id != text.id and (score := likeness(text, other))]
+    return tuple(f"{name}, {-score:.2f}" for score, name in sorted(scored)[:TOLD])
+
+
+def likeness(text: ComparableText, other: ComparableText) -> float:
+    """How alike two texts (titles, where the other is only that) are, 0 to 1; 0.0: not to be called so."""
+    title_words, other_words = words(text.title), words(other.title)
+    shorter = min(len(title_words), len(other_words))
+    # two words in common of two say little, so a short title has to be the same
+    is_clear = shorter > 2 or (shorter and title_words == other_words)
+    title = len(title_words & other_words) / shorter if is_clear else 0.0
+    full = overlap(text.text, other.text) if other.body or other.rationale else 0.0
+    return 0.0 if title < ALIKE and full < ALIKE_IN_FULL else max(title, full)
+
+
+@lru_cache(maxsize=1 << 15)
+def words(text: str) -> frozenset[str]:
+    """The words of a text that say something, singular and plural as one."""
+    matches = (word.casefold() for word in _WORD.findall(text))
+    return frozenset(_PLURAL.sub("", word) for word in matches if word not in _FILLERS)
+
+
+def same(text: ComparableText, other: ComparableText) -> bool:
+    """True for the same words in the same order, whatever id, date and tags say."""
+    return _WORD.findall(text.text.casefold()) == _WORD.findall(other.text.casefold())
+
+
+def says_the_same(entry: Entry, other: Entry) -> bool:
+    """Whether two entries teach the same, word for word, whatever their ids, tags and dates."""
+
+    def parts(entry: Entry) -> tuple[object, ...]:
+        rationale = str(entry.fields.get("rationale") or "")
+        return entry.kind, entry.title, entry.pattern, rationale, entry.body.strip(), entry.code
+
+    return parts(entry) == parts(other)
+
+
+def contradicted(repo: RepositorySession, entry: Entry) -> list[str]:
+    """The ids that an entry contradicts by a link of either side."""
+    ids = [link.target for link in entry.links if link.relation == Relation.CONTRADICTS]
+    edges = [edge for edge in repo.catalog.edges(entry.id) if edge.relation == Relation.CONTRADICTS]
+    ids += [edge.source if edge.target == entry.id else edge.target for edge in edges]
+    return list(dict.fromkeys(ids))
+
+
+def evaluate(
+    target: RepositorySession,
+    entry: Entry,
+    files: Mapping[str, str],
+    projects: Sequence[str] = (),
+    same: Sequence[str] = (),
+) -> EvaluationReport:
+    """The report on an entry of `projects` for the repository `target`; `files`: its new texts, by path.
+
+    `same`: what is known to say the same there; then nothing else is compared with it.
+    """
+    target.current()
+    findings = list(_secrets(entry, files))
+    findings += (EvaluationFinding("duplicates", STOP, f"the same is there already: {name}") for name in same)
+    if not same:
+        near = alike(comparable(entry), _like(target, entry))
+        findings += (EvaluationFinding("duplicates", WARNING, f"much like {name}") for name in near)
+        findings += (EvaluationFinding("contradictions", WARNING, sentence) for sentence in _opposed(target, entry))
+    findings += specific(files, projects)
+    return EvaluationReport(tuple(finding._replace(message=one_line(finding.message, LONGEST)) for finding in findings))
+
+
+def _secrets(entry: Entry, files: Mapping[str, str]) -> Iterator[EvaluationFinding]:
+    may_stay = write_checks.allowed(entry.fields)
+    for path, text in files.items():
+        for secret in write_checks.secrets_in(text):
+            allowed = secret.fingerprint in may_stay
+            what = f"holds what looks like a secret ({secret.sort})" + (", which its file allows" if allowed else "")
+            yield EvaluationFinding("secrets", NOTE if allowed else STOP, what, f"{path}:{secret.line}")
+
+
+def _like(repo: RepositorySession, entry: Entry) -> Iterator[ComparableText]:
+    """Entries of the same kind that may say much the same: its copies, and those whose titles are like its own."""
+    lights = {light.id: light for light in repo.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))}
+    titled = [light.id for light in lights.values() if contexts.same_text(light.title, entry.title)]
+    for entry_id in dict.fromkeys([*copies(repo, entry), *titled[:COMPARED]]):
+        with suppress(AiLessonsError):  # removed or broken since the catalog looked
+            if light := lights.get(entry_id):
+                yield comparable(repo.load(entry_id)[0], light.handle, light.tier)
+
+
+def refuse_repetition(opened: Library, draft: LessonDraft) -> None:
+    """Raises Conflict: an active lesson says nearly the same as this draft."""
+    repo = opened.primary
+    repo.current()
+    active = repo.catalog.select(Filter(kinds=frozenset({Kind.LESSON})))
+    text = "\n".join(filter(None, (draft.title, draft.content, draft.when, draft.do, draft.dont, draft.because)))
+    for light in [light for light in active if contexts.same_text(light.title, draft.title)][:COMPARED]:
+        share = overlap(text, _text(repo, light.id))
+        if share >= REPEATED:
+            hint = f"update it: `ai-lessons contribute update {light.handle}`; or add this one with --anyway"
+            raise Conflict(_much_like(light, share), hint=hint)
+
+
+def repetitions(repo: RepositorySession) -> dict[str, str]:
+    """Which active lessons and rules say nearly the same as an older one: by id, a sentence that names the older."""
+    query, gone = Filter(kinds=frozenset({Kind.LESSON, Kind.RULE}), sort="created"), contexts.superseded(repo)
+    lights = [light for light in repo.catalog.select(query) if light.id not in gone]
+    common = Counter(word for light in lights for word in words(light.title))
+    holding: defaultdict[tuple[Kind, str], list[EntrySummary]] = defaultdict(list)
+    text, repeated = cache(partial(_text, repo)), {}
+    for light in lights:
+        title = sorted(words(light.title), key=lambda word: (common[word], word))
+        # titles with half of their words in common have one of the rarer half in common
+        telling = [(light.kind, word) for word in title[: len(title) // 2 + 1]]
+        older = {other.id: other for word in telling for other in holding[word][-COMPARED:]}
+        near = [other for other in older.values() if contexts.same_text(other.title, light.title)]
+        share, first = max(((overlap(text(light.id), text(other.id)), other) for other in near), default=(0.0, light))
+        if share >= REPEATED:
+            repeated[light.id] = _much_like(first, share)
+        for word in telling:
+            holding[word].append(light)
+    return repeated
+
+
+def _text(repo: RepositorySession, entry_id: str) -> str:
+    entry = repo.load(entry_id)[0]
+    return f"{entry.title}\n{entry.opening}\n{entry.body}"
+
+
+def overlap(text: str, other: str) -> float:
+    """Words in common of all words of two texts, 0 to 1; 0.0 where they are too few to tell."""
+    text_words, other_words = words(text), words(other)
+    common = len(text_words & other_words)
+    return common / len(text_words | other_words) if common >= TELLING else 0.0
+
+
+def _much_like(light: EntrySummary, share: float) -> str:
+    return f"much like {light.handle} {light.title!r}, {share:.2f}: update it?"
+
+
+def copies(repo: RepositorySession, entry: Entry) -> list[str]:
+    """The ids under which an entry may stand here: those promoted from it, what it was promoted from, its own."""
+    original = lessons.original_of(entry.fields.get("source"))
+    return [*promoted_from(repo, entry.id), *([original] if original else []), entry.id]
+
+
+def promoted_from(repo: RepositorySession, entry_id: str) -> list[str]:
+    """The ids of what here is derived from an entry."""
+    edges = repo.catalog.edges(entry_id)
+    return [edge.source for edge in edges if edge.relation == Relation.DERIVED_FROM and edge.target == entry_id]
+
+
+def _opposed(repo: RepositorySession, entry: Entry) -> Iterator[str]:
+    """Sentences about what here says the opposite: by a link of either, or for the same case in the same words."""
+    catalog, pattern = repo.catalog, entry.pattern
+    linked = catalog.many(contradicted(repo, entry))
+    for light in linked.values():
+        yield f"it contradicts {_name(light)}"
+    if pattern is None:
+        return
+    for light in contexts.opposed(catalog.select(Filter(kinds=frozenset({Kind.LESSON}))), pattern):
+        if light.id not in linked:
+            yield f"{_name(light)} says the opposite for the same case"
+    for light in catalog.select(Filter(kinds=frozenset({Kind.RULE}), status=None)):
+        begins = _NEGATIVE.match(light.title)
+        differs = bool(begins) is not pattern.negative  # one forbids, the other demands
+        action = light.title[begins.end() :] if begins else light.title
+        if light.id not in linked and differs and contexts.same_text(action, pattern.action):
+            yield f"{_name(light)} says the opposite"
+
+
+def _name(light: EntrySummary) -> str:
+    state = "in force" if light.kind is Kind.RULE else light.kind.value
+    return f"{light.handle} {light.title!r} ({state})"
+
+
+IN_FORCE, PENDING = "in force", "proposed"
+
+SHOWN = 50  # So many proposals are listed, compared and reviewed at a time
+SHORTEST_END = 4  # An end of an id has so many characters at least
+
+
+class ProposalContext:
+    """One look at the proposals of a repository; nothing is asked twice. The catalog is up to date."""
+
+    def __init__(self, repo: RepositorySession, git: Repository, trunk: Trunk) -> None:
+        self.repo, self.git, self.trunk = repo, git, trunk
+        self._titles: dict[Kind, list[EntrySummary]] = {}
+        self._entries: dict[OpenProposal, Entry | None] = {}
+
+    @cached_property
+    def rejections(self) -> list[Rejection]:
+        """Every proposal that was turned down."""
+        return proposals.rejected(self.trunk)
+
+    @cached_property
+    def _refs(self) -> dict[str, str]:
+        return proposals.unmerged(self.trunk, {rejection.commit for rejection in self.rejections})
+
+    @cached_property
+    def page(self) -> ProposalPage:
+        """Open proposals, oldest first: at most `SHOWN`, and how many more each author has."""
+        page = proposals.read_page(self.git, self.trunk, self._refs, SHOWN)
+        self.repo.rules.notes = tuple(dict.fromkeys((*self.repo.rules.notes, *page.damaged.values())))
+        return page
+
+    @property
+    def waiting(self) -> list[OpenProposal]:
+        """Those that are shown."""
+        return self.page.proposals
+
+    @cached_property
+    def every(self) -> ProposalPage:
+        """All open proposals that can be looked at, oldest first, and how many branches more there are of whom."""
+        return proposals.read_page(self.git, self.trunk, self._refs, len(self._refs))
+
+    def count(self) -> int:
+        """How many proposals wait; branches beyond those that can be looked at are taken for open ones."""
+        return len(self.every.proposals) + self.every.left_out.total()
+
+    def local(self) -> list[OpenProposal]:
+        """Every open proposal that has a branch here."""
+        here = {ref: commit for ref, commit in self._refs.items() if ref.startswith("refs/heads/")}
+        return proposals.read_page(self.git, self.trunk, here).proposals
+
+    def about(self, entry: str) -> list[OpenProposal]:
+        """Open proposals about the entry with this id."""
+        return [proposal for proposal in self._near(entry) if proposal.entry == entry]
+
+    def _near(self, end: str, names: Collection[str] = ()) -> list[OpenProposal]:
+        ends = {ref: rule_end(branch_of(ref)) or entry_end(branch_of(ref)) or "" for ref in self._refs}
+        exact = [ref for ref in self._refs if {branch_of(ref), branch_name(ref)} & set(names)]
+        targets = {ends[ref] for ref in exact} | ({end.upper()} if len(end) >= SHORTEST_END else set())
+        targets -= {""}
+        meant = {
+            ref: commit
+            for ref, commit in self._refs.items()
+            if ref in exact or (ends[ref] and any(ends[ref].endswith(t) or t.endswith(ends[ref]) for t in targets))
+        }
+        near = proposals.read_page(self.git, self.trunk, meant, max(SHOWN, len(exact)), exact).proposals
+        refs = {proposal.ref for proposal in near}
+        return [*near, *(proposal for proposal in self.waiting if proposal.ref not in refs)]
+
+    def find(self, ref: str) -> OpenProposal:
+        """The open proposal that a branch, handle, id, end of an id or path names. Raises NotFound, AmbiguousName."""
+        text = ref.strip()
+        near = self._near(id_end(text), {text})
+        path, end = self.repo.inside(text) or text, id_end(text)
+        matches = (
+            [waiting for waiting in near if text == waiting.branch]
+            or [waiting for waiting in near if text == waiting.name]
+            or [waiting for waiting in near if any(path == piece.path for piece in waiting.pieces)]
+            or [waiting for waiting in near if len(end) >= SHORTEST_END and waiting.entry.endswith(end)]
+        )
+        if len(matches) > 1:
+            raise AmbiguousName(text, [proposal.branch for proposal in matches])
+        if not matches:
+            handles = [self.called(proposal) for proposal in self.waiting]
+            hint = "" if handles else "no proposal waits: ai-lessons admin pending-rules"
+            raise NotFound("open proposal", ref, suggestions=handles[:5], hint=hint)
+        return matches[0]
+
+    def what(self, proposal: OpenProposal) -> str:
+        """What kind of entry a proposal is about."""
+        if proposal.is_rule:
+            return Kind.RULE.value
+        entry, where = self.entry(proposal), place(proposal.path)
+        return (entry.kind if entry else where.kind if where and where.kind else Kind.DOC).value
+
+    def called(self, proposal: OpenProposal) -> str:
+        """What people call what a proposal is about."""
+        return self.handle(proposal.entry, Kind(self.what(proposal)).letter)
+
+    def handle(self, entry: str, letter: str = Kind.RULE.letter) -> str:
+        """What people call an entry, proposed ones included."""
+        other_ids = [proposal.entry for proposal in self.waiting if proposal.entry != entry]
+        length = max([HANDLE_LENGTH, *(shared_tail(entry, other) + 1 for other in other_ids)])
+        while length < len(entry):
+            try:
+                if self.repo.catalog.resolve(entry[-length:]).id == entry:
+                    break
+            except AmbiguousName:
+                pass
+            except NotFound:
+                break
+            length += 1
+        return f"{letter}-{entry[-length:]}"
+
+    def text(self, proposal: OpenProposal) -> bytes:
+        """The text that a proposal ends with; of a removal the one that goes."""
+        blob = proposal.piece.new or proposal.piece.old
+        return self._text(proposal.piece.path, blob) if blob else b""
+
+    def _text(self, path: str, blob: str) -> bytes:
+        return text_of(self.trunk.worktree, self.git, path, blob)
+
+    def _blobs(self, proposal: OpenProposal) -> dict[str, str | None]:
+        gone = proposal.sort == "removal"
+        blobs = {piece.path: piece.old if gone else piece.new for piece in proposal.pieces}
+        where = place(proposal.path)
+        if where and where.kind is Kind.SCRIPT:  # a proposal may change one of its two files only
+            two_paths, prefix = (proposal.path, side_of(proposal.path)), self.repo.store.prefix
+            blobs = {path: blob_at(self.git, self.trunk.tip, prefix + path) for path in two_paths} | blobs
+        return blobs
+
+    def files(self, proposal: OpenProposal) -> dict[str, bytes]:
+        """The files of what is proposed as they shall be, by path; of a removal as they were, and are to go."""
+        return {path: self._text(path, blob) for path, blob in self._blobs(proposal).items() if blob}
+
+    def entry(self, proposal: OpenProposal) -> Entry | None:
+        """The entry as proposed; None where its text cannot be read."""
+        if proposal not in self._entries:
+            blobs = self._blobs(proposal)  # of a thousand files that claim to be one entry only two are read
+            paths = (proposal.path, side_of(proposal.path))
+            files = {path: self._text(path, blob) for path in paths if (blob := blobs.get(path))}
+            self._entries[proposal] = entry_of(proposal.path, files)
+        return self._entries[proposal]
+
+    def faults(self, proposal: OpenProposal) -> Iterator[str]:
+        """Why a proposal cannot be taken as it is, besides other files that it changes."""
+        yield from proposal.faults
+        if proposal.is_rule or proposal.sort == "removal":
+            return
+        entry = self.entry(proposal)
+        if entry is not None and entry.kind is Kind.RULE:
+            yield f"{proposal.path} says that it is a rule, and rules are proposed on branches below {PROPOSALS}"
+        moved = {piece.path for piece in proposal.pieces} | {proposal.path}
+        for path in {here.path for here in self.repo.catalog.locations([proposal.entry])} - moved:
+            if blob_at(self.git, self.trunk.tip, self.repo.store.prefix + path):
+                yield f"the entry stands at {path} on {self.trunk.name} already"
+
+    def title(self, proposal: OpenProposal) -> str:
+        """The proposed title, else the branch."""
+        entry = self.entry(proposal)
+        return entry.title if entry else proposal.branch
+
+    @cached_property
+    def _rules(self) -> list[ComparableText]:
+        """Every rule in force or proposed, for comparison; a rule in force with proposals stands there once."""
+        catalog = self.repo.catalog
+        lights = catalog.select(Filter(kinds=frozenset({Kind.RULE}), status=None))
+        self.repo.expect([light.id for light in lights])
+        rules = {}
+        for light in lights:
+            with suppress(NotFound):  # its text is missing in git, as readers are told
+                rules[light.id] = comparable(self.repo.load(light.id)[0], light.handle, IN_FORCE)
+        for proposal in self.waiting:
+            entry = self.entry(proposal) if proposal.is_rule else None
+            if entry and proposal.sort != "removal":
+                rules.setdefault(proposal.entry, comparable(entry, self.called(proposal), PENDING))
+        return list(rules.values())
+
+    def compared(self, entry: Entry) -> Sequence[ComparableText]:
+        """What an entry is compared with: rules with rules, others with titles of their kind and what they link."""
+        if entry.kind is Kind.RULE:
+            return self._rules
+        if entry.kind not in self._titles:
+            self._titles[entry.kind] = list(self.repo.catalog.select(Filter(kinds=frozenset({entry.kind}))))
+        linked = self.repo.catalog.many(link.target for link in entry.links).values()
+        lights = [*self._titles[entry.kind], *(light for light in linked if light.kind is not entry.kind)]
+        return [ComparableText(light.id, light.handle, light.title, "", "", str(light.kind)) for light in lights]
+
+    def text_in_force(self, rule: str) -> bytes | None:
+        """The text of a rule in force; None if it is not."""
+        approved = any(place.approved for place in self.repo.catalog.locations([rule]))
+        return self.repo.load(rule)[1].encode() if approved else None
+
+
+@contextmanager
+def open_proposals(repo: RepositorySession) -> Iterator[ProposalContext]:
+    """Open everything that jobs about proposals need. Raises NotFound, UnsupportedRepository."""
+    repo.current()
+    ref = repo.rules.ref()
+    if ref is None:
+        raise NotFound("approval branch in", str(repo.store.root), hint="commit something on a branch called main")
+    with opened(repo.store.worktree) as git:
+        yield ProposalContext(repo, git, state.approval_of_branch(repo.store.worktree, ref, repo.rules.signers(ref)))
+
+
+@contextmanager
+def deciding(repo: RepositorySession, what: str) -> Iterator[ProposalContext]:
+    """`desk`, for a person who decides. Raises Refused (an agent), UnsupportedRepository, NotFound."""
+    refuse_agents(repo, what)
+    repo.refuse_other_formats()
+    with open_proposals(repo) as at:
+        yield at
+
+
+def refuse_agents(repo: RepositorySession, what: str) -> None:
+    """Deciding about proposals is for people. Raises Refused."""
+    repo.options.refuse_agents(f"{what} a proposal", "ai-lessons admin review-rules")
+
+
+def entry_of(path: str, files: Mapping[str, bytes]) -> Entry | None:
+    """What these files are as the entry at `path`; None where that cannot be read."""
+    data = files.get(path)
+    if data is None:
+        return None
+    try:
+        return read_entry(path, data, files.get(side_of(path)))
+    except InvalidEntry:
+        return None
+
+
+def refuse_changed(now: str, shown: str | None) -> None:
+    """What is decided about is what was shown, to the commit; None: nothing was shown. Raises Conflict."""
+    if shown is not None and now != shown:
+        raise Conflict("the proposal was changed while you read it; nothing was decided", hint="look at it again")
+
+
+def proposed_file(path: str, old: bytes | None, new: bytes | None) -> ProposedFile:
+    """A file as a reviewer reads it."""
+
+    def readable(data: bytes | None) -> str | None:
+        if data and b"\0" in data:
+            return f"(binary, {len(data)} bytes, SHA-256 {sha256(data).hexdigest()})\n"
+        return None if data is None else data.decode("utf-8", "backslashreplace")
+
+    return ProposedFile(path, readable(old), readable(new))
+
+
+def described(at: ProposalContext, entry: Entry | None, files: Sequence[ProposedFile], **facts: Any) -> Pending:
+    """What waits, with what the entry itself and its files say."""
+    diffs = [
+        unified(path, None if old is None else old.encode(), None if new is None else new.encode())
+        for path, old, new in files
+    ]
+    diff, lines = "".join(diffs), [line for text in diffs for line in text.split("\n")[2:]]
+    links = [link.target for link in entry.links] if entry else []
+    lights = at.repo.catalog.many(links)
+    return Pending(
+        added=sum(line.startswith("+") for line in lines),
+        removed=sum(line.startswith("-") for line in lines),
+        diff=diff,
+        files=tuple(files),
+        rationale=entry.rationale if entry else "",
+        tags=entry.tags if entry else (),
+        applies_to=tuple(stated(entry.fields.get("applies_to"))) if entry else (),
+        evidence=tuple(lights[target] for target in dict.fromkeys(links) if target in lights),
+        **facts,
+    )
+
+
+def make(
+    at: ProposalContext,
+    entry: Entry,
+    files: Mapping[str, bytes | None],
+    subject: str,
+    *,
+    report: str = "",
+    trailers: Sequence[tuple[str, str]] = (),
+    executable: Collection[str] = (),
+    dry_run: bool = False,
+    decided: bool = False,
+) -> Suggested:
+    """Propose an entry of any kind: a branch with one commit. The same proposal is not made twice.
+
+    `files` are the entry's by path, None to remove one; `entry` is what they say (of a removal: said). `report`
+    (Markdown) stands in the commit's message; `executable` are paths of programs; `decided` as in `repo.write`.
+    Raises Refused, InvalidEntry (also where a secret would get into git), Conflict, StorageFailed.
+    """
+    handle = at.handle(entry.id, entry.kind.letter)
+    for proposal in at.about(entry.id):
+        new = {x.path: text_of(at.trunk.worktree, at.git, x.path, x.new) if x.new else None for x in proposal.pieces}
+        if new == dict(files):
+            notes = ("proposed already",)
+            return Suggested(entry.id, handle, entry.title, entry.path, proposal.branch, proposal.commit, notes)
+    if dry_run:
+        return Suggested(entry.id, handle, entry.title, entry.path, "", "")
+    at.repo.refuse_other_formats()
+    if not decided:
+        at.repo.guard([Change(path, data) for path, data in files.items()])
+    allowed = write_checks.refuse(at.repo, files)
+    write_checks.refuse(at.repo, {entry.path: report.encode()})
+    warnings = objections(at, entry, handle).warnings if any(files.values()) else ()
+    wish = ProposalRequest(
+        entry=entry.id,
+        stem=f"{handle}-{layout.slug(entry.title)}",
+        subject=subject,
+        files=files,
+        trailers=[*trailers, *allowed],
+        actor=write_checks.actor(at.repo),
+        family=PROPOSALS if entry.kind is Kind.RULE else OTHERS,
+        report=report,
+        executable=executable,
+    )
+    made = decisions.propose(at.repo.store, at.git, at.trunk, wish)
+    return Suggested(entry.id, handle, entry.title, entry.path, made.branch, made.commit, (*warnings, *made.notes))
+
+
+class Objections(NamedTuple):
+    """What speaks against an entry: it contradicts, much the same is there, the same was turned down before."""
+
+    contradictions: tuple[str, ...] = ()
+    similar: tuple[str, ...] = ()
+    rejected_before: str = ""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """All of it, as sentences."""
+        rejected = [f"the same was rejected {self.rejected_before}"] if self.rejected_before else []
+        return (*rejected, *self.contradictions, *(f"much like {name}: update it?" for name in self.similar))
+
+
+def objections(at: ProposalContext, entry: Entry, handle: str) -> Objections:
+    """What speaks against an entry that is or would be proposed."""
+    text, texts = comparable(entry, handle), at.compared(entry)
+    names = {entry_id.id: entry_id.name for entry_id in texts if entry_id.id != entry.id}
+    against = (f"it contradicts {names[entry_id]}" for entry_id in contradicted(at.repo, entry) if entry_id in names)
+    return Objections(tuple(against), alike(text, texts), rejected_before(at, text))
+
+
+def rejected_before(at: ProposalContext, text: ComparableText) -> str:
+    """When and why the same text was turned down; empty if it never was."""
+    for rejection in reversed(at.rejections):
+        old = entry_of(rejection.path, {path: text.encode() for path, text in rejection.texts().items()})
+        if old is not None and same(text, comparable(old)):
+            return f"on {rejection.at[:10]}: {rejection.reason or 'no reason was given'}"
+    return ""
+
+
+def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
+    """A new rule as a proposal: one commit on a branch of its own; files, git's index and HEAD stay as they are.
+
+    Raises UsageError, InvalidEntry, NotFound (a linked entry), Refused.
+    """
+    repo = library.primary
+    if not draft.title.strip():
+        raise UsageError("the rule has no title", hint="say in one line what to do: --title …")
+    if not draft.rationale.strip():
+        raise UsageError("the rule has no rationale", hint="say why, or nobody can judge it: --rationale …")
+    with open_proposals(repo) as at:
+        created = repo.options.now()
+        entry_id = frontmatter.new_id(created)
+        links = frontmatter.resolved(draft.links, repo.resolve)
+        refuse_wrong_kinds(repo, Kind.RULE, links)
+        fields = frontmatter.rule_fields(
+            entry_id,
+            frontmatter.stamp(created),
+            title=draft.title,
+            rationale=draft.rationale,
+            tags=draft.tags,
+            applies_to=draft.applies_to,
+            links=links,
+        )
+        fields |= write_checks.fields(draft.allow_secrets)
+        project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
+        path = layout.new_path(Kind.RULE, project, draft.title, entry_id, frontmatter.stamp(created))
+        data = markdown.render(fields, frontmatter.body_of(draft.content)).encode()
+        return make(at, checked(path, data), {path: data}, f"Propose rule: {draft.title}")
+
+
+def removal(repo: RepositorySession, rule: str) -> Written:
+    """The removal of the rule in force with this id as a proposal."""
+    with open_proposals(repo) as at:
+        entry, _ = repo.load(rule)
+        return as_written(
+            make(at, entry, dict.fromkeys(sorted(at.trunk.places(rule))), f"Propose removal: {entry.title}")
+        )
+
+
+def propose_text(repo: RepositorySession, entry: Entry, path: str, text: str) -> Written:
+    """A proposal of another text (or place) of a rule in force; the library's answer to an edit of one."""
+    data = text.encode()
+    with open_proposals(repo) as at:
+        old = {place: None for place in at.trunk.places(entry.id) if place != path}
+        new = checked(path, data, was=entry)
+        refuse_wrong_kinds(repo, Kind.RULE, (link[:2] for link in new.links if link not in entry.links))
+        made = make(at, new, {**old, path: data}, f"Propose edit: {new.title}")
+    return as_written(made)
+
+
+def as_written(made: Suggested) -> Written:
+    """A proposal as the answer of a job that writes entries."""
+    note = f"proposed on {made.branch}; what is in force stays until a person takes it"
+    return Written(made.id, made.handle, Kind.RULE, made.title, made.path, made.commit, (note, *made.warnings))
+
+
+def propose(library: Library, paths: Sequence[str] = ()) -> tuple[Suggested, ...]:
+    """Propose rules that were edited, made or removed in the working tree (or those at `paths`), and put these back.
+
+    Raises InvalidEntry where a text breaks the format or took another rule's id; then nothing was proposed.
+    """
+    repo = library.primary
+
+    def inside(path: str) -> str:
+        place = repo.inside(path)
+        if place is None and (repo.options.cwd / path).resolve() == repo.store.root:
+            return ""
+        return path.rstrip("/") if place is None else place
+
+    with open_proposals(repo) as at:
+        edits = decisions.edited(repo.store, at.git, [inside(path) for path in paths])
+        made = []
+        for entry, files in [_text_of(at, edit) for edit in edits]:  # all are checked before the first is made
+            what = "removal" if not any(files.values()) else "edit" if at.trunk.places(entry.id) else "rule"
+            made.append(make(at, entry, files, f"Propose {what}: {entry.title}"))
+        notes = decisions.put_back(repo.store, at.git, edits) if edits else ()
+    if made and notes:
+        made[-1] = made[-1]._replace(warnings=(*made[-1].warnings, *notes))
+    return tuple(made)
+
+
+def _text_of(at: ProposalContext, edit: Edited) -> tuple[Entry, Mapping[str, bytes | None]]:
+    """The rule as it shall be, with id and kind written down, and the files that say so."""
+    texts = {path: data for path, data in edit.files.items() if data is not None}
+    if not texts:
+        path = next(iter(edit.files))
+        blob = edit.blobs[path][1]
+        old = text_of(at.trunk.worktree, at.git, path, blob) if blob else b""
+        return read_entry(path, old), edit.files
+    path, data = next(iter(texts.items()))
+    entry = read_entry(path, data)
+    if entry.derived:
+        data = markdown.edit(data.decode(), frontmatter.identity(entry)).encode()
+    rule = checked(path, data)
+    refuse_wrong_kinds(at.repo, Kind.RULE, (link[:2] for link in rule.links))
+    return rule, {**edit.files, path: data}

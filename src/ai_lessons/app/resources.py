@@ -1,0 +1,757 @@
+"""Docs and scripts from files, web pages and installed packages, and their refresh from where they came."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import datetime
+from email.utils import format_datetime, parsedate_to_datetime
+from functools import partial
+from hashlib import sha256
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from ai_lessons.app import write_checks
+from ai_lessons.app.answers import Imported, PassagePreview, Refreshed, ResourceDraft, Stale
+from ai_lessons.app.running import content, interpreter_of
+from ai_lessons.app.write_checks import Planned, checked, new_files, project_name
+from ai_lessons.connectors import packages
+from ai_lessons.connectors.exporters import noting
+from ai_lessons.errors import (
+    AiLessonsError,
+    Conflict,
+    InvalidEntry,
+    NotFound,
+    Problem,
+    Refused,
+    Unreachable,
+    UsageError,
+)
+from ai_lessons.git import external_files
+from ai_lessons.git.external_files import Outside, Sources, expanded
+from ai_lessons.git.files import READ_LIMIT, translated
+from ai_lessons.git.history import unified
+from ai_lessons.git.processes import Trust, fingerprint
+from ai_lessons.git.store import AS_IT_IS, Change
+from ai_lessons.model import frontmatter, layout, markdown, versions
+from ai_lessons.model.chunks import estimate_tokens, split
+from ai_lessons.model.entries import GLOBAL_PROJECT, UNVERSIONED, Entry, EntrySummary, Kind
+from ai_lessons.model.frontmatter import read_entry
+from ai_lessons.model.layout import blob_id
+from ai_lessons.model.markdown import MARKUPS, REMOVE, decode
+from ai_lessons.model.versions import IN_USE, Manifest, newest_first, normal
+from ai_lessons.search.catalog import Filter
+from ai_lessons.search.model_files import download_commands
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from ai_lessons.app.open_repository import Limits, Options
+    from ai_lessons.app.workspace import Library, RepositorySession
+    from ai_lessons.connectors.packages import Package, Page
+    from ai_lessons.connectors.web import Web
+
+DOCUMENTS = (".html", ".htm", ".pdf", ".docx")
+"""How names end of what only the extra `intake` can read."""
+
+_LARGEST = 64 * 1024 * 1024  # Bytes of such a document; of its text less is taken
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """One file as it came: its bytes, and what is known of where it came from. `said`: keys of a page of the web."""
+
+    file: Outside
+    data: bytes
+    executable: bool = False
+    source_path: str | None = None
+    source_ref: str | None = None
+    said: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def hash(self) -> str:
+        """What `content_hash` says of a snapshot of these bytes."""
+        return f"sha256:{sha256(self.data).hexdigest()}"
+
+    @property
+    def source(self) -> str:
+        """What names the place it came from."""
+        return self.source_path or self.said["source_url"]
+
+
+def take(file: Outside, sources: Sources, limits: Limits, source_path: str | None = None) -> Incoming:
+    """Read a file of the caller's, which its snapshot may name already. Raises as `outside.read`; Refused."""
+    limits.refuse_place(file.path)
+    most = _LARGEST if file.path.suffix.lower() in DOCUMENTS else READ_LIMIT
+    data, executable = external_files.read(file.path, most)
+    limits.refuse_content(file.path, data)
+    path, home = file.path, Path.home()
+    portable = f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else str(path)
+    return Incoming(file, data, executable, source_path or portable, sources.ref(path, data))
+
+
+def as_doc(path: Path, data: bytes) -> Entry:
+    """A source as an entry; frontmatter that cannot be read is text. Raises InvalidEntry, UsageError: it is no text."""
+    suffix, name = path.suffix.lower(), path.name
+    if suffix in DOCUMENTS:
+        unix = _extra("documents").convert(path.name, suffix, data).encode()
+    else:
+        unix = data.replace(b"\r\n", b"\n")
+        if suffix in MARKUPS:
+            unix = MARKUPS[suffix](decode(unix, str(path))).encode()
+    if suffix in {*DOCUMENTS, *MARKUPS}:
+        name += ".md"
+    elif not name.lower().endswith(layout.DOC_SUFFIXES):
+        name += ".txt"
+    try:
+        return read_entry(layout.resource_path(Kind.DOC, GLOBAL_PROJECT, (), name), unix)
+    except InvalidEntry:
+        text = decode(unix, str(path))
+        return Entry("", Kind.DOC, path.stem, "", GLOBAL_PROJECT, body=text)
+
+
+def is_url(source: str) -> bool:
+    """Whether a source is a page and no file."""
+    return source.startswith(("https://", "http://"))
+
+
+def web(options: Options, *, allow_private: bool = False) -> Web:
+    """What asks for pages. Raises UsageError: the extra that does is not installed. Unreachable: offline."""
+    if options.offline:
+        raise Unreachable("a page is on the network, and offline was asked for", hint="unset AI_LESSONS_OFFLINE")
+    asked: Web = _extra("web").Web(allow_private=allow_private)
+    return asked
+
+
+def take_page(asked: Web, url: str, fields: Mapping[str, Any], now: datetime) -> Incoming | None:
+    """A page as Markdown; None where it is as its doc's fields say. Raises as `Web.page`; InvalidEntry: no text."""
+    before = fields.get("source_date")
+    since = format_datetime(before, usegmt=True) if isinstance(before, datetime) else ""
+    page = asked.page(url, etag=str(fields.get("etag") or ""), modified="" if fields.get("etag") else since)
+    if page is None:
+        return None
+    address = urlsplit(url)
+    path = Path(unquote(address.path).strip("/") or "index")
+    path = path if path.suffix.lower() == page.suffix else path.with_name(path.name + page.suffix)
+    text = as_doc(path, page.data)
+    try:
+        changed = parsedate_to_datetime(page.modified)
+    except ValueError:  # none, or not as the standard has it
+        changed = now
+    fields = {"source_url": url, "source_date": frontmatter.stamp(changed), "etag": page.etag}
+    name = f"{address.hostname}/{path.as_posix()}.md"
+    return Incoming(Outside(Path(path.name + ".md"), name), frontmatter.body_of(text.body).encode(), said=fields)
+
+
+def _extra(name: str) -> Any:
+    try:
+        return import_module(f"ai_lessons.git.{name}")
+    except ImportError as error:
+        raise UsageError(
+            f"web pages, HTML, PDF and Word documents need {error.name}, which is not installed",
+            hint="pip install 'ai-lessons[intake]'",
+        ) from error
+
+
+# --- read again ---
+
+SOURCE = "source"
+
+
+def refresh(
+    library: Library,
+    refs: Sequence[str],
+    *,
+    every: bool = False,
+    allow_secrets: Sequence[tuple[str, str]] = (),
+    allow_private: bool = False,
+) -> tuple[Refreshed, ...]:
+    """Read docs again from where they came, in one commit; `every` means all that name a source.
+
+    Docs of a package that is installed in another version come anew beside the old, in a commit of their own.
+    Raises UsageError: neither names nor `every`. Unless `every`, where each is a warning: NotFound: no source, or it is
+    gone. InvalidEntry: what came is no text of an entry, or holds a secret. Refused: see `allow_source`.
+    """
+    repo = library.primary
+    catalog = repo.current()
+    if every == bool(refs):
+        raise UsageError("say which docs to refresh", hint="name them, or give --all alone")
+    if every:
+        lights = catalog.select(Filter(kinds=frozenset({Kind.DOC, Kind.SCRIPT}), status=None))
+        lights = [light for light in lights if source_of(repo, light)]
+    else:
+        lights = list({light.id: light for light in map(repo.resolve, refs)}.values())
+    looked: list[tuple[Refreshed, Change | None]] = []
+    sources = Sources()
+    pages = any(is_url(source_of(repo, light) or "") for light in lights)
+    asked = web(repo.options, allow_private=allow_private) if pages else None
+    for light in repo.options.each("refreshing", lights):
+        try:
+            looked.append(_look_at(repo, sources, asked, light, allow_secrets))
+        except AiLessonsError as error:
+            if not every:
+                raise
+            looked.append((Refreshed(light.handle, light.title, light.path, warning=error.message), None))
+    moved_on = refresh_package(repo) if every else []
+    changes = [change for _, change in looked if change]
+    if not changes:
+        return (*(answer for answer, _ in looked), *moved_on)
+    title = next(answer.title for answer, change in looked if change)
+    repo.keep_edits([change.path for change in changes])
+    applied = repo.write(f"Refresh {f'doc: {title}' if len(changes) == 1 else f'{len(changes)} docs'}", changes)
+    late = [f"waiting: {applied.waiting}"] if applied.waiting else []
+    answers = (
+        answer._replace(warning="; ".join(filter(None, (answer.warning, *late)))) if answer.changed else answer
+        for answer, _ in looked
+    )
+    return (*answers, *moved_on)
+
+
+def _look_at(
+    repo: RepositorySession, sources: Sources, asked: Web | None, light: EntrySummary, allow: Sequence[tuple[str, str]]
+) -> tuple[Refreshed, Change | None]:
+    entry, old = repo.load(light.id)
+    source = source_of(repo, light)
+    if not source:
+        raise NotFound("source of", light.handle, hint="only docs from a file, and scripts in place, can be refreshed")
+    real = allow_source(repo, light, source)
+    answer = Refreshed(light.handle, light.title, light.path)
+    if asked is not None and is_url(source):
+        page = take_page(asked, source, entry.fields, repo.options.now())
+        if page is None:
+            return answer, None
+        incoming, path = page, page.file.path
+    else:
+        path = expanded(source)
+        incoming = take(Outside(real, path.name), sources, repo.options.limits, source)
+    old_ref = entry.fields.get("source_ref")
+    # uncommitted changes there (`-dirty`) are no move
+    heads = [str(ref).partition("-")[0] for ref in (old_ref, incoming.source_ref) if ref]
+    warning = "its source's repository has moved on" if len(set(heads)) > 1 else ""
+    answer = answer._replace(old_ref=old_ref, new_ref=incoming.source_ref, warning=warning)
+    if entry.fields.get("content_hash") == incoming.hash:
+        return answer, None
+    body = _text_of(entry, path, incoming.data)
+    new = refreshed_text(old, entry, incoming, write_checks.fields(allow, existing=entry.fields, text=body))
+    diff = unified(light.path, entry.body.encode(), body.encode())
+    added, removed = (sum(line.startswith(sign) for line in diff.split("\n")[2:]) for sign in "+-")
+    answer = answer._replace(changed=True, added=added, removed=removed, diff=diff)
+    return answer, Change(entry.file, new.encode(), expect=blob_id(old.encode()))
+
+
+def source_of(repo: RepositorySession, light: EntrySummary) -> str | None:
+    """The file or page that a doc is a snapshot of, or where a script is kept in place; None for anything else."""
+    if light.kind is Kind.DOC:
+        source = light.details.get("source_path") or light.details.get("source_url")
+    else:
+        source = light.details.get("path") if light.kind is Kind.SCRIPT and not repo.store.exists(light.path) else None
+    return str(source) if source else None
+
+
+def _text_of(entry: Entry, path: Path, data: bytes) -> str:
+    """What is kept of a source: of a doc its text, of a script what it says of itself."""
+    if entry.kind is Kind.SCRIPT:
+        return frontmatter.body_of(frontmatter.description(data))
+    return as_doc(path, data).body
+
+
+def allow_source(repo: RepositorySession, light: EntrySummary, source: str) -> Path:
+    """The file behind the source of an entry, without links, once it may be read here: a pull may bring any path.
+
+    Raises:
+        Refused: the entry was not added here from that file, and there is no terminal to ask on, or the answer is no.
+    """
+    real = _real(source)
+    if source_mark(light.id, source) not in known_sources(repo):
+        ask = repo.options.ask_source
+        if ask is None or not ask(f"{light.handle} {light.title}", source, real):
+            raise Refused(
+                f"{light.handle} was not added on this machine from {source}, so that file is not read",
+                hint=f"look at the path; then, at a terminal: ai-lessons contribute refresh-resource {light.handle}",
+            )
+        remember_sources(repo, [(light.id, source)])
+    return Path(real)
+
+
+def known_sources(repo: RepositorySession) -> frozenset[str]:
+    """What was added, or was let be read again, in this clone, each by its `source_mark`."""
+    return Trust(repo.store.state_dir, SOURCE).marks()
+
+
+def remember_sources(repo: RepositorySession, sources: Sequence[tuple[str, str]]) -> None:
+    """Let docs and scripts that were added here be read again from where they came, each as (id, path)."""
+    Trust(repo.store.state_dir, SOURCE).add_all((source, source_mark(entry_id, source)) for entry_id, source in sources)
+
+
+def source_mark(entry_id: str, source: str) -> str:
+    """Names an entry with this path and the file behind it."""
+    return sha256("\0".join((entry_id, source, _real(source))).encode(errors="replace")).hexdigest()
+
+
+def _real(source: str) -> str:
+    """The file that a path leads to, without links; a page, and a path that no file can have, lead to themselves."""
+    return source if "\0" in source or is_url(source) else os.path.realpath(expanded(source))
+
+
+def refreshed_text(old: str, entry: Entry, incoming: Incoming, extra: Mapping[str, Any]) -> str:
+    """The text of a snapshot brought up to date with its source, and with what else it shall say.
+
+    Raises InvalidEntry: what came is no text, or breaks the format.
+    """
+    new = old
+    if entry.fields.get("content_hash") != incoming.hash:
+        changed = {**extra, "content_hash": incoming.hash, "source_ref": incoming.source_ref or REMOVE}
+        changed |= {key: value or REMOVE for key, value in incoming.said.items()}
+        new = markdown.edit(old, changed, _text_of(entry, incoming.file.path, incoming.data))
+    elif extra:
+        new = markdown.edit(old, dict(extra))
+    if new != old:
+        checked(entry.file, new.encode(), was=entry)
+    return new
+
+
+_SOURCES = {Kind.DOC: ("source_path", "source_url"), Kind.SCRIPT: ("path",)}  # Keys that say where a text came from
+_PAGES_A_COMMIT = 25
+
+
+def add_resources(library: Library, draft: ResourceDraft) -> Imported:
+    """Snapshots of docs, or scripts, in one commit. Files inside the repository are described where they are.
+
+    A doc from the same place as one before brings that up to date. What cannot become an entry is skipped with the
+    reason; of one file alone it is raised.
+    """
+    repo = library.primary
+    if draft.urls:
+        return _add_pages(repo, draft)
+    files, planner = _files(repo, draft), Planner(repo, draft)
+    each = ((str(file.path), partial(planner.plan, file)) for file in repo.options.each("reading", files))
+    return planner.bring(each, alone=len(files) == 1)
+
+
+def _add_pages(repo: RepositorySession, draft: ResourceDraft) -> Imported:
+    """Pages of the web, some in each commit: what is there stays there if the next does not come, and is asked no more.
+
+    A page that is named itself is asked again, unless it is as it was. Raises as `Web.page` where it is one alone.
+    """
+    if draft.paths or draft.kind is not Kind.DOC:
+        raise UsageError("a page is a doc, and is added without files", hint="--type doc --url U")
+    asked, public = web(repo.options, allow_private=draft.allow_private), web(repo.options)
+    typed = [url.split("/")[:3] for url in draft.urls]  # Scheme, host and port: only those may be private
+    maps = [url for url in draft.urls if url.endswith(".xml")]
+    if maps and not draft.recursive:
+        raise UsageError(f"{maps[0]} is a sitemap", hint="add --recursive to take every page in it")
+    named = [url.partition("#")[0] for url in draft.urls if url not in maps]
+    listed = [page for sitemap in maps for page in asked.sitemap(sitemap)]
+    urls = list(dict.fromkeys(named + listed))
+    if draft.title and len(urls) > 1:
+        raise UsageError(f"one title for {len(urls)} pages", hint="leave --title out: each page has its own")
+    done, planner = Imported((), 0, (), None), Planner(repo, draft)
+    waiting = iter(repo.options.each("reading", urls))
+    while batch := list(islice(waiting, _PAGES_A_COMMIT)):
+        by = ((url, asked if url.split("/")[:3] in typed else public) for url in batch)
+        each = ((url, partial(planner.page, url, client, named)) for url, client in by)
+        part = planner.bring(each, alone=len(urls) == 1)
+        done = Imported(
+            done.written + part.written, done.unchanged + part.unchanged, done.skipped + part.skipped,
+            part.commit or done.commit, (*done.notes, *part.notes),
+        )  # fmt: skip
+    return done
+
+
+def _files(repo: RepositorySession, draft: ResourceDraft) -> list[Outside]:
+    if draft.in_place and draft.kind is not Kind.SCRIPT:
+        raise UsageError("only a script can stay where it is: a doc is a snapshot", hint="leave --in-place out")
+    if draft.project:
+        project_name(draft.project)
+    for pattern in draft.paths:  # before any look at it: whether a file is there is nothing to tell either
+        repo.options.limits.refuse_place(repo.options.cwd / external_files.expanded(re.split(r"[*?\[]", pattern)[0]))
+    files = external_files.expand(draft.paths, repo.options.cwd, recursive=draft.recursive)
+    if not files:
+        raise UsageError(f"no files in {', '.join(draft.paths)}", hint="hidden files and links are not taken")
+    if draft.title and len(files) > 1:
+        raise UsageError(f"one title for {len(files)} files", hint="leave --title out: each file has its own")
+    return files
+
+
+class Planner:
+    """Decides for one import what each file or page becomes. Asks each source repository once."""
+
+    def __init__(self, repo: RepositorySession, draft: ResourceDraft) -> None:
+        self._repo, self._draft, self._sources = repo, draft, Sources()
+        self._versions = tuple(sorted({v for v in draft.versions if v != UNVERSIONED}))
+        self._now = repo.options.now()
+        self._taken: set[str] = set()
+        self._inside: dict[Path, bool] = {}
+        docs = repo.current().select(Filter(kinds=frozenset({Kind.DOC}), status=None))
+        self._known = {
+            (str(light.details[key]), frozenset(light.versions)): light
+            for light in docs
+            for key in _SOURCES[Kind.DOC]
+            if light.details.get(key)
+        }
+
+    def bring(self, plans: Iterable[tuple[str, Callable[[], Planned]]], *, alone: bool) -> Imported:
+        """What is wanted, each behind its name, as it is planned: in one commit, or skipped unless it is `alone`."""
+        planned: dict[str, Planned] = {}
+        skipped: list[tuple[str, str]] = []
+        for name, plan in plans:
+            with noting(name, skipped, alone=alone):
+                result = plan()
+                planned[result.entry.id] = result
+        fresh = [result.entry for result in planned.values() if result.changes]
+        done = self._repo.bring(planned.values(), f"Add {len(fresh)} {self._draft.kind}s", skipped)
+        entries = (result.entry for result in planned.values())
+        places = ((result.id, result.fields.get(key)) for result in entries for key in _SOURCES[result.kind])
+        remember_sources(self._repo, [(entry_id, str(place)) for entry_id, place in places if place])
+        if self._draft.kind is Kind.SCRIPT:  # they may run on this machine
+            marks = [(entry.path, fingerprint(content(self._repo, entry)[1], interpreter_of(entry))) for entry in fresh]
+            Trust(self._repo.options.state_dir).add_all(marks)
+        return done
+
+    def plan(self, file: Outside) -> Planned:
+        """What the file becomes. Raises AiLessonsError: it cannot become an entry, or cannot be read."""
+        folder, root = file.path.parent, self._repo.store.root
+        if folder not in self._inside:
+            self._inside[folder] = any(path.is_relative_to(root) for path in (folder, folder.resolve()))
+        inside = self._repo.inside(str(file.path)) if self._inside[folder] else None
+        if inside is not None:
+            return self._describe(inside)
+        came = take(file, self._sources, self._repo.options.limits)
+        return self._script(came) if self._draft.kind is Kind.SCRIPT else self._doc(came)
+
+    def page(self, url: str, asked: Web, named: Sequence[str]) -> Planned:
+        """What the page becomes; one that is here already is asked for only if it is `named`. Raises as `take_page`."""
+        light = self._known.get((url, frozenset(self._versions)))
+        entry = self._repo.load(light.id)[0] if light else None
+        if entry and url not in named:
+            return Planned(entry, ())
+        came = take_page(asked, url, entry.fields if entry else {}, self._now)
+        if came is None and entry:
+            return Planned(entry, ())
+        if came is None:
+            raise Unreachable(f"{url}: the server says that it has not changed, and it is not here")
+        return self._doc(came)
+
+    def _home(self, came: Incoming, name: str) -> str:
+        project = self._draft.project or (self._sources.project(came.file.path) if came.source_path else None)
+        project = project or GLOBAL_PROJECT
+        return layout.resource_path(self._draft.kind, project, self._versions, name)
+
+    def _doc(self, came: Incoming) -> Planned:
+        light = self._known.get((came.source, frozenset(self._versions)))
+        if light is not None:  # it is brought up to date, its identity stays
+            entry, old = self._repo.load(light.id)
+            new = refreshed_text(old, entry, came, self._new_words(entry, came.data))
+            changes = (Change(entry.path, new.encode(), expect=blob_id(old.encode())),) if new != old else ()
+            return Planned(entry, changes)
+        source = as_doc(came.file.path, came.data)
+        foreign = {k: v for k, v in source.fields.items() if k not in frontmatter.OWN_KEYS}
+        fields = frontmatter.doc_fields(
+            frontmatter.new_id(self._now), frontmatter.stamp(self._now), title=self._draft.title or source.title,
+            source_path=came.source_path, source_ref=came.source_ref, content_hash=came.hash, **came.said,
+            versions=self._versions, tags=sorted({*self._draft.tags, *source.tags}),
+        )  # fmt: skip
+        name = came.file.name if layout.is_markdown(came.file.name) else came.file.name + ".md"
+        path = self._place(came, name)
+        allowed = write_checks.fields(self._draft.allow_secrets, text=source.body)
+        data = markdown.render(fields | foreign | allowed, source.body).encode()
+        return Planned(checked(path, data), new_files(path, data))
+
+    def _new_words(self, entry: Entry, data: bytes) -> dict[str, Any]:
+        """Title, tags and allowed secrets of the draft as far as the entry does not have them yet."""
+        changes: dict[str, Any] = {}
+        if self._draft.title and self._draft.title != entry.title:
+            changes["title"] = self._draft.title
+        if set(self._draft.tags) - set(entry.tags):
+            changes["tags"] = sorted({*entry.tags, *self._draft.tags})
+        text = data.decode("utf-8", "replace")
+        return changes | write_checks.fields(self._draft.allow_secrets, existing=entry.fields, text=text)
+
+    def _script(self, came: Incoming) -> Planned:
+        if b"\0" in came.data and not came.executable:
+            raise InvalidEntry([Problem(str(came.file.path), "holds a NUL byte and is not executable: not a script")])
+        fields = frontmatter.script_fields(
+            frontmatter.new_id(self._now), frontmatter.stamp(self._now), title=self._draft.title or came.file.path.name,
+            source_ref=came.source_ref, path=came.source_path if self._draft.in_place else None,
+            content_hash=came.hash if self._draft.in_place else None,
+            versions=self._versions, tags=sorted(set(self._draft.tags)),
+        )  # fmt: skip
+        fields |= write_checks.fields(self._draft.allow_secrets, text=came.data.decode("utf-8", "replace"))
+        if existing := self._script_there(came):
+            return existing
+        path = self._place(came, came.file.name)
+        side = markdown.render(fields, frontmatter.body_of(frontmatter.description(came.data))).encode()
+        if self._draft.in_place:
+            side_path = layout.side_of(path)
+            return Planned(checked(side_path, side), new_files(side_path, side))
+        runs = came.executable or came.data.startswith(b"#!")
+        return Planned(checked(path, came.data, side), new_files(path, came.data, side, runs=runs))
+
+    def _script_there(self, came: Incoming) -> Planned | None:
+        """The script itself, if it was imported before and has not changed since."""
+        path, store = self._home(came, came.file.name), self._repo.store
+        side_path = layout.side_of(path)
+        files = [side_path] if self._draft.in_place else [path, side_path]
+        if path in self._taken or layout.place(path) is None or not all(map(store.exists, files)):
+            return None
+        data = [store.read(file) for file in files]
+        entry = read_entry(files[0], *data)
+        same = entry.fields.get("path") == came.source_path if self._draft.in_place else data[0] == came.data
+        return Planned(entry, ()) if same else None
+
+    def _place(self, came: Incoming, name: str) -> str:
+        path = self._home(came, name)
+        layout.check_path(path)
+        paths = {path, layout.side_of(path)} if self._draft.kind is Kind.SCRIPT else {path}
+        if paths & self._taken:
+            raise Conflict(f"{path} is taken by another file of this import", hint="import them one folder at a time")
+        if any(map(self._repo.store.exists, paths)):
+            raise Conflict(
+                f"{path} is there already, with another content or from another source",
+                hint="update it with `ai-lessons contribute edit`, or choose another --project or --version",
+            )
+        self._taken |= paths
+        return path
+
+    def _describe(self, path: str) -> Planned:
+        """A file that lies in the repository: its frontmatter is written down where it is, its text stays."""
+        if layout.place(path) is None:
+            raise UsageError(f"{path} is no place for an entry", hint="docs/reference/file-format.md names the folders")
+        store, is_script = self._repo.store, self._draft.kind is Kind.SCRIPT
+        data = store.read(path)
+        side_path = layout.side_of(path) if is_script else None
+        side = store.read(side_path) if side_path and store.exists(side_path) else None
+        entry = read_entry(path, data, side)
+        if entry.kind is not self._draft.kind:
+            raise Conflict(f"{path} is a {entry.kind}, not a {self._draft.kind}", hint=f"--type {entry.kind}")
+        changes: dict[str, Any] = {}
+        if entry.derived:  # an id that others link to already stays
+            changes = frontmatter.identity(entry) | {"created": frontmatter.stamp(self._now)}
+            if not self._repo.catalog.edges(entry.id):
+                changes["id"] = frontmatter.new_id(self._now)
+            if source := self._sources.ref(store.root / path, data):
+                changes["source_ref"] = source
+        versions = self._versions or (() if self._draft.versions else frontmatter.versions_of_place(entry.path))
+        if versions and set(versions) != set(entry.versions):
+            changes["versions"] = list(versions)
+        changes |= self._new_words(entry, data)
+        as_it_is = (Change(path, AS_IT_IS, expect=blob_id(data)),) if is_script else ()
+        if not changes:
+            return Planned(entry, ())
+        target, old = (side_path, side) if side_path else (path, data)
+        new = markdown.edit(decode(old or b"", target), changes).encode()
+        changed = checked(path, data, new) if is_script else checked(path, new)
+        return Planned(changed, (*as_it_is, Change(target, new, expect=None if old is None else blob_id(old))))
+
+
+def preview(library: Library, draft: ResourceDraft) -> tuple[PassagePreview, ...]:
+    """How `add_resources` would cut the files into passages. Writes nothing."""
+    repo = library.primary
+    previews = []
+    for file in _files(repo, draft):
+        data, _ = external_files.read(file.path)
+        if draft.kind is Kind.SCRIPT:
+            entry = read_entry(layout.resource_path(Kind.SCRIPT, GLOBAL_PROJECT, (), file.path.name), data)
+        else:
+            entry = as_doc(file.path, data)
+        previews += [
+            PassagePreview(file.name, passage.heading, estimate_tokens(passage.text), passage.text)
+            for passage in split(entry, repo.reading_config.chunking)
+        ]
+    return tuple(previews)
+
+
+MOST_PAGES = 500  # Of one package
+_REQUEST = re.compile(r"(?:(npm|pypi):)?(@?[^@=\s]+)(?:(?:==|@)\s*(\S+))?")
+_LOCK = re.compile(r"(?:uv|poetry)\.lock|requirements.*\.txt|package-lock\.json|pnpm-lock\.yaml")
+_REF = re.compile(r"pkg:(\w+)/(.+)@(.+)")
+
+
+class PackageRequest(NamedTuple):
+    """A package to take docs of. `version` empty: the one that is installed; `language` empty: whichever has it."""
+
+    name: str
+    version: str = ""
+    language: str = ""
+
+
+def add(library: Library, names: Sequence[str], *, lock: str | None = None) -> Imported:
+    """Docs of these packages, written `NAME`, `NAME==VERSION` or `npm:NAME`; with `lock` of what that file pins.
+
+    `lock` empty means the nearest lock file of the code around. Of the packages in it those are taken that the project
+    asks for itself. What is here already stays, or is brought up to date; what cannot be had is named.
+
+    Raises UsageError: nothing is asked for. NotFound: no lock file. Of one package alone, what is in its way.
+    """
+    repo = library.primary
+    requests = [_requested(name) for name in names]
+    requests += _locked(repo, lock) if lock is not None else []
+    if not requests:
+        raise UsageError("no package is named", hint="contribute add-package click, or --locked in a project")
+    return _add(repo, list(dict.fromkeys(requests)))
+
+
+def _requested(text: str) -> PackageRequest:
+    match = _REQUEST.fullmatch(text.strip())
+    if not match:
+        raise UsageError(f"{text!r} names no package", hint="NAME, NAME==VERSION or npm:NAME")
+    return PackageRequest(match[2], match[3] or "", match[1] or "")
+
+
+def _locked(repo: RepositorySession, lock: str) -> Iterator[PackageRequest]:
+    """What a lock file pins of the packages that the project beside it asks for; of all, where nothing says which."""
+    cwd = repo.options.cwd
+    if lock:
+        path = external_files.typed(external_files.expanded(lock), cwd)
+        locks = [Manifest(str(path), external_files.read(path, versions.LARGEST)[0].decode("utf-8", "replace"))]
+    else:
+        manifests_here = external_files.manifests(cwd)[0]
+        top = external_files.top_of(cwd) or cwd
+        nearest = [
+            manifest._replace(path=str(top / manifest.path))
+            for manifest in manifests_here
+            if manifest.distance == manifests_here[0].distance
+        ]
+        locks = [manifest for manifest in nearest if _LOCK.fullmatch(Path(manifest.path).name)]
+    pins: dict[PackageRequest, None] = {}
+    for manifest in locks:
+        folder, language = (
+            Path(manifest.path).parent,
+            "npm" if re.search(r"\.(?:json|yaml)$", manifest.path) else "pypi",
+        )
+        source = folder / ("package.json" if language == "npm" else "pyproject.toml")
+        asked = None
+        if source.is_file():
+            text = external_files.read(source, within=external_files.top_of(folder) or folder)[0]
+            try:
+                asked = {normal(x) for x in versions.direct(source.name, text.decode())}
+            except (ValueError, RecursionError) as error:
+                raise InvalidEntry([Problem(str(source), f"cannot be read: {error}"[:200])]) from error
+        for name, version in versions.packages(manifest.path, manifest.text):
+            if name != versions.PYTHON and version.startswith(IN_USE) and (asked is None or normal(name) in asked):
+                pins[PackageRequest(name, version.removeprefix(IN_USE), language)] = None
+    if not pins:
+        hint = "uv.lock, poetry.lock, requirements.txt, package-lock.json and pnpm-lock.yaml are read"
+        raise NotFound("lock file with packages of the project", lock or str(cwd), hint=hint)
+    yield from pins
+
+
+def _add(repo: RepositorySession, requests: Sequence[PackageRequest]) -> Imported:
+    places = packages.places(repo.options.cwd, repo.options.virtual_env)
+    planned: dict[str, Planned] = {}
+    skipped: list[tuple[str, str]] = []
+    taken: list[Package] = []
+    repo.current()
+    cache = repo.options.cache_dir
+    with translated(str(cache), writing=True):
+        cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="package-", dir=cache) as temporary:
+        for number, request in enumerate(repo.options.each("reading packages", requests)):
+            with noting(request.name, skipped, alone=len(requests) == 1):
+                package = _obtain(repo, request, places, Path(temporary, str(number)))
+                taken.append(package)
+                for page_number, page in enumerate(package.pages()):
+                    if page_number == MOST_PAGES:
+                        skipped.append((f"{package.name} {package.version}", f"only {MOST_PAGES} pages are taken"))
+                        break
+                    with noting(f"{package.name} {package.version}: {page.path}", skipped):
+                        made = _planned(repo, package, page)
+                        planned[made.entry.path] = made
+    names = [f"{package.name} {package.version}" for package in taken]
+    many = f"Add docs of {names[0] if len(names) == 1 else f'{len(names)} packages'}"
+    return repo.bring(planned.values(), many, skipped)
+
+
+def _obtain(repo: RepositorySession, request: PackageRequest, places: Sequence[Path], folder: Path) -> Package:
+    """The package as it is installed; another version of Python's from the package index. Raises as `packages`."""
+    try:
+        package = packages.find(request.name, places, request.language)
+        if request.version in {"", package.version}:
+            return package
+        reason = f"{request.name} is installed as {package.version}, not as {request.version}"
+    except NotFound as error:
+        if not request.version or request.language == packages.NPM:
+            raise
+        reason = error.message
+    if repo.options.offline or request.language == packages.NPM:
+        raise Refused(reason, hint="install it first")
+    folder.mkdir()
+    return packages.fetch(request.name, request.version, download_commands(), folder)
+
+
+def project_of(package: Package) -> str:
+    """The project that a package's docs belong to: `click`, `types-node`."""
+    return normal(re.sub(r"[@/]+", "-", package.name))
+
+
+def _planned(repo: RepositorySession, package: Package, page: Page) -> Planned:
+    """What a page becomes. Raises as `checked`."""
+    path = layout.resource_path(Kind.DOC, project_of(package), (package.version,), page.path)
+    layout.check_path(path)
+    body = frontmatter.body_of(page.text)
+    digest = f"sha256:{sha256(body.encode()).hexdigest()}"
+    if repo.store.exists(path):
+        old = repo.store.read(path)
+        if f"content_hash: {digest}\n".encode() in old:
+            return Planned(read_entry(path, old), ())
+        data = markdown.edit(old.decode("utf-8", "replace"), {"content_hash": digest}, body).encode()
+        return Planned(checked(path, data), (Change(path, data, expect=blob_id(old)),))
+    now = repo.options.now()
+    source = {"package": package.name, "licence": package.licence, "origin": package.origin}
+    fields = frontmatter.doc_fields(
+        frontmatter.new_id(now), frontmatter.stamp(now), title=page.title, source_ref=package.ref, content_hash=digest,
+        versions=[package.version], source={key: value for key, value in source.items() if value},
+    )  # fmt: skip
+    data = markdown.render(fields, body).encode()
+    return Planned(checked(path, data), new_files(path, data))
+
+
+# --- what moved on ---
+
+
+def moved_on(repo: RepositorySession) -> Iterator[tuple[Package, EntrySummary]]:
+    """Packages whose installed version has no docs here while another one has, with a doc of the newest of those."""
+    stored: dict[tuple[str, str], dict[str, EntrySummary]] = defaultdict(dict)
+    for light in repo.current().select(Filter(kinds=frozenset({Kind.DOC}), status=None)):
+        if match := _REF.fullmatch(str(light.details.get("source_ref") or "")):
+            versions = stored[match[1], match[2]]
+            versions[match[3]] = min(versions.get(match[3], light), light, key=lambda doc: (len(doc.path), doc.path))
+    places = packages.places(repo.options.cwd, repo.options.virtual_env, beside=False) if stored else ()
+    for (language, name), versions in sorted(stored.items()):
+        try:
+            package = packages.find(name, places, language)
+        except NotFound:
+            continue
+        if package.version not in versions:
+            yield package, versions[newest_first(versions)[0]]
+
+
+def stale(repo: RepositorySession) -> Iterator[Stale]:
+    """What moved on, for `list-stale`."""
+    for package, light in moved_on(repo):
+        reason = f"{package.version} is installed: ai-lessons contribute refresh-resource --all"
+        yield Stale(light.handle, light.title, light.path, reason)
+
+
+def refresh_package(repo: RepositorySession) -> list[Refreshed]:
+    """Take docs of the installed version beside the old, of every package that moved on."""
+    moved = list(moved_on(repo))
+    if not moved:
+        return []
+    done = _add(repo, [PackageRequest(package.name, package.version, package.language) for package, _ in moved])
+    new = {f"{project_of(package)}/": (package, light) for package, light in moved}
+    answers = []
+    for written in done.written:
+        package, light = new[f"{written.path.split('/')[0]}/"]
+        old = str(light.details.get("source_ref"))
+        waiting = f"waiting: {done.notes[0]}" if done.notes else ""
+        answers.append(
+            Refreshed(written.handle, written.title, written.path, True, old, package.ref, warning=waiting)  # noqa: FBT003 - a tuple
+        )
+    return [*answers, *(Refreshed("", name, "", warning=reason) for name, reason in done.skipped)]

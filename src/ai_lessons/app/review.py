@@ -1,0 +1,486 @@
+"""Decides about proposals: pending, approve, change, reject; signers. For people; agents are refused."""
+
+from __future__ import annotations
+
+import os
+from fnmatch import fnmatchcase
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.app import write_checks
+from ai_lessons.app.answers import Decided, Pending, PinnedList, ProposedFile, Suggested
+from ai_lessons.app.contexts import refuse_wrong_kinds
+from ai_lessons.app.proposals import (
+    SHORTEST_END,
+    Objections,
+    ProposalContext,
+    deciding,
+    described,
+    entry_of,
+    objections,
+    open_proposals,
+    proposed_file,
+    refuse_changed,
+)
+from ai_lessons.app.write_checks import checked
+from ai_lessons.approval import decisions, proposals
+from ai_lessons.approval.decisions import ProposalRequest
+from ai_lessons.approval.proposals import Rejection
+from ai_lessons.approval.signatures import LIMIT, PinnedSigners, parse_signers, signers_of
+from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Problem, Refused, UsageError
+from ai_lessons.git import external_files
+from ai_lessons.git.objects import text_of
+from ai_lessons.git.store import Change
+from ai_lessons.model import frontmatter
+from ai_lessons.model.approval import AGENT_TRAILER, APPROVALS, REJECTED, UnapprovedChange, Verdict, moment
+from ai_lessons.model.entries import Kind, id_end
+from ai_lessons.model.layout import place, side_of
+from ai_lessons.model.markdown import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from ai_lessons.app.workspace import Library, RepositorySession
+    from ai_lessons.approval.proposals import OpenProposal
+    from ai_lessons.git.worktree import Worktree
+    from ai_lessons.model.approval import BranchView
+    from ai_lessons.model.entries import Entry
+
+AT_ONCE = 400  # Proposals that one commit merges: their names take most of what is read of a commit's message
+WRITERS_NAMED = 5  # Of so many people it is told how many of their proposals are not listed
+
+
+def pending_rules(opened: Library, batch: Batch | None = None, *, unsigned: bool = False) -> tuple[Pending, ...]:
+    """Every proposal that waits for a person, of branches here and on remotes, oldest first; or those of a batch.
+
+    `unsigned`: also what is on the approval branch without a good signature, of rules that have no open proposal.
+    """
+    with open_proposals(opened.primary) as at:
+        if batch is not None:
+            return tuple(_pending(at, proposal) for proposal in _of_one(batch, at.every.proposals))
+        pending = [_pending(at, proposal) for proposal in at.waiting]
+        left_out = at.page.left_out.most_common()
+        if pending and left_out:
+            named, others_left = left_out[:WRITERS_NAMED], left_out[WRITERS_NAMED:]
+            lines = [f"{number} more of {writer}" for writer, number in named]
+            if others_left:
+                lines.append(f"{sum(number for _, number in others_left)} more of {len(others_left)} other people")
+            pending[-1] = pending[-1]._replace(left_out=tuple(lines))
+        proposed = {rule.id for rule in pending}
+        lacking = unsigned_rules(at) if unsigned else ()
+        return (*pending, *(rule for rule in lacking if rule.id not in proposed))
+
+
+def pending_rule(opened: Library, ref: str, *, unsigned: bool = False) -> Pending:
+    """One proposal that waits, as a person has to see it before it is decided about; `unsigned` as above.
+
+    Raises NotFound, AmbiguousName.
+    """
+    with open_proposals(opened.primary) as at:
+        try:
+            return _pending(at, at.find(ref))
+        except NotFound:
+            end = id_end(ref)
+            lacking = unsigned_rules(at) if unsigned else []
+            matches = [
+                rule for rule in lacking if ref == rule.path or (len(end) >= SHORTEST_END and rule.id.endswith(end))
+            ]
+            if len(matches) != 1:
+                raise
+            return matches[0]
+
+
+def _pending(at: ProposalContext, proposal: OpenProposal) -> Pending:
+    entry, handle = at.entry(proposal), at.called(proposal)
+    speaks = objections(at, entry, handle) if entry and proposal.sort != "removal" else Objections()
+    unread = [] if entry else ["its text cannot be read"]
+    conflicts = [*filter(None, [proposal.smuggled]), *at.faults(proposal), *unread, *speaks.contradictions]
+    return described(
+        at,
+        entry,
+        _files(at, proposal),
+        id=proposal.entry,
+        handle=handle,
+        title=entry.title if entry else proposal.branch,
+        branch=proposal.branch,
+        remote=proposal.remote,
+        kind=at.what(proposal),
+        change=proposal.sort,
+        suggested_by=_suggested_by(proposal),
+        suggested_at=moment(proposal.at),
+        commit=proposal.commit,
+        conflicts=tuple(conflicts),
+        similar=speaks.similar,
+        rejected_before=speaks.rejected_before,
+        body=entry.body if entry else at.text(proposal).decode("utf-8", "replace"),
+        path=proposal.path,
+        report=proposal.report,
+        batch=proposal.batch,
+    )
+
+
+def _files(at: ProposalContext, proposal: OpenProposal) -> list[ProposedFile]:
+    """The files: those of a rule beside the text in force, others beside what the approval branch has."""
+    if proposal.is_rule:
+        new = None if proposal.sort == "removal" else at.text(proposal)
+        return [proposed_file(proposal.path, at.text_in_force(proposal.entry), new)]
+    files = []
+    for piece in (piece for piece in proposal.pieces if not piece.done):
+        blobs = (piece.here, piece.new if piece.is_plain else None)
+        texts = (text_of(at.trunk.worktree, at.git, piece.path, blob) if blob else None for blob in blobs)
+        files.append(proposed_file(piece.path, *texts))
+    return files
+
+
+def _suggested_by(proposal: OpenProposal) -> str:
+    agent = next((value for key, value in proposal.trailers if key == AGENT_TRAILER), "")
+    return ", ".join(map(str, proposal.suggested_by)) + (f" (agent {agent})" if agent else "")
+
+
+class Batch(NamedTuple):
+    """Which proposals of rules are meant: of a project, of one import, or whose path or branch a pattern names.
+
+    `of`: a branch; of the import, those that the same person proposed.
+    """
+
+    project: str = ""
+    batch: str = ""
+    globs: Sequence[str] = ()
+    of: str = ""
+
+    def covers(self, proposal: OpenProposal) -> bool:
+        """Whether it is one of them; every condition that is given has to hold."""
+        where = place(proposal.path) if proposal.is_rule else None
+        names = (proposal.path, proposal.branch)
+        return (
+            where is not None
+            and self.project in {"", where.project}
+            and (not self.batch or proposal.batch == self.batch.upper())
+            and (not self.globs or any(fnmatchcase(name, glob) for glob in self.globs for name in names))
+        )
+
+
+def _of_one(batch: Batch, every: Sequence[OpenProposal]) -> list[OpenProposal]:
+    """The proposals that it covers; of an import those of one author, and where several claim it, who made it here.
+
+    Raises Conflict: several do, none here.
+    """
+    proposals = [proposal for proposal in every if batch.covers(proposal)]
+    local = {proposal.makers for proposal in proposals if not proposal.remote}
+    makers = local or {proposal.makers for proposal in proposals}
+    if not batch.batch or not proposals:
+        return proposals
+    if batch.of:
+        makers = {proposal.makers for proposal in proposals if proposal.branch == batch.of}
+    if len(makers) > 1:
+        names = " and of ".join(sorted({str(maker[0]) for maker in makers}))
+        hint = "approve them by id, or as a pattern names them"
+        raise Conflict(f"import {batch.batch} has proposals of {names}, and is of one person", hint=hint)
+    return [proposal for proposal in proposals if proposal.makers in makers]
+
+
+def approve_rule(opened: Library, ref: str, *, sign: bool = False, expect: str | None = None) -> Decided:
+    """Merge a proposal (named by branch, handle, id or path) into the approval branch: its rule is in force.
+
+    Where that branch is checked out, files and git's index come along. `sign`: the merge has to be signed, as it always
+    has where the policy asks for it; a rule on the branch that only lacks a good signature can be named there, too.
+    `expect` is the `Pending.commit` shown.
+    Raises NotFound, AmbiguousName, Refused, Conflict, InvalidEntry.
+    """
+    repo = opened.primary
+    with deciding(repo, "approve") as at:
+        try:
+            proposal = at.find(ref)
+        except NotFound as error:
+            if isinstance(error, AmbiguousName) or at.trunk.view.policy.require != "signed":
+                raise
+            return approve_standing(repo, ref, expect)
+        refuse_changed(proposal.commit, expect)
+        (done,) = _approve(at, [proposal], at.title(proposal), sign=sign)
+    return done
+
+
+def approve_rules(opened: Library, chosen: Mapping[str, str], title: str, *, sign: bool = False) -> tuple[Decided, ...]:
+    """Merge many proposals of rules (branch: the `Pending.commit` shown) in as few commits as may be, all or none each.
+
+    Raises as `approve_rule`; what was merged before that stays.
+    """
+    repo = opened.primary
+    done: list[Decided] = []
+    left = iter(chosen.items())
+    while chunk := list(islice(left, AT_ONCE)):
+        with deciding(repo, "approve") as at:
+            open_now = {proposal.branch: proposal for proposal in at.every.proposals}
+            if gone := next((branch for branch, _ in chunk if branch not in open_now), None):
+                raise NotFound("open proposal", gone, hint="it was decided or taken back meanwhile: look again")
+            for branch, commit in chunk:
+                refuse_changed(open_now[branch].commit, commit)
+            done += _approve(at, [open_now[branch] for branch, _ in chunk], f"{len(chunk)} {title}", sign=sign)
+    return tuple(done)
+
+
+def _approve(at: ProposalContext, several: Sequence[OpenProposal], title: str, *, sign: bool) -> tuple[Decided, ...]:
+    """Merge them in one commit."""
+    repo, first, require = at.repo, several[0], at.trunk.view.policy.require
+    named = [(at.title(proposal), at.called(proposal)) for proposal in several]
+    for proposal in several:
+        _refuse_unfit(at, proposal)
+    sign = sign or (first.is_rule and require == "signed")
+    done = decisions.approve(repo.store, at.git, at.trunk, several, title, what=at.what(first), sign=sign)
+    repo.current()
+    notes = list(done.notes)
+    if not first.is_rule and repo.store.head().ref != at.trunk.ref:
+        notes.append(f"it is on {at.trunk.name}; here it is found once that is checked out")
+    if first.is_rule and require == "forge":
+        notes.append(f"it is in force once it is on the forge: git push origin {at.trunk.name}")
+    for proposal in several if require == "signed" else ():
+        if proposal.is_rule and proposal.sort != "removal":
+            notes += what_is_missing(repo, proposal.entry)
+    *decided, last = (
+        Decided(proposal.entry, handle, name, proposal.path, proposal.branch, done.commit)
+        for proposal, (name, handle) in zip(several, named, strict=True)
+    )
+    return (*decided, last._replace(notes=tuple(dict.fromkeys(notes))))
+
+
+def _refuse_unfit(at: ProposalContext, proposal: OpenProposal) -> None:
+    """What breaks the format must not get on the approval branch. Raises InvalidEntry, UsageError, Conflict."""
+    if proposal.sort == "removal":
+        return
+    new = [fault for fault in at.faults(proposal) if fault not in proposal.faults]
+    if new:
+        raise Conflict(f"{proposal.branch} cannot be taken as it is: {new[0]}", hint="mend it, or reject this one")
+    _checked(at, proposal, {})
+
+
+def _checked(
+    at: ProposalContext, proposal: OpenProposal, changed: Mapping[str, bytes], was: Entry | None = None
+) -> Entry:
+    """The entry that a proposal would be, with these files of it changed. Raises as `checked`, `refuse_wrong_kinds`."""
+    files = {**at.files(proposal), **changed}
+    if proposal.path not in files:
+        raise InvalidEntry([Problem(proposal.path, "is not there, so its description describes nothing")])
+    entry = checked(proposal.path, files[proposal.path], files.get(side_of(proposal.path)), was=was)
+    refuse_wrong_kinds(at.repo, entry.kind, (link[:2] for link in entry.links))
+    return entry
+
+
+def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | None = None) -> Decided:
+    """Turn a proposal down: a record with reason and text on the approval branch, and its branch is deleted.
+
+    `expect` is the `Pending.commit` shown. Raises NotFound, AmbiguousName, Refused, Conflict.
+    """
+    repo = opened.primary
+    with deciding(repo, "reject") as at:
+        proposal = at.find(ref)
+        refuse_changed(proposal.commit, expect)
+        title, handle, now = at.title(proposal), at.called(proposal), repo.options.now()
+        texts_before = {path: data.decode("utf-8", "replace") for path, data in at.files(proposal).items()}
+        # a text that would bring a secret to the approval branch is not kept
+        texts = {path: "" if write_checks.secrets_in(text) else text for path, text in texts_before.items()}
+        text, paths = ("", ()) if proposal.sort == "removal" else proposals.joined(texts)
+        record = Rejection(
+            entry=proposal.entry,
+            title=title,
+            reason=" ".join(reason.split()),
+            proposal=proposal.name,
+            commit=proposal.commit,
+            path=proposal.path,
+            suggested_by=_suggested_by(proposal),
+            at=frontmatter.stamp(now),
+            text=text,
+            what=at.what(proposal),
+            files=paths,
+        )
+        write_checks.refuse(repo, {record.path: reason.encode()})
+        record_name = frontmatter.new_id(now)
+        done = decisions.reject(repo.store, at.git, at.trunk, proposal, record, record_name)
+        path = proposals.record_path(REJECTED, record_name, title, record.at)
+    return Decided(proposal.entry, handle, title, path, proposal.branch, done.commit, done.notes)
+
+
+def edit_proposal(
+    opened: Library, ref: str, editor: Callable[[str, str], str | None], expect: str | None = None
+) -> Suggested | None:
+    """One more commit with what `editor(text, suffix)` gave; None if nothing was changed. Raises InvalidEntry."""
+    repo = opened.primary
+    repo.refuse_other_formats()
+    with open_proposals(repo) as at:
+        proposal = at.find(ref)
+        refuse_changed(proposal.commit, expect)
+        path = proposal.piece.path
+        if proposal.sort == "removal":
+            raise UsageError(f"{proposal.branch} is a removal; there is no text to edit")
+        old = decode(at.text(proposal), path)
+        new = editor(old, os.path.splitext(path)[1] or ".txt")
+        if new is None or new == old:
+            return None
+        data, handle = new.encode(), at.called(proposal)
+        entry = _checked(at, proposal, {path: data}, at.entry(proposal))
+        repo.guard([Change(path, data)])
+        allowed = write_checks.refuse(repo, {path: data}, old)
+        warnings = objections(at, entry, handle).warnings
+        wish = ProposalRequest(
+            entry=proposal.entry,
+            stem="",
+            subject=f"Edit proposal: {entry.title}",
+            files={path: data},
+            trailers=allowed,
+            actor=write_checks.actor(repo),
+        )
+        made = decisions.amend(repo.store, at.git, proposal, wish)
+    return Suggested(proposal.entry, handle, entry.title, path, made.branch, made.commit, (*warnings, *made.notes))
+
+
+COMMAND = "ai-lessons admin signers"
+EARLIER = (
+    f"{APPROVALS} holds signed records of an earlier version, which approve nothing any more: approve these rules"
+    " again, by signed merges (ai-lessons admin review-rules)"
+)
+
+
+def pinned_first(
+    worktree: Worktree, view: BranchView, signers: PinnedSigners, ask: Callable[[str, list[str]], bool]
+) -> bool:
+    """Where nothing is pinned, ask whether those who signed what waits count; True if they do from now on."""
+    if signers.read() is not None:
+        return False
+    waiting = {change.evidence.commit for verdict in view.verdicts.values() for change in verdict.unapproved}
+    data = signers_of(worktree, sorted(waiting - {""}))
+    keys = [str(signer) for signer in parse_signers(data)]
+    question = f"{worktree.root.name}: rules here need signatures. Trust these keys to approve them?"
+    if not keys or not ask(question, keys):
+        return False
+    signers.pin(data)
+    return True
+
+
+def notes(view: BranchView, signers: PinnedSigners) -> Iterator[str]:
+    """What a reader should know where approvals have to be signed."""
+    listed = signers.read()
+    if listed is None:
+        yield f"approvals have to be signed here, and no signers are pinned: no approval counts ({COMMAND} FILE)"
+    elif not listed:
+        yield f"approvals have to be signed here, and the list of signers is empty ({COMMAND} FILE)"
+    if any(path.startswith(APPROVALS) for path in view.files) and any(_unsigned(view)):
+        yield EARLIER
+
+
+def signers(library: Library, file: Path | None, ask: Callable[[str, list[str]], bool] | None) -> PinnedList:
+    """Whose signatures approve rules here; with a `file` exactly those on it from now on, if `ask` agrees.
+
+    Raises NotFound, Refused, UsageError, StorageFailed.
+    """
+    repo = library.primary
+    ref = repo.rules.ref()
+    if ref is None:
+        raise NotFound("approval branch in", str(repo.store.root), hint="commit something on a branch called main")
+    pinned = repo.rules.signers(ref)
+    before = [str(signer) for signer in pinned.read() or ()]
+    if file is None:
+        return PinnedList(str(pinned.file()), tuple(before))
+    repo.options.refuse_agents("say whose signatures count", f"{COMMAND} FILE")
+    data, _ = external_files.read(repo.options.cwd / file, LIMIT)
+    listed = [str(signer) for signer in parse_signers(data)]
+    if not listed:
+        hint = "a line each: ADDRESS and the public key, or ADDRESS openpgp FINGERPRINT"
+        raise UsageError(f"{file} names no signer", hint=hint)
+    gone = [signer for signer in before if signer not in listed]
+    if ask is None:
+        raise Refused("whom to trust is a person's decision, and there is no terminal to ask on", hint="--yes")
+    less = f" (and these no longer: {', '.join(gone)})" if gone else ""
+    if not ask(f"{repo.store.root.name}: trust these keys to approve rules{less}?", listed):
+        raise Refused("no key is trusted that was not before; nothing was changed")
+    pinned.pin(data)
+    repo.current()
+    added = tuple(signer for signer in listed if signer not in before)
+    return PinnedList(str(pinned.file()), tuple(listed), added, tuple(gone), tuple(repo.rules.notes))
+
+
+UNSIGNED = "unsigned"  # The sort of what waits on the approval branch itself for a signature
+
+
+def unsigned_rules(at: ProposalContext) -> list[Pending]:
+    """What is on the approval branch already and lacks a good signature; nothing where none is asked for."""
+    return [_pending_alarm(at, verdict, change) for verdict, change in _unsigned(_judged(at.repo))]
+
+
+def approve_standing(repo: RepositorySession, ref: str, expect: str | None) -> Decided:
+    """Approve by a signed merge a text that is on the approval branch already."""
+    with deciding(repo, "approve") as at:
+        path, end = at.repo.inside(ref) or ref, ref.strip().upper().removeprefix(f"{Kind.RULE.letter}-")
+        every = list(_unsigned(_judged(at.repo)))
+        named = [pair for pair in every if path == pair[1].path]
+        named = named or [pair for pair in every if len(end) >= 4 and pair[0].rule.endswith(end)]
+        if len(named) > 1:
+            raise AmbiguousName(ref, [change.path for _, change in named])
+        if not named:
+            handles = [at.handle(verdict.rule) for verdict, _ in every[:5]]
+            raise NotFound("open proposal or unsigned rule", ref, suggestions=handles)
+        verdict, change = named[0]
+        refuse_changed(change.blob or "", expect)
+        if at.trunk.view.policy.distinct:
+            hint = f"propose a change of it: ai-lessons contribute edit {ref}"
+            raise Refused(
+                f"{change.path} is on {at.trunk.name}, and another person's proposal has to bring it", hint=hint
+            )
+        entry = checked(change.path, repo.rules.text(verdict.rule, change.path, change.blob or ""))
+        text = change.path, change.blob or ""
+        done = decisions.approve_standing(repo.store, at.git, at.trunk, verdict.rule, text, entry.title)
+        handle = at.handle(verdict.rule)
+    repo.current()
+    notes_after = (*done.notes, *what_is_missing(repo, verdict.rule))
+    return Decided(verdict.rule, handle, entry.title, change.path, at.trunk.name, done.commit, notes_after)
+
+
+def what_is_missing(repo: RepositorySession, rule: str) -> Iterator[str]:
+    """Why a rule that was signed is not in force yet, if so. Call `current` first."""
+    view = _judged(repo)
+    verdict = view.verdicts.get(rule)
+    if verdict is None or (verdict.in_force and not verdict.unapproved):
+        return
+    reason = verdict.unapproved[0].evidence.reason if verdict.unapproved else verdict.evidence.reason
+    yield f"it is not in force yet: {next(notes(view, repo.rules.signers(view.ref)), reason)}"
+
+
+def _judged(repo: RepositorySession) -> BranchView:
+    view = repo.rules.view()
+    if view is None:
+        raise NotFound("approval branch in", str(repo.store.root))
+    return view
+
+
+def _unsigned(view: BranchView) -> Iterator[tuple[Verdict, UnapprovedChange]]:
+    """Texts on the branch that a person may still approve, where approvals are signed."""
+    for _, verdict in sorted(view.verdicts.items() if view.policy.require == "signed" else ()):
+        yield from (
+            (verdict, change)
+            for change in verdict.unapproved
+            if change.blob and view.files.get(change.path) == change.blob
+        )
+
+
+def _pending_alarm(at: ProposalContext, verdict: Verdict, change: UnapprovedChange) -> Pending:
+    data = at.repo.rules.text(verdict.rule, change.path, change.blob or "")
+    entry = entry_of(change.path, {change.path: data})
+    return described(
+        at,
+        entry,
+        [proposed_file(change.path, at.text_in_force(verdict.rule), data)],
+        id=verdict.rule,
+        handle=at.handle(verdict.rule),
+        title=entry.title if entry else change.path,
+        branch=at.trunk.name,
+        remote=not at.trunk.ref.startswith("refs/heads/"),
+        kind=Kind.RULE.value,
+        change=UNSIGNED,
+        suggested_by=", ".join(map(str, change.evidence.suggested_by)),
+        suggested_at=moment(change.evidence.at),
+        commit=change.blob or "",
+        conflicts=(change.evidence.reason,) if change.evidence.reason else (),
+        similar=(),
+        rejected_before="",
+        body=entry.body if entry else data.decode("utf-8", "replace"),
+        path=change.path,
+    )

@@ -1,0 +1,621 @@
+"""One search from question to ranked entries: versions asked for, candidates, fusion, rules that come along."""
+
+from __future__ import annotations
+
+import re
+from time import monotonic
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.app.answers import Answer, Hit, Query
+from ai_lessons.app.contexts import SPARE, drop_superseded, see_also, warnings
+from ai_lessons.app.provenance import approvals_of
+from ai_lessons.errors import UsageError
+from ai_lessons.model.entries import KINDS, EntrySummary, Kind, Status
+from ai_lessons.model.filters import Asked, gist, one_project, parse
+from ai_lessons.model.versions import AUTO, nearest, newest_first
+from ai_lessons.model.versions import score as version_score
+from ai_lessons.search import ranking
+from ai_lessons.search.catalog import Filter
+from ai_lessons.search.ranking import (
+    BAR,
+    NAMED,
+    QUERY_WORD,
+    SHORT_WORD,
+    VECTOR_WEIGHT,
+    Candidates,
+    IndexRefresh,
+    Match,
+    PassageFilter,
+    Ranked,
+    RankingFacts,
+    chance,
+    context_boost,
+    context_weights,
+    fuse,
+    gap_prompt,
+    holders,
+    names,
+    rank,
+    snippet,
+    stem,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from ai_lessons.app.workspace import Library, Reader, Reading
+    from ai_lessons.model.versions import Use
+
+    Stored = Mapping[str, frozenset[str]]
+
+NAMED_IN_NOTE = 6  # Packages or versions that a note names; the others are counted
+
+_VERSION = r"(?:version\s*|v)?[0-9]+(?:\.[0-9x]+)*"
+# with a project asked for, any number with a dot names a version; else what "v", "version" or a preposition leads
+_DOTTED = re.compile(r"(?<![\w.])v?[0-9]+(?:\.[0-9]+)+(?![\w.]*\w)")
+_LED = re.compile(
+    r"(?i)(?<![\w.-])(version\s+v?|v|(?:at|for|from|in|of|on|since|to|under|using|with)\s+(?=[0-9]+\.))"
+    r"([0-9]+(?:\.[0-9x]+)*)(?![\w.]*\w)"
+)
+
+
+class Versions(NamedTuple):
+    """Versions asked of entries: of projects by their own, and of all others alike. Empty asks for nothing.
+
+    `instead` says for which version (as asked) the nearest stored one stands in, by project.
+    """
+
+    others: frozenset[str] = frozenset()
+    of_project: Mapping[str, frozenset[str]] = MappingProxyType({})
+    notes: tuple[str, ...] = ()
+    instead: Mapping[str, str] = MappingProxyType({})
+
+    def of(self, project: str) -> frozenset[str]:
+        """What is asked of an entry of this project."""
+        return self.of_project.get(project, self.others)
+
+    def spellings(self, names: Iterable[str]) -> tuple[frozenset[str] | None, dict[str, frozenset[str]]]:
+        """Of the versions as entries write them those that fit: for all others (None: whatever), and by project."""
+        every = list(names)
+
+        def fitting(asked: frozenset[str]) -> frozenset[str]:
+            return frozenset(name for name in every if version_score(asked, {name}) is not None)
+
+        by_project = {project: fitting(asked) for project, asked in self.of_project.items()}
+        return (fitting(self.others) if self.others else None), by_project
+
+    def told(self, lights: Iterable[EntrySummary]) -> list[str]:
+        """Notes on versions that stand in for others, as far as these entries are of such projects."""
+        projects = dict.fromkeys(light.project for light in lights)
+        return [self.instead[project] for project in projects if project in self.instead]
+
+
+def asked_versions(repo: Reading, query: Query) -> Versions:
+    """What the query asks for. The catalog is up to date already.
+
+    With nothing asked for, a version that the words name counts, else what the lock files of the code around pin.
+    """
+    asked = frozenset(version for version in query.versions if version.strip().casefold() != AUTO)
+    stored = repo.catalog.versions_of_projects()
+    of_project: dict[str, frozenset[str]] = {}
+    notes: list[str] = []
+    if not query.versions:
+        of_project |= _in_words(query, stored)
+    if len(asked) < len(set(query.versions)) or (not query.versions and stored):
+        projects = stored.keys() - of_project if not query.versions else None
+        used, notes_in_use = _in_use(repo, query, asked, projects)
+        if query.versions:
+            of_project |= used
+            notes += notes_in_use
+        else:  # versions that were not asked for must not empty the answer
+            of_project |= {name: versions for name, versions in used.items() if _fitting(versions, stored[name])}
+    instead = {}
+    # asked of no project in particular, a version may well be that of another one
+    fits = not query.project and any(_fitting(asked, versions) for versions in stored.values())
+    for project, versions in stored.items():
+        asked_of_it = of_project.get(project, frozenset() if fits else asked)
+        if not asked_of_it or _fitting(asked_of_it, versions) or (query.project and project != query.project):
+            continue
+        near = {
+            name: near_version for name in sorted(asked_of_it) if (near_version := nearest(name.lstrip("@"), versions))
+        }
+        if near:
+            of_project[project] = frozenset(near.values())
+            pairs = ", ".join(f"{near_version} for {name.lstrip('@')}" for name, near_version in near.items())
+            instead[project] = f"{project} is not stored at the version asked for: the nearest is taken, {pairs}"
+    return Versions(asked, of_project, tuple(notes), instead)
+
+
+def what_there_is(query: Query, stored: Stored) -> list[str]:
+    """Which versions there are, where one was asked for that leaves nothing."""
+    project = query.project
+    having = [f"{name}{_having(stored[name])}" for name in ([project] if project else stored) if name in stored]
+    if not query.versions:
+        return []
+    if not having:
+        return [f"nothing of {project} states a version" if project else "nothing that is stored states a version"]
+    listing = "; ".join(having[:NAMED_IN_NOTE])
+    return [f"nothing is stored at version {', '.join(query.versions)}: there are {listing}"]
+
+
+def not_here(catalog: Reader, asked: Mapping[str, Iterable[str]]) -> list[str]:
+    """A line for each project, tag or version that no entry has: what may have been meant, else what there is."""
+    from difflib import get_close_matches
+
+    counted = {"project": catalog.projects, "tag": catalog.tags, "version": catalog.versions}
+    lines = []
+    for what, name in ((what, name) for what, asked_names in asked.items() for name in asked_names if name):
+        stored_names = [tally.name for tally in counted[what]()]
+        if name not in stored_names:
+            stored = catalog.versions_of_projects() if what == "project" else {}
+            near = [f"{x}{_having(stored.get(x, ()))}" for x in get_close_matches(name, stored_names, 3, 0.5)]
+            other = f"there are {', '.join(stored_names[:NAMED_IN_NOTE])}" if stored_names else "there is none yet"
+            other = f"did you mean {what} {' or '.join(near)}?" if near else other
+            lines.append(f"no {what} {name!r} here: {other}")
+    return lines
+
+
+def _having(versions: Iterable[str]) -> str:
+    every = newest_first(versions)
+    listed = f"{every[-1]} … {every[0]}" if len(every) > NAMED_IN_NOTE else ", ".join(every)
+    return f", versions {listed}" if every else ""
+
+
+def _fitting(asked: Iterable[str], versions: Iterable[str]) -> bool:
+    versions_asked = set(asked)
+    return any(version_score(versions_asked, {version}) is not None for version in versions)
+
+
+def _in_words(query: Query, stored: Stored) -> dict[str, frozenset[str]]:
+    """Versions that stand behind a project's name, or elsewhere where a project has them; with one asked for, of it."""
+    by_project, text = dict[str, frozenset[str]](), query.text
+    for project in stored:
+        name = rf"(?<![\w-]){re.escape(project)}[\s@/-]*({_VERSION})(?![\w.]*\w)"
+        if named := re.search(name, text, re.IGNORECASE):
+            by_project[project] = frozenset({re.sub(r"(?i)version\s*", "", named[1])})
+            text = text.replace(named[0], "")
+    others_stored = {
+        name: versions for name, versions in stored.items() if name not in by_project and query.project in {None, name}
+    }
+    led = _LED.findall(text)
+    words = _DOTTED.findall(text) if query.project else [word for _, word in led]
+    for project, versions in others_stored.items():
+        if fitting := frozenset(word for word in words if _fitting({word}, versions)):
+            by_project[project] = fitting
+    if not by_project:  # the nearest of what is surely a version: "for 1.5 hours" is none
+        sure = frozenset(word for lead, word in led if lead[0] in "vV")
+        by_project = {
+            name: sure for name, versions in others_stored.items() if any(nearest(word, versions) for word in sure)
+        }
+    return by_project
+
+
+def _in_use(
+    repo: Reading, query: Query, named: frozenset[str], projects: Iterable[str] | None
+) -> tuple[dict[str, frozenset[str]], list[str]]:
+    """What lock and manifest files around pin for these projects (None: those asked for, or all), and notes on it."""
+    from ai_lessons.git.external_files import manifests
+    from ai_lessons.model.versions import in_use
+
+    if projects is None:
+        projects = [query.project] if query.project else [tally.name for tally in repo.catalog.projects()]
+    files, left_out = manifests(repo.options.cwd)
+    uses = in_use(files, list(projects), repo.reading_config.tag_aliases)
+    notes = [_note(uses, query.project), *(f"left out for the versions in use: {file}" for file in left_out)]
+    return {project: named | {use.version for use in project_uses} for project, project_uses in uses.items()}, notes
+
+
+def _note(uses: Mapping[str, Sequence[Use]], project: str | None) -> str:
+    """Which versions are in use, and what says so."""
+    lines = (f"{x.package} {x.version.lstrip('@')} ({x.path})" for several in uses.values() for x in several)
+    names = list(dict.fromkeys(lines))
+    if not names:
+        whose = f"of {project!r}" if project else "of any project here"
+        return f"versions in use: no lock or manifest file of the code you are in names one {whose}"
+    hidden = len(names) - NAMED_IN_NOTE
+    return "versions in use: " + ", ".join(names[:NAMED_IN_NOTE]) + (f" and {hidden} more" if hidden > 0 else "")
+
+
+MOST = 5  # Rules that come along with one answer: agents read no more
+
+# Cosine similarity from which a rule is about what was asked, for the pinned model. Of 24 rules, and 48 questions in
+# other words, it lets 75 % pass that were meant (.50: 92, .60: 56), and 29 % of the others of the same domain (65, 12).
+SIMILARITY = 0.55
+
+WORDS = 0.5  # Share of the question's words from which a rule is about it, where there is no vector to tell
+
+_COMMON = frozenset(
+    QUERY_WORD.findall(
+        "about and any are but can could did does for from get had has have how into its not our should that the their "
+        "then there these this was were what when where which who why will with would you your"
+    )
+)
+
+
+class Near(NamedTuple):
+    """A rule as the searches found it, scored from 0 to 1; `enough` says that it is about what was asked."""
+
+    match: Match
+    enough: bool
+
+
+def near(
+    query: str, text: Sequence[Match], vectors: Sequence[Match], titles: Mapping[str, str], *, complete: bool
+) -> dict[str, Near]:
+    """How close every rule is that the searches found, by its best passage; `titles` by id.
+
+    By cosine, else (unless `complete`: every passage has a vector) by the share of the question's words; all: always.
+    """
+    nearest: dict[str, Near] = {}
+    for hit in vectors:
+        _keep(nearest, hit, max(hit.score, 0.0), enough=hit.score >= SIMILARITY)
+    with_vector = set(nearest)
+    asked = _words(query)
+    for hit in text:
+        passage_words = _words(f"{titles.get(hit.entry_id, '')} {hit.heading} {hit.text}")
+        share = len(asked & passage_words) / len(asked) if asked else 0.0
+        if share == 1.0 or not (complete or hit.entry_id in with_vector):
+            _keep(nearest, hit, share, enough=share >= WORDS)
+    return nearest
+
+
+def _keep(nearest: dict[str, Near], hit: Match, similarity: float, *, enough: bool) -> None:
+    best = nearest.get(hit.entry_id)
+    if best is None or (enough, similarity) > (best.enough, best.match.score):
+        nearest[hit.entry_id] = Near(hit._replace(score=similarity), enough)
+
+
+def _words(text: str) -> set[str]:
+    words = (word for word in QUERY_WORD.findall(text.lower()) if len(word) >= SHORT_WORD)
+    return {stem(word) for word in words if word not in _COMMON}
+
+
+def surfaced(
+    close: Mapping[str, Near],
+    rules: Iterable[EntrySummary],
+    linked: AbstractSet[str],
+    query: Query,
+    aliases: Mapping[str, str],
+) -> tuple[Ranked, ...]:
+    """The rules that surface, at most `MOST`, by similarity x context boost, then id; `linked` are close enough."""
+    weights = context_weights(query.context_tags, aliases)
+    ranked = []
+    for rule in rules:
+        rule_near = close.get(rule.id)
+        is_linked = rule.id in linked
+        if not (is_linked or (rule_near and rule_near.enough and belongs(rule, query, aliases))):
+            continue
+        similarity = max(rule_near.match.score if rule_near else 0.0, SIMILARITY if is_linked else 0.0)
+        boost = context_boost(weights, frozenset(rule.tags), aliases)
+        match = rule_near.match if rule_near else Match(rule.id, 0, similarity)
+        ranked.append(Ranked(match, similarity * boost, {"match": similarity, "context": boost}))
+    ranked.sort(key=lambda rank: (-rank.score, rank.match.entry_id))
+    return tuple(ranked[:MOST])
+
+
+def belongs(rule: EntrySummary, query: Query, aliases: Mapping[str, str]) -> bool:
+    """Whether a rule and what one is working on have a tag or project (whose name counts as a tag) in common.
+
+    A context tag of weight <= 0 is no tag.
+    """
+    weights = context_weights(query.context_tags, aliases)
+    tags = {tag for tag, weight in weights.items() if weight > 0}
+    tags |= {aliases.get(tag, tag) for tag in (*query.tags, *([query.project] if query.project else []))}
+    return not tags.isdisjoint(aliases.get(tag, tag) for tag in (*rule.tags, rule.project))
+
+
+ALL_RULES = PassageFilter(kinds=frozenset({Kind.RULE.value}))
+DEPTH = 50  # Passages of rules asked of each half: far more than can surface
+
+
+def rules_for(
+    repo: Reading, query: Query, candidates: Candidates, results: Sequence[EntrySummary], *, complete: bool
+) -> list[Hit]:
+    """Of the rules `found`, those that surface beside these results, best first; `complete`: no vector is missing."""
+    joined = linked(repo.catalog, (light.id for light in results))
+    lights = repo.catalog.many({hit.entry_id for hit in (*candidates.text, *candidates.vectors)} | joined)
+    rules = {light.id: light for light in lights.values() if light.kind is Kind.RULE}
+    titles = {entry_id: light.title for entry_id, light in rules.items()}
+    close = near(
+        query.text, candidates.text, candidates.vectors, titles, complete=complete and bool(candidates.vectors)
+    )
+    shown = surfaced(close, rules.values(), joined, query, repo.reading_config.tag_aliases)
+    return [hit_of(ranked, rules[ranked.match.entry_id], query) for ranked in shown]
+
+
+def hit_of(
+    ranked: Ranked, light: EntrySummary, query: Query, phrases: Sequence[str] = (), also_in: tuple[str, ...] = ()
+) -> Hit:
+    """A ranked entry as a result."""
+    text = snippet(ranked.match.text, query.text, phrases=phrases) or light.snippet
+    light = light._replace(score=ranked.score, snippet=text)
+    return Hit(light, ranked.match.heading, ranked.factors if query.explain else {}, also_in, ranked.match.section)
+
+
+def linked(catalog: Reader, ids: Iterable[str]) -> set[str]:
+    """Whatever a link joins with one of these entries, either way round."""
+    return {end for entry_id in ids for edge in catalog.edges(entry_id) for end in (edge.source, edge.target)}
+
+
+NEAREST = 5  # Results that are shown where none comes near the question; words alone tell less, and all are shown
+CLOSE = 0.95  # Share of the best version's score from which on another version of a page is as good
+
+FAR, FEW = 0.15, 20
+"""Share of the best result's score below which results are left out, where more than so many are found."""
+
+
+TYPED = 5.0  # Seconds in which who types is answered without another look at the files
+SEARCH_DEPTH = (
+    100  # Passages asked of each half, more only for more results; measured in the recipe that `ranking` follows
+)
+
+NOTHING_DONE, NOTHING_FOUND = ranking.IndexRefresh(), ranking.Candidates()
+
+
+def search(library: Library, query: Query) -> Answer:
+    """Entries that fit the query, best first.
+
+    With no embedding model, or while vectors are still missing, full text answers and `notes` says so.
+    """
+    repo = library.reading
+    if not query.typing or any(monotonic() - part.refreshed_at > TYPED for part in repo.every):
+        repo.current()
+    answer = find(repo, query)
+    asked = understood(query)[0]
+    # what to contribute is what is not there, not what was not asked for
+    contributing = asked.kinds and asked.text and not query.typing
+    known_kinds = (
+        find(repo, asked._replace(kinds=frozenset(), plain=True)).near_kinds if contributing else answer.near_kinds
+    )
+    if any(hit.entry.details.get("path") for hit in answer.hits):
+        from ai_lessons.app.health import told_of_scripts
+
+        moved = told_of_scripts(library, [hit.entry for hit in answer.hits])
+        answer = answer._replace(notes=(*answer.notes, *moved))
+    # context tags may lift a score beyond 1
+    within = (hit._replace(entry=hit.entry._replace(score=min(hit.entry.score or 0.0, 1.0))) for hit in answer.hits)
+    return answer._replace(
+        hits=tuple(within),
+        prompt=gap_prompt({kind.folder: kind in known_kinds for kind in KINDS}),
+        approvals=approvals_of(repo, (hit.entry for hit in answer.rules)) if query.approvals else {},
+    )
+
+
+def find(repo: Reading, query: Query) -> Answer:
+    """Hits, best first, and notes on how the answer came about, from the catalog as it was last brought up to date.
+
+    With no kind asked for, the rules that surface come first and beside the limit. With some, only those are found:
+    rules then by how well they match, and with context tags those that have one in common. With nothing but filters
+    asked for, all that passes them is found, the newest of equal score first.
+
+    Raises UsageError: nothing to search for, or filters that cannot all hold.
+    """
+    asked = query.text
+    query, phrases = understood(query)
+    versions = asked_versions(repo, query)
+    if not query.text:
+        return _by_filters(repo, query, versions)._replace(query=asked)
+    done = repo.indexing.refresh()
+    surfacing = not query.kinds and any(part.rules.count for part in repo.every)
+    depth = max(SEARCH_DEPTH, query.limit)
+    filters = _passage_filter(repo, query, phrases, versions, without_rules=surfacing)
+    begun = repo.indexing.begin(query.text, ALL_RULES, DEPTH) if surfacing else None
+    candidates = repo.indexing.begin(query.text, filters, depth)()
+    found_rules = begun() if begun else NOTHING_FOUND
+    unheld = ""
+    if phrases and not (candidates.text or candidates.vectors) and _query_words(phrases) < _query_words([query.text]):
+        unheld = f"nothing holds {_or(repr(phrase) for phrase in phrases)} word by word: the words are looked for"
+        phrases, filters = (), filters._replace(phrases=())
+        candidates = repo.indexing.begin(query.text, filters, depth)()
+    coverage = _coverage(repo, done.missing)
+    likely, lead, lights_of = _near(repo, query.text, candidates, complete=not done.missing)
+    # the best of a few vectors must not outrank the best of all texts
+    weight = VECTOR_WEIGHT * (coverage if candidates.text and candidates.vectors else 1.0)
+    matches = fuse(candidates.text, candidates.vectors, candidates.depth, weight, lead)
+    matches = tuple(match._replace(score=match.score * likely) for match in matches)
+    weak = likely < BAR and not phrases
+    room = query._replace(limit=min(query.limit, NEAREST)) if weak and candidates.vectors else query
+    shown = (*phrases, *names(query.text))
+    hits = drop_superseded(repo, room, _hits(repo, room, shown, matches, versions, lights_of))
+    near_note = nothing_near(repo, hits) if weak or not hits else ""
+    remarks = [unheld, near_note, "" if hits else _what_there_is(repo, query)]
+    if surfacing:
+        hits = rules_for(repo, query, found_rules, [hit.entry for hit in hits], complete=not done.missing) + hits
+    lights = [hit.entry for hit in hits]
+    notes = [*_notes(repo, versions, done, candidates, coverage), *filter(None, remarks), *versions.told(lights)]
+    notes += [*warnings(repo, lights), *see_also(repo, lights)]
+    near_enough = (match.entry_id for match in matches if len(matches) <= FEW or match.score >= BAR)
+    near_kinds = {lights_of[entry_id].kind for entry_id in near_enough if entry_id in lights_of}
+    kinds = frozenset() if weak else frozenset(near_kinds | {light.kind for light in lights})
+    return Answer(asked, tuple(hits), notes=tuple(notes), coverage=coverage, weak=weak, near_kinds=kinds)
+
+
+def _by_filters(repo: Reading, query: Query, versions: Versions) -> Answer:
+    """What passes the filters, from the catalog alone; where a version is asked for, only what can carry one."""
+    kinds = query.kinds or frozenset(kind for kind in Kind if query.versions and kind.is_resource)
+    selected = repo.catalog.select(Filter(kinds=kinds, project=query.project, tags=query.tags))
+    by_id = {light.id: light for light in selected}
+    places = {entry_id: place for place, entry_id in enumerate(by_id)}
+    matches = [Match(entry_id, 0, 1.0) for entry_id in by_id]
+    hits = _hits(repo, query._replace(limit=len(matches)), (), matches, versions, by_id)
+    hits.sort(key=lambda hit: (-(hit.entry.score or 0.0), places[hit.entry.id]))
+    hits = drop_superseded(repo, query, hits[: query.limit + SPARE])
+    lights = [hit.entry for hit in hits]
+    remarks = [] if hits else list(filter(None, [_what_there_is(repo, query)]))
+    notes = [*_notes(repo, versions), *remarks, *versions.told(lights), *warnings(repo, lights)]
+    return Answer(query.text, tuple(hits), notes=tuple(notes), near_kinds=frozenset(light.kind for light in lights))
+
+
+def _near(
+    repo: Reading, question: str, candidates: Candidates, *, complete: bool
+) -> tuple[float, frozenset[tuple[str, int]], dict[str, EntrySummary]]:
+    """The chance that the best answers the question, the passages that hold what it is about, the entries by id."""
+    lights = repo.catalog.many({hit.entry_id for hit in (*candidates.text, *candidates.vectors)})
+
+    def text_of(hit: Match) -> str:
+        title = lights[hit.entry_id].title if hit.entry_id in lights else ""
+        return f"{title} {hit.heading} {hit.text}"
+
+    holding, lead = holders(question, candidates.text, text_of)
+    likely = chance(question, candidates, repo.indexing.passages(), text_of, complete=complete)
+    return max(likely, NAMED) if holding else likely, lead, lights
+
+
+def nothing_near(repo: Reading, hits: Sequence[Hit]) -> str:
+    """One line where there is nothing to show, or only what is far from the question."""
+    if hits:
+        nearest = hits[0].entry
+        return f"nothing near; the nearest is {nearest.handle} ({nearest.title!r}, {nearest.score or 0:.2f} of 1)"
+    stored = repo.catalog.count(Filter(status=None))
+    return f"none of the {stored} entries stored here matches" if stored else "nothing is stored here yet"
+
+
+def _what_there_is(repo: Reading, query: Query) -> str:
+    missing = not_here(repo.catalog, {"project": (query.project or "",), "tag": query.tags})
+    return "; ".join(missing or what_there_is(query, repo.catalog.versions_of_projects()))
+
+
+def understood(query: Query) -> tuple[Query, tuple[str, ...]]:
+    """The query with the filters of its text beside those that were given, and its phrases.
+
+    Raises UsageError: nothing is asked for, no such kind, or filters that cannot all hold.
+    """
+    query = query._replace(text=gist(query.text))
+    parsed = Asked(" ".join(query.text.split())) if query.plain else parse(query.text)
+    if parsed == Asked():
+        raise UsageError("the query is empty", hint="say what you look for, or use `ai-lessons recall list`")
+    kinds = query.kinds & parsed.kinds if query.kinds and parsed.kinds else query.kinds or parsed.kinds
+    if query.kinds and not kinds:
+        raise UsageError(
+            f"{_or(parsed.kinds)} is asked for, and this search is for {_or(query.kinds)}", hint="leave one of them out"
+        )
+    # with nothing taken out of it a question is looked for as it was typed: quotation marks tell the model something
+    whole = parsed._replace(text="", phrases=()) == Asked()
+    asked = query._replace(
+        text=" ".join(query.text.split()) if whole else parsed.text,
+        kinds=kinds,
+        project=one_project([project for project in (query.project, parsed.project) if project]),
+        tags=tuple(dict.fromkeys((*query.tags, *parsed.tags))),
+        versions=tuple(dict.fromkeys((*query.versions, *parsed.versions))),
+    )
+    # The question is about its phrases if they are half of its words or more: people also put names into quotes in the
+    # middle of a sentence, and held to those, the answers to 600 tasks lost a third of their nDCG@10 (0.44 to 0.31).
+    return asked, parsed.phrases if 2 * _query_words(parsed.phrases) >= _query_words([asked.text]) else ()
+
+
+def _query_words(texts: Iterable[str]) -> int:
+    return sum(any(map(str.isalnum, word)) for text in texts for word in text.split())
+
+
+def _or(names: Iterable[str]) -> str:
+    return " or ".join(sorted(names))
+
+
+def _passage_filter(
+    repo: Reading, query: Query, phrases: Sequence[str], versions: Versions, *, without_rules: bool
+) -> ranking.PassageFilter:
+    kinds = query.kinds or frozenset(kind for kind in Kind if without_rules and kind is not Kind.RULE)
+    tallies = repo.catalog.versions() if versions.others or versions.of_project else ()
+    other_versions, of_project = versions.spellings(tally.name for tally in tallies)
+    return ranking.PassageFilter(
+        kinds=frozenset(kind.value for kind in kinds),
+        project=query.project,
+        tags=tuple(query.tags),
+        versions=other_versions,
+        versions_of=of_project,
+        phrases=phrases,
+    )
+
+
+def _notes(
+    repo: Reading,
+    versions: Versions,
+    done: IndexRefresh = NOTHING_DONE,
+    candidates: Candidates = NOTHING_FOUND,
+    coverage: float = 1.0,
+) -> list[str]:
+    notes = [*repo.notes(), *versions.notes, done.rebuilt, *done.notes, candidates.note]
+    if done.missing and not candidates.note:
+        notes.append(
+            f"{100 * coverage:.0f} % of the passages have a vector; {done.missing:,} are found by their words alone: "
+            "`ai-lessons admin reindex` completes them"
+        )
+    return [note for note in dict.fromkeys(notes) if note]
+
+
+def _hits(
+    repo: Reading,
+    query: Query,
+    phrases: Sequence[str],
+    matches: Sequence[Match],
+    versions: Versions,
+    lights: Mapping[str, EntrySummary],
+) -> list[Hit]:
+    standings = {
+        entry_id: by for place in repo.every for entry_id, by in place.usages.standings(lights.values()).items()
+    }
+    aliases = repo.reading_config.tag_aliases
+    ranked = rank(
+        matches,
+        {
+            entry_id: RankingFacts(
+                light.id,
+                frozenset(light.tags),
+                frozenset(light.versions),
+                standings.get(light.id, 1.0),
+                versioned=light.kind.is_resource,
+                asked=versions.of(light.project),
+                distance=repo.nearness(light.tier),
+            )
+            for entry_id, light in lights.items()
+            if _passes(light, query, aliases)
+        },
+        context=query.context_tags,
+        aliases=aliases,
+    )
+    # of few candidates the last ones count 0, however near they are
+    least = FAR * ranked[0].score if len(matches) > FEW else 0.0
+    pages: dict[tuple[object, ...], list[Ranked]] = {}
+    for result in ranked:
+        if result.score >= least:
+            pages.setdefault(_page(lights[result.match.entry_id]), []).append(result)
+    hits = []
+    for page in list(pages.values())[: query.limit + SPARE]:
+        leader, *siblings = _newest_leads(page, lights)
+        light = lights[leader.match.entry_id]
+        also_in = {name for sibling in siblings for name in lights[sibling.match.entry_id].versions}
+        hits.append(hit_of(leader, light, query, phrases, newest_first(also_in.difference(light.versions))))
+    return hits
+
+
+def _passes(light: EntrySummary, query: Query, aliases: Mapping[str, str]) -> bool:
+    """Whether it is not wrong, of a scope that is asked for, and, as a rule, of a context that is."""
+    active = light.details.get("status") != Status.WRONG
+    in_scope = not query.scopes or light.details.get("scope", "") in query.scopes
+    in_context = light.kind is not Kind.RULE or not query.context_tags or belongs(light, query, aliases)
+    return active and in_scope and in_context
+
+
+def _newest_leads(page: Sequence[Ranked], lights: Mapping[str, EntrySummary]) -> Sequence[Ranked]:
+    """The versions of a page with the newest of those in front that match about as well as the best."""
+    close = [ranked for ranked in page if ranked.score >= CLOSE * page[0].score]
+    order = newest_first({name for ranked in close for name in lights[ranked.match.entry_id].versions})
+    places = {name: place for place, name in enumerate(order)}
+    first = min(
+        close, key=lambda ranked: min((places[v] for v in lights[ranked.match.entry_id].versions), default=len(order))
+    )
+    return [first, *(ranked for ranked in page if ranked is not first)]
+
+
+def _page(light: EntrySummary) -> tuple[object, ...]:
+    """What the versions of one page have in common: project, kind, and path below the version's folder."""
+    below = light.path.split("/")[3:] if light.kind.is_resource else []
+    return (light.tier, light.project, light.kind, *below) if below else (light.id,)
+
+
+def _coverage(repo: Reading, missing: int) -> float:
+    """The share of passages that have a vector; below 1 as long as one is missing."""
+    passages = repo.indexing.passages() if missing else 0
+    return min(max(round(1 - missing / passages, 4), 0.0), 0.9999) if passages else float(not missing)

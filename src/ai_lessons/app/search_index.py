@@ -1,0 +1,248 @@
+"""The search index of an open repository, and the embedding model on this machine."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from functools import lru_cache
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from ai_lessons.app.answers import ModelState
+from ai_lessons.errors import AiLessonsError, NotFound
+from ai_lessons.git.processes import Trust
+from ai_lessons.model.config import DEFAULT_MODEL
+from ai_lessons.model.entries import Status
+from ai_lessons.search import model_files
+from ai_lessons.search.catalog import Filter
+from ai_lessons.search.index import Index, IndexDamaged, VectorCache
+from ai_lessons.search.model_files import PINNED
+from ai_lessons.search.ranking import Candidates, EntryRows, IndexRefresh
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from ai_lessons.app.open_repository import OpenRepository, Options
+    from ai_lessons.search import ranking
+    from ai_lessons.search.embedding import Embedder, Vector
+    from ai_lessons.search.model_files import ModelFolder
+
+
+def model_status(repo: OpenRepository) -> ModelState:
+    """Whether the embedding model is on this machine, and from where. Asks no network."""
+    name, options = repo.reading_config.model, repo.options
+    if name != DEFAULT_MODEL:
+        return ModelState(name, present=True, path=None, source="fastembed, by name")
+    return _state(name, model_files.find(options.cache_dir, options.model_dir))
+
+
+def model_pull(repo: OpenRepository) -> ModelState:
+    """Get the embedding model now, whatever failed before. Raises Unreachable: no source has it."""
+    options, status = repo.options, model_status(repo)
+    if status.present:
+        return status
+    folder = model_files.pull(
+        options.cache_dir, options.model_dir, offline=options.offline, again=True, progress=options.progress
+    )
+    return _state(status.name, folder)
+
+
+def _state(name: str, folder: ModelFolder | None) -> ModelState:
+    return ModelState(name, folder is not None, str(folder.path) if folder else None, folder.source if folder else None)
+
+
+class Embedders:
+    """Embedders by name, each loaded once; `threads` of each (None: all cores); `before` every passage."""
+
+    def __init__(
+        self, options: Options, *, threads: int | None = None, before: Callable[[], None] | None = None
+    ) -> None:
+        self._options, self._threads, self._before = options, threads, before
+        self._loaded: dict[str, Embedder] = {}
+
+    def embedder(self, name: str) -> Embedder:
+        """The model called so. Raises ModelUnavailable: it is not on this machine and cannot be fetched."""
+        if name not in self._loaded:
+            self._loaded[name] = _Remembering(self._load(name), self._before)
+        return self._loaded[name]
+
+    def _load(self, name: str) -> Embedder:
+        options, folder = self._options, None
+        if name == PINNED.name:
+            folder = model_files.pull(
+                options.cache_dir, options.model_dir, offline=options.offline, progress=options.progress
+            )
+        from ai_lessons.search.embedding import load_named, load_pinned
+
+        if folder:
+            return load_pinned(folder.path, threads=self._threads)
+        return load_named(name, options.cache_dir, threads=self._threads, offline=options.offline)
+
+
+class _Remembering:
+    """An embedder that keeps the vector of the last question: each repository asks for it."""
+
+    def __init__(self, model: Embedder, before: Callable[[], None] | None) -> None:
+        self.name, self.dimensions, self._model, self._before = model.name, model.dimensions, model, before
+        self.embed_query = lru_cache(maxsize=1)(model.embed_query)
+
+    def embed(self, texts: Sequence[str]) -> Iterator[Vector]:
+        """Vectors of passages, in the order of the texts."""
+        if self._before is None:
+            yield from self._model.embed(texts)
+            return
+        for text in texts:
+            self._before()
+            yield from self._model.embed([text])
+
+
+_PLACE = "search.index"  # What kind of thing is agreed to, in the list of what this user trusts
+
+SEARCH_SECONDS = 1.5  # Embedding time that one search may spend on what is missing; the rest waits for the next one
+
+
+def agreed(repo: OpenRepository, place: str) -> bool:
+    """Whether this user said on this machine that the index may live there."""
+    return Trust(repo.options.state_dir).knows(place.encode(), _PLACE)
+
+
+def agree(repo: OpenRepository, place: str) -> None:
+    """From now on the index may live there."""
+    Trust(repo.options.state_dir).add(place, place.encode(), _PLACE)
+
+
+class Indexing:
+    """Index and embedding cache, opened together. Vectors are shared by all repositories of this user."""
+
+    def __init__(self, repo: OpenRepository, embedders: Embedders) -> None:
+        self._repo = repo
+        self._notes: list[str] = []
+        self.missing = 0  # Passages without a vector at the last refresh
+        options, config = repo.options, repo.reading_config
+        model, dimensions = self._chosen(config.model)
+        self.vectors = VectorCache(options.cache_dir / "vectors.sqlite")
+        place, state = options.index_dir or self._agreed(config.index_uri) or "", repo.store.state_dir
+        self._shared = "://" in place
+        self.index = Index(
+            place or state / "index",
+            state / sha256(place.encode()).hexdigest()[:12] if self._shared else state,
+            self.vectors,
+            model=model,
+            dimensions=dimensions,
+            embedder=embedders.embedder,
+        )
+
+    def close(self) -> None:
+        """Close its files."""
+        self.vectors.close()
+
+    def _agreed(self, named: str | None) -> str | None:
+        """The place that the configuration names, if this user agreed to it: its owner can read all texts."""
+        if named is None or agreed(self._repo, named):
+            return named
+        self._notes.append(
+            f"the settings name an index at {named}, which was not agreed to on this machine, so the one here is used;"
+            f" to agree: ai-lessons admin config set search.index {named}"
+        )
+        return None
+
+    def _chosen(self, named: str) -> tuple[str, int]:
+        """The model that the configuration names, and the length of its vectors. A pulled name stops no search."""
+        if named == DEFAULT_MODEL:
+            return PINNED.name, PINNED.dimensions
+        try:
+            from ai_lessons.search.embedding import dimensions_of
+
+            return named, dimensions_of(named)
+        except NotFound as error:
+            self._notes.append(f"{error.message}: {DEFAULT_MODEL} is used instead (search.model in the configuration)")
+            return PINNED.name, PINNED.dimensions
+
+    def refresh(
+        self,
+        *,
+        seconds: float | None = SEARCH_SECONDS,
+        full: bool = False,
+        again: Collection[str] = (),
+        shared: bool = False,
+    ) -> IndexRefresh:
+        """Bring the index up to date with the catalog (refresh that first). Raises Conflict: another machine writes.
+
+        `seconds` of embedding at most (None: until complete, 0: text only); `full` builds it anew; `again` names
+        entries to write anew. An index that machines share is only written if `shared`.
+        """
+        generation, show = (self.generation, self._fingerprints), self._repo.options.progress
+        if self._shared and not shared:
+            done = self.index.read_only_state(*generation)
+        else:
+            with self.index.claimed() if self._shared else nullcontext(lambda: None) as beat:
+
+                def progress(what: str, at: int, of: int) -> None:
+                    beat()
+                    show(what, at, of)
+
+                done = self.index.refresh(
+                    *generation, self._rows, progress=progress, seconds=seconds, full=full, again=again
+                )
+        self.missing = done.missing
+        return done._replace(notes=(*self._notes, *done.notes)) if self._notes else done
+
+    def complete(self) -> None:
+        """Compute the vectors that are missing, however long it takes, where all texts are there. Looks at no file."""
+        state = self.index.current(self.generation)
+        if state and state.missing:
+            self.refresh(seconds=None)
+
+    def begin(self, text: str, filters: ranking.PassageFilter, depth: int) -> Callable[[], Candidates]:
+        """What the index finds, in two steps: others can be asked before the answer is waited for.
+
+        A damaged one is made anew first.
+        """
+        finish = self.index.query.begin(text, filters, depth)
+
+        def candidates() -> Candidates:
+            try:
+                return finish()
+            except IndexDamaged:
+                self.refresh()
+                return finish()
+
+        return candidates
+
+    def passages(self) -> int:
+        """How many passages there are."""
+        return self.index.query.passages()
+
+    @property
+    def generation(self) -> str:
+        """Names what the index must hold: the catalog's state and the way texts are cut."""
+        return f"{self._repo.catalog.generation} {self._repo.reading_config.chunking}"
+
+    def _fingerprints(self) -> Mapping[str, str]:
+        cut, catalog = str(self._repo.reading_config.chunking), self._repo.catalog
+        # what must not be found is not indexed: else it would take the places of what should be
+        hidden = {light.id for light in catalog.select(Filter(status=Status.WRONG))}
+        prints = catalog.fingerprints()
+        return {entry: f"{text} {meta} {cut}" for entry, text, meta in prints if entry not in hidden}
+
+    def _rows(self, ids: Sequence[str]) -> Iterator[EntryRows]:
+        from ai_lessons.model.chunks import split  # a search that finds nothing changed needs no parser
+
+        prints, cut = self._fingerprints(), self._repo.reading_config.chunking
+        lights = self._repo.catalog.many(ids)
+        self._repo.expect(ids)
+        for entry_id, light in lights.items():
+            try:
+                entry, _ = self._repo.load(entry_id)
+            except AiLessonsError:
+                continue  # removed or broken since the catalog looked: the next look at it says which
+            yield EntryRows(
+                id=entry_id,
+                fingerprint=prints[entry_id],
+                kind=light.kind.value,
+                project=light.project,
+                title=light.title,
+                tags=light.tags,
+                versions=light.versions,
+                status=entry.status.value,
+                passages=split(entry, cut),
+            )

@@ -1,0 +1,399 @@
+"""Sync with a remote, the conflicts it may leave, and undo of our own commits."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from dulwich.objects import ObjectID
+
+from ai_lessons.app import write_checks
+from ai_lessons.app.proposals import open_proposals, refuse_agents
+from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, NotFound, Refused, UnsavedEdits, UsageError
+from ai_lessons.git import external_files
+from ai_lessons.git import sync as git_sync
+from ai_lessons.git import sync as syncing
+from ai_lessons.git.commit import GitIdentity, bring_back
+from ai_lessons.git.files import translated
+from ai_lessons.git.objects import EXECUTABLE, Draft, RawCommit, TreeEntry, commits, here, opened, text_of
+from ai_lessons.git.store import AS_IT_IS, FOLDER, Applied, Change, Store, loose, uncommitted
+from ai_lessons.git.sync import IN_THE_WAY, changed, plan
+from ai_lessons.model import merge
+from ai_lessons.model.approval import PROPOSAL_TRAILER, is_rule, is_watched, trailers
+from ai_lessons.model.entries import HANDLE_LENGTH, handle, id_end
+from ai_lessons.model.frontmatter import read_entry
+from ai_lessons.model.layout import CONFIG_PATH, blob_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from dulwich.repo import Repo
+
+    from ai_lessons.app.workspace import Library, RepositorySession
+    from ai_lessons.git.store import PendingCommit
+
+TRAILER: Final = "Undoes"
+LOOKED_AT: Final = 10_000  # The most commits, newest first, that are searched for jobs
+_OURS: Final = frozenset({"Entry", "Agent", "Session"})
+
+
+class Step(NamedTuple):
+    """An undone job: the commit, its subject, and the changes that undo it."""
+
+    commit: str
+    subject: str
+    files: tuple[Change, ...]
+
+
+def last(store: Store, count: int) -> tuple[Step, ...]:
+    """The last `count` jobs, newest first, with the files undone. Raises NotFound, Refused, Conflict, UnsavedEdits."""
+    with opened(store.worktree) as repo:
+        steps = tuple(islice(_steps(store, repo), count))
+    if len(steps) < count:
+        many = f"only {len(steps)}" if steps else "none"
+        raise NotFound("job to undo", str(count), hint=f"of your jobs there is {many} that can be taken back: git log")
+    return steps
+
+
+def _steps(store: Store, repo: Repo) -> Iterator[Step]:
+    """Undo each job, newest first, by a merge of the reverse of its commit into the current tree."""
+    tip, draft, disk = store.head().commit, Draft(repo), dict[str, str | None]()
+    if tip is None:
+        return
+    head = now = draft.tree_of(ObjectID(tip.encode()))
+    # events are a log, which stays as it is
+    prefix, events = os.fsencode(store.prefix), os.fsencode(f"{store.prefix}{FOLDER}/")
+    for commit in _jobs(store, tip):
+        subject, after = commit.info.message.partition("\n")[0], ObjectID(commit.tree.encode())
+        before = draft.tree_of(ObjectID(commit.parents[0].encode())) if commit.parents else None
+        changes = changed(store.worktree, after, before or draft.edit(None, {}))
+        reverse = {p: was for p, (_, was) in changes.items() if p.startswith(prefix) and not p.startswith(events)}
+        for path in (os.fsdecode(path.removeprefix(prefix)) for path in reverse):
+            if is_rule(path) or (is_watched(path) and path != CONFIG_PATH):
+                raise Refused(
+                    f"“{subject}” changed {path}, and what decides about rules is not changed by an undo",
+                    hint="propose the change: ai-lessons contribute edit R-…, or contribute delete R-…",
+                )
+        merged = plan(store.worktree, repo, draft, (after, now, draft.edit(after, reverse)))
+        if merged.tree is None:
+            path = merged.torn[0].path.removeprefix(store.prefix)
+            hint = f"look at it: ai-lessons recall log {path}"
+            raise Conflict(f"{path} was changed again after “{subject}”; nothing was undone", hint=hint)
+        draft.save()
+        differences = changed(store.worktree, now, merged.tree)
+        versions = {os.fsdecode(path.removeprefix(prefix)): new for path, (_, new) in differences.items()}
+        now = merged.tree
+        if versions:
+            _read(store, repo, {path: draft.lookup(head, prefix + os.fsencode(path)) for path in versions}, disk)
+            yield Step(commit.id, subject, tuple(_changes(store, repo, versions, disk)))
+
+
+def _jobs(store: Store, head: str) -> Iterator[RawCommit]:
+    """Commits of ours that can be undone, newest first."""
+    journalled = {commit for record in store.journal.records() for commit in record.jobs.values() if commit}
+    email = (GitIdentity(store.worktree).committer() or "").rpartition("<")[2].rstrip(">")
+    undone: set[str] = set()
+    for commit in reversed(commits(store.worktree, [head], newest=LOOKED_AT)):
+        pairs = trailers(commit.info.message)
+        undone |= {value for key, value in pairs if key == TRAILER}
+        by_user = commit.info.committer.email == email and not commit.info.odd
+        keys = {key for key, _ in pairs}
+        if by_user and PROPOSAL_TRAILER in keys:
+            subject = commit.info.message.partition("\n")[0]
+            raise Refused(
+                f"the last thing you did is a decision ({subject}), and decisions are not undone",
+                hint="what was approved can be removed again, a rule by a proposal: ai-lessons contribute delete ID",
+            )
+        if commit.id in undone or TRAILER in keys or len(commit.parents) > 1:
+            continue
+        if commit.id in journalled or (by_user and keys & _OURS):
+            yield commit
+
+
+def _read(store: Store, repo: Repo, versions: Mapping[str, TreeEntry | None], disk: dict[str, str | None]) -> None:
+    """Note in `disk` the blobs of files that are as in HEAD. Raises UnsavedEdits: a file has uncommitted edits."""
+    blobs = {path: entry[1].decode() if entry else None for path, entry in versions.items() if path not in disk}
+    states = here(store.worktree, repo, {path: (blob, blob) for path, blob in blobs.items()})
+    edited = sorted(path for path, state in states.items() if not state.untouched)
+    if edited:
+        raise UnsavedEdits(
+            f"{', '.join(edited[:3])} has edits that are in no commit", hint="commit them first: git commit"
+        )
+    disk |= {path: None if state.data is None else blob_id(state.data) for path, state in states.items()}
+
+
+def _changes(
+    store: Store, repo: Repo, versions: Mapping[str, TreeEntry | None], disk: dict[str, str | None]
+) -> Iterator[Change]:
+    """The changes that give files these versions; `disk` is updated."""
+    for path, entry in versions.items():
+        data = text_of(store.worktree, repo, path, entry[1].decode()) if entry else None
+        yield Change(path, data, entry[0] == EXECUTABLE if entry else None, disk[path])
+        disk[path] = None if data is None else blob_id(data)
+
+
+Synced = syncing.Synced
+TornEntry = git_sync.EntryConflict
+"""What the repository tells of a sync, and of a file in conflict; the doors show it as it is."""
+
+
+class Conflicts(NamedTuple):
+    """The files that need a person, and where the other side comes from."""
+
+    theirs: str
+    entries: tuple[TornEntry, ...]
+
+    def as_json(self) -> tuple[TornEntry, ...]:
+        """The files alone."""
+        return self.entries
+
+
+class Resolved(NamedTuple):
+    """One conflict decided. `commit` is the merge, None while others are undecided: `left`, what they are called."""
+
+    id: str
+    path: str
+    take: str
+    left: tuple[str, ...]
+    commit: str | None
+
+
+class Undone(NamedTuple):
+    """One job taken back: the commit that was, its subject, the files, and the new commit (None while it waits)."""
+
+    undone: str
+    subject: str
+    paths: tuple[str, ...]
+    commit: str | None
+    notes: tuple[str, ...] = ()
+
+
+def sync(library: Library, remote: str | None = None, *, ask: bool = False) -> Synced:
+    """Fetch, merge and push the checked-out branch, and send proposals. What waits is committed first.
+
+    `ask`: a person is at the terminal to type a password.
+    Raises NotFound: no such remote. Conflict: no branch is checked out, a git command is half done, or others
+    were faster too often. UnsavedEdits: an edit that is in no commit is in the way. Refused: the remote does not take
+    pushes, or the histories have nothing in common. Unreachable: no answer.
+    """
+    repo = library.primary
+    repo.refuse_other_formats()
+    write_checks.refuse_waiting(repo)
+    write_checks.refuse_sharing(repo, git_sync.where(repo.store, remote).remote)
+    _, event_notes = repo.usages.share(at_least=1)
+    done = syncing.sync(
+        repo.store,
+        remote=remote,
+        ask=ask,
+        proposals=lambda: _own_proposals(repo),
+        progress=repo.options.progress,
+    )
+    repo.current()
+    return done._replace(notes=(*event_notes, *done.notes, *repo.notes()))
+
+
+def _own_proposals(repo: RepositorySession) -> dict[str, str]:
+    try:
+        with open_proposals(repo) as at:
+            return {proposal.name: proposal.commit for proposal in at.local()}
+    except NotFound:
+        return {}  # no approval branch yet, so nothing is proposed
+
+
+def merge_file(path: str, base: Path, ours: Path, theirs: Path) -> None:
+    """Merge one file as git asks its merge driver to: what comes of it is written over `ours`.
+
+    Raises Conflict: they have no merge. Those of `outside.read`; StorageFailed: it cannot be written.
+    """
+    texts = [external_files.read(file)[0] for file in (base, ours, theirs)]
+    merged = merge.merge_file(path, texts[0] or None, texts[1], texts[2])
+    if merged.data is None:
+        raise Conflict(f"{path}: both sides changed {', '.join(merged.conflicts)}", hint="git status tells what to do")
+    with translated(str(ours), writing=True):
+        ours.write_bytes(merged.data)
+
+
+def conflicts(library: Library, ref: str | None = None, *, remote: str | None = None) -> Conflicts:
+    """The files that both sides changed and that have no merge, or one of them, as of the last fetch.
+
+    Raises NotFound, Conflict, Refused: as `sync`, and NotFound: no such conflict.
+    """
+    repo = library.primary
+    here = git_sync.where(repo.store, remote)
+    torn = git_sync.torn_now(repo.store, here)
+    return Conflicts(here.name, torn if ref is None else (_find(repo, torn, ref),))
+
+
+def resolve(library: Library, ref: str, take: str, *, remote: str | None = None) -> Resolved:
+    """Choose whose becomes one file in conflict: `ours` or `theirs`.
+
+    With the last of them decided the merge is made, here; the next sync shares it.
+    Raises as `conflicts`; NotFound: no such conflict. UsageError: that cannot be chosen here. Refused: an agent would
+    choose between two versions of a rule.
+    """
+    repo = library.primary
+    repo.refuse_other_formats()
+    here = git_sync.where(repo.store, remote)
+    entry = _find(repo, git_sync.torn_now(repo.store, here), ref)
+    if IN_THE_WAY in entry.reasons and take != "ours":
+        raise UsageError(
+            f"{entry.path} cannot be both a file and a folder", hint="rename yours and commit it, or --take ours"
+        )
+    if merge.RULE in entry.reasons:
+        refuse_agents(repo, "choose between two versions of")
+    brought = git_sync.decide(repo.store, here, entry.path, take)
+    left = [conflict.id for conflict in git_sync.torn_now(repo.store, here)] if brought.torn else []
+    repo.current()
+    return Resolved(entry.id, entry.path, take, tuple(left), None if brought.torn else brought.head)
+
+
+def _find(repo: RepositorySession, torn: Sequence[TornEntry], ref: str) -> TornEntry:
+    names = {ref.strip(), repo.inside(ref) or ref}
+    for entry in torn:
+        if {entry.id, entry.path} & names or entry.id.casefold() == ref.strip().casefold():
+            return entry
+    ids = [entry.id for entry in torn]
+    raise NotFound("conflict", ref, suggestions=ids[:5], hint="" if ids else "see: ai-lessons admin conflicts")
+
+
+def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
+    """Take back the last `count` jobs of ours, newest first, each by a commit of its own; all or none.
+
+    Raises NotFound: there are not so many. Conflict: a file was changed again since. UnsavedEdits: a file has edits in
+    no commit. Refused: the last thing was a decision about a rule, or changed a rule, or waits for its commit.
+    """
+    repo = library.primary
+    repo.refuse_other_formats()
+    repo.save_first()
+    done = []
+    for step in last(repo.store, count):
+        applied = repo.write(f"Undo: {step.subject}", step.files, [(TRAILER, step.commit)])
+        paths = tuple(file.path for file in step.files)
+        done.append(Undone(step.commit, step.subject, paths, applied.commit, applied.messages))
+    repo.current()
+    return tuple(done)
+
+
+class KeptFile(NamedTuple):
+    """A file that was taken away before its commit. `when` it was written is ISO 8601 in UTC; `text` is what it held.
+
+    `id` and `handle` are empty where the file is no entry, or another one beside an entry.
+    """
+
+    path: str
+    id: str
+    handle: str
+    title: str
+    when: str
+    text: str
+
+
+class Recovered(NamedTuple):
+    """What is `kept`, what was `brought` back now, its commits, and what to know about it."""
+
+    kept: tuple[KeptFile, ...]
+    brought: tuple[KeptFile, ...] = ()
+    commits: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = False) -> Recovered:
+    """Bring back files that a git command took away before their commit: all, or those of these ids or paths.
+
+    Their bytes are kept for 30 days. `only_list`: bring back nothing. Raises NotFound: nothing like that is kept.
+    Conflict: another text is at its place now. StorageFailed: the disk said no.
+    """
+    repo = library.primary
+    if not only_list:
+        repo.refuse_other_formats()
+    store = repo.store
+
+    def kept() -> list[tuple[PendingCommit, tuple[KeptFile, ...]]]:
+        jobs = (*store.journal.swept(), *store.journal.missing(store.root))
+        return [(job, tuple(_kept(repo, job))) for job in reversed(jobs)]
+
+    swept = kept()
+    for ref in refs:
+        if not any(_is_meant(ref, file) for _, every in swept for file in every):
+            raise NotFound("kept file", ref, hint="see what is kept: ai-lessons admin recover --list")
+    chosen = [
+        (job, every) for job, every in swept if not refs or any(_is_meant(r, file) for r in refs for file in every)
+    ]
+    if only_list:
+        return Recovered(tuple(file for _, every in chosen for file in every))
+    brought: list[KeptFile] = []
+    for job, every in chosen:
+        if not {file.path for file in every} & {file.path for file in brought}:  # of two versions the newer one
+            bring_back(store, job)
+            brought += every
+    saved = store.save()
+    return Recovered(
+        tuple(file for _, every in kept() for file in every), tuple(brought), saved.commits, saved.messages
+    )
+
+
+def _kept(repo: RepositorySession, job: PendingCommit) -> Iterator[KeptFile]:
+    when = datetime.fromtimestamp(job.when, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    for noted in job.paths:
+        data = repo.store.journal.content(job, noted.path) or b""
+        text = data.decode("utf-8", "replace")
+        try:
+            entry = read_entry(noted.path, data)
+        except AiLessonsError:
+            yield KeptFile(noted.path, "", "", job.subject, when, text)
+        else:
+            yield KeptFile(noted.path, entry.id, handle(entry.kind, entry.id), entry.title, when, text)
+
+
+def _is_meant(ref: str, file: KeptFile) -> bool:
+    return ref == file.path or (bool(file.id) and len(id_end(ref)) >= HANDLE_LENGTH and file.id.endswith(id_end(ref)))
+
+
+def save(
+    library: Library, agreed: Callable[[Sequence[str]], bool] | None = None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Commit every write that waits, and recorded events where they are shared.
+
+    `agreed`: edits of entries by hand are committed, too, once it says yes to their paths. Edited rules and what is
+    staged in part are left alone. The commits made, and notes on what still waits and why.
+    Raises InvalidEntry: an edit breaks the format or holds a secret. Refused: a no, or commits are the user's to make;
+    then no edit is committed.
+    """
+    repo = library.primary
+    repo.refuse_other_formats()
+    write_checks.refuse_waiting(repo)
+    store = repo.store
+    edits = _commit_edits(library, agreed) if agreed else Applied()
+    events, event_notes = repo.usages.share(at_least=1)
+    saved = store.save()
+    left, damaged = store.pending(), store.journal.damaged()
+    notes = [*event_notes, *edits.notes, *saved.messages]
+    notes += [f"{commit[:10]} holds recorded events, no entry" for commit in events]
+    notes += [f"not committed yet: {intent.subject}" for intent in left]
+    notes += loose(store)
+    if damaged:
+        notes.append(f"{len(damaged)} notes of writes cannot be read; their files are in place: git status")
+    return (*edits.commits, *events, *saved.commits), tuple(notes)
+
+
+def _commit_edits(library: Library, agreed: Callable[[Sequence[str]], bool]) -> Applied:
+    """One commit of what the user did to files of entries; it may wait."""
+    from ai_lessons.app.health import validate
+
+    repo = library.primary
+    if not repo.store.commits(repo.config.autocommit):
+        raise Refused("commits are yours to make here", hint=f"git -C {repo.store.root} commit")
+    paths = uncommitted(repo.store).entries
+    existing = [path for path in paths if repo.store.exists(path)]
+    problems = [problem for problem in validate(library, existing).problems if not problem.fixable] if existing else []
+    if problems:
+        raise InvalidEntry(problems, hint="no edit was committed")
+    if not paths:
+        return Applied(notes=("no entry was edited by hand",))
+    if not agreed(paths):
+        raise Refused("no edit was committed")
+    what = paths[0] if len(paths) == 1 else f"{len(paths)} files"
+    return repo.write(f"Save edits: {what}", [Change(path, AS_IT_IS if path in existing else None) for path in paths])

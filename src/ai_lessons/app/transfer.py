@@ -1,0 +1,525 @@
+"""Export and import: everything as one JSON document, and what other tools or repositories kept."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import starmap
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons.app import write_checks
+from ai_lessons.app.answers import Imported, Skipped, Suggested, Written
+from ai_lessons.app.contexts import superseded
+from ai_lessons.app.entries import show
+from ai_lessons.app.lessons import is_firm
+from ai_lessons.app.proposals import make, open_proposals
+from ai_lessons.app.write_checks import Planned, checked, new_files
+from ai_lessons.connectors import exporters
+from ai_lessons.connectors.exporters import ADDED, KNOWN, QUEUED, SKIPPED, Bundle, Item, beside, noting
+from ai_lessons.connectors.importers import LIMIT, read_source
+from ai_lessons.errors import InvalidEntry, NotFound, Problem, Refused, StorageFailed, UsageError
+from ai_lessons.git import external_files, hooks
+from ai_lessons.git.files import Staging, read_file, remove_file, status_of, translated, write_file
+from ai_lessons.model import frontmatter, layout, markdown
+from ai_lessons.model.approval import BATCH
+from ai_lessons.model.entries import GLOBAL_PROJECT, HANDLE_LENGTH, Entry, EntrySummary, Kind, Status, handle, stated_id
+from ai_lessons.model.lessons import USER
+from ai_lessons.model.links import wrong_kinds
+from ai_lessons.search.catalog import Filter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from ai_lessons.app.answers import Shown
+    from ai_lessons.app.workspace import Library, RepositorySession
+    from ai_lessons.connectors.exporters import ExportedEntry
+
+GROOVE, AGENTS, SKILLS = "groove", "agents-md", "skills"
+MOST = 20_000  # characters of all that is told, unless the caller says otherwise
+_ONE_FILE = (".md", ".windsurfrules", ".cursorrules")
+"""How a name ends that is one file, where a form could be a folder of rules, too."""
+
+
+class ExportedFile(NamedTuple):
+    """A file of an export, and what was done to it, in words."""
+
+    path: str
+    done: str
+
+
+class Exported(NamedTuple):
+    """What was exported: `files`, else the `document`; how many entries of each kind, and what was `skipped`."""
+
+    form: str
+    files: tuple[ExportedFile, ...]
+    entries: Mapping[Kind, int] = MappingProxyType({})
+    events: int = 0
+    skipped: tuple[Skipped, ...] = ()
+    document: dict[str, Any] | None = None
+    notes: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The document itself where no file was written; else the number of entries under the folder of each kind."""
+        if self.document is not None:
+            return self.document
+        counts = {kind.folder: self.entries.get(kind, 0) for kind in Kind}
+        data = {"form": self.form, "files": self.files, **counts, "events": self.events}
+        return data | {"skipped": self.skipped, "notes": self.notes}
+
+
+def export_file(
+    library: Library,
+    file: Path | None,
+    form: str = GROOVE,
+    *,
+    project: str | None = None,
+    globs: Sequence[str] = (),
+    most: int = MOST,
+    replace: bool = False,
+) -> Exported:
+    """Write `groove`, one JSON document (None: hand it back), or rules in force and firm lessons in another form.
+
+    Of those the entries of a project and the global ones whose path or title a glob names, up to `most` characters,
+    the most specific and best proven first. Raises UsageError: what is given does not go together. StorageFailed: the
+    place cannot be written, or is no plain file or folder. Refused: a file is there that was not written here (unless
+    `replace`), or a link leads out.
+    """
+    repo = library.primary
+    file = file and external_files.typed(file, repo.options.cwd)
+    if form == GROOVE:
+        if globs:
+            raise UsageError("groove is everything of a project", hint="leave the globs out, or name a form with --to")
+        return _export_all(repo, file, project, replace=replace)
+    if file is None:
+        raise UsageError(f"{form} is written into files of yours", hint="name the file or folder in place of -")
+    entries, left_out = _chosen(repo, project, globs, most)
+    with translated(str(file), writing=True):
+        if form == AGENTS or (form != SKILLS and not file.is_dir() and file.name.endswith(_ONE_FILE)):
+            job, text = ("install", exporters.whole(entries)) if entries else ("uninstall", "")
+            done = [(str(file), hooks.change_marked_part(file, job, text, hooks.marks(exporters.NAME)))]
+        else:
+            done = _folder(file, form, entries, replace=replace)
+    counts = Counter(entry.kind for _, entry in entries)
+    return Exported(
+        form,
+        tuple(starmap(ExportedFile, done)),
+        counts,
+        skipped=tuple(starmap(Skipped, left_out)),
+        notes=tuple(repo.notes()),
+    )
+
+
+# --- a site of files ---
+
+SITE, SITE_FILES = "site", ".ai-lessons-site"
+"""The form, and the file that names the files of ours in its folder."""
+_ENTRY_PAGE = re.compile(r"entry/[0-9A-Z]{26}\.html")
+REPLACE = "give --replace"
+
+
+def export_site(
+    library: Library,
+    folder: Path,
+    draw: Callable[[Sequence[Shown]], Iterable[tuple[str, bytes]]],
+    project: str | None,
+    *,
+    replace: bool = False,
+) -> Exported:
+    """Write what stands as files that `draw` makes (names and contents); those of the last time that are left over go.
+
+    Lessons of one person are left out. Raises Refused: the folder has files, and none of ours, or other files are in
+    the place of ours (unless `replace`); a link is in the way. StorageFailed.
+    """
+    repo = library.primary
+    folder = external_files.typed(folder, repo.options.cwd)
+    with translated(str(folder), writing=True):
+        folder.mkdir(parents=True, exist_ok=True)
+        before: set[str] = set()
+        with suppress(NotFound):
+            before |= {*read_file(folder, SITE_FILES)[0].decode("utf-8", "replace").splitlines()}
+        if any(folder.iterdir()) and not before and not replace:
+            raise Refused(f"{folder} has files that are not ours", hint=f"name a new or an empty folder, or {REPLACE}")
+    lights = repo.current().select(Filter(project=project, without=superseded(repo)))
+    lights = [light for light in lights if not _is_personal(light)]
+    shown: list[Shown] = []
+    skipped: list[tuple[str, str]] = []
+    for light in repo.options.each("reading", lights):
+        with noting(light.path, skipped):
+            shown.append(show(library, light.id))
+    done: list[str] = []
+    with Staging(folder, durable=False) as staging:
+        for name, data in draw(shown):
+            if not replace and name not in before and status_of(folder, name):
+                raise Refused(f"{folder / name} is not ours", hint=f"name another folder, or {REPLACE}")
+            staging.add(name, data)
+            done.append(name)
+        staging.add(SITE_FILES, "\n".join(done).encode())
+        staging.publish()
+    # the list may have been pulled: of what it names only pages of entries go
+    for name in filter(_ENTRY_PAGE.fullmatch, before.difference(done)):
+        remove_file(folder, name)
+    counts = Counter(page.entry.kind for page in shown)
+    files = (ExportedFile(str(folder), f"{len(done)} files"),)
+    return Exported(SITE, files, counts, skipped=tuple(starmap(Skipped, skipped)), notes=tuple(repo.notes()))
+
+
+# --- rules in force and firm lessons, for the agents of other tools ---
+
+
+def _chosen(
+    repo: RepositorySession, project: str | None, globs: Sequence[str], most: int
+) -> tuple[list[ExportedEntry], list[tuple[str, str]]]:
+    """Handles and entries to write, the global first and each project by its titles, and what has no room."""
+    kinds = frozenset({Kind.RULE, Kind.LESSON})
+    lights = [
+        light
+        for light in repo.current().select(Filter(kinds=kinds, status=None))
+        if (light.kind is Kind.RULE or _is_for_all(light))
+        and (project is None or light.project in {project, GLOBAL_PROJECT})
+        and (not globs or any(fnmatchcase(name, glob) for glob in globs for name in (light.path, light.title)))
+    ]
+    usages = repo.usages.several([light for light in lights if light.kind is Kind.LESSON])
+
+    def worth(light: EntrySummary) -> tuple[bool, bool, bool, float, str]:
+        proven = usages[light.id].confidence if light.id in usages else 1.0
+        everywhere = light.project == GLOBAL_PROJECT
+        return light.kind is not Kind.RULE, everywhere, not light.details.get("applies_to"), -proven, light.id
+
+    lights.sort(key=worth)
+    repo.expect([light.id for light in lights])
+    room, chosen, left_out = max(most - exporters.FRAME, 0), [], []
+    for light in lights:
+        try:
+            entry = repo.load(light.id)[0]
+        except NotFound as error:  # removed meanwhile, or the text in force is missing in git
+            left_out.append((light.path, error.message))
+            continue
+        size = len(exporters.section(light.handle, entry, 3)) + 2
+        if size > room:
+            left_out.append((light.path, f"{size:,} characters, and {room:,} of {most:,} are left (--max-chars)"))
+            continue
+        room -= size
+        chosen.append((light.handle, entry))
+    chosen.sort(
+        key=lambda pair: (pair[1].project != GLOBAL_PROJECT, pair[1].project, pair[1].title.casefold(), pair[1].id)
+    )
+    return chosen, left_out
+
+
+def _is_personal(lesson: EntrySummary) -> bool:
+    return str(lesson.details.get("scope", "")).startswith(f"{USER}:")
+
+
+def _is_for_all(lesson: EntrySummary) -> bool:
+    return lesson.details.get("status") != Status.WRONG and is_firm(lesson) and not _is_personal(lesson)
+
+
+def _folder(folder: Path, form: str, entries: Sequence[ExportedEntry], *, replace: bool) -> list[tuple[str, str]]:
+    """One file each, or one skill a project; files of ours that say what is no longer in force go."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise StorageFailed(f"{folder} is no folder", hint="name a folder such as .claude/rules")
+    if form == SKILLS:
+        projects = dict.fromkeys(entry.project for _, entry in entries)
+        groups = {name: [pair for pair in entries if pair[1].project == name] for name in projects}
+        texts = dict(exporters.skill(name, group) for name, group in groups.items())
+        pattern = f"{exporters.PREFIX}*/SKILL.md"
+    else:
+        suffix = exporters.RULE_FILES[form].suffix
+        texts = {exporters.file_name(x, suffix): exporters.rule_file(form, handle, x) for handle, x in entries}
+        pattern = f"{exporters.PREFIX}*{suffix}"
+    present = {path.relative_to(folder).as_posix() for path in external_files.matches(folder, pattern.split("/"))}
+    names = [*texts, *sorted(present - texts.keys())]
+    return [(str(folder / name), _file(folder, name, texts.get(name), replace=replace)) for name in names]
+
+
+def _file(folder: Path, name: str, text: str | None, *, replace: bool) -> str:
+    """One file as it shall be (None: gone); what was done. One that is not ours as a whole is left alone."""
+    try:
+        old = read_file(folder, name)[0]
+    except NotFound:
+        old = None
+    except Refused:
+        return "left alone, it is a link"
+    if old is not None and not exporters.is_exported_rule(old) and not (replace and text):
+        return "left alone, it is not ours"
+    if text is None:
+        remove_file(folder, name)
+        return "removed"
+    if old == text.encode():
+        return "already there"
+    folder.mkdir(parents=True, exist_ok=True)
+    write_file(folder, name, text.encode(), durable=False)
+    return "written" if old is None else "brought up to date"
+
+
+# --- everything ---
+
+
+def _export_all(repo: RepositorySession, file: Path | None, project: str | None, *, replace: bool) -> Exported:
+    entries, skipped = _entries(repo, project)
+    lessons = [(entry, item) for entry, item in entries if entry.kind is Kind.LESSON]
+    usages = repo.usages.several(list(repo.catalog.many([entry.id for entry, _ in lessons]).values()))
+    document = {
+        "version": exporters.VERSION,
+        "exported_at": frontmatter.stamp(repo.options.now()),
+        "learnings": [exporters.learning(entry, item, usages[entry.id]) for entry, item in lessons],
+        "params": [],  # the events say how they were moved
+        "relations": exporters.relations([entry for entry, _ in entries], [entry.id for entry, _ in lessons]),
+        "files": [{"kind": e.kind.value, **exporters.kept(item)} for e, item in entries if e.kind is not Kind.LESSON],
+        "events": (events := repo.usages.all_events({entry.id for entry, _ in entries})),
+    }
+    done: tuple[ExportedFile, ...] = ()
+    if file is not None:
+        if file.is_symlink() or (file.exists() and not file.is_file()):
+            raise StorageFailed(f"{file} is no plain file", hint="name another file")
+        exists = file.exists()
+        if exists and not replace and not _is_export(file):
+            hint = f"name another file, or {REPLACE}; for agents see --to"
+            raise Refused(f"{file} is not an export of ours, and stays", hint=hint)
+        external_files.write(file, exporters.dump(document))
+        done = (ExportedFile(str(file), "replaced" if exists else "written"),)
+    return Exported(
+        GROOVE, done, Counter(entry.kind for entry, _ in entries), len(events), tuple(starmap(Skipped, skipped)),
+        document if file is None else None, tuple(repo.notes()),
+    )  # fmt: skip
+
+
+def _is_export(file: Path) -> bool:
+    """Whether a file is an export of ours, or nothing."""
+    try:
+        data = external_files.read(file, LIMIT)[0]
+    except InvalidEntry:  # it is larger than what we read
+        return False
+    return not data.strip() or exporters.is_ours(data)
+
+
+def _entries(repo: RepositorySession, project: str | None) -> tuple[list[tuple[Entry, Item]], list[tuple[str, str]]]:
+    """Every entry with its file by their ids, and those that cannot be read with the reason."""
+    lights = sorted(repo.current().select(Filter(project=project, status=None)), key=lambda light: light.id)
+    repo.expect([light.id for light in lights])
+    entries, skipped = [], list[tuple[str, str]]()
+    for light in repo.options.each("reading", lights):
+        with noting(light.path, skipped):
+            entry, text = repo.load(light.id)
+            place = repo.catalog.locate(light.id)
+            if entry.kind is Kind.RULE:  # as it is in force
+                file = Item("", entry.path, text.encode())
+            elif place.hash is None and place.side_path:  # the script itself lies elsewhere
+                file = Item("", place.side_path, repo.store.read(place.side_path))
+            else:
+                side, data = text.encode() if place.side_path else None, repo.store.read(entry.path)
+                file = Item("", entry.path, data, side, repo.executable(entry.path))
+            entries.append((entry, file))
+    return entries, skipped
+
+
+class Seen(NamedTuple):
+    """A part of a source, and what became of it: one of `FATES`; `about`: its handle, its like or the reason."""
+
+    where: str
+    became: str
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ported(Imported):
+    """What an import of another tool's file did, or would do (`dry_run`).
+
+    `relations`, `params` and `events` count what came along; `queued` are rules, which wait as proposals; `batch` names
+    several of them together; `seen` says of each part, or file that holds none, what became of it.
+    """
+
+    relations: int = 0
+    params: int = 0
+    events: int = 0
+    queued: tuple[Suggested, ...] = ()
+    batch: str = ""
+    seen: tuple[Seen, ...] = ()
+    dry_run: bool = False
+
+
+class Arrival(NamedTuple):
+    """An item that was found to be this entry."""
+
+    item: Item
+    entry: Entry
+
+
+def import_files(
+    library: Library,
+    files: Sequence[Path],
+    form: str,
+    *,
+    project: str | None = None,
+    split_up: bool = False,
+    dry_run: bool = False,
+) -> Ported:
+    """Take over what files or folders of another tool hold: entries in one commit, rules as proposals.
+
+    `form` is one that `import_sources` reads; `split_up` makes a rule of each section. What is here already stays as it
+    is; damaged parts are left out and named. Raises: as `import_sources.read_source`. InvalidEntry: also where nothing
+    of it can be read.
+    """
+    repo = library.primary
+    repo.refuse_other_formats()
+    bundle = read_source(files, form, project, repo.options, split_up=split_up)
+    name = files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more"
+    sorting = _Sorting(repo)
+    for item in repo.options.each("reading", bundle.items):
+        sorting.take(item)
+    sorting.skip_wrong_links()
+    skipped = [*bundle.damaged, *sorting.skipped]
+    if skipped and not bundle.items:
+        raise InvalidEntry([Problem(name, f"{where}: {reason}") for where, reason in skipped[:20]])
+    fresh = sorting.fresh
+    arrived = {entry.id for _, entry in (*fresh, *sorting.rules)}
+    events, turned, notes = repo.usages.take_over(bundle.events, arrived, dry_run=dry_run)
+    done = _write(repo, fresh, name, dry_run=dry_run)
+    batch = frontmatter.new_id(repo.options.now())[-HANDLE_LENGTH:]
+    origin = [("Imported-from", write_checks.masked(name)), (BATCH, batch)]
+    queued, unproposed = _propose_rules(repo, sorting.rules, origin, dry_run=dry_run)
+    skipped += unproposed
+    seen = _seen(sorting, bundle, skipped, [*done.written, *queued])
+    return Ported(
+        written=done.written,
+        unchanged=sum(one.became == KNOWN for one in seen),
+        skipped=tuple(starmap(Skipped, skipped)),
+        relations=sum(len(entry.links) for _, entry in fresh),
+        params=turned,
+        events=events,
+        queued=tuple(queued),
+        batch=batch if len(queued) > 1 else "",
+        seen=seen,
+        commit=done.commit,
+        dry_run=dry_run,
+        notes=(*notes, *done.notes),
+    )
+
+
+def _seen(
+    sorting: _Sorting, bundle: Bundle, skipped: Sequence[tuple[str, str]], reported: Sequence[Written | Suggested]
+) -> tuple[Seen, ...]:
+    """Every part of the source once, in its order."""
+    left_out, ids = {where for where, _ in skipped}, {report.id for report in reported}
+    rows = [Seen(*part) for part in bundle.left] + [Seen(where, SKIPPED, about) for where, about in skipped]
+    for item, entry in (*sorting.fresh, *sorting.rules, *sorting.known):
+        fate = (QUEUED if entry.kind is Kind.RULE else ADDED) if entry.id in ids else KNOWN
+        if fate != KNOWN or item.where not in left_out:
+            rows.append(Seen(item.where, fate, handle(entry.kind, entry.id)))
+    return tuple(sorted(rows))
+
+
+# --- entries ---
+
+
+class _Sorting:
+    """Says of each item what becomes of it. Rules never reach the working tree from here."""
+
+    def __init__(self, repo: RepositorySession) -> None:
+        self._repo = repo
+        self._here = {place.id for place in repo.current().locations()}
+        self._taken: set[str] = set()
+        self._seen: set[str] = set()
+        self.fresh: list[Arrival] = []
+        self.rules: list[Arrival] = []
+        self.skipped: list[tuple[str, str]] = []
+        self.known: list[Arrival] = []
+
+    def skip_wrong_links(self) -> None:
+        """Skip every entry with a link between kinds that its relation does not join, once all kinds are known."""
+        arrived = [*self.fresh, *self.rules]
+        targets = {link.target for arrival in arrived for link in arrival.entry.links}
+        kinds = {light.id: light.kind for light in self._repo.catalog.many(targets).values()}
+        kinds |= {arrival.entry.id: arrival.entry.kind for arrival in arrived}
+        for arrival in arrived:
+            links = [link for link in arrival.entry.links if link.target in kinds]
+            wrong = [wrong_kinds(link.relation, arrival.entry.kind, kinds[link.target]) for link in links]
+            if any(wrong):
+                (self.rules if arrival.entry.kind is Kind.RULE else self.fresh).remove(arrival)
+                self.skipped.append((arrival.item.where, next(filter(None, wrong))))
+
+    def take(self, item: Item) -> None:
+        with noting(item.where, self.skipped):
+            layout.check_path(item.path)
+            entry = checked(item.path, item.data, item.side)
+            if entry.id in self._seen:
+                raise UsageError("it has the id of another one in the same file")
+            self._seen.add(entry.id)
+            if entry.kind is Kind.RULE:
+                self.rules.append(_with_id(item, entry))
+            elif entry.id in self._here:
+                self.known.append(Arrival(item, entry))
+            else:
+                self.fresh.append(self._placed(item, entry))
+
+    def _placed(self, item: Item, entry: Entry) -> Arrival:
+        if self._free(item):
+            return Arrival(item, entry)
+        moved = item._replace(path=beside(item.path, entry.id))
+        if entry.derived or not self._free(moved):
+            raise UsageError("another file is in its place")
+        return Arrival(moved, checked(moved.path, moved.data, moved.side))
+
+    def _free(self, item: Item) -> bool:
+        paths = {item.path, layout.side_of(item.path)} if item.side is not None else {item.path}
+        folded = {path.casefold() for path in paths}
+        if folded & self._taken or any(map(self._repo.store.exists, paths)):
+            return False
+        self._taken |= folded
+        return True
+
+
+def _with_id(item: Item, entry: Entry) -> Arrival:
+    """A rule that says its id: a proposal is about an id, not about a place."""
+    if not entry.derived and stated_id(entry.fields.get("id")):
+        return Arrival(item, entry)
+    data = markdown.edit(item.data.decode(), frontmatter.identity(entry)).encode()
+    return Arrival(item._replace(data=data), checked(item.path, data))
+
+
+def _write(repo: RepositorySession, fresh: Sequence[Arrival], name: str, *, dry_run: bool) -> Imported:
+    if dry_run:
+        would_be = (Written(e.id, handle(e.kind, e.id), e.kind, e.title, item.path, None) for item, e in fresh)
+        return Imported(tuple(would_be), 0, (), None)
+    planned = [
+        Planned(entry, new_files(item.path, item.data, item.side, runs=item.executable or None))
+        for item, entry in fresh
+    ]
+    return repo.bring(planned, f"Import {len(fresh)} entries from {name}")
+
+
+# --- rules ---
+
+
+def _propose_rules(
+    repo: RepositorySession, rules: Sequence[Arrival], origin: Sequence[tuple[str, str]], *, dry_run: bool
+) -> tuple[list[Suggested], list[tuple[str, str]]]:
+    """Proposals for rules that are neither approved, proposed nor turned down; what failed, and why."""
+    if not rules:
+        return [], []
+    # by what tells their branches apart, as they are listed where their commits are of the same second
+    rules = sorted(rules, key=lambda arrival: arrival.entry.id[-HANDLE_LENGTH:])
+    if repo.rules.ref() is None:
+        if dry_run:
+            would_be = (Suggested(e.id, handle(Kind.RULE, e.id), e.title, e.path, "", "") for _, e in rules)
+            return list(would_be), []
+        reason = "there is no approval branch yet: commit something, then import again"
+        return [], [(arrival.item.where, reason) for arrival in rules]
+    made: list[Suggested] = []
+    skipped: list[tuple[str, str]] = []
+    with open_proposals(repo) as at:
+        rejected = {rejection.entry for rejection in at.rejections}
+        unknown = [
+            arrival for arrival in rules if arrival.entry.id not in rejected and not at.trunk.places(arrival.entry.id)
+        ]
+        new = [arrival for arrival in unknown if not at.about(arrival.entry.id)]
+        for arrival in repo.options.each("proposing", new):
+            subject, files = f"Propose rule: {arrival.entry.title}", {arrival.item.path: arrival.item.data}
+            with noting(arrival.item.where, skipped):
+                made.append(make(at, arrival.entry, files, subject, trailers=origin, dry_run=dry_run))
+    return made, skipped

@@ -1,0 +1,521 @@
+"""What happened to entries: recorded as events, cached, and added up for the other jobs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+from contextlib import suppress
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ai_lessons.app import write_checks
+from ai_lessons.app.answers import Judged
+from ai_lessons.errors import AiLessonsError, UsageError
+from ai_lessons.git.store import EventLog
+from ai_lessons.learning import events, selection, statistics
+from ai_lessons.learning.events import Event
+from ai_lessons.learning.selection import TIRED, unused
+from ai_lessons.model import entries
+from ai_lessons.model.entries import EntrySummary, Kind, Status
+from ai_lessons.model.layout import CONFIG_PATH
+from ai_lessons.model.links import derived_from
+from ai_lessons.search.database import Database, Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+    from pathlib import Path
+
+    from ai_lessons.app.open_repository import OpenRepository
+    from ai_lessons.learning.statistics import ParameterState, UsageTally
+
+    Lines = tuple[Sequence[tuple[str, str, str, str, str]], Sequence[tuple[str, str]], int]
+
+VERSION = 8
+WORDS = 14  # Kinds of uses; their numbers are their places in the tuple that the caller hands in
+
+INJECTED, HELPFUL, IGNORED, CONTRADICTED, RESTORED, LEFT_OUT, FOLLOWED, RECURRED, HELD = 0, 1, 2, 3, 7, 8, 9, 11, 12
+OF_A_CLONE, OF_OTHERS = 2, 5
+"""At most so many events of a kind about an entry count of one other clone, and of all: any clone can push events."""
+
+_SUMS = ", ".join(
+    f"sum(n * (kind = {kind} AND source = 0)) + min(sum(n * (kind = {kind} AND source > 0)), {OF_OTHERS})"
+    for kind in range(WORDS)
+)
+_COUNTS = f"(kind NOT IN ({IGNORED}, {CONTRADICTED}, {RECURRED}) OR id > {{}})"
+"""Of what speaks against an entry only that since it was last restored here."""
+_TABLES = f"""
+CREATE TABLE logs (
+    name TEXT PRIMARY KEY, mtime INTEGER NOT NULL, size INTEGER NOT NULL, inode INTEGER NOT NULL,
+    done INTEGER NOT NULL, digest BLOB NOT NULL, damaged INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE names (key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE events (
+    id TEXT PRIMARY KEY, entry INTEGER NOT NULL, kind INTEGER NOT NULL, at TEXT NOT NULL, session INTEGER NOT NULL,
+    source INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX events_entry ON events (entry, kind, at);
+CREATE TABLE turns (id TEXT PRIMARY KEY, line TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE kept (changes INTEGER NOT NULL, folded INTEGER NOT NULL, value TEXT NOT NULL);
+INSERT INTO kept VALUES (0, 0, '');
+CREATE TABLE tallies (
+    entry INTEGER PRIMARY KEY, {", ".join(f"n{kind} INTEGER NOT NULL" for kind in range(WORDS))}, last TEXT NOT NULL,
+    unused INTEGER NOT NULL
+);
+"""  # noqa: S608 - only numbers
+SCHEMA = Schema("usage cache", _TABLES, VERSION)
+_LAST = "(SELECT coalesce(max(id), '') FROM events e WHERE e.entry = {} AND kind IN ({}) AND source = 0)"
+_FOLD = f"""
+WITH since(back, used) AS (
+    SELECT {_LAST.format(":entry", RESTORED)}, {_LAST.format(":entry", f"{HELPFUL}, {FOLLOWED}, {HELD}, {RESTORED}")}
+)
+SELECT entry, {_SUMS}, coalesce(max(last), ''), max(unused) FROM (
+    SELECT entry, kind, source, max(CASE WHEN kind <> {LEFT_OUT} THEN at END) AS last,
+        min(sum({_COUNTS.format("back")}), CASE WHEN source = 0 THEN count(*) ELSE {OF_A_CLONE} END) AS n,
+        count(DISTINCT CASE WHEN kind = {INJECTED} AND source = 0 AND session > 0 AND id > used THEN session END)
+            AS unused
+    FROM events, since WHERE entry = :entry AND kind >= 0 GROUP BY kind, source
+) GROUP BY entry
+"""  # noqa: S608 - only numbers
+_EVENT = (  # an event of this clone wins over other events with its id
+    "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
+    " kind = CASE WHEN excluded.source < min(source, 1) THEN excluded.kind ELSE -1 END,"
+    " entry = CASE WHEN excluded.source < min(source, 1) THEN excluded.entry ELSE entry END,"
+    " at = excluded.at, session = excluded.session, source = min(source, excluded.source)"
+    " WHERE excluded.source < min(source, 1) OR (min(source, 1) = min(excluded.source, 1) AND"
+    " (entry, kind, at, session) <> (excluded.entry, excluded.kind, excluded.at, excluded.session))"
+)
+_LOG = (
+    "INSERT INTO logs VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET mtime = excluded.mtime,"
+    " size = excluded.size, inode = excluded.inode, done = excluded.done, digest = excluded.digest,"
+    " damaged = damaged + excluded.damaged"
+)
+_NAMED = "WHERE name IN (SELECT value FROM json_each(?))"
+_ENTRIES_OF = "SELECT entry FROM events WHERE id IN (SELECT value FROM json_each(?))"
+_CHANGED = "UPDATE kept SET changes = changes + 1"
+_TURN = "INSERT INTO turns VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET line = '' WHERE line <> excluded.line"
+
+
+class EventFile(Protocol):
+    """One file of events, as it was when it was looked at."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+
+    @property
+    def stamp(self) -> tuple[int, int, int]:
+        """Time of change in nanoseconds, size in bytes, inode."""
+        ...
+
+    @property
+    def clone(self) -> str:
+        """Which other clone wrote it; empty for this one."""
+        ...
+
+    def read(self) -> bytes:
+        """All of it; empty if it cannot be read."""
+        ...
+
+
+class UsageCache(Database):
+    """The sums of all logs. For one thread at a time, and for any number of processes."""
+
+    def __init__(self, path: Path, kinds: Sequence[str]) -> None:
+        """`kinds` are the words of uses; what they are is up to the caller, their order is not to change."""
+        self._words, self._kinds = kinds, {word: number for number, word in enumerate(kinds)}
+        super().__init__(path, SCHEMA)
+
+    def refresh(self, logs: Iterable[EventFile], parse: Callable[[bytes], Lines]) -> None:
+        """Fold what is new in these logs, which are all there are.
+
+        A log that only grew is read from where it ended; where one was rewritten or is gone, all are folded anew.
+        """
+        by_name = {log.name: log for log in logs}
+        self.ask(lambda _: self._refresh(by_name, parse))
+
+    def damaged(self) -> int:
+        """Lines of all logs that were left out."""
+        return int(self._rows("SELECT coalesce(sum(damaged), 0) FROM logs")[0][0])
+
+    def local_counts(self, entries: Iterable[str]) -> dict[str, tuple[int, ...]]:
+        """The counts of `tallies` for this clone alone, not capped."""
+        counted = _COUNTS.format(_LAST.format("events.entry", RESTORED))
+        rows = self._rows(
+            f"SELECT name, kind, sum({counted}) FROM events JOIN names ON key = entry {_NAMED}"  # noqa: S608 - our own words
+            " AND source = 0 AND kind >= 0 GROUP BY name, kind",
+            (json.dumps(list(entries)),),
+        )
+        counts: dict[str, list[int]] = {}
+        for entry, kind, number in rows:
+            counts.setdefault(entry, [0] * WORDS)[kind] = number
+        return {entry: tuple(numbers) for entry, numbers in counts.items()}
+
+    def tallies(self, entries: Iterable[str] | None = None) -> dict[str, tuple[int | str, ...]]:
+        """For each entry (of these, or all) that has any: a count for each kind, when it was last used, and `unused`.
+
+        `unused`: in how many sessions it was shown since it last helped. Outcomes against it count since a restore.
+        """
+        sums = ", ".join(f"n{kind}" for kind in range(WORDS))
+        every = f"SELECT name, {sums}, last, unused FROM tallies JOIN names ON key = entry"  # noqa: S608 - only numbers
+        rows = self._rows(every) if entries is None else self._rows(f"{every} {_NAMED}", (json.dumps(list(entries)),))
+        return {row[0]: row[1:] for row in rows}
+
+    def sessions_since(self, entry: str, event: str) -> int:
+        """In how many sessions of this clone an entry was shown after an event with this id."""
+        query = "SELECT count(DISTINCT session) FROM events WHERE entry = (SELECT key FROM names WHERE name = ?)"
+        return int(
+            self._rows(f"{query} AND kind = {INJECTED} AND source = 0 AND session > 0 AND id > ?", (entry, event))[0][0]
+        )
+
+    def parameters(self, fold: Callable[[list[str]], str]) -> str:
+        """The fold of all lines about parameters, in the order of their ids; cached until there is another line."""
+        ((changes, folded, value),) = self._rows("SELECT changes, folded, value FROM kept")
+        if changes != folded:
+            value = fold([line for (line,) in self._rows("SELECT line FROM turns WHERE line <> '' ORDER BY id")])
+            with suppress(sqlite3.OperationalError):  # read-only, or another process folds: the next one keeps it
+                self.connection.execute(
+                    "UPDATE kept SET folded = ?, value = ? WHERE changes = ?", (changes, value, changes)
+                )
+        return str(value)
+
+    def in_sessions(self) -> list[tuple[str, str, str]]:
+        """(session, entry, event) of every event of this clone that says in which session it was."""
+        rows = self._rows(
+            "SELECT s.name, e.name, kind FROM events JOIN names s ON s.key = session JOIN names e ON e.key = entry"
+            " WHERE session > 0 AND source = 0 AND kind >= 0 GROUP BY session, entry, kind"
+        )
+        return [(session, entry, self._words[kind]) for session, entry, kind in rows]
+
+    def history(self, entry: str) -> list[tuple[str, str]]:
+        """(time, word) of every event of an entry, the oldest first."""
+        rows = self._rows(
+            "SELECT at, kind FROM events WHERE entry = (SELECT key FROM names WHERE name = ?) AND kind >= 0"
+            " ORDER BY at, id",
+            (entry,),
+        )
+        return [(at, self._words[kind]) for at, kind in rows]
+
+    def _refresh(self, logs: Mapping[str, EventFile], parse: Callable[[bytes], Lines]) -> None:
+        if {name: stamp for name, (stamp, *_) in self._folded().items()} == {n: log.stamp for n, log in logs.items()}:
+            return
+        with self.transaction() as db:
+            folded = self._folded()  # another process may have folded meanwhile
+            changed = [log for name, log in logs.items() if name not in folded or folded[name][0] != log.stamp]
+            grown = [(log, *folded[log.name][1:]) for log in changed if log.name in folded]
+            if folded.keys() - logs.keys() or any(_digest(log.read()[:done]) != begin for log, done, begin in grown):
+                for table in ("logs", "events", "turns", "tallies", "names"):
+                    db.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
+                db.execute(_CHANGED)
+                changed, folded = list(logs.values()), {}
+            done = {name: size for name, (_, size, _) in folded.items()}
+            keys = {key for log in changed for key in self._fold(log, done.get(log.name, 0), parse)}
+            values = [{"entry": key} for key in keys]
+            db.executemany("DELETE FROM tallies WHERE entry = :entry", values)
+            db.executemany(f"INSERT INTO tallies {_FOLD}", values)
+
+    def _folded(self) -> dict[str, tuple[tuple[int, int, int], int, bytes]]:
+        """Of each log its stamp, how many bytes are folded, and their digest."""
+        rows = self._rows("SELECT name, mtime, size, inode, done, digest FROM logs")
+        return {name: ((mtime, size, inode), done, digest) for name, mtime, size, inode, done, digest in rows}
+
+    def _fold(self, log: EventFile, done: int, parse: Callable[[bytes], Lines]) -> set[int]:
+        """Fold the lines after `done` bytes, inside a transaction. The keys of their entries."""
+        db, data = self.connection, log.read()
+        # the last line may still be being written
+        end = max(data.rfind(b"\n") + 1, done)
+        uses, turns, damaged = parse(data[done:end]) if end > done else ((), (), 0)
+        turns = () if log.clone else turns  # parameters of other clones do not count here
+        names = sorted({log.clone, *(name for *_, entry, session in uses for name in (entry, session))} - {""})
+        db.executemany("INSERT OR IGNORE INTO names (name) VALUES (?)", [(name,) for name in names])
+        key = dict(db.execute(f"SELECT name, key FROM names {_NAMED}", (json.dumps(names),)))  # noqa: S608 - our own words
+        source = key.get(log.clone, 0)
+        rows = [
+            (i, key.get(entry, 0), self._kinds[event], at, key.get(of, 0), source) for i, at, event, entry, of in uses
+        ]
+        # an event that comes again with another entry takes the old one away
+        before = db.execute(_ENTRIES_OF, (json.dumps([row[0] for row in rows]),)).fetchall()
+        db.executemany(_EVENT, rows)
+        if turns:
+            db.execute(_CHANGED)
+            db.executemany(_TURN, turns)
+        db.execute(_LOG, (log.name, *log.stamp, end, _digest(data[:end]), damaged))
+        return {row[1] for row in rows} | {entry for (entry,) in before}
+
+
+def _digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=16).digest()
+
+
+AT_ONCE = 2.0  # Seconds between an edit and its commit where one job does both; git keeps whole seconds
+JUDGED = 5  # Entries with the best feedback, and as many with the worst
+BATCH = 500  # Events of another repository that are written down at once
+
+SHARE_BYTES = 16 * 1024
+"""So much has to wait before a write takes it along: not every lesson shall bring a commit of events with it."""
+
+_SETTING = re.compile(rb"\bevents[\"']?\s*:\s*[\"']?(\w*)")
+_ON = frozenset((b"true", b"auto", b"local", b"shared"))
+_EVENT_ID = re.compile(rb'"id": ?"([0-7][0-9A-HJKMNP-TV-Z]{25})"')
+
+
+class Usages:
+    """The events of one repository. Nothing is opened before it is asked for."""
+
+    def __init__(self, repo: OpenRepository) -> None:
+        self._repo = repo
+        self.log = EventLog(repo.store.root, repo.store.state_dir)
+        self._cache: UsageCache | None = None
+
+    def close(self) -> None:
+        """Close the cache."""
+        if self._cache is not None:
+            self._cache.close()
+            self._cache = None
+
+    @property
+    def recording(self) -> bool:
+        """Whether events are recorded at all. YAML is loaded only where the settings could say no."""
+        try:
+            values = _SETTING.findall(self._repo.store.read(CONFIG_PATH))
+        except AiLessonsError:  # where the settings cannot be read, the defaults hold
+            return True
+        return set(values) <= _ON or self._repo.reading_config.events
+
+    @property
+    def cache(self) -> UsageCache | None:
+        """The sums, with all that is in the logs now; None while nothing ever happened."""
+        files = self.log.files()
+        if not files:
+            return None
+        if self._cache is None:
+            self._cache = UsageCache(self._repo.store.state_dir / "usage.sqlite", events.USES)
+        self._cache.refresh(files, events.read_lines)
+        return self._cache
+
+    def history(self, entry_id: str) -> list[tuple[str, str]]:
+        """(time, word) of every event of an entry, the oldest first."""
+        cache = self.cache
+        return cache.history(entry_id) if cache else []
+
+    def tallies(self, entries: Iterable[str] | None = None) -> dict[str, statistics.Tallies]:
+        """What happened to each of these entries, or to all; those to which nothing happened are left out."""
+        cache = self.cache
+        rows = cache.tallies(entries) if cache else {}
+        local = cache.local_counts(rows) if cache else {}
+        return {entry: statistics.tallies(row, local.get(entry, ())) for entry, row in rows.items()}
+
+    def parameters(self) -> dict[str, ParameterState]:
+        """The parameters of this repository as they stand."""
+
+        def fold_lines(lines: list[str]) -> str:
+            return statistics.dumped(statistics.fold_parameters(filter(None, map(events.read_line, lines))))
+
+        cache = self.cache
+        return statistics.fold_parameters((), statistics.loaded(cache.parameters(fold_lines) if cache else ""))
+
+    def edge_of(self, entry_id: str) -> Mapping[str, float]:
+        """Of which parameters this entry was the last one through when it last came here; empty once it was judged.
+
+        Only of this session, if the session has a name.
+        """
+        name = self._repo.options.session
+        session = events.clean_session(name) if name else None
+        for line in reversed(self.log.recent().split(b"\n")):
+            event = events.read_line(line.decode("utf-8", "replace")) if entry_id.encode() in line else None
+            if event and event.entry == entry_id and session in {None, event.session}:
+                if event.event in events.OUTCOMES:
+                    break
+                if event.event == events.INJECTED:
+                    return event.edge
+        return {}
+
+    def record(self, happened: Iterable[Event]) -> None:
+        """Write events down; ids and times are set here where they are not yet. Nothing where nothing is recorded.
+
+        Raises StorageFailed: the log cannot be written. UsageError: a note holds a secret.
+        """
+        new = list(happened)
+        if not new or not self.recording:
+            return
+        if any(event.note and write_checks.secrets_in(event.note) for event in new):
+            raise UsageError("the note holds what looks like a secret, and notes are shared", hint="say it without")
+        now, session = self._repo.options.now(), write_checks.masked(self._repo.options.session or "")
+        masked = (event._replace(session=write_checks.masked(event.session) or session) for event in stamped(new, now))
+        self.log.append([events.line_of(event) for event in masked], f"{now.astimezone(UTC):%Y-%m}")
+
+    def record_if_possible(self, happened: Iterable[Event]) -> list[str]:
+        """`record`, for jobs whose answer does not depend on it; a note if it could not be."""
+        try:
+            self.record(happened)
+        except AiLessonsError as error:
+            return [f"what was used could not be written down: {error.message}"]
+        return []
+
+    def note_status(self, light: EntrySummary, status: str | None) -> None:
+        """Write down that an entry, which stood as `light` says, was marked wrong or is active again."""
+        wrong, before = Status.WRONG.value, light.details.get("status")
+        word = events.WRONG if status == wrong != before else ""
+        if status == Status.ACTIVE.value and (before == wrong or self.silent([light])):
+            word = events.RESTORED
+        if word:
+            self.record_if_possible([Event("", "", word, light.id)])
+
+    def share(self, *, at_least: int = SHARE_BYTES) -> tuple[list[str], list[str]]:
+        """Put this clone's events into the repository, as a job of its own, if they are shared and so many bytes wait.
+
+        The commit, if there is one already, and notes: events are in no hurry, so what is in their way is no error of
+        the job that takes them along.
+        """
+        try:
+            # where commits are the user's to make, files that change by themselves would be in the way
+            config = self._repo.reading_config
+            shared = (
+                self._repo.store.commits(config.autocommit) if config.events_shared is None else config.events_shared
+            )
+            changes = self.log.unshared(at_least=at_least) if shared else []
+            commit = self._repo.commit_events(changes) if changes else None
+        except AiLessonsError as error:
+            return [], [f"events are not shared: {error.message}"]
+        return [commit] if commit else [], []
+
+    def of(self, light: EntrySummary) -> UsageTally:
+        """How one entry has done. The catalog is up to date."""
+        return self.several([light])[light.id]
+
+    def several(self, lights: Sequence[EntrySummary]) -> dict[str, UsageTally]:
+        """How entries have done, by id; those nothing happened to stand where their author put them."""
+        by_id = {light.id: light for light in lights}
+        lessons = [entry_id for entry_id, light in by_id.items() if light.kind is Kind.LESSON]
+        parents = {lesson: derived_from(self._repo.catalog.edges(lesson), lesson) for lesson in lessons}
+        parent_ids = {parent for ids in parents.values() for parent in ids}
+        tallies = self.tallies({*by_id, *parent_ids})
+        with_parents = by_id | self._repo.catalog.many(parent_ids - set(by_id))
+        usages = {
+            entry_id: _usage(light, tallies, [with_parents[x] for x in parents.get(entry_id, ()) if x in with_parents])
+            for entry_id, light in by_id.items()
+        }
+        for lesson in lessons:
+            usage = usages[lesson]
+            if unused(usage.tallies) and (since := self._unused_since_edit(by_id[lesson])) < usage.tallies.unused:
+                usages[lesson] = usage._replace(tallies=usage.tallies._replace(unused=since))
+        return usages
+
+    def _unused_since_edit(self, light: EntrySummary) -> int:
+        """In how many sessions an entry came since its file was edited, however that was done.
+
+        A file that is as in its last commit is as old as that: a clone or a checkout makes it anew.
+        """
+        cache, path = self.cache, self._repo.file_of(light)
+        if cache is None:
+            return 0
+        try:
+            edited = (self._repo.store.root / path).lstat().st_mtime
+        except OSError:  # gone since the catalog looked
+            return 0
+        since = _came_since(cache, light.id, edited)
+        if since < TIRED and not self._repo.history.dirty(path):
+            for revision in self._repo.history.log(path, 1):
+                committed = datetime.fromisoformat(revision.when).timestamp()
+                since = _came_since(cache, light.id, committed) if committed < edited - AT_ONCE else since
+        return since
+
+    def silent(self, lights: Iterable[EntrySummary]) -> dict[str, str]:
+        """Why these entries are not shown unasked, by id; those that are shown are left out."""
+        bar = self.parameters()[statistics.CONFIDENCE].value
+        by_id = {light.id: light for light in lights}
+        usages = self.several(list(by_id.values()))
+        return {name: why for name, usage in usages.items() if (why := selection.silent(by_id[name], usage, bar))}
+
+    def standings(self, lights: Iterable[EntrySummary]) -> dict[str, float]:
+        """By how much what was learned moves each lesson from here in a search; those that it does not are left out."""
+        lessons = [x for x in lights if x.kind is Kind.LESSON and x.tier == self._repo.options.tier]
+        if not lessons or not self.log.files():
+            return {}
+        return {entry_id: usage.standing for entry_id, usage in self.several(lessons).items() if usage.standing != 1.0}
+
+    def judged(self) -> tuple[tuple[Judged, ...], tuple[Judged, ...]]:
+        """The entries with the best feedback, best first, and those with the worst, worst first. None is in both."""
+        tallies = self.tallies()
+        lights = self._repo.catalog.many(entry for entry, tally in tallies.items() if tally.outcomes)
+        worth = {name: statistics.worth(tallies[name]) for name in sorted(lights)}
+        best = sorted(worth, key=lambda name: -worth[name])
+        good = [name for name in best if worth[name] > 0][:JUDGED]
+        bad = [name for name in reversed(best) if worth[name] < 0][:JUDGED]
+        judged = {}
+        for name, usage in self.several([lights[name] for name in (*good, *bad)]).items():
+            tally, light = usage.tallies, lights[name]
+            counts = (tally.helpful, tally.ignored, tally.contradicted, round(usage.confidence, 6))
+            judged[name] = Judged(light.handle, light.title, *counts)
+        return tuple(judged[name] for name in good), tuple(judged[name] for name in bad)
+
+    def take_over(
+        self, lines: Iterable[Mapping[str, Any]], arrived: AbstractSet[str], *, dry_run: bool
+    ) -> tuple[int, int, tuple[str, ...]]:
+        """Write down events of another repository that are not here yet: how many, about how many parameters, notes.
+
+        `lines` are JSON objects; `arrived` are the ids of entries that come along with them.
+        """
+        subjects = {*arrived, *statistics.DEFINITIONS, *(place.id for place in self._repo.catalog.locations())}
+        new: dict[str, Event] = {}
+        for line in lines:
+            event = events.read_line(json.dumps(line))
+            if event and event.event in {*events.USES, *events.TURNS} and event.entry in subjects:
+                new[event.id] = event._replace(note="") if write_checks.secrets_in(event.note) else event
+        logged = (name.decode() for file in self.log.files() for name in _EVENT_ID.findall(file.read())) if new else ()
+        for name in logged:
+            new.pop(name, None)
+        if new and not self.recording and not dry_run:
+            return 0, 0, ("this repository records no events, so none were taken over",)
+        if not dry_run:
+            self._append_by_month(sorted(new.values()))
+        return len(new), len({event.entry for event in new.values() if event.event in events.TURNS}), ()
+
+    def _append_by_month(self, new: Sequence[Event]) -> None:
+        """In batches: a log begins a new part between two."""
+        for month in sorted({event.at[:7] for event in new}):
+            lines = [events.line_of(event) for event in new if event.at[:7] == month]
+            for start in range(0, len(lines), BATCH):
+                self.log.append(lines[start : start + BATCH], month)
+
+    def all_events(self, entries: set[str]) -> list[dict[str, Any]]:
+        """Every event about these entries and parameters, by id; ids that say different things are left out."""
+        by_id: dict[str, Event] = {}
+        ambiguous: set[str] = set()
+        for file in self.log.files():
+            for line in file.read().decode("utf-8", "replace").split("\n"):
+                event = events.read_line(line) if line else None
+                if event is None or not (event.entry in entries or event.event in events.TURNS):
+                    continue
+                if by_id.setdefault(event.id, event) != event:
+                    ambiguous.add(event.id)
+        return [json.loads(events.line_of(by_id[name])) for name in sorted(by_id.keys() - ambiguous)]
+
+
+def stamped(happened: Iterable[Event], now: datetime) -> list[Event]:
+    """The events with an id and a time, where they have none yet."""
+    at, milliseconds = f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}", int(now.timestamp() * 1000)
+    return [x._replace(id=x.id or entries.ulid(milliseconds, os.urandom(10)), at=x.at or at) for x in happened]
+
+
+def _came_since(cache: UsageCache, entry_id: str, seconds: float) -> int:
+    return cache.sessions_since(entry_id, entries.ulid(int(seconds * 1000), bytes(10)))
+
+
+def _usage(
+    light: EntrySummary, tallies: Mapping[str, statistics.Tallies], parents: Sequence[EntrySummary]
+) -> UsageTally:
+    prior = statistics.prior(light.details.get("confidence"))
+    proven = [
+        statistics.usage(tallies[x.id], statistics.prior(x.details.get("confidence")))
+        for x in parents
+        if x.id in tallies
+    ]
+    start = statistics.inherited(prior, proven)
+    brought = light.details.get("start")
+    if not proven and isinstance(brought, float):  # the events of its original lie in another tier
+        start = brought
+    usage = statistics.usage(tallies.get(light.id, statistics.NOTHING), start)
+    return usage._replace(standing=statistics.standing(usage, prior))

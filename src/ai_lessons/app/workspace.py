@@ -1,0 +1,710 @@
+"""The open workspace: the repository that is written to, those read with it, and any other by its name."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from hashlib import sha256
+from itertools import islice, starmap
+from time import monotonic
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar
+
+from ai_lessons import app
+from ai_lessons.app import authorship
+from ai_lessons.app.open_repository import CATALOG_FILE, OpenRepository
+from ai_lessons.app.write_checks import masked
+from ai_lessons.errors import AiLessonsError, AmbiguousName, NoRepository, NotFound, Refused, StorageFailed
+from ai_lessons.git.store import AS_IT_IS, Applied, Change, Job, Store
+from ai_lessons.git.worktree import walk
+from ai_lessons.model.entries import ENTERPRISE, PROJECT, USER, Entry, EntrySummary, Kind, TierPlace
+from ai_lessons.model.layout import CONFIG_PATH
+from ai_lessons.search import ranking
+from ai_lessons.search.catalog import Filter, Tally
+from ai_lessons.search.ranking import Candidates, IndexRefresh, PassageFilter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from ai_lessons.app.answers import Imported, Written
+    from ai_lessons.app.open_repository import Options
+    from ai_lessons.app.search_index import Embedders, Indexing
+    from ai_lessons.app.usage import Usages
+    from ai_lessons.app.write_checks import Planned
+    from ai_lessons.learning.events import Event
+    from ai_lessons.learning.statistics import UsageTally
+    from ai_lessons.model.config import RepositoryConfig
+    from ai_lessons.model.links import Edge
+    from ai_lessons.model.transcripts import Shape
+    from ai_lessons.search.catalog import Catalog, CatalogRefresh
+    from ai_lessons.search.index import Index
+    from ai_lessons.search.ranking import Match
+
+    Key = Callable[[EntrySummary], tuple[object, ...]]
+    Reader: TypeAlias = "Catalog | Catalogs"  # What a job that reads asks: one catalog, or several as one
+    Reading: TypeAlias = "RepositorySession | MultiRepository"
+
+
+def _identity(path: Path) -> tuple[int, ...] | None:
+    """Differs for another file or folder of the same name, and for settings that were changed."""
+    with suppress(OSError):
+        status = path.stat()
+        return status.st_dev, status.st_ino, status.st_mtime_ns if path.suffix == ".yaml" else 0
+    return None
+
+
+class RepositorySession(OpenRepository):
+    """An opened repository for jobs. For one thread at a time."""
+
+    def __init__(self, root: Path, options: Options, embedders: Callable[[], Embedders] | None = None) -> None:
+        """Raises as `Store`. `embedders`: shared with other repositories."""
+        super().__init__(root, options)
+        self._shared_embedders = embedders
+        self._refreshed: CatalogRefresh | None = None
+        self.skipped: list[str] = []  # Folders and names that the last walk could not read, with the reason
+        self._identities: tuple[tuple[int, ...] | None, ...] = ()
+        self.refreshed_at = float("-inf")  # on a clock that only goes forward
+        self.guard: Callable[[Sequence[Change]], None] = lambda _changes: None
+
+    def close(self) -> None:
+        """Close everything that was opened."""
+        for name in ("usages", "indexing", "catalog"):
+            if name in self.__dict__:
+                self.__dict__[name].close()
+
+    def current(self, parsed: Mapping[str, tuple[bytes, Entry]] = MappingProxyType({})) -> Catalog:
+        """The catalog, brought up to date with files and rules in force; `parsed`: bytes and entries of new files."""
+
+        def read(path: str, data: bytes, side: bytes | None) -> Entry:
+            new = parsed.get(path)
+            return new[1] if new and new[0] == data and side is None else self.parse(path, data, side)
+
+        self._refreshed = self.catalog.refresh(self._scan, self.store.read, read, self.options.progress)
+        self.rules.bring(self.catalog)
+        authorship.attest(self)
+        self._identities, self.refreshed_at = self._identities_now(), monotonic()
+        return self.catalog
+
+    def _scan(self) -> Iterator[tuple[str, list[tuple[str, int, int, int, int, int]]]]:
+        self.skipped.clear()
+        return walk(self.store.root, self.skipped)
+
+    @property
+    def replaced(self) -> bool:
+        """Whether the repository, its settings or what is derived was removed or made anew since the last refresh."""
+        return bool(self._identities) and self._identities_now() != self._identities
+
+    def _identities_now(self) -> tuple[tuple[int, ...] | None, ...]:
+        root, state_dir = self.store.root, self.store.state_dir
+        places = (root, self.store.git_dir, state_dir, state_dir / CATALOG_FILE, root / CONFIG_PATH)
+        return tuple(map(_identity, places))
+
+    def notes(self) -> list[str]:
+        """What a reader should know about the last refresh, and settings that were asked for; one line each."""
+        notes = [self._refreshed.rebuilt] if self._refreshed and self._refreshed.rebuilt else []
+        left_out = (self._refreshed.unreadable if self._refreshed else 0) + len(self.skipped)
+        if left_out:
+            files = "1 file is" if left_out == 1 else f"{left_out} files are"
+            notes.append(f"{files} left out as unreadable: `ai-lessons admin validate` names them")
+        config_note = self.config_note()
+        return [*notes, *([config_note] if config_note else []), *self.rules.notes]
+
+    @cached_property
+    def indexing(self) -> Indexing:
+        """The search index; opening it costs the import of LanceDB."""
+        return app.search_index.Indexing(self, self.embedders)
+
+    @cached_property
+    def embedders(self) -> Embedders:
+        """The embedding models."""
+        return self._shared_embedders() if self._shared_embedders else app.search_index.Embedders(self.options)
+
+    @property
+    def every(self) -> tuple[RepositorySession, ...]:
+        """The repositories that are read: itself."""
+        return (self,)
+
+    def of(self, _entry_id: str) -> Self:
+        """The repository that has an entry: itself."""
+        return self
+
+    def nearness(self, _tier: str) -> int:
+        """Always 0: there is one repository."""
+        return 0
+
+    @cached_property
+    def usages(self) -> Usages:
+        """What happened to entries."""
+        return app.usage.Usages(self)
+
+    @property
+    def has_index(self) -> bool:
+        """Whether this process has opened the search index already, so that asking it costs little."""
+        return "indexing" in self.__dict__
+
+    @property
+    def index(self) -> Index:
+        """The index itself, as it was at the last refresh."""
+        return self.indexing.index
+
+    def write(
+        self,
+        subject: str,
+        changes: Sequence[Change],
+        trailers: Sequence[tuple[str, str]] = (),
+        *,
+        decided: bool = False,
+    ) -> Applied:
+        """One job: the files are in place when this returns, committed or waiting. `decided`: the policies allowed it.
+
+        Raises Refused: a policy or `statements.guard` forbids it; InvalidEntry: a secret; then nothing was written.
+        """
+        if not decided:
+            self.guard(changes)
+        authorship.guard(self, changes)
+        trailers = [(key, masked(value)) for key, value in (*trailers, *self.refuse_secrets(changes))]
+        self.usages.share()
+        self.set_autocommit()
+        return self.store.apply(Job(masked(subject), changes, trailers, app.write_checks.actor(self)))
+
+    def refuse_secrets(self, changes: Sequence[Change]) -> list[tuple[str, str]]:
+        """Called before anything is written; trailers. Raises InvalidEntry: a file would bring a secret into git."""
+        gate, root = app.write_checks, self.store.root
+        texts = ((x.path, gate.on_disk(root, x.path) if x.data is AS_IT_IS else x.data) for x in changes)
+        return gate.refuse(self, {path: data if isinstance(data, bytes) else None for path, data in texts})
+
+    def save_first(self) -> None:
+        """Commit what waits. Raises Refused: it has to go on waiting, and another job builds on it."""
+        waiting = self.store.save().waiting
+        if waiting:
+            raise Refused(
+                f"the last write is in no commit yet, because {waiting}", hint="ai-lessons admin save, then repeat"
+            )
+
+    def keep_edits(self, paths: Sequence[str]) -> None:
+        """Commit edits of these files that are in no commit yet: the next job replaces them. Not in a user's git."""
+        if not self.store.commits(self.config.autocommit):
+            return
+        edited = [path for path in paths if self.store.exists(path) and self.history.dirty(path)]
+        if edited:
+            what = edited[0] if len(edited) == 1 else f"{len(edited)} files"
+            self.write(f"Save edits: {what}", [Change(path, AS_IT_IS) for path in edited])
+
+    def bring(
+        self, planned: Collection[Planned], subject_of_several: str, skipped: Sequence[tuple[str, str]] = ()
+    ) -> Imported:
+        """Put what is planned in place, in one commit. Raises as `write`."""
+        new = [plan for plan in planned if plan.changes]
+        imported, left_out = app.answers.Imported, tuple(starmap(app.answers.Skipped, skipped))
+        if not new:
+            return imported((), len(planned), left_out, None)
+        first, alone = new[0].entry, len(new) == 1
+        changes = [change for plan in new for change in plan.changes]
+        self.options.progress("writing", 0, len(new))
+        self.keep_edits([change.path for change in changes if isinstance(change.expect, str)])
+        subject = f"Add {first.kind}: {first.title}" if alone else subject_of_several
+        applied = self.write(subject, changes, [("Entry", first.id)] if alone else [])
+        self.options.progress("writing", len(new), len(new))
+        parsed = {
+            path: (data, plan.entry)
+            for plan in new
+            for path, data, _, expect in plan.changes
+            if expect is None and path == plan.entry.path and isinstance(data, bytes) and not plan.entry.side_path
+        }
+        written = self.written([plan.entry.id for plan in new], applied, parsed=parsed)
+        return imported(written, len(planned) - len(new), left_out, applied.commit, applied.messages)
+
+    def written(
+        self,
+        ids: Sequence[str],
+        applied: Applied,
+        notes: Sequence[str] = (),
+        parsed: Mapping[str, tuple[bytes, Entry]] = MappingProxyType({}),
+    ) -> tuple[Written, ...]:
+        """Reports of entries that were just written; ids that cannot be read back are left out."""
+        lights = self.current(parsed).many(ids)
+        return self.reports((lights[name] for name in dict.fromkeys(ids) if name in lights), applied, notes)
+
+    @staticmethod
+    def reports(lights: Iterable[EntrySummary], applied: Applied, notes: Sequence[str] = ()) -> tuple[Written, ...]:
+        """Reports of these entries, which may be gone."""
+        notes, written = (*notes, *applied.messages), app.answers.Written
+        return tuple(written(x.id, x.handle, x.kind, x.title, x.path, applied.commit, notes, x.tier) for x in lights)
+
+    def written_one(self, entry: Entry, applied: Applied, notes: Sequence[str] = ()) -> Written:
+        """The report of one entry, whose file may be gone by now. The catalog is left as it is."""
+        name = self.catalog.handle_beside(entry.kind, entry.id)
+        gone = entry.kind is not Kind.RULE and not self.store.exists(entry.path)
+        lost = (f"{entry.path} was written, and is not there any more",) if gone else ()
+        self._identities = self._identities or self._identities_now()
+        light = EntrySummary(entry.id, name, entry.kind, entry.title, entry.project, (), (), entry.path)
+        return self.reports([light._replace(tier=self.options.tier)], applied, (*notes, *lost))[0]
+
+
+class MultiRepository:
+    """Opened repositories, `every` of them. `notes` are about tiers that could not be opened."""
+
+    def __init__(self, repos: Sequence[RepositorySession], notes: Sequence[str] = ()) -> None:
+        self.every, self._notes = tuple(repos), tuple(notes)
+        self.options = repos[0].options
+        self.catalog = Catalogs([repo.catalog for repo in repos])
+        self.indexing = SeveralIndexes(repos)
+        self.usages = SeveralUsages(repos)
+        self._place = {repo.options.tier: place for place, repo in enumerate(repos)}
+
+    def current(self) -> Catalogs:
+        """The catalogs, brought up to date with the files on disk and the rules in force."""
+        for repo in self.every:
+            repo.current()
+        self.catalog = Catalogs([repo.catalog for repo in self.every])
+        return self.catalog
+
+    def notes(self) -> list[str]:
+        """What a reader should know; what is not of the nearest repository says which one it is of."""
+        notes = [f"{repo.options.tier}: {note}" for repo in self.every[1:] for note in repo.notes()]
+        return [*self._notes, *self.every[0].notes(), *notes]
+
+    @property
+    def reading_config(self) -> RepositoryConfig:
+        """The settings of the nearest, with the tag aliases of all."""
+        aliases: dict[str, str] = {}
+        for repo in reversed(self.every):
+            aliases |= repo.reading_config.tag_aliases
+        return replace(self.every[0].reading_config, tag_aliases=aliases)
+
+    def resolve(self, ref: str) -> EntrySummary:
+        """As `RepositorySession.resolve`, in whichever repository; AmbiguousName also where two of them know it."""
+        matches: dict[str, EntrySummary] = {}
+        missing: list[NotFound] = []
+        for repo in self.every:
+            try:
+                light = repo.resolve(ref)
+                matches.setdefault(light.id, light)
+            except AmbiguousName:
+                raise
+            except NotFound as error:
+                missing.append(error)
+        if len(matches) > 1:
+            raise AmbiguousName(ref, [f"{light.id} ({light.tier}: {light.title})" for light in matches.values()])
+        if not matches:
+            raise next((error for error in missing if error.hint), missing[0])
+        return next(iter(matches.values()))
+
+    def of(self, entry_id: str) -> RepositorySession:
+        """The repository that has the entry with this full id; of several the nearest, of none the first."""
+        return next((repo for repo in self.every if repo.catalog.many([entry_id])), self.every[0])
+
+    def nearness(self, tier: str) -> int:
+        """How far a tier is from the working directory: 0 is the nearest."""
+        return self._place.get(tier, len(self._place))
+
+
+class SeveralIndexes:
+    """The search indexes of all, asked at the same time."""
+
+    def __init__(self, repos: Sequence[RepositorySession]) -> None:
+        self._repos = repos
+
+    def refresh(self) -> IndexRefresh:
+        """Bring them up to date with their catalogs (refresh those first), as far as one search has time for it."""
+        done = [repo.indexing.refresh() for repo in self._repos]
+        return IndexRefresh(
+            missing=sum(refresh.missing for refresh in done),
+            rebuilt=next((refresh.rebuilt for refresh in done if refresh.rebuilt), ""),
+            notes=tuple(dict.fromkeys(note for refresh in done for note in refresh.notes)),
+        )
+
+    def begin(self, text: str, filters: PassageFilter, depth: int) -> Callable[[], Candidates]:
+        """As `Indexing.begin`, in one list of each sort. Where models differ, that of the nearest decides."""
+        begun = [repo.indexing.begin(text, filters, depth) for repo in self._repos]
+        return lambda: self._together([finish() for finish in begun], depth)
+
+    def _together(self, candidates: Sequence[Candidates], depth: int) -> Candidates:
+        model = next((result.model for result in candidates if result.model), "")
+        notes = [result.note for result in candidates if result.note]
+        pairs = zip(self._repos, candidates, strict=True)
+        other_tiers = [part.options.tier for part, result in pairs if result.vectors and result.model != model]
+        if other_tiers:
+            notes.append(
+                f"the vectors of {' and '.join(other_tiers)} are of another model: only their texts are searched"
+            )
+        texts: list[list[Match]] = []
+        vectors: list[Match] = []
+        for place, result in enumerate(candidates):
+            ids = {hit.entry_id for hit in (*result.text, *result.vectors)}
+            nearer = {entry_id for part in self._repos[:place] for entry_id in part.catalog.many(ids)} if ids else set()
+            texts.append([hit for hit in result.text if hit.entry_id not in nearer])
+            vectors += [hit for hit in result.vectors if hit.entry_id not in nearer and result.model == model]
+        sizes = [part.indexing.passages() for part in self._repos] if sum(map(bool, texts)) > 1 else [0] * len(texts)
+        blended = ranking.blend(list(zip(texts, sizes, strict=True)), depth)
+        nearest = tuple(sorted(vectors, key=lambda hit: -hit.score)[:depth])
+        return Candidates(blended, nearest, depth, "; ".join(dict.fromkeys(notes)), model)
+
+    def passages(self) -> int:
+        """How many passages there are."""
+        return sum(repo.indexing.passages() for repo in self._repos)
+
+
+class SeveralUsages:
+    """What happened to entries, as the repositories say in which they lie."""
+
+    def __init__(self, repos: Sequence[RepositorySession]) -> None:
+        self._repos = repos
+
+    def several(self, lights: Sequence[EntrySummary]) -> dict[str, UsageTally]:
+        """As `Usages.several`."""
+        usages: dict[str, UsageTally] = {}
+        for repo in self._repos:
+            usages |= repo.usages.several([light for light in lights if light.tier == repo.options.tier])
+        return usages
+
+    def silent(self, lights: Iterable[EntrySummary]) -> dict[str, str]:
+        """As `Usages.silent`."""
+        lights, reasons = list(lights), dict[str, str]()
+        for repo in self._repos:
+            reasons |= repo.usages.silent([light for light in lights if light.tier == repo.options.tier])
+        return reasons
+
+
+class Catalogs:
+    """What jobs that read ask of one `Catalog`; the methods are those of it. For one job: links are remembered."""
+
+    def __init__(self, catalogs: Sequence[Catalog]) -> None:
+        self._all = tuple(catalogs)
+        self._edges: dict[str | None, list[Edge]] = {}
+
+    def many(self, ids: Iterable[str]) -> dict[str, EntrySummary]:
+        """The entries with these full ids; ids that do not exist are left out."""
+        unseen = set(ids)
+        lights: dict[str, EntrySummary] = {}
+        for catalog in self._all:
+            lights |= catalog.many(unseen - lights.keys())
+        return lights
+
+    def select(self, filters: Filter) -> list[EntrySummary]:
+        """The entries that pass a filter, in its order over all."""
+        lights = _distinct(light for catalog in self._all for light in catalog.select(filters))
+        for key, backward in reversed(_ORDERS[filters.sort]):
+            lights.sort(key=key, reverse=backward)
+        return lights[: filters.limit]
+
+    def count(self, filters: Filter) -> int:
+        """How many entries pass a filter, whatever its limit; one that two have is counted twice."""
+        return sum(catalog.count(filters) for catalog in self._all)
+
+    def with_globs(self, kinds: Collection[str]) -> list[EntrySummary]:
+        """The active entries of these kinds that say what files they apply to."""
+        return _distinct(light for catalog in self._all for light in catalog.with_globs(kinds))
+
+    def about_commands(self) -> list[EntrySummary]:
+        """The active rules and lessons that may be told before a command."""
+        return _distinct(light for catalog in self._all for light in catalog.about_commands())
+
+    def openings(self, ids: Iterable[str]) -> dict[str, str]:
+        """How the texts of these begin, by id."""
+        return {entry_id: text for catalog in reversed(self._all) for entry_id, text in catalog.openings(ids).items()}
+
+    def failures(self) -> list[tuple[str, Shape]]:
+        """The failures that active entries keep, each with the entry's id."""
+        return [row for catalog in self._all for row in catalog.failures()]
+
+    def edges(self, entry_id: str | None = None) -> list[Edge]:
+        """The links that start or end at an entry, or the whole graph, also from one repository to another."""
+        if entry_id not in self._edges:
+            self._edges[entry_id] = list(
+                dict.fromkeys(edge for catalog in self._all for edge in catalog.edges(entry_id))
+            )
+        return self._edges[entry_id]
+
+    def tags(self) -> list[Tally]:
+        """The tags of active entries, most used first."""
+        return _together(catalog.tags() for catalog in self._all)
+
+    def versions(self, project: str | None = None) -> list[Tally]:
+        """The versions of active entries, of one project or all, most used first."""
+        return _together(catalog.versions(project) for catalog in self._all)
+
+    def versions_of_projects(self) -> dict[str, frozenset[str]]:
+        """The versions of active entries, by project."""
+        projects: dict[str, frozenset[str]] = {}
+        for project, versions in (pair for catalog in self._all for pair in catalog.versions_of_projects().items()):
+            projects[project] = projects.get(project, frozenset()) | versions
+        return projects
+
+    def projects(self) -> list[Tally]:
+        """The projects of active entries, largest first."""
+        return _together(catalog.projects() for catalog in self._all)
+
+    def complete(self, what: str, prefix: str, limit: int = 50) -> list[tuple[str, str]]:
+        """Values of `what` that start with `prefix`, each with a word of help, those of nearer repositories first."""
+        values: dict[str, str] = {}
+        for catalog in self._all:
+            values = dict(catalog.complete(what, prefix, limit)) | values
+        return list(islice(values.items(), limit))
+
+
+def created(light: EntrySummary) -> tuple[object, ...]:
+    """A key that sorts entries by when they were made."""
+    return (str(light.details.get("created") or ""), light.id)
+
+
+# The orders of `catalog_reading`, each a list of (key, backward), the first key deciding
+_ORDERS: Mapping[str, tuple[tuple[Key, bool], ...]] = {
+    "newest": ((created, True),),
+    "created": ((created, False),),
+    "title": ((lambda light: (light.title.lower(), light.id), False),),
+    "path": ((lambda light: (light.path, light.id), False),),
+    "firm": ((lambda light: (bool(light.details.get("firm")),), True), (created, True)),
+}
+
+
+def _distinct(lights: Iterable[EntrySummary]) -> list[EntrySummary]:
+    """Each id once, as it comes first."""
+    by_id: dict[str, EntrySummary] = {}
+    for light in lights:
+        by_id.setdefault(light.id, light)
+    return list(by_id.values())
+
+
+def _together(several: Iterable[Sequence[Tally]]) -> list[Tally]:
+    sums: dict[str, Counter[str]] = {}
+    for tallies in several:
+        for tally in tallies:
+            sums.setdefault(tally.name, Counter()).update(tally.by_kind)
+    return sorted(
+        (Tally(name, by_kind.total(), dict(by_kind)) for name, by_kind in sums.items()),
+        key=lambda t: (-t.total, t.name),
+    )
+
+
+CODE = "code"  # Whose file says to which enterprise it belongs
+T = TypeVar("T")
+
+
+class Library:
+    """Opened repositories, each once: `primary` and the user's at once, the others when first asked for. One thread."""
+
+    def __init__(self, root: Path, options: Options) -> None:
+        """Open the repository at `root`, whose tier `options.tier` names. Raises as `Store`."""
+        self.options = options
+        self._opened: dict[Path, RepositorySession] = {}
+        self._reading: Reading | None = None
+        self._reads = options.places.reads or (TierPlace(options.tier, root),)
+        self._notes: dict[str, str] = {}
+        names = {place.name for place in (*self._reads, *options.places.known)}
+        if self.belongs_to and not options.places.named and self.belongs_to not in names:
+            self._notes[self.belongs_to] = (
+                f"without the {self.belongs_to} tier: the project belongs to it, and config.toml does not name it"
+                " (ai-lessons admin tiers)"
+            )
+        if options.places.note:
+            self._notes[CODE] = options.places.note
+        self.primary = self._at(TierPlace(options.tier, root))
+        for place in self._reads:
+            if place.name == USER and place.root != root:
+                self._open_tier(place)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close everything that was opened."""
+        for repo in self._opened.values():
+            repo.close()
+
+    @property
+    def belongs_to(self) -> str:
+        """The tier of the enterprise that the code project belongs to, known here or not; empty: to none."""
+        return self.options.places.belongs_to
+
+    @property
+    def replaced(self) -> bool:
+        """Whether a repository was removed, made (anew), set up otherwise or (a link) exchanged since the last look."""
+        appeared = (place.root.exists() for place in self._reads if place.root not in self._opened)
+        moved = (os.path.realpath(root) != str(repo.store.root) for root, repo in self._opened.items())  # a link
+        return any(appeared) or any(moved) or any(repo.replaced for repo in self._opened.values())
+
+    @property
+    def has_index(self) -> bool:
+        """Whether one of the search indexes was opened."""
+        return any(repo.has_index for repo in self._opened.values())
+
+    @property
+    def missing(self) -> int:
+        """How many passages had no vector at the last search."""
+        return sum(repo.indexing.missing for repo in self._opened.values() if repo.has_index)
+
+    def asked_by(self, options: Options) -> None:
+        """Answer another caller from now on, with its own folder, name and session."""
+        self.options, self._reading = options, None
+        for repo in self._opened.values():
+            repo.options = repo.options._replace(
+                cwd=options.cwd, agent=options.agent, agent_by=options.agent_by, session=options.session
+            )
+
+    @property
+    def reading(self) -> Reading:
+        """What is read from here: the repository itself, or all that apply as one."""
+        if self._reading is None:
+            repos = [repo for repo in map(self._open_tier, self._reads) if repo is not None]
+            if len(repos) == 1 and not self._notes:
+                self._reading = repos[0]
+            else:
+                self._reading = MultiRepository(repos, list(self._notes.values()))
+        return self._reading
+
+    def open(self, name: str) -> RepositorySession:
+        """The repository of any known tier. Raises NotFound: no tier is called so; as `Store`: it cannot be opened."""
+        places = (*self._reads, *self.options.places.known)
+        for place in places:
+            if place.name == name:
+                try:
+                    return self._at(place)
+                except NoRepository as error:
+                    error.hint = place.remedy(error.hint)
+                    raise
+        hint = f'name it in config.toml below [enterprise]: {name.partition(":")[2]} = "PATH"'
+        names = sorted({place.name for place in places})
+        raise NotFound("tier", name, suggestions=names, hint=hint if name.startswith(ENTERPRISE) else "")
+
+    def holding(self, ref: str) -> tuple[RepositorySession, EntrySummary]:
+        """The entry, and which of the repositories read from here (now up to date) has it. Raises as `resolve`."""
+        reading = self.reading
+        reading.current()
+        light = reading.resolve(ref)
+        return reading.of(light.id), light
+
+    def writing(self, ref: str) -> tuple[RepositorySession, EntrySummary]:
+        """As `holding`, to change the entry. Raises Refused: it is an enterprise's, and that tier was not named."""
+        repo, light = self.holding(ref)
+        tier = repo.options.tier
+        if tier.startswith(ENTERPRISE) and repo is not self.primary:
+            raise Refused(
+                f"{ref} is the enterprise's: its repository is changed only where its tier is named",
+                hint=f"repeat the command with --tier {tier}",
+            )
+        return repo, light
+
+    def record(self, happened: Iterable[Event]) -> list[str]:
+        """Write each event down where its entry lies; notes where that could not be."""
+        by_repo: dict[RepositorySession, list[Event]] = {}
+        for event in happened:
+            by_repo.setdefault(self.reading.of(event.entry), []).append(event)
+        return [note for repo, events in by_repo.items() for note in repo.usages.record_if_possible(events)]
+
+    def _open_tier(self, place: TierPlace) -> RepositorySession | None:
+        """An opened tier; None (mostly noted): it is not here. Raises: the user's or the project's own is damaged."""
+        try:
+            return self._at(place)
+        except NoRepository as error:
+            if place.name != USER or place.root.exists():
+                self._notes[place.name] = f"without the {place.name} tier: {error.message} ({place.remedy(error.hint)})"
+        except AiLessonsError as error:
+            if place.name in {USER, PROJECT}:
+                raise
+            self._notes[place.name] = f"without the {place.name} tier: {error.message}"
+        return None
+
+    def _at(self, place: TierPlace) -> RepositorySession:
+        if place.root not in self._opened:
+            named = self.options.index_dir
+            if named is not None and place.name != USER:  # that of another tier lies beside the user's
+                named = f"{named.rstrip('/')}-{sha256(str(place.root).encode()).hexdigest()[:12]}"
+            options = self.options._replace(tier=place.name, index_dir=named)
+            opened = self._opened[place.root] = RepositorySession(place.root, options, lambda: self.embedders)
+            users = {place.root for place in self.options.places.known if place.name == USER}
+            if self.belongs_to and (place.name == USER or place.root in users):
+                opened.guard = lambda changes: app.promotion.guard(self, opened, changes)
+        return self._opened[place.root]
+
+    @cached_property
+    def embedders(self) -> Embedders:
+        """The embedding models, of all repositories."""
+        return app.search_index.Embedders(self.options)
+
+
+READS, WRITES, MISSING, DAMAGED, ELSEWHERE = "reads", "writes", "missing", "damaged", "not here"
+
+
+class TierState(NamedTuple):
+    """One tier (`path` empty: not known here), its `state` (as above), `why`, and the next command (`hint`)."""
+
+    tier: str
+    state: str
+    path: str
+    why: str
+    hint: str = ""
+
+
+def tier_states(root: Path, options: Options) -> tuple[TierState, ...]:
+    """Every tier that is known, nearest first; `root` is the repository that would be written to."""
+    places = options.places
+    reads = {place.root: place for place in places.reads or (TierPlace(options.tier, root),)}
+    by_root = reads | {place.root: place for place in places.known} | reads
+    states = [_state(place, root, reads, options) for place in by_root.values()]
+    if places.belongs_to and places.belongs_to not in {place.name for place in by_root.values()}:
+        name = places.belongs_to.partition(":")[2]
+        why = "the project belongs to it, and config.toml does not name it"
+        hint = f'in {places.file}: [enterprise.{name}] path = "…"'
+        states.append(TierState(places.belongs_to, MISSING, "", why, hint))
+    return tuple(states)
+
+
+def _state(place: TierPlace, root: Path, reads: Collection[Path], options: Options) -> TierState:
+    path, name, why = str(place.root), place.name, place.why
+    if place.root not in reads:
+        return TierState(name, ELSEWHERE, path, _why_not(place, options))
+    if name == options.places.belongs_to:
+        why = "the project's .ai-lessons.toml names it"
+    try:
+        Store(place.root)
+    except NoRepository as error:
+        return TierState(name, MISSING, path, why, place.remedy(error.hint))
+    except AiLessonsError as error:
+        return TierState(name, DAMAGED, path, error.message, error.hint)
+    return TierState(name, WRITES if place.root == root else READS, path, why)
+
+
+def _why_not(place: TierPlace, options: Options) -> str:
+    if options.places.named:
+        return "another one was named"
+    if place.name == PROJECT:
+        return f"there is none; to make one: ai-lessons admin init {place.root}"
+    return "the project belongs to another one" if options.places.belongs_to else "the project does not belong to it"
+
+
+class ReusableLibrary:
+    """A library held open for many jobs that read, for one thread at a time.
+
+    Opens its library when a job first needs it, and again where what it holds was replaced or is broken.
+    """
+
+    def __init__(self, make: Callable[[], Library]) -> None:
+        self._make = make
+        self._library: Library | None = None
+
+    def do(self, job: Callable[[Library], T]) -> T:
+        """Do a job on it."""
+        if self._library is not None and self._library.replaced:
+            self.close()
+        try:
+            self._library = self._library or self._make()
+            return job(self._library)
+        except BaseException as error:
+            # what is kept open may be what is broken: the next call begins afresh
+            if not isinstance(error, AiLessonsError) or isinstance(error, StorageFailed):
+                self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the library."""
+        kept, self._library = self._library, None
+        if kept is not None:
+            kept.close()

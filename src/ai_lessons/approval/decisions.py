@@ -1,0 +1,447 @@
+"""Commits about proposals: a branch that proposes, and the merge or record that decides."""
+
+from __future__ import annotations
+
+import os
+import time
+from itertools import count
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from dulwich.objects import ObjectID
+from dulwich.refs import Ref
+
+from ai_lessons.approval import proposals, state
+from ai_lessons.approval.proposals import rule_of
+from ai_lessons.errors import Conflict, InvalidEntry, Problem, Refused, StorageFailed
+from ai_lessons.git import commit as git_commit
+from ai_lessons.git import files, objects, plumbing
+from ai_lessons.git.commit import (
+    NO_IDENTITY,
+    BranchUpdate,
+    GitIdentity,
+    committing,
+    land,
+    refuse_locked,
+    until_done,
+    zone,
+)
+from ai_lessons.git.objects import EXECUTABLE, PLAIN, Draft, TreeEntry, here, opened, person, read_commit, text_of
+from ai_lessons.git.store import Actor, PendingCommit, Store, message_of, new_name
+from ai_lessons.git.worktree import OTHERS, PROPOSALS, Worktree, branch_of, checked_out_at, proposal_refs, read_ref
+from ai_lessons.model import approval
+from ai_lessons.model.approval import TEXT_LIMIT, Proposal, is_rule, stated_id
+from ai_lessons.model.entries import HANDLE_LENGTH
+from ai_lessons.model.frontmatter import read_entry
+from ai_lessons.model.layout import check_path, derived_id, slug
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from dulwich.repo import Repo
+
+    from ai_lessons.approval.proposals import OpenProposal, Rejection
+    from ai_lessons.approval.state import Trunk
+
+HEADS = "refs/heads/"
+RULE = "rule"
+
+
+class ProposalRequest(NamedTuple):
+    """What to propose about an entry: `files` by path (None removes one), on a branch `stem` below `family`."""
+
+    entry: str
+    stem: str
+    subject: str
+    files: Mapping[str, bytes | None]
+    trailers: Sequence[tuple[str, str]] = ()
+    actor: Actor = Actor()
+    family: str = PROPOSALS
+    report: str = ""
+    executable: Collection[str] = ()
+
+
+class Made(NamedTuple):
+    """The commit that was made, on which branch, and what the user should know."""
+
+    branch: str
+    commit: str
+    notes: tuple[str, ...] = ()
+
+
+class Author:
+    """Makes commits as the user whom git knows here. Raises Refused: git knows none."""
+
+    def __init__(self, worktree: Worktree) -> None:
+        self._people, self.when = GitIdentity(worktree), int(time.time())
+        author, committer = self._people.author(), self._people.committer()
+        if not author or not committer:
+            message, _, hint = NO_IDENTITY.partition("; ")
+            raise Refused(message, hint=hint)
+        self.author, self.committer = author, committer
+
+        self.stamp = f"{committer} {self.when} {zone(self.when)}"  # the person and time of a reflog's line
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Why a commit is not signed, where it should be."""
+        return (self._people.unsigned,) if self._people.unsigned else ()
+
+    def commit(
+        self,
+        draft: Draft,
+        tree: ObjectID,
+        parents: Sequence[str],
+        message: str,
+        author: str = "",
+        *,
+        sign: bool | None = None,
+    ) -> str:
+        """Write a commit and the new objects of the draft; `author` is `Name <email>`.
+
+        `sign`: whether it has to be signed; None: as the user's settings say. Raises Refused: it cannot be.
+        """
+        job = PendingCommit(new_name(), message, self.when, time.localtime(self.when).tm_gmtoff, ())
+        people = author or self.author, self.committer, self.when
+        parent_ids = [ObjectID(parent.encode()) for parent in parents]
+        commit = self._people.commit(draft, job, tree, parent_ids, people, sign=sign)
+        draft.save()
+        return commit.decode()
+
+
+def _tree_with(store: Store, draft: Draft, base: str, files: Mapping[str, TreeEntry | None]) -> ObjectID:
+    """The tree of a commit with these files set or (None) removed."""
+    edits = {os.fsencode(store.prefix + path): version for path, version in files.items()}
+    return draft.edit(draft.tree_of(ObjectID(base.encode())), edits)
+
+
+def propose(store: Store, repo: Repo, trunk: Trunk, request: ProposalRequest) -> Made:
+    """Make a new branch with one commit. Raises Refused, Conflict, StorageFailed."""
+    for path, data in request.files.items():
+        if data is not None:
+            check_path(path)
+    with committing(store):
+        folder = request.family.rstrip("/")
+        if read_ref(trunk.worktree, HEADS + folder) is not None:
+            hint = f"git branch -m {folder} NEW-NAME"
+            raise Conflict(f"a branch called {folder} is in the way of proposals", hint=hint)
+        taken = {branch_of(ref).casefold() for ref in proposal_refs(trunk.worktree)}
+        names = (f"{request.family}{request.stem}{f'-{n}' if n > 1 else ''}" for n in count(1))
+        branch = next(name for name in names if name.casefold() not in taken)
+        draft, tip = Draft(repo), ObjectID(trunk.tip.encode())
+        paths = [os.fsencode(trunk.worktree.prefix + path) for path in request.files]
+
+        def versions(commit: ObjectID) -> list[TreeEntry | None]:
+            return [draft.lookup(draft.tree_of(commit), path) for path in paths]
+
+        # begin one commit before the tip, so that a plain `git merge` makes a merge commit; a shallow clone lacks it
+        parents = (ObjectID(parent.encode()) for parent in read_commit(repo.object_store, tip).parents)
+        earlier = (commit for commit in parents if commit in repo.object_store and versions(commit) == versions(tip))
+        base = next(earlier, tip)
+        made = _commit_on(store, draft, branch, base.decode(), None, request)
+    if base != tip:
+        return made
+    note = f"nothing is behind {trunk.name} yet: take it with `git merge --no-ff`, or ai-lessons admin approve-rule"
+    return made._replace(notes=(*made.notes, note))
+
+
+def amend(store: Store, repo: Repo, proposal: OpenProposal, request: ProposalRequest) -> Made:
+    """Add a commit to a proposal's branch; a remote's branch is made here first. Raises as `propose`."""
+    ref = HEADS + proposal.name
+    with committing(store):
+        old = read_ref(store.worktree, ref)
+        if old not in {None, proposal.commit}:
+            raise Conflict(f"{proposal.name} says something else than {proposal.branch}; nothing was changed")
+        place = checked_out_at(store.worktree, ref)
+        if place:
+            raise Conflict(f"{proposal.name} is checked out at {place}", hint="git switch to another branch first")
+        request = request._replace(family=PROPOSALS if proposal.is_rule else OTHERS)
+        return _commit_on(store, Draft(repo), proposal.name, proposal.commit, old, request)
+
+
+def _commit_on(store: Store, draft: Draft, branch: str, base: str, old: str | None, request: ProposalRequest) -> Made:
+    """Commit on top of `base`, and move the branch there from `old`."""
+    by, before = Author(store.worktree), draft.tree_of(ObjectID(base.encode()))
+    contents = {path: data for path, data in request.files.items() if data is not None}
+    files: dict[str, TreeEntry | None] = dict.fromkeys(request.files)
+    for path, blob in objects.blobs(store.worktree, draft, contents).items():
+        version = draft.lookup(before, os.fsencode(store.prefix + path))
+        runs = path in request.executable or (version is not None and version[0] == EXECUTABLE)
+        files[path] = (EXECUTABLE if runs else PLAIN, blob)
+    about = [(approval.RULE_TRAILER, request.entry)]
+    if request.family != PROPOSALS:  # after a squash or rebase only the trailer tells where it was proposed
+        about = [(approval.ENTRY_TRAILER, request.entry), (approval.PROPOSED_TRAILER, branch)]
+    message = message_of(request.subject, [*request.trailers, *about], request.actor)
+    commit = by.commit(
+        draft, _tree_with(store, draft, base, files), [base], approval.with_report(message, request.report)
+    )
+    git_commit.point(store.worktree, HEADS + branch, old, commit, f"{'commit' if old else 'branch'}: {request.subject}")
+    if branch.startswith(PROPOSALS):  # noted for the verdicts: the branch may be gone before the first of them
+        path, stored = next((pair for pair in files.items() if pair[1]), next(iter(files.items())))
+        text = stored[1].decode() if stored else None
+        proposal = Proposal(branch, commit, request.entry, path, text, person(by.author.encode()), by.when)
+        state.add_proposals(store.state_dir, [proposal])
+    return Made(branch, commit, by.notes)
+
+
+def approve(
+    store: Store,
+    repo: Repo,
+    trunk: Trunk,
+    several: Sequence[OpenProposal],
+    title: str,
+    *,
+    what: str = RULE,
+    sign: bool = False,
+) -> Made:
+    """Merge proposals (of `what`) in one commit, and delete their branches; `sign`: it has to be signed.
+
+    Each proposal is a parent of its own, named in this order. Raises Refused, Conflict: one of them cannot be taken.
+    """
+    by = Author(store.worktree)
+
+    def build(draft: Draft, tip: str) -> BranchUpdate:
+        taken: dict[str, tuple[str | None, TreeEntry | None]] = {}
+        for proposal in (_still_open(repo, store, trunk, proposal, tip) for proposal in several):
+            _refuse(proposal, trunk, by)
+            pieces = [piece for piece in proposal.pieces if not piece.done]
+            if twice := next((piece.path for piece in pieces if piece.path in taken), None):
+                raise Conflict(f"two of these proposals are about {twice}; nothing was approved")
+            for piece in pieces:
+                mode = EXECUTABLE if piece.mode == EXECUTABLE and not proposal.is_rule else PLAIN
+                taken[piece.path] = piece.here, (mode, ObjectID(piece.new.encode())) if piece.new else None
+        removal = " (removal)" if len(several) == 1 and several[0].sort == "removal" else ""
+        subject = f"{approval.APPROVE} {what}{'s' if len(several) > 1 else ''}: {title}{removal}"
+        message = message_of(subject, [pair for proposal in several for pair in _decision_trailers(proposal)])
+        tree = _tree_with(store, draft, tip, {path: version for path, (_, version) in taken.items()})
+        parents = (tip, *(proposal.commit for proposal in several))
+        commit = by.commit(draft, tree, parents, message, sign=sign or None)
+        return BranchUpdate(commit, taken, by.stamp, f"merge {several[0].branch}: {subject}")
+
+    landing, notes = land(store, repo, trunk.ref, build)
+    return Made(trunk.name, landing.commit, (*by.notes, *notes, *_drop_branches(store, several)))
+
+
+def reject(store: Store, repo: Repo, trunk: Trunk, proposal: OpenProposal, record: Rejection, name: str) -> Made:
+    """Commit a record (`name`: its ULID) to the approval branch; delete the proposal's. Raises Refused, Conflict."""
+    by = Author(store.worktree)
+    path = proposals.record_path(approval.REJECTED, name, record.title, record.at)
+    subject = f"Reject {record.what}: {record.title}"
+
+    def build(draft: Draft, tip: str) -> BranchUpdate:
+        _still_open(repo, store, trunk, proposal, tip)
+        version = (PLAIN, objects.blobs(store.worktree, draft, {path: record.render()})[path])
+        tree = _tree_with(store, draft, tip, {path: version})
+        commit = by.commit(draft, tree, (tip,), message_of(subject, _decision_trailers(proposal)))
+        return BranchUpdate(commit, {path: (None, version)}, by.stamp, f"commit: {subject}")
+
+    landing, notes = land(store, repo, trunk.ref, build)
+    if proposal.is_rule:
+        state.forget_proposal(store.state_dir, proposal.entry, proposal.name)
+    return Made(trunk.name, landing.commit, (*by.notes, *notes, *_drop_branches(store, [proposal])))
+
+
+def approve_standing(store: Store, repo: Repo, trunk: Trunk, rule: str, text: tuple[str, str], title: str) -> Made:
+    """Approve a text (path, blob) of the approval branch that has no good signature, by a signed merge.
+
+    A commit removes it, another proposes it, and the merge takes that; no file changes. Raises Refused, Conflict.
+    """
+    by, (path, blob) = Author(store.worktree), text
+    branch, about = f"{PROPOSALS}R-{rule[-HANDLE_LENGTH:]}-{slug(title)}", [(approval.RULE_TRAILER, rule)]
+
+    def build(draft: Draft, tip: str) -> BranchUpdate:
+        tree = draft.tree_of(ObjectID(tip.encode()))
+        version = draft.lookup(tree, os.fsencode(store.prefix + path))
+        if version is None or version[1].decode() != blob:
+            raise Conflict(f"{path} was changed on {trunk.name} meanwhile; look at it again")
+
+        def commit(tree: ObjectID, parents: Sequence[str], subject: str, *, sign: bool = False) -> str:
+            trailers = [(approval.PROPOSAL_TRAILER, branch), *about] if sign else about
+            return by.commit(draft, tree, parents, message_of(f"{subject}: {title}", trailers), sign=sign)
+
+        removal = commit(_tree_with(store, draft, tip, {path: None}), [tip], "Take out unapproved rule")
+        proposal = commit(tree, [removal], "Propose rule")
+        merge = commit(tree, [removal, proposal], approval.APPROVE_SUBJECT, sign=True)
+        return BranchUpdate(merge, {}, by.stamp, f"merge {branch}: {approval.APPROVE_SUBJECT}: {title}")
+
+    landing, notes = land(store, repo, trunk.ref, build)
+    return Made(trunk.name, landing.commit, notes)
+
+
+def _decision_trailers(proposal: OpenProposal) -> list[tuple[str, str]]:
+    return [
+        (approval.PROPOSAL_TRAILER, proposal.name),
+        (approval.RULE_TRAILER if proposal.is_rule else approval.ENTRY_TRAILER, proposal.entry),
+    ]
+
+
+def _still_open(repo: Repo, store: Store, trunk: Trunk, proposal: OpenProposal, tip: str) -> OpenProposal:
+    """The proposal as it stands against the tip that is merged into. Raises Conflict."""
+    if read_ref(store.worktree, proposal.ref) != proposal.commit:
+        raise Conflict(f"{proposal.branch} was moved since it was read; look at it again")
+    now = trunk if tip == trunk.tip else state.approval_of_branch(store.worktree, trunk.ref, trunk.signers)
+    current = proposals.read_proposal(repo, now, proposal.ref, proposal.commit)
+    if current is None or proposal.commit in now.contains([proposal.commit]):
+        raise Conflict(f"{proposal.branch} was taken meanwhile; nothing was changed")
+    return current
+
+
+def _refuse(proposal: OpenProposal, trunk: Trunk, by: Author) -> None:
+    branch = proposal.branch
+    if proposal.foreign:
+        what = RULE if proposal.is_rule else "entry"
+        raise Refused(f"{branch} is not only about its {what}: {proposal.smuggled}", hint=f"git diff ...{branch}")
+    if proposal.faults:
+        hint = "propose it again on the text that is there now, and reject this one"
+        raise Conflict(f"{branch} cannot be taken as it is: {proposal.faults[0]}", hint=hint)
+    user = person(by.committer.encode())
+    if trunk.view.policy.distinct and any(user.same(author) for author in proposal.suggested_by):
+        hint = "approval.distinct in the settings of the repository says so"
+        raise Refused(
+            f"{user.name or user.email} wrote this proposal, and {trunk.name} asks for another person to approve it",
+            hint=hint,
+        )
+
+
+def _drop_branches(store: Store, several: Sequence[OpenProposal]) -> list[str]:
+    """Delete the branches of proposals here, and name those that are elsewhere."""
+    notes, closed, refs = [], {(proposal.commit, proposal.name) for proposal in several}, dict[str, str]()
+    for ref, commit in sorted(proposal_refs(store.worktree).items()):
+        name = branch_of(ref)
+        if (commit, name) not in closed:
+            continue
+        if not ref.startswith(HEADS):
+            remote = ref.split("/")[2]
+            notes.append(f"its branch is still on {remote}: git push {remote} --delete {name}")
+        elif checked_out_at(store.worktree, ref):
+            notes.append(f"{name} is checked out, so it was not deleted")
+        else:
+            refs[ref] = commit
+    moved = (branch_of(ref) for ref in _not_deleted(store, refs))
+    return [*notes, *(f"{name} moved meanwhile, so it was not deleted" for name in moved)]
+
+
+def _not_deleted(store: Store, refs: Mapping[str, str]) -> list[str]:
+    """Delete refs that are at these commits, in one run where none has moved; returns the refs that had moved."""
+    rows = "".join(f"delete {ref} {commit}\n" for ref, commit in refs.items()).encode()
+    if not refs or not plumbing.run(store.worktree, "update-ref", "--no-deref", "--stdin", stdin=rows).code:
+        return []
+    if len(refs) == 1:
+        return list(refs)
+    return [ref for ref, commit in refs.items() if _not_deleted(store, {ref: commit})]
+
+
+class Edited(NamedTuple):
+    """A rule changed in the working tree: its `files` as git would store them, its `blobs` now and as checked out."""
+
+    rule: str
+    files: Mapping[str, bytes | None]
+    blobs: Mapping[str, tuple[str | None, str | None]]
+
+
+def edited(store: Store, repo: Repo, paths: Sequence[str] = ()) -> list[Edited]:
+    """The edited, new and removed rules, or those of `paths` (relative to the root). Raises InvalidEntry, Conflict."""
+    head = store.head()
+    if head.commit is None:
+        raise Conflict("nothing is committed yet, so there is nothing to propose a change of")
+    prefix, committed = store.prefix, plumbing.files_of(store.worktree, head.commit)
+    files = {path.removeprefix(prefix): blob for path, blob in committed.items() if path.startswith(prefix)}
+    was = {path: blob for path, blob in files.items() if is_rule(path)}
+    now = _differing(store, repo, was)
+    places = [place.rstrip("/") for place in paths] or [""]
+    chosen = [p for p in now if any(not place or p == place or p.startswith(f"{place}/") for place in places)]
+    return _by_rule(store.worktree, repo, was, now, chosen)
+
+
+def _differing(store: Store, repo: Repo, was: Mapping[str, str]) -> dict[str, str | None]:
+    """Rule files on disk that were changed, and (None) those that are gone; blobs as git would store them."""
+    status = ("status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", "--", ".")
+    rows = plumbing.run(store.worktree, *status, cwd=store.root).out.split(b"\0")
+    changed = [path for row in rows if is_rule(path := os.fsdecode(row[3:]).removeprefix(store.prefix))]
+    contents = {path: store.read(path, TEXT_LIMIT) for path in changed if store.exists(path)}
+    draft = Draft(repo)
+    stored = {path: blob.decode() for path, blob in objects.blobs(store.worktree, draft, contents).items()}
+    draft.save()
+    gone = [path for path in changed if path in was and path not in contents]
+    return {path: blob for path, blob in stored.items() if blob != was.get(path)} | dict.fromkeys(gone)
+
+
+def _by_rule(
+    worktree: Worktree,
+    repo: Repo,
+    was: Mapping[str, str],
+    now: Mapping[str, str | None],
+    chosen: Sequence[str],
+) -> list[Edited]:
+    before = {path: rule_of(worktree, repo, path, blob) for path, blob in was.items()}
+    unchanged = {rule: path for path, rule in before.items() if path not in now}
+    texts = {path: text_of(worktree, repo, path, blob) for path, blob in now.items() if blob}
+    rules = {path: stated_id(texts[path]) or derived_id(path) if blob else before[path] for path, blob in now.items()}
+    problems = []
+    for path in sorted(chosen):
+        rule = rules[path]
+        if before.get(path, rule) != rule:
+            fault = f"its id was {before[path]}; a rule keeps its id, and another rule is another file"
+            problems.append(Problem(path, fault))
+        elif unchanged.get(rule, path) != path:
+            fault = f"it has the id of {unchanged[rule]}; take the line `id:` out if it is another rule"
+            problems.append(Problem(path, fault))
+    if problems:
+        raise InvalidEntry(problems)
+    chosen_rules = {rules[path] for path in chosen}
+    by_rule: dict[str, list[str]] = {}
+    for path in sorted(path for path in now if rules[path] in chosen_rules):  # also the other path of a moved rule
+        by_rule.setdefault(rules[path], []).append(path)
+    return [
+        Edited(rule, {p: texts.get(p) for p in paths}, {p: (now[p], was.get(p)) for p in paths})
+        for rule, paths in by_rule.items()
+    ]
+
+
+def put_back(store: Store, repo: Repo, edits: Sequence[Edited]) -> tuple[str, ...]:
+    """Restore file and index entry of these edits to what is checked out; returns notes on later edits, which stay.
+
+    Raises Conflict: git is busy. StorageFailed.
+    """
+    pairs, worktree = {path: pair for edit in edits for path, pair in edit.blobs.items()}, store.worktree
+
+    def run(paths: Sequence[str], *command: str) -> None:
+        flags = ("--quiet", "--pathspec-from-file=-", "--pathspec-file-nul")
+        stdin = plumbing.listed(paths)
+        done = plumbing.run(worktree, "--literal-pathspecs", *command, *flags, cwd=worktree.root, stdin=stdin)
+        refuse_locked(worktree, done)
+        if done.code:
+            raise StorageFailed(f"git did not put everything back: {done.err}")
+
+    def attempt() -> tuple[str, ...]:
+        now = here(worktree, repo, pairs)
+        same = [path for path, (edited, _) in pairs.items() if now[path].has(edited)]
+        new = [path for path in same if pairs[path][1] is None]
+        old = [path for path in same if path not in new]
+        if new:
+            run(new, "rm", "--cached", "-f", "--ignore-unmatch")
+        for path in new:
+            files.remove_file(store.root, path)
+        if old:
+            run(old, "checkout", "HEAD")
+        return tuple(f"your own edit of {path} stays as it is" for path in pairs if path not in same)
+
+    with committing(store), store.writing():
+        return until_done(store.worktree, attempt)
+
+
+AUTHOR: Final = "ai-lessons starter set <starter-set@ai-lessons.invalid>"
+
+
+def propose_starters(worktree: Worktree, start: str, rules: Mapping[str, bytes]) -> None:
+    """Propose these rules (by path) on top of `start`, each on a branch of its own. Raises Refused, StorageFailed."""
+    by = Author(worktree)
+    with opened(worktree) as repo:
+        draft = Draft(repo)
+        before = draft.tree_of(ObjectID(start.encode()))
+        blobs = objects.blobs(worktree, draft, rules)
+        for path, data in rules.items():
+            rule = read_entry(path, data)
+            tree = draft.edit(before, {os.fsencode(path): (PLAIN, blobs[path])})
+            commit = by.commit(draft, tree, [start], f"Propose rule: {rule.title}\n", author=AUTHOR)
+            branch = f"{PROPOSALS}R-{rule.id[-HANDLE_LENGTH:]}-{slug(rule.title)}"
+            repo.refs.add_if_new(Ref(f"refs/heads/{branch}".encode()), ObjectID(commit.encode()))

@@ -1,0 +1,563 @@
+"""Open proposals: the files they change, what became of earlier ones, what each would change. Writes nothing."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import Counter, defaultdict
+from itertools import accumulate, islice, pairwise
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from dulwich.diff_tree import tree_changes
+from dulwich.objects import ObjectID
+from dulwich.repo import Repo
+
+from ai_lessons.errors import InvalidEntry, Refused, UnsupportedRepository
+from ai_lessons.git import plumbing
+from ai_lessons.git.history import FIXED, LITERAL
+from ai_lessons.git.objects import DAMAGED, Draft, RawCommit, behind, commits, opened, read_commit, read_texts, text_of
+from ai_lessons.git.worktree import OTHERS, PROPOSALS, branch_name, branch_of, passed_over, proposal_refs
+from ai_lessons.model import approval, layout, markdown
+from ai_lessons.model.approval import BATCH, Person, entry_end, is_rule, moment, report, rule_end, stated_id, trailers
+from ai_lessons.model.entries import HANDLE_LENGTH, Kind
+from ai_lessons.model.layout import check_path, derived_id, is_markdown, place, side_of
+from ai_lessons.model.markdown import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from ai_lessons.approval.state import Trunk
+    from ai_lessons.git.worktree import Worktree
+
+FILES_LOOKED_AT: Final = 1000
+
+
+class Piece(NamedTuple):
+    """A file that a proposal changes: its blobs before, after, and on the approval branch now; None for none."""
+
+    path: str
+    old: str | None
+    new: str | None
+    here: str | None
+    mode: int | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """False for a link or a submodule in place of a text."""
+        return self.mode is None or stat.S_ISREG(self.mode)
+
+    @property
+    def done(self) -> bool:
+        """True if the approval branch has it already."""
+        return self.here == self.new
+
+
+class Sides(NamedTuple):
+    """The trees of a proposal: where it left the approval branch, where it ends, and that branch now."""
+
+    worktree: Worktree
+    repo: Repo
+    draft: Draft
+    before: ObjectID | None
+    after: ObjectID
+    here: ObjectID
+
+    @property
+    def prefix(self) -> str:
+        """Where the knowledge repository lies in the trees."""
+        return self.worktree.prefix
+
+    def blob(self, tree: ObjectID | None, path: str) -> str | None:
+        """The blob at a path of one of the trees; None if no plain file is there."""
+        return plain_blob(self.draft, tree, self.prefix + path)
+
+
+def plain_blob(draft: Draft, tree: ObjectID | None, path: str) -> str | None:
+    """The blob at a path of a tree; None if no plain file is there."""
+    version = draft.lookup(tree, os.fsencode(path))
+    return version[1].decode() if version and stat.S_ISREG(version[0]) else None
+
+
+def blob_at(repo: Repo, commit: str, path: str) -> str | None:
+    """The blob at a path (relative to the worktree's top) of a commit; None if no plain file is there."""
+    draft = Draft(repo)
+    return plain_blob(draft, draft.tree_of(ObjectID(commit.encode())), path)
+
+
+def rule_of(worktree: Worktree, repo: Repo, path: str, blob: str) -> str:
+    """The id that a text states, else the one that is derived from its path."""
+    return stated_id(text_of(worktree, repo, path, blob)) or derived_id(path)
+
+
+def pieces(sides: Sides, name: str) -> tuple[list[Piece], list[str]]:
+    """The files that the branch `name` may be about, and the paths of all else that it changes."""
+    prefix = os.fsencode(sides.prefix)
+    result: list[Piece] = []
+    foreign: list[str] = []
+    changes = tree_changes(sides.repo.object_store, sides.before, sides.after, change_type_same=True)
+    for change in islice(changes, FILES_LOOKED_AT):
+        old, new = change.old, change.new
+        raw = (new.path if new else None) or (old.path if old else None) or b""
+        path = os.fsdecode(raw.removeprefix(prefix))
+        about = name.startswith(PROPOSALS) == is_rule(path) and place(path)
+        if not raw.startswith(prefix) or not about:
+            foreign.append(os.fsdecode(raw))
+            continue
+        here = sides.draft.lookup(sides.here, raw)
+        before, after = (side.sha.decode() if side and side.sha else None for side in (old, new))
+        result.append(
+            Piece(path, before, after, here[1].decode() if here else None, new.mode if new and after else None)
+        )
+    return result, foreign
+
+
+def owners(sides: Sides, piece: Piece) -> set[str]:
+    """The entries that a file belongs to, before and after: more than one where it takes the id of another."""
+    texts = ((sides.before, piece.old), (sides.after, piece.new if piece.is_plain else None))
+    return {_owner(sides, tree, piece.path, blob) for tree, blob in texts if blob}
+
+
+def _owner(sides: Sides, tree: ObjectID | None, path: str, blob: str) -> str:
+    if is_rule(path):
+        return rule_of(sides.worktree, sides.repo, path, blob)
+    main = _main(sides, tree, path)
+    if main != path:
+        return rule_of(sides.worktree, sides.repo, main, blob)  # the side file of a script says its id
+    side = sides.blob(tree, side_of(path)) if _is_script(path) else None
+    if side:
+        return rule_of(sides.worktree, sides.repo, path, side)
+    return rule_of(sides.worktree, sides.repo, path, blob) if is_markdown(path) else derived_id(path)
+
+
+def _is_script(path: str) -> bool:
+    where = place(path)
+    return where is not None and where.kind is Kind.SCRIPT
+
+
+def _main(sides: Sides, tree: ObjectID | None, path: str) -> str:
+    """The main file of an entry: of a script and its side file the script."""
+    script = path.removesuffix(side_of(""))
+    return script if script != path and _is_script(path) and sides.blob(tree, script) else path
+
+
+def main_path(sides: Sides, pieces: Sequence[Piece]) -> str:
+    """The entry's path after the proposal is taken; of a removal the path before."""
+    piece = next((piece for piece in pieces if piece.new), pieces[0])
+    return _main(sides, sides.after if piece.new else sides.before, piece.path)
+
+
+def subject_of(name: str, owned: Mapping[str, set[str]]) -> tuple[str | None, str]:
+    """The entry that the branch `name` is about, by the owners of its files, and what is wrong with that name."""
+    every = sorted(set().union(*owned.values()))
+    is_rules = name.startswith(PROPOSALS)
+    end = rule_end(name) if is_rules else entry_end(name)
+    named = [entry for entry in every if end and entry.endswith(end)]
+    what, several = ("rule", "rules") if is_rules else ("entry", "entries")
+    if len(named) == 1:
+        return named[0], ""
+    if not every:
+        return None, ""
+    if named:
+        fault = f"it changes {len(named)} {several} whose id ends in {end}, so its name does not say which it means"
+        return named[0], fault
+    path = next(path for path, ids in owned.items() if every[0] in ids)
+    where = place(path)
+    kind = where.kind if where and where.kind else Kind.DOC
+    better = f"{PROPOSALS if kind is Kind.RULE else OTHERS}{kind.letter}-{every[0][-HANDLE_LENGTH:]}"
+    return every[0], f"the branch does not name its {what}: git branch -m {name} {better}"
+
+
+def faults(sides: Sides, trunk: str, pieces: Iterable[Piece]) -> Iterator[str]:
+    """Why these files cannot be put on the approval branch (called `trunk`) as they are."""
+    for piece in pieces:
+        if not piece.is_plain:
+            yield f"{piece.path} is not a plain file in it"
+        if piece.here not in {piece.old, piece.new}:
+            since = "removed or moved" if piece.here is None else "changed" if piece.old else "made"
+            yield f"{piece.path} was {since} on {trunk} since it was proposed"
+        elif piece.here is None:
+            for folder in accumulate((sides.prefix + piece.path).split("/")[:-1], "{}/{}".format):
+                version = sides.draft.lookup(sides.here, os.fsencode(folder))
+                if version and not stat.S_ISDIR(version[0]):
+                    yield f"{piece.path} cannot be made on {trunk}: {folder} is in the way"
+                    break
+        if piece.new and piece.here is None:
+            try:
+                check_path(piece.path)
+            except Refused as refused:
+                yield refused.message
+
+
+REJECTION: Final = "rejection"
+_REJECTED: Final = ("title", "reason", "path", "proposal", "commit", "suggested_by")
+WHAT: Final = tuple(kind.value for kind in Kind)  # What a proposal may be about; the key that holds its id
+
+
+class Rejection(NamedTuple):
+    """A proposal rejected `at` (ISO 8601); `text` is its file, or all `files`, each below a line with its path."""
+
+    entry: str
+    title: str
+    reason: str
+    proposal: str
+    commit: str
+    path: str
+    suggested_by: str
+    at: str
+    text: str
+    what: str = Kind.RULE.value
+    files: tuple[str, ...] = ()
+
+    def render(self) -> bytes:
+        """The record's file."""
+        fields = {"kind": REJECTION, self.what: self.entry, **{key: getattr(self, key) for key in _REJECTED}}
+        fields |= {"rejected": self.at} | ({"files": list(self.files)} if self.files else {})
+        return markdown.render(fields, self.text).encode()
+
+    def texts(self) -> dict[str, str]:
+        """What was proposed, by path; empty for a removal."""
+        if not self.files:
+            return {self.path: self.text} if self.text else {}
+        texts, rest = {}, self.text.lstrip("\n").removeprefix(_heading(self.files[0]))
+        for path, following in pairwise(self.files):
+            texts[path], _, rest = rest.partition("\n" + _heading(following))
+        return {**texts, self.files[-1]: rest}
+
+
+def joined(texts: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
+    """`text` and `files` of a record about these files."""
+    if len(texts) < 2:
+        return next(iter(texts.values()), ""), ()
+    return "\n".join(_heading(path) + text for path, text in texts.items()), tuple(texts)
+
+
+def _heading(path: str) -> str:
+    return f"<!-- {path} -->\n"
+
+
+def record_path(folder: str, name: str, title: str, at: str) -> str:
+    """Where the record called `name` (a ULID) goes in `folder`; `at` is ISO 8601."""
+    return f"{folder}{at[:4]}/{name}-{layout.slug(title)}.md"
+
+
+def read_rejection(data: bytes) -> Rejection | None:
+    """A record's file; None for one that is no record of ours."""
+    try:
+        record = markdown.parse(decode(data, ""))
+    except InvalidEntry:
+        return None
+    if record.fields.get("kind") != REJECTION:
+        return None
+    what = next((key for key in WHAT if key in record.fields), Kind.RULE.value)
+    files = record.fields.get("files")
+    fields = {key: "" if value is None else str(value) for key, value in record.fields.items()}
+    return Rejection(
+        **{key: fields.get(key, "") for key in _REJECTED},
+        entry=fields.get(what, ""),
+        at=fields.get("rejected", ""),
+        text=record.body,
+        what=what,
+        files=tuple(map(str, files)) if isinstance(files, list) else (),
+    )
+
+
+def rejected(trunk: Trunk) -> list[Rejection]:
+    """Every record of a rejection on the approval branch; files that are none are passed over."""
+    blobs = {blob: path for path, blob in sorted(trunk.view.files.items()) if path.startswith(approval.REJECTED)}
+    contents = read_texts(trunk.worktree, blobs) if blobs else {}
+    records = (read_rejection(contents[blob]) for blob in blobs if blob in contents)
+    return [record for record in records if record is not None]
+
+
+def file_at(worktree: Worktree, tip: str, path: str) -> bytes | None:
+    """A plain file as it is in a commit; None if there is none. Raises UnsupportedRepository."""
+    with opened(worktree) as repo:
+        blob = blob_at(repo, tip, worktree.prefix + path)
+        return text_of(worktree, repo, path, blob) if blob else None
+
+
+OWN_COMMITS: Final = 100  # The most commits of a merged proposal that are read
+How = Literal["merge", "commit"]
+
+
+class TakenProposal(NamedTuple):
+    """A proposal of no rule taken in `commit`, by a merge or as a commit; times are ISO 8601, people `Name <email>`.
+
+    `id` may be the end of an id, or empty. `approved_by` is empty where a forge hides it. `title` is that of the commit
+    which took it, else the proposal's name.
+    """
+
+    id: str
+    title: str
+    proposal: str
+    how: How
+    approved_by: str
+    approved_at: str
+    suggested_by: str
+    commit: str
+
+
+def taken(worktree: Worktree, tip: str, branch: str) -> list[TakenProposal]:
+    """Every proposal of no rule that `branch` (short) took, newest first. Raises UnsupportedRepository."""
+    history = {commit.id: commit for commit in reversed(commits(worktree, [tip]))}
+    singles: dict[str, str] = {}
+    for commit in history.values():
+        trailers = dict(reversed(approval.trailers(commit.info.message))) if len(commit.parents) < 2 else {}
+        if name := trailers.get(approval.PROPOSED_TRAILER):
+            singles[commit.id] = name
+    result: list[TakenProposal] = []
+    merged: set[str] = set()
+    for commit in history.values():
+        if len(commit.parents) < 2:
+            continue
+        names = approval.merged_branches(commit.info.message, branch)
+        if names is None:  # a message in the user's own words: the merged commits name their branches
+            names = tuple(singles.get(side, "") for side in commit.parents[1:])
+        for side, name in zip(commit.parents[1:], names, strict=False):
+            line = list(islice(behind(history, side), OWN_COMMITS)) if name.startswith(OTHERS) else []
+            if line:
+                merged |= {source.id for source in line if singles.get(source.id) == name}
+                result.append(_taken(name, commit, line[0], "merge"))
+    return result + [
+        _taken(name, history[single], history[single], "commit")
+        for single, name in singles.items()
+        if single not in merged
+    ]
+
+
+def _taken(name: str, commit: RawCommit, source: RawCommit, how: How) -> TakenProposal:
+    trailers = dict(approval.trailers(source.info.message) + approval.trailers(commit.info.message))
+    subject = commit.info.message.partition("\n")[0].strip()
+    title = subject.partition(": ")[2] if subject.startswith(f"{approval.APPROVE} ") else name
+    by: Person | None = commit.info.committer
+    if commit.info.committer.email in approval.FORGES:
+        # on a forge the author of a merge pressed the button; no other commit says who did
+        by = commit.info.author if how == "merge" else None
+    entry = trailers.get(approval.ENTRY_TRAILER) or approval.entry_end(name) or ""
+    at, author = moment(commit.info.committed), str(source.info.author)
+    return TakenProposal(entry, title, name, how, str(by or ""), at, author, commit.id)
+
+
+def stood(worktree: Worktree, base: str, tip: str, path: str, blob: str) -> bool:
+    """Whether any commit of `tip` that `base` lacks gave or took the file at `path` this content."""
+    flags = ("--format=", "--raw", "--no-abbrev", "--no-renames", "--full-history", "--diff-merges=separate", *FIXED)
+    done = plumbing.run(worktree, "log", *flags, f"{base}..{tip}", "--", worktree.prefix + path, extra=LITERAL)
+    if done.code:
+        raise UnsupportedRepository(f"the history of {worktree.top} cannot be read")
+    return any(blob in line.split()[2:4] for line in done.text.splitlines() if line.startswith(":"))
+
+
+Repository = Repo  # An open repository, for those who only hand it on
+Sort = Literal["new", "edit", "removal"]
+
+MOST_COMMITS: Final = 1000  # A branch with more commits of its own is no proposal
+LOOKED_AT: Final = 500  # The most branches that one page reads, at about a millisecond each
+RIVALS_NAMED: Final = 3  # The most other proposals about the same entry that a fault names
+
+
+class OpenProposal(NamedTuple):
+    """An open proposal.
+
+    `branch` is its name as git takes it (`rules/R-8F3K2A-use-x`, `origin/rules/…`), `name` the same without a remote.
+    `entry` is an id and `path` its file. `foreign` are
+    changed files of other entries, `faults` other reasons against a merge. `suggested_by` are its authors, the last
+    first; `at` is in seconds since 1970; `report` is the text of the commit between subject and trailers; `batch`
+    names the import that made it, and `makers` are the author and committer of that.
+    """
+
+    ref: str
+    branch: str
+    name: str
+    commit: str
+    entry: str
+    path: str
+    sort: Sort
+    pieces: tuple[Piece, ...]
+    suggested_by: tuple[Person, ...]
+    at: int
+    trailers: tuple[tuple[str, str], ...] = ()
+    foreign: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+    report: str = ""
+    batch: str = ""
+    makers: tuple[Person, ...] = ()
+
+    @property
+    def is_rule(self) -> bool:
+        """True for a proposal of a rule."""
+        return self.name.startswith(PROPOSALS)
+
+    @property
+    def remote(self) -> bool:
+        """True for a branch that only a remote has, as far as this clone knows."""
+        return not self.ref.startswith("refs/heads/")
+
+    @property
+    def smuggled(self) -> str:
+        """A sentence about the other files that it changes; empty if there are none."""
+        unnamed = f" and {len(self.foreign) - 3} more" if len(self.foreign) > 3 else ""
+        return f"it also changes {', '.join(self.foreign[:3])}{unnamed}" if self.foreign else ""
+
+    @property
+    def piece(self) -> Piece:
+        """The file that holds the proposed text, or for a removal the text that goes."""
+        return next((piece for piece in self.pieces if piece.new), self.pieces[0])
+
+
+def unmerged(trunk: Trunk, rejected: Collection[str]) -> dict[str, str]:
+    """The refs of open proposals that were not `rejected`, a local branch before a remote's. Reads no object."""
+    refs = proposal_refs(trunk.worktree)
+    closed = trunk.contains(set(refs.values())) | set(rejected)
+    by_branch: dict[tuple[str, str], str] = {}
+    for ref, commit in sorted(refs.items()):  # refs/heads/ comes before refs/remotes/
+        if commit not in closed:
+            by_branch.setdefault((branch_of(ref), commit), ref)
+    return {ref: commit for (_, commit), ref in by_branch.items()}
+
+
+class ProposalPage(NamedTuple):
+    """Open proposals, oldest first; by writer the number of branches that were not read; by ref why one cannot be."""
+
+    proposals: list[OpenProposal]
+    left_out: Counter[str]
+    damaged: dict[str, str]
+
+
+def read_page(
+    repo: Repo, trunk: Trunk, refs: Mapping[str, str], most: int | None = None, first: Collection[str] = ()
+) -> ProposalPage:
+    """The open proposals of `refs`: all, or at most `most`, those of `first` and then of every writer in turn.
+
+    The turns keep one writer's many proposals from hiding those of others.
+    """
+    page = ProposalPage([], Counter(), {})
+    for number, (ref, writer) in enumerate(_in_turn(repo, refs, first, page.damaged)):
+        if most is not None and (len(page.proposals) == most or number >= LOOKED_AT):
+            page.left_out[writer] += 1
+            continue
+        try:
+            proposal = read_proposal(repo, trunk, ref, refs[ref])
+        except (UnsupportedRepository, OSError, *DAMAGED):
+            page.damaged[ref] = passed_over(ref, refs[ref])
+        else:
+            page.proposals.extend([proposal] if proposal else [])
+    return page._replace(proposals=_with_rivals(page.proposals))
+
+
+def _in_turn(
+    repo: Repo, refs: Mapping[str, str], first: Collection[str], damaged: dict[str, str]
+) -> list[tuple[str, str]]:
+    """The refs and their last writers: `first`, then one of each writer, newest first. Local branches are one's."""
+    by_writer: dict[str, list[tuple[int, str, str]]] = defaultdict(list)
+    for ref, commit in refs.items():
+        try:
+            tip = read_commit(repo.object_store, ObjectID(commit.encode())).info
+        except (UnsupportedRepository, OSError, *DAMAGED):
+            damaged[ref] = passed_over(ref, commit)
+        else:
+            key = "" if ref.startswith("refs/heads/") else tip.author.email
+            by_writer[key].append((-tip.committed, ref, str(tip.author)))
+    turns = [
+        (ref not in first, turn, key, ref, writer)
+        for key, rows in by_writer.items()
+        for turn, (_, ref, writer) in enumerate(sorted(rows))
+    ]
+    return [(ref, writer) for *_, ref, writer in sorted(turns)]
+
+
+def _with_rivals(proposals: list[OpenProposal]) -> list[OpenProposal]:
+    """The proposals, oldest first, each with faults that name other proposals about its entry."""
+    by_entry: dict[str, list[OpenProposal]] = defaultdict(list)
+    for proposal in proposals:
+        by_entry[proposal.entry].append(proposal)
+    result = []
+    for proposal in sorted(proposals, key=lambda proposal: (proposal.at, proposal.branch)):
+        rivals = by_entry[proposal.entry]
+        named = [rival.branch for rival in rivals[: RIVALS_NAMED + 1] if rival is not proposal][:RIVALS_NAMED]
+        what, unnamed = "rule" if proposal.is_rule else "entry", len(rivals) - 1 - len(named)
+        faults = [f"{branch} proposes something else for this {what}" for branch in named]
+        faults += [f"and so do {unnamed} more branches"] if unnamed else []
+        result.append(proposal._replace(faults=(*proposal.faults, *faults)))
+    return result
+
+
+def read_proposal(repo: Repo, trunk: Trunk, ref: str, commit: str) -> OpenProposal | None:
+    """One proposal; None if it is closed, changes nothing that it could be about, or is far too long to be one."""
+    line, name = _line(repo, trunk, commit), branch_of(ref)
+    if line is None:
+        return None
+    commits, base = line
+    draft = Draft(repo)
+    trees = (draft.tree_of(ObjectID(tip.encode())) for tip in (commit, trunk.tip))
+    sides = Sides(trunk.worktree, repo, draft, draft.tree_of(base) if base else None, *trees)
+    changes, foreign = pieces(sides, name)
+    owned = {piece.path: owners(sides, piece) for piece in changes}
+    entry, fault = subject_of(name, owned)
+    if entry is None:
+        return None
+    own_pieces = tuple(piece for piece in changes if owned[piece.path] == {entry})
+    if not own_pieces or _is_taken(trunk, base, name, own_pieces):
+        return None
+    problems = [fault] if fault else []
+    if base is None:
+        problems.append(f"it has no commit in common with {trunk.name}")
+    problems += faults(sides, trunk.name, own_pieces)
+    elsewhere = trunk.places(entry) - {piece.path for piece in own_pieces} if name.startswith(PROPOSALS) else set()
+    new, old = any(piece.new for piece in own_pieces), any(piece.old for piece in own_pieces)
+    if elsewhere and new:
+        problems.append(f"the rule stands at {', '.join(sorted(elsewhere))} on {trunk.name} already")
+    writers = [commit.info.author for commit in commits if len(commit.parents) < 2]
+    messages = [commit.info.message for commit in commits]
+    makers = {(commit.info.author, commit.info.committer) for commit in commits}
+    # a trailer can be forged, so a branch of several people belongs to no batch
+    stated = (value for message in messages for key, value in trailers(message) if key == BATCH)
+    batch = next(stated, "") if len(makers) == 1 else ""
+    return OpenProposal(
+        ref=ref,
+        branch=branch_name(ref),
+        name=name,
+        commit=commit,
+        entry=entry,
+        path=main_path(sides, own_pieces),
+        sort="removal" if not new else "edit" if old else "new",
+        pieces=own_pieces,
+        suggested_by=tuple(dict.fromkeys(writers)),
+        at=commits[0].info.committed,
+        trailers=trailers(messages[0]),
+        foreign=(*(piece.path for piece in changes if piece not in own_pieces), *foreign),
+        faults=tuple(problems),
+        report=next(filter(None, map(report, messages)), ""),
+        batch=batch,
+        makers=next(iter(makers)) if batch else (),
+    )
+
+
+def _is_taken(trunk: Trunk, base: ObjectID | None, name: str, pieces: Sequence[Piece]) -> bool:
+    """Whether the approval branch has what is proposed; of an entry that is no rule, whether it ever had that."""
+    pieces = [piece for piece in pieces if not piece.done]
+    if not pieces:
+        return True
+    if name.startswith(PROPOSALS) or base is None:
+        return False
+    return all(
+        piece.new and piece.here != piece.old and stood(trunk.worktree, base.decode(), trunk.tip, piece.path, piece.new)
+        for piece in pieces
+    )
+
+
+def _line(repo: Repo, trunk: Trunk, tip: str) -> tuple[tuple[RawCommit, ...], ObjectID | None] | None:
+    """The commits that a branch has and the approval branch has not, newest first, and where it left that."""
+    commits: dict[str, RawCommit] = {}
+    edges: list[str] = []
+    ahead = [tip]
+    while ahead:
+        shared = trunk.contains(ahead)
+        edges += [commit for commit in ahead if commit in shared]
+        fresh = [commit for commit in ahead if commit not in shared]
+        commits |= {commit: read_commit(repo.object_store, ObjectID(commit.encode())) for commit in fresh}
+        if len(commits) > MOST_COMMITS:
+            return None  # a pushed branch must not stop the review of the others
+        parents = dict.fromkeys(parent for commit in fresh for parent in commits[commit].parents)
+        ahead = [parent for parent in parents if parent not in commits]
+    base = trunk.newest(dict.fromkeys(edges))
+    return tuple(commits.values()), ObjectID(base.encode()) if base else None

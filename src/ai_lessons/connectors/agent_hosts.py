@@ -1,0 +1,649 @@
+"""Agent hosts as one table: how a text reaches their agents, and our entries in their settings."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, NotFound
+from ai_lessons.git import external_files, hooks, processes
+from ai_lessons.git.files import translated
+from ai_lessons.git.history import unified
+from ai_lessons.git.hooks import holds_ours
+from ai_lessons.model import markdown
+from ai_lessons.model.entries import json_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    Ours: TypeAlias = Callable[[tuple[str | int, ...], Any], bool]
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_INDENT = re.compile(r"\n([ \t]+)\"")
+_DECODER = json.JSONDecoder()
+
+
+class JsonValue(NamedTuple):
+    """A value from `start` to `end` of the text, and its parts by key or place; `since` ends what stands before it."""
+
+    since: int
+    start: int
+    end: int
+    parts: Mapping[str | int, JsonValue]
+
+
+def with_added(text: str, additions: Mapping[str, Any]) -> str:
+    """The text of a table with what `more` has: tables are joined, elements of lists put behind those that are there.
+
+    Raises ValueError: it is no table, or something else stands in the place of a table or list of `more`.
+    """
+    indent = _INDENT.search(text)
+    step, feed = indent[1] if indent else "  ", "\r\n" if "\r\n" in text else "\n"
+    if not text.strip():
+        return json.dumps(additions, indent=step, ensure_ascii=False).replace("\n", feed)
+    spots = sorted(_insertions(text, _read(text, _skip(text, 0)), additions, (feed, step), 1), key=lambda spot: spot[0])
+    for at, new in reversed(spots):
+        text = text[:at] + new + text[at:]
+    return text
+
+
+def _insertions(
+    text: str, part: JsonValue, additions: Any, style: tuple[str, str], depth: int
+) -> Iterator[tuple[int, str]]:
+    """What to put where; of one place all at once."""
+    if text[part.start] != ("{" if isinstance(additions, dict) else "["):
+        raise ValueError(f"{text[part.start : part.end]:.40} stands in the way")
+    feed, step = style
+    new = []
+    for key, value in additions.items() if isinstance(additions, dict) else ((None, value) for value in additions):
+        if key is not None and key in part.parts:
+            yield from _insertions(text, part.parts[key], value, style, depth + 1)
+        else:
+            name = "" if key is None else json.dumps(key, ensure_ascii=False) + ": "
+            lines = json.dumps(value, indent=step, ensure_ascii=False).split("\n")
+            new.append(f"{feed}{step * depth}{name}" + f"{feed}{step * depth}".join(lines))
+    if new:
+        last = max((value_part.end for value_part in part.parts.values()), default=part.start + 1)
+        yield last, ("," if part.parts else "") + ",".join(new)
+
+
+def without(text: str, ours: Ours) -> str:
+    """The text without the parts that are ours by path and value; what `with_added` has put in goes to the byte.
+
+    A table or list that spans lines goes when nothing is left in it; `{}`, as people write it, was there before. Empty:
+    nothing is left. Raises ValueError: the text is no JSON.
+    """
+    whole = _read(text, _skip(text, 0))
+    gone = list(_cuts(text, whole, json.loads(text), ours, ()))
+    if (whole.start, whole.end) in gone:
+        return ""
+    for start, end in reversed(gone):
+        text = text[:start] + text[end:]
+    return text
+
+
+def _cuts(text: str, part: JsonValue, value: Any, ours: Ours, path: tuple[str | int, ...]) -> Iterator[tuple[int, int]]:
+    """Spans to cut, in the order of the text; the whole value where nothing is left in it."""
+    cuts: list[tuple[int, int]] = []
+    end, stays = part.start + 1, False
+    for key, inner in part.parts.items():
+        below = (*path, key)
+        whole = [(inner.start, inner.end)]
+        inner_cuts = whole if ours(below, value[key]) else list(_cuts(text, inner, value[key], ours, below))
+        if inner_cuts != whole:
+            cuts, stays = [*cuts, *inner_cuts], True
+        elif stays:
+            cuts.append((inner.since, inner.end))
+        else:  # before the first that stays it is the comma behind it that goes
+            comma = _skip(text, inner.end)
+            cuts.append((end, comma + 1 if text[comma] == "," else inner.end))
+            end = cuts[-1][1]
+    emptied = cuts and not stays and "\n" in text[end : part.end]
+    yield from [(part.start, part.end)] if emptied else cuts
+
+
+def _skip(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
+
+
+def _read(text: str, at: int, since: int = 0) -> JsonValue:
+    """The value at this place. Raises ValueError."""
+    if text[at : at + 1] not in {"{", "["}:
+        return JsonValue(since, at, _DECODER.raw_decode(text, at)[1], {})
+    parts: dict[str | int, JsonValue] = {}
+    end = at + 1
+    while text[here := _skip(text, end)] not in "}]":
+        here = _skip(text, here + 1) if text[here] == "," else here
+        key: str | int = len(parts)
+        if text[at] == "{":
+            key, colon = _DECODER.raw_decode(text, here)
+            here = _skip(text, _skip(text, colon) + 1)
+        if key in parts:
+            raise ValueError(f"{key!r} is stated twice")
+        parts[key] = _read(text, here, end)
+        end = parts[key].end
+    return JsonValue(since, at, here + 1, parts)
+
+
+Json = dict[str, Any]
+
+PROGRAM, SERVER = "ai-lessons-mcp", "ai-lessons"
+MARK = "ai-lessons admin agent-hook"  # In every command of ours, but for quotes, in any version
+LARGEST = 64 << 20  # Bytes of a file of settings: `~/.claude.json` grows to several MB
+
+
+class HostKind(NamedTuple):
+    """A make of host. Names of files are below the user's folder of it (`~`), or below the project (`./`).
+
+    `events`: those by which a text gets to the agent when a session starts, and around an edit. `hooks`, `servers` and
+    `instructions` are files, with `#` and the key of a table. `transcripts`: a glob below the user's folder.
+    """
+
+    id: str
+    name: str
+    programs: tuple[str, ...]
+    folder: str
+    variable: str
+    projects: tuple[str, ...]
+    events: tuple[str, str]
+    hooks: tuple[str, ...]
+    servers: tuple[str, ...]
+    instructions: tuple[str, ...]
+    transcripts: str = ""
+
+
+KINDS = (
+    HostKind(
+        "claude-code", "Claude Code", ("claude",), ".claude", "CLAUDE_CONFIG_DIR", (".claude",),
+        ("SessionStart", "PreToolUse"),
+        ("~settings.json#hooks", "./.claude/settings.json#hooks", "./.claude/settings.local.json#hooks"),
+        ("~../.claude.json#mcpServers", "./.mcp.json#mcpServers"),
+        ("~CLAUDE.md", "./CLAUDE.md", "./.claude/CLAUDE.md", "./CLAUDE.local.md"),
+        "projects/**/*.jsonl",
+    ),
+    HostKind(
+        "codex", "Codex", ("codex",), ".codex", "CODEX_HOME", (".codex",),
+        ("SessionStart", "PreToolUse"),
+        ("~hooks.json#hooks", "~config.toml#hooks", "./.codex/hooks.json#hooks", "./.codex/config.toml#hooks"),
+        ("~config.toml#mcp_servers", "./.codex/config.toml#mcp_servers"),
+        ("~AGENTS.md", "./AGENTS.md"),
+        "sessions/**/rollout-*.jsonl",
+    ),
+    HostKind(
+        "cursor", "Cursor", ("cursor", "cursor-agent"), ".cursor", "", (".cursor",),
+        ("sessionStart", "preToolUse"),
+        ("~hooks.json#hooks", "./.cursor/hooks.json#hooks"),
+        ("~mcp.json#mcpServers", "./.cursor/mcp.json#mcpServers"),
+        ("./AGENTS.md", "./.cursorrules"),
+        "projects/*/agent-transcripts/**/*.jsonl",
+    ),
+    HostKind(
+        "gemini", "Gemini CLI", ("gemini",), ".gemini", "", (".gemini",),
+        ("SessionStart", "AfterTool"),
+        ("~settings.json#hooks", "./.gemini/settings.json#hooks"),
+        ("~settings.json#mcpServers", "./.gemini/settings.json#mcpServers"),
+        ("~GEMINI.md", "./GEMINI.md"),
+        "tmp/*/chats/**/*.json*",
+    ),
+    HostKind(
+        "opencode", "opencode", ("opencode",), ".config/opencode", "", (".opencode", "opencode.json"),
+        ("", ""),
+        (),
+        ("~opencode.json#mcp", "./opencode.json#mcp"),
+        ("~AGENTS.md", "./AGENTS.md"),
+        "../../.local/share/opencode/opencode.db",
+    ),
+    HostKind(
+        "windsurf", "Windsurf", ("windsurf",), ".codeium/windsurf", "", (".windsurf",),
+        ("", "pre_write_code"),
+        ("~hooks.json#hooks", "./.windsurf/hooks.json#hooks"),
+        ("~mcp_config.json#mcpServers",),
+        ("./AGENTS.md", "./.windsurfrules"),
+    ),
+    HostKind(
+        "copilot", "GitHub Copilot", ("copilot",), ".copilot", "", (".github/copilot-instructions.md", ".github/hooks"),
+        ("sessionStart", "preToolUse"),
+        ("~settings.json#hooks", "./.github/hooks/*.json#hooks"),
+        ("~mcp-config.json#mcpServers",),
+        ("./AGENTS.md", "./.github/copilot-instructions.md"),
+    ),
+)  # fmt: skip
+
+
+class Target(NamedTuple):
+    """A `way` (session-start, edit, instructions, mcp) to an agent; `there`: the file exists, `ours`: it has our part.
+
+    `runs`: what the host starts, if the settings are the user's own: those of a project may come with a clone.
+    `answered`: the output when that was run, `works`: whether it was an answer of ours.
+    """
+
+    way: str
+    place: str
+    there: bool
+    ours: bool
+    runs: tuple[str, ...] = ()
+    answered: str = ""
+    works: bool | None = None
+
+
+class Host(NamedTuple):
+    """A host on this machine. `found`: its traces; `hooks`: by file of hooks the events configured in it."""
+
+    id: str
+    name: str
+    found: tuple[str, ...]
+    hooks: Mapping[str, tuple[str, ...]]
+    targets: tuple[Target, ...]
+    unreadable: tuple[str, ...]
+
+
+class Where(NamedTuple):
+    """The user's home, the search path of programs, folders by environment variable, and the project.
+
+    `environ`: the environment of a program of a host when it is tried.
+    """
+
+    home: Path
+    path: str
+    folders: Mapping[str, str]
+    project: Path
+    environ: Mapping[str, str] = MappingProxyType({})
+
+
+def find_hosts(where: Where) -> tuple[Host, ...]:
+    """The hosts that have a program on the path, a folder of the user's, or files in the project."""
+    return tuple(host for kind in KINDS if (host := _HostFinder(kind, where).host()) is not None)
+
+
+class _HostFinder:
+    """Finds the traces and the targets of one make of host."""
+
+    def __init__(self, kind: HostKind, where: Where) -> None:
+        self._kind, self._where = kind, where
+        self._unreadable: list[str] = []
+        self._plugin = ""
+
+    def host(self) -> Host | None:
+        """None if there is no trace of it."""
+        kind = self._kind
+        programs = (shutil.which(name, path=self._where.path) for name in kind.programs)
+        places = [Path(program) for program in programs if program]
+        places += [place for place in (_folder(kind, self._where),) if place.is_dir()]
+        places += [place for name in kind.projects if (place := self._where.project / name).exists()]
+        if not places:
+            return None
+        hooks = {
+            file: {event: groups for event, groups in table.items() if isinstance(groups, list) and groups}
+            for name in kind.hooks
+            for file, table in self._tables(name)
+        }
+        self._plugin = self._enabled_plugin()
+        targets = (*self._by_hooks(hooks), *self._instructions(), *self._servers())
+        events = {self._shown(file): tuple(table) for file, table in hooks.items() if table}
+        traces = tuple(map(self._shown, places))
+        return Host(kind.id, kind.name, traces, events, targets, tuple(dict.fromkeys(self._unreadable)))
+
+    def _enabled_plugin(self) -> str:
+        """Our plugin, as the host names it; empty if it is not enabled."""
+        enabled: Json = {}
+        for name in self._kind.hooks if self._kind.id == "claude-code" else ():
+            for _, table in self._tables(name.replace("#hooks", "#enabledPlugins")):
+                enabled |= table
+        return next((f"plugin {name}" for name, on in enabled.items() if name.startswith(f"{SERVER}@") and on), "")
+
+    def _by_hooks(self, hooks: Mapping[Path, Json]) -> Iterator[Target]:
+        """A text at the start and around an edit: through the plugin, or else through a file of hooks."""
+        for way, event in zip(("session-start", "edit"), self._kind.events, strict=True):
+            if not event:
+                continue
+            if self._plugin:
+                yield Target(way, self._plugin, there=True, ours=True)
+            ours = {
+                file: call for file, table in hooks.items() for call in _calls(table.get(event)) if is_our_call(call)
+            }
+            for file in ours or ([] if self._plugin else list(hooks)[:1]):
+                runs = self._runs(file, _argv(ours[file])) if ours else ()
+                yield Target(way, self._shown(file), there=file.exists(), ours=bool(ours), runs=runs)
+
+    def _instructions(self) -> Iterator[Target]:
+        for name in self._kind.instructions:
+            file = place_of(self._kind, self._where, name)
+            data = self._bytes(file)
+            if data is not None or name == "./AGENTS.md":
+                yield Target("instructions", self._shown(file), data is not None, holds_ours(data or b""))
+
+    def _servers(self) -> Iterator[Target]:
+        if self._plugin:
+            yield Target("mcp", self._plugin, there=True, ours=True)
+        for name in self._kind.servers:
+            for file, table in self._tables(name):
+                ours = [
+                    server
+                    for key, server in table.items()
+                    if PROGRAM in json.dumps(server, default=str) or key == SERVER
+                ]
+                if file.exists() or not self._plugin:
+                    runs = self._runs(file, _argv(ours[0], shell=False)) if ours else ()
+                    yield Target("mcp", self._shown(file), file.exists(), bool(ours), runs)
+
+    def _tables(self, name: str) -> Iterator[tuple[Path, Json]]:
+        """The table under the key after `#` of every file that the name stands for; an empty one for no file."""
+        name, _, key = name.partition("#")
+        place = place_of(self._kind, self._where, name)
+        for file in sorted(place.parent.glob(place.name)) if "*" in place.name else [place]:
+            settings = parsed(self._bytes(file), toml=file.suffix == ".toml")
+            if settings is None:
+                self._unreadable.append(self._shown(file))
+            table = (settings or {}).get(key)
+            yield file, table if isinstance(table, dict) else {}
+
+    def _runs(self, file: Path, argv: tuple[str, ...]) -> tuple[str, ...]:
+        """The command, if the file is the user's own: what came with the clone of a project is not run by us."""
+        names = [name.partition("#")[0] for name in (*self._kind.hooks, *self._kind.servers) if name.startswith("~")]
+        return argv if file in {place_of(self._kind, self._where, name) for name in names} else ()
+
+    def _bytes(self, file: Path) -> bytes | None:
+        project = self._where.project
+        cloned = file.is_relative_to(project) and not self._where.home.is_relative_to(project)
+        try:
+            return external_files.read(file, LARGEST, within=project if cloned else None)[0]
+        except NotFound:
+            return None
+        except AiLessonsError:
+            self._unreadable.append(self._shown(file))
+            return None
+
+    def _shown(self, place: Path) -> str:
+        if place.is_relative_to(self._where.project):
+            return place.relative_to(self._where.project).as_posix()
+        if place.is_relative_to(self._where.home):
+            return "~/" + place.relative_to(self._where.home).as_posix()
+        return str(place)
+
+
+def _calls(groups: Any) -> Iterator[Any]:
+    """The calls of an event: those in its groups, and what stands in place of a group."""
+    for group in groups if isinstance(groups, list) else ():
+        inner = group.get("hooks") if isinstance(group, dict) else None
+        yield from inner if isinstance(inner, list) else [group]
+
+
+def is_our_call(call: Any) -> bool:
+    """Whether a call of a host's hooks is one of ours, in the form of any version."""
+    return MARK in " ".join(_argv(call)).replace("'", "").replace('"', "")
+
+
+def _argv(call: Any, *, shell: bool = True) -> tuple[str, ...]:
+    """What a host starts for a hook, or for a server (no `shell`); nothing for what is no command."""
+    table = call if isinstance(call, dict) else {}
+    command, arguments = table.get("command") or table.get("bash"), table.get("args")
+    if isinstance(command, list):
+        return tuple(map(str, command))
+    if not isinstance(command, str):
+        return ()
+    if isinstance(arguments, list):
+        return (command, *map(str, arguments))
+    return ("sh", "-c", command) if shell else (command,)
+
+
+def _folder(kind: HostKind, where: Where) -> Path:
+    overruled = where.folders.get(kind.variable) if kind.variable else None
+    return Path(overruled) if overruled else where.home / kind.folder
+
+
+def place_of(kind: HostKind, where: Where, name: str) -> Path:
+    """Where the file lies that a row of the table names."""
+    folder = _folder(kind, where)
+    if folder != where.home / kind.folder:
+        name = name.replace("~../", "~")  # a folder of the user's choice holds everything
+    return Path(os.path.normpath(folder / name[1:])) if name.startswith("~") else where.project / name[2:]
+
+
+def transcripts(where: Where) -> list[tuple[Path, str]]:
+    """Globs of what the hosts keep of their sessions, each behind the folder that it begins in."""
+    globs = []
+    for kind in KINDS:
+        steps = kind.transcripts.count("../")
+        if kind.transcripts:
+            folder = os.path.normpath(_folder(kind, where) / ("../" * steps))
+            globs.append((Path(folder), kind.transcripts[3 * steps :]))
+    return globs
+
+
+def parsed(data: bytes | None, *, toml: bool = False) -> Json | None:
+    """A file's settings; empty if nothing is in it, None if it cannot be read or holds no table."""
+    if data is None or not data.strip():
+        return {}
+    try:
+        settings = markdown.toml(data.decode()) if toml else json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return settings if isinstance(settings, dict) else None
+
+
+HOOKS = "hooks"
+SOURCE = "hooks/hooks.json"  # of the plugin, where our part stands
+_CODEX = ("SessionStart", "SubagentStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop")
+HEARS: Mapping[str, Mapping[str, tuple[str, str]] | None] = {
+    "claude-code": None,
+    "codex": {event: (event, "") for event in _CODEX},
+    "gemini": {
+        "SessionStart": ("SessionStart", ""),
+        "UserPromptSubmit": ("BeforeAgent", ""),
+        "PostToolUse": ("AfterTool", "^(run_shell_command|read_file|replace|write_file|mcp_.*)$"),
+        "Stop": ("AfterAgent", ""),
+    },
+    "cursor": {
+        "SessionStart": ("sessionStart", ""),
+        "UserPromptSubmit": ("beforeSubmitPrompt", ""),
+        "PreToolUse": ("preToolUse", "^(Shell|Read|Write|StrReplace|Edit|MCP:.*)$"),
+        "PostToolUse": ("postToolUse", "^(Shell|MCP:.*)$"),
+        "PostToolUseFailure": ("postToolUseFailure", "^(Shell|MCP:.*)$"),
+    },
+}
+"""The hosts that call our hook: events of the plugin (None: all), the host's name for each and its tools, or ours."""
+
+_EXEC_FORM = frozenset({"claude-code"})  # hosts that take a program and its `args`, without a shell (since 2.1.139)
+_HOOK = ("admin", "agent-hook")
+_CURSOR = {"version": 1}  # without which Cursor reads no file of hooks
+_TOML = hooks.marks("ai-lessons", "# {}")
+_LEFT = "left alone, it is no JSON object: mend it first"
+
+
+@json_fields("host", "file", "done", "diff")
+class HostChange(NamedTuple):
+    """A change of one file of a host; `done`: in words. `before`, `after` None: no file. The same: no change."""
+
+    host: str
+    file: Path
+    done: str
+    before: bytes | None
+    after: bytes | None
+
+    @property
+    def diff(self) -> str:
+        """What changes, as a unified diff; empty where nothing does."""
+        return unified(str(self.file).lstrip("/"), self.before, self.after)
+
+
+def for_user(where: Where, plugin: Path, names: Sequence[str], job: str) -> tuple[HostChange, ...]:
+    """What installing, or uninstalling, does to the user's settings of the hosts that are found (of those names).
+
+    Raises StorageFailed: a file cannot be read.
+    """
+    changes: list[HostChange] = []
+    kinds = {kind.id: kind for kind in KINDS}
+    for host in find_hosts(where):
+        by_plugin = any(target.place.startswith("plugin ") for target in host.targets)
+        if host.id in (names or kinds) and (job == "uninstall" or not by_plugin):
+            changes += _of_kind(kinds[host.id], where, plugin, job)
+    return tuple(changes)
+
+
+def _of_kind(kind: HostKind, where: Where, plugin: Path, job: str) -> Iterator[HostChange]:
+    tables: dict[Path, Json] = {}
+    if kind.id in HEARS:
+        with translated(str(plugin)):
+            stated: Json = json.loads((plugin / SOURCE).read_bytes())[HOOKS]
+        events = HEARS[kind.id] or {event: (event, "") for event in stated}
+        ours = {name: _groups(kind, stated[event], tools) for event, (name, tools) in events.items() if event in stated}
+        file = place_of(kind, where, kind.hooks[0].partition("#")[0])
+        tables[file] = {HOOKS: ours, **(_CURSOR if kind.id == "cursor" else {})}
+    name, _, key = kind.servers[0].partition("#")
+    tables.setdefault(place_of(kind, where, name), {})[key] = {SERVER: _server(kind)}
+    for place, ours in tables.items():
+        real = external_files.kept(place)
+        try:
+            content = _bytes(real)
+        except InvalidEntry as error:
+            yield HostChange(kind.name, real, f"left alone, {error.problems[0].message}", None, None)
+            continue
+        toml = place.suffix == ".toml"
+        yield _change_toml(kind, real, content, job) if toml else _change(kind, real, content, job, ours)
+
+
+def _groups(kind: HostKind, groups: list[Json], tools: str) -> list[Json]:
+    """The calls of an event in the form of the host: Cursor has no groups, Gemini CLI counts milliseconds."""
+    matcher, second = {"matcher": tools} if tools else {}, 1000 if kind.id == "gemini" else 1
+    calls = [(group, {**call, **_call(kind)}) for group in groups for call in group["hooks"]]
+    if kind.id == "cursor":
+        return [{**matcher, "command": call["command"], "timeout": call["timeout"]} for _, call in calls]
+    return [{**group, **matcher, "hooks": [{**call, "timeout": call["timeout"] * second}]} for group, call in calls]
+
+
+def _call(kind: HostKind) -> Json:
+    """How a host calls our hook: by its absolute path, because hosts have a search path of their own."""
+    program = processes.own("ai-lessons")
+    if kind.id in _EXEC_FORM:
+        return {"command": program, "args": [*_HOOK]}
+    return {"command": shlex.join([program, *_HOOK])}
+
+
+def _server(kind: HostKind) -> Json:
+    env, program = {"AI_LESSONS_AGENT": kind.id}, processes.own(PROGRAM)
+    if kind.id == "opencode":
+        return {"type": "local", "command": [program], "environment": env, "enabled": True}
+    copilot: Json = {"type": "local", "args": [], "tools": ["*"]} if kind.id == "copilot" else {}
+    return {**copilot, "command": program, "env": env}
+
+
+SECONDS = 30.0  # until a program of a host that is tried counts as hung
+_GREETING = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "ai-lessons", "version": "0"}}
+_INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": _GREETING}
+
+
+def tried(hosts: Sequence[Host], where: Where, event: bytes) -> tuple[Host, ...]:
+    """The hosts with the answers of our programs that their settings name: a hook is given the `event`.
+
+    They run as the host would run them, each once.
+    """
+    answers: dict[tuple[str, ...], tuple[str, bool]] = {}
+
+    def answered(target: Target) -> Target:
+        if not target.runs:
+            return target
+        if target.runs not in answers:
+            request = json.dumps(_INITIALIZE).encode() + b"\n" if target.way == "mcp" else event
+            answers[target.runs] = _answer(target.runs, where, request)
+        answer, works = answers[target.runs]
+        return target._replace(answered=answer, works=works)
+
+    return tuple(host._replace(targets=tuple(map(answered, host.targets))) for host in hosts)
+
+
+def _answer(argv: tuple[str, ...], where: Where, request: bytes) -> tuple[str, bool]:
+    """The answer of a program, and whether it is one of ours."""
+    try:
+        done = processes.run(argv, env=where.environ, timeout=SECONDS, cwd=where.home, stdin=request)
+    except subprocess.TimeoutExpired:
+        return f"no answer within {SECONDS:.0f} seconds", False
+    except OSError as error:
+        return f"{argv[0]}: {error.strerror}", False
+    line, _, _ = done.stdout.decode("utf-8", "replace").strip().partition("\n")
+    if done.returncode or not line:
+        why = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        program, _, _ = (argv[2] if argv[:2] == ("sh", "-c") else argv[0]).partition(" ")
+        cause = "" if "/" in program else " with the search path of a host, which its command depends on"
+        return f"nothing came back{cause}{f': {why}' if why else ''}", False
+    if request.startswith(b'{"jsonrpc"'):
+        server = ((parsed(line.encode()) or {}).get("result") or {}).get("serverInfo") or {}
+        return f"{server.get('name', 'no server')} {server.get('version', '')}".strip(), bool(server)
+    return line, line.startswith("reads ")
+
+
+def carry_out(changes: Sequence[HostChange]) -> None:
+    """Write what was decided. Raises Conflict: a file has changed since then. StorageFailed."""
+    for change in changes:
+        if change.before == change.after:
+            continue
+        with translated(str(change.file), writing=True):
+            if _bytes(change.file) != change.before:
+                raise Conflict(f"{change.file} has changed meanwhile", hint="run the command again")
+            if change.after is not None:
+                external_files.write(change.file, change.after)
+            else:
+                change.file.unlink()
+
+
+def _bytes(file: Path) -> bytes | None:
+    return external_files.read(file, LARGEST)[0] if file.exists() else None
+
+
+def _change(kind: HostKind, file: Path, content: bytes | None, job: str, ours: Json) -> HostChange:
+    """What a job does to a JSON file with tables of hooks and servers, ours by key."""
+    try:
+        settings = parsed(content)
+        if settings is None:
+            raise ValueError(file)
+        text = (content or b"").decode()
+        clean = (
+            without(text, lambda path, value: any(_is_ours(key, path, value) for key in ours)) if text.strip() else text
+        )
+        if parsed(clean.encode()) == _CURSOR and list(settings) == [HOOKS, *_CURSOR]:
+            clean = ""  # written by us: what other files state first, ours states last
+        here = parsed(clean.encode()) or {}
+        full = with_added(clean, {key: value for key, value in ours.items() if key not in _CURSOR or key not in here})
+        full = text if parsed(full.encode()) == parsed(content) else full
+    except (ValueError, RecursionError):
+        return HostChange(kind.name, file, _LEFT, content, content)
+    held = clean != text
+    if job == "install":
+        new = "written" if content is None else "brought up to date" if held else "added"
+        # a file of our own ends in a line feed, by which it is known when it goes
+        after = (f"{full}\n" if content is None else full).encode()
+        return HostChange(kind.name, file, "already there" if full == text else new, content, after)
+    says = "not there" if not held else "taken out" if clean or not text.endswith("\n") else "removed"
+    return HostChange(kind.name, file, says, content, None if says == "removed" or content is None else clean.encode())
+
+
+def _is_ours(key: str, path: Sequence[str | int], value: Any) -> bool:
+    """Whether it is our server, one of our calls, or a group of nothing else."""
+    if path[0] != key:
+        return False
+    if key != HOOKS:
+        return list(path[1:]) == [SERVER]
+    if len(path) == 3:
+        calls = value.get("hooks", [value]) if isinstance(value, dict) else None
+        return isinstance(calls, list) and bool(calls) and all(map(is_our_call, calls))
+    return len(path) == 5 and path[3] == "hooks" and is_our_call(value)
+
+
+def _change_toml(kind: HostKind, file: Path, content: bytes | None, job: str) -> HostChange:
+    """What a job does to a TOML file with a table of servers: a part of ours at its end."""
+    settings = parsed(content, toml=True)
+    if settings is None:
+        return HostChange(kind.name, file, "left alone, it is no TOML: mend it first", content, content)
+    program = json.dumps(processes.own(PROGRAM), ensure_ascii=False)
+    server = f'[mcp_servers.{SERVER}]\ncommand = {program}\nenv = {{ AI_LESSONS_AGENT = "{kind.id}" }}'
+    plan = hooks.plan(content, job, server, _TOML)
+    if SERVER in (settings.get("mcp_servers") or {}) and plan.says == "added":
+        return HostChange(kind.name, file, "left alone, it names a server ai-lessons of its own", content, content)
+    return HostChange(kind.name, file, plan.says, content, plan.data)

@@ -1,0 +1,644 @@
+"""Formats that go out and come back: the JSON document, and rules for the agents of other tools. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64decode, b64encode
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from hashlib import sha256
+from math import isnan
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from uuid import UUID
+
+from ulid import ULID
+
+from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, UnsupportedRepository, UsageError
+from ai_lessons.model import frontmatter, layout, lessons, markdown
+from ai_lessons.model.chunks import blocks, lines_of
+from ai_lessons.model.entries import GLOBAL_PROJECT, HANDLE_LENGTH, UNSTATED, Category, Entry, Kind, Relation, ulid
+from ai_lessons.model.markdown import decode, escaped, one_line, split
+from ai_lessons.model.yaml_edit import mapping_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+# --- in: what a file of instructions states ---
+
+HOSTS = {
+    "agents-md": r"AGENTS(?:\.override)?\.md",
+    "copilot": r"\.github/copilot-instructions\.md|[^/]+\.instructions\.md",
+    "cursor": r"[^/]*\.cursorrules|[^/]+\.mdc|\.cursor/rules/.+\.mdx?",
+    "claude": r"(?:\.claude/)?CLAUDE(?:\.local)?\.md|\.claude/rules/.+\.md|MEMORY\.md",
+    "windsurf": r"[^/]*\.windsurfrules|\.windsurf/rules/.+\.md",
+    "gemini": r"GEMINI\.md",
+}
+"""The files of each tool's instructions, as the end of a path. `agents-md` takes in those of all the others."""
+
+_FILES = {host: re.compile(f"(?:^|/)({pattern})$") for host, pattern in HOSTS.items()}
+_OF_FOLDER = re.compile(r"(?:AGENTS|CLAUDE|GEMINI)(?:\.\w+)?\.md")
+_ONE_RULE = re.compile(r"\.mdc$|\.instructions\.md$|(?:^|/)\.(?:cursor|claude|windsurf)/rules/", re.I)
+_OURS = re.compile(r"^<!-- (>>>|<<<) ai-lessons[^\n]* \1 -->$\n?", re.M)
+_IMPORT = re.compile(r"@\S+\s*")
+_WHY = re.compile(r"^[ \t>*-]*(?:\*\*|__)?(?:because|why|reason|rationale)\b:?(?:\*\*|__)?:?[ \t]*(\S.*)$", re.I | re.M)
+_LINE = re.compile(r"([A-Za-z]\w*)[ \t]*:[ \t]*(.*)")
+_MOST_WHY = 1000
+
+
+def host_of(path: str) -> tuple[str, str] | None:
+    """The agent host whose instructions a file holds, by its path, and the part of the path that says so; else None."""
+    matches = ((host, files.search(path)) for host, files in _FILES.items())
+    return next(((host, match[1]) for host, match in matches if match), None)
+
+
+class MarkdownSection(NamedTuple):
+    """A part of a text with the headings above it, `line` (from 1) where it begins."""
+
+    title: str
+    body: str
+    line: int
+
+
+class Instruction(NamedTuple):
+    """One rule as a file states it: `where` it stands, and the files that it is about (none: all)."""
+
+    where: str
+    title: str
+    body: str
+    globs: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The text with single spaces; equal for rules that say the same."""
+        return " ".join(self.body.split())
+
+
+def instructions(name: str, data: bytes, *, split_up: bool = False) -> list[Instruction]:
+    """The rules that a file states: one, or with `split_up` one for each section. `name` is its path.
+
+    Text between our own markers is left out. The rules of a file in a folder apply to that folder.
+    Raises InvalidEntry: not text.
+    """
+    text = _without_ours(decode(data.replace(b"\r\n", b"\n"), name).removeprefix("\ufeff"))
+    matter, body = split(text)
+    matter_fields = matter_of(matter or "")
+    folder, _, file = name.rpartition("/")
+    stated = (glob.lstrip("/") for key in ("globs", "paths", "applyTo") for glob in matter_fields.get(key, ()))
+    globs = tuple(glob for glob in stated if glob not in {"*", "**", "**/*"})
+    if not globs and folder and _OF_FOLDER.fullmatch(file) and not folder.startswith("."):
+        globs = (f"{folder.removesuffix('/.claude')}/**",)
+    parts = sections(body)
+    if split_up:
+        return [Instruction(f"{name}:{part.line}", part.title or f"From {file}", part.body, globs) for part in parts]
+    body = body.strip("\n")
+    if not parts:
+        return []
+    stem = file.partition(".")[0].replace("-", " ").replace("_", " ")
+    title = matter_fields.get("description", [""])[0] or next((part.title for part in parts if part.title), "")
+    return [Instruction(name, title or (stem if _ONE_RULE.search(name) else f"From {file}"), body, globs)]
+
+
+def _without_ours(text: str) -> str:
+    """The text without the parts between a pair of our markers."""
+    kept, begin = 0, -1
+    parts: list[str] = []
+    for mark in _OURS.finditer(text):
+        if mark[1] == ">>>":
+            begin = mark.start() if begin < 0 else begin
+        elif begin >= 0:
+            parts.append(text[kept:begin])
+            kept, begin = mark.end(), -1
+    return "".join([*parts, text[kept:]])
+
+
+def joined(instructions: Iterable[Instruction]) -> tuple[list[Instruction], list[tuple[str, str]]]:
+    """Each rule once, with the globs of its duplicates; and the duplicates as (where, where the first one is)."""
+    kept: dict[str, Instruction] = {}
+    left = []
+    for instruction in instructions:
+        first = kept.setdefault(instruction.words, instruction)
+        if first is not instruction:
+            globs = tuple(dict.fromkeys(first.globs + instruction.globs)) if first.globs and instruction.globs else ()
+            kept[instruction.words] = first._replace(globs=globs)
+            left.append((instruction.where, first.where))
+    return list(kept.values()), left
+
+
+def rule(instruction: Instruction, project: str | None, now: datetime) -> Item:
+    """The rule as a file, not approved yet."""
+    why = _WHY.search(instruction.body)
+    file = instruction.where.rpartition(":")[0] if instruction.where.rpartition(":")[2].isdigit() else instruction.where
+    rationale = one_line(why[1], _MOST_WHY) if why else f"Stated in {file}, {UNSTATED}"
+    entry_id = made_id("instruction", instruction.words)
+    stated = {"title": one_line(instruction.title) or one_line(file), "rationale": rationale}
+    fields = frontmatter.rule_fields(entry_id, frontmatter.stamp(now), applies_to=instruction.globs, **stated)
+    return made(instruction.where, Kind.RULE, project or GLOBAL_PROJECT, instruction.body, fields)
+
+
+def sections(text: str) -> list[MarkdownSection]:
+    """The sections of a text that hold more than imports (`@docs/more.md`), titled by the headings from level 2 on."""
+    rows, headings = lines_of(text), [block for block in blocks(text) if block.level]
+    parts = []
+    above: list[tuple[int, str]] = []
+    title, line, start = "", 1, 0
+    for heading in [*headings, None]:
+        body = rows[start : heading.start if heading else len(rows)]
+        if not all(_IMPORT.fullmatch(row) or not row.strip() for row in body):
+            parts.append(MarkdownSection(title, "".join(body).strip("\n"), line))
+        if heading:
+            above = [*(higher for higher in above if higher[0] < heading.level), (heading.level, heading.heading)]
+            title = ": ".join(words for level, words in above if level > 1 or level == heading.level)
+            line, start = heading.start + 1, heading.end
+    return parts
+
+
+def matter_of(text: str) -> dict[str, list[str]]:
+    """Frontmatter of Cursor, which is no YAML (`globs: *.ts,*.tsx`): each key with its values."""
+    values: dict[str, list[str]] = {}
+    key = ""
+    for row in text.split("\n"):
+        line = _LINE.fullmatch(row)
+        if line:
+            key = line[1]
+            values[key] = [line[2].strip().strip("'\"")] if key == "description" else _values(line[2])
+        elif key and row.strip().startswith("- "):
+            values[key] += _values(row.strip()[2:])
+    return values
+
+
+def _values(text: str) -> list[str]:
+    """`a, b` or `["a", "b"]`; a comma inside braces divides nothing."""
+    inner = text.strip().removeprefix("[").removesuffix("]") if text.strip().endswith("]") else text
+    parts = re.findall(r"(?:\{[^}]*(?:\}|\Z)|[^,{])+", inner)
+    return [value for part in parts if (value := part.strip().strip("'\""))]
+
+
+# --- out: rules in force and firm lessons ---
+
+NAME = "ai-lessons rules"
+"""The name in our markers of exported rules; the paragraph on how to use the program has its own."""
+
+PREFIX = "ai-lessons-"  # How the names of our files in a folder of rules begin
+_MADE_BY = "Approved by a person in the knowledge repository; made by `ai-lessons admin export`, so edit them there."
+_STATED = "Stated by a person in the knowledge repository, so edit them there."
+_BEGIN, _END = f"<!-- >>> {NAME} >>> -->", f"<!-- <<< {NAME} <<< -->"
+_OUR_FILE = re.compile(
+    rf"(?:---\n(?:[^\n]*\n)*?---\n)?{re.escape(_BEGIN)}\n.*\n{re.escape(_END)}\n".encode(), re.DOTALL
+)
+_FENCE_TO_CLOSE = re.compile(r"( {0,3})(`{3,}(?=[^`]*$)|~{3,})(.*)")
+_HEADING_MARK = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)")
+_UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*")
+_MARKER = re.compile(r"<!--(?= (?:>>>|<<<) ai-lessons)")
+
+ExportedEntry = tuple[str, "Entry"]
+"""A rule in force or a firm lesson, behind its handle."""
+
+
+class RuleFiles(NamedTuple):
+    """How a tool keeps one rule a file: how its names end, and the lines of frontmatter for a title and globs."""
+
+    suffix: str
+    matter: Callable[[str, Sequence[str]], Sequence[str]]
+
+
+def _cursor(title: str, globs: Sequence[str]) -> Sequence[str]:  # no YAML: Cursor reads globs without quotes
+    return f"description: {title}", f"globs: {','.join(globs)}".rstrip(), f"alwaysApply: {str(not globs).lower()}"
+
+
+RULE_FILES = {
+    "claude-rules": RuleFiles(".md", lambda _, globs: mapping_lines({"paths": list(globs)}) if globs else ()),
+    "cursor": RuleFiles(".mdc", _cursor),
+    "copilot": RuleFiles(
+        ".instructions.md",
+        lambda title, globs: mapping_lines({"description": title, "applyTo": ",".join(globs) or "**"}),
+    ),
+    "windsurf": RuleFiles(
+        ".md", lambda _, globs: ("trigger: glob", f"globs: {','.join(globs)}") if globs else ("trigger: always_on",)
+    ),
+}
+
+_PARTS = ((Kind.RULE, "## Rules", _MADE_BY), (Kind.LESSON, "## Lessons", _STATED))
+FRAME = sum(len(title) + len(made) + 4 for _, title, made in _PARTS) + 100
+"""Characters of a file beside the entries, at most: our headings and markers."""
+
+
+def whole(entries: Sequence[ExportedEntry]) -> str:
+    """The text of a single file with all entries, without markers."""
+    parts = (
+        (title, made, [section(*entry, 3) for entry in entries if entry[1].kind is kind])
+        for kind, title, made in _PARTS
+    )
+    return "\n\n".join(row for title, made, texts in parts if texts for row in (title, made, *texts))
+
+
+def file_name(entry: Entry, suffix: str) -> str:
+    """The name of an entry's file in a folder of rules."""
+    return f"{PREFIX}{layout.slug(entry.title)}-{entry.id[-HANDLE_LENGTH:].lower()}{suffix}"
+
+
+def rule_file(form: str, handle: str, entry: Entry) -> str:
+    """The text of an entry's file in a folder of rules, with the globs that it applies to as frontmatter."""
+    made = _MADE_BY if entry.kind is Kind.RULE else _STATED
+    matter = RULE_FILES[form].matter(_line(entry.title), [_line(glob) for glob in _globs(entry)])
+    return _framed(matter, f"{section(handle, entry, 1)}\n\n{made}")
+
+
+def skill(project: str, entries: Sequence[ExportedEntry]) -> tuple[str, str]:
+    """A skill with the entries of one project: its path below a folder of skills, and its text."""
+    name = f"{PREFIX}{layout.slug(project)}"
+    about = "every project" if project == GLOBAL_PROJECT else f"the project {_line(project)}"
+    titles = "; ".join(_line(entry.title) for _, entry in entries)
+    description = f"Rules and lessons of {about}. Read it before working there. About: {titles}"[:_DESCRIPTION]
+    matter = mapping_lines({"name": name, "description": description})
+    return f"{name}/SKILL.md", _framed(matter, f"# {_line(project)}\n\n{whole(entries)}")
+
+
+_DESCRIPTION = 1024  # characters that hosts read of a skill's description
+
+
+def _framed(matter: Sequence[str], text: str) -> str:
+    head = "".join(f"{row}\n" for row in ("---", *matter, "---")) if matter else ""
+    return f"{head}{_BEGIN}\n{text}\n{_END}\n"
+
+
+def is_exported_rule(data: bytes) -> bool:
+    """Whether an export wrote this file of a folder of rules."""
+    return _OUR_FILE.fullmatch(data) is not None
+
+
+def section(handle: str, entry: Entry, level: int) -> str:
+    """An entry as a section below a heading of this level."""
+    lines = [f"{'#' * level} {_line(entry.title)} ({handle})"]
+    why = entry.pattern.because if entry.pattern else entry.rationale
+    lines += [f"Because: {_line(why)}"] if why else []
+    globs = ", ".join(f"`{_line(glob).replace('`', '?')}`" for glob in _globs(entry))
+    about = [
+        *([f"in the project {_line(entry.project)}"] if entry.project != GLOBAL_PROJECT else []),
+        *([f"for {globs}"] if globs else []),
+    ]
+    lines += [f"Applies {' '.join(about)}."] if about else []
+    body = _below(level, _safe(entry.body).strip("\n"))
+    return "\n\n".join([*lines, *([body] if body else [])])
+
+
+def _globs(rule: Entry) -> list[str]:
+    globs = rule.fields.get("applies_to")
+    return [str(glob) for glob in globs] if isinstance(globs, list) else []
+
+
+def _safe(text: str) -> str:
+    """Without what looks like a marker of ours, and with invisible characters as escapes."""
+    return _MARKER.sub("<! --", escaped(text.replace("\r\n", "\n")))
+
+
+def _line(text: str) -> str:
+    return " ".join(_safe(text).split())
+
+
+def _below(level: int, text: str) -> str:
+    """The text with its headings moved below this level, and open fences and comments closed."""
+    rows: list[str] = []
+    fence = ""
+    for row in text.split("\n"):
+        mark = _FENCE_TO_CLOSE.match(row)
+        if mark and (not fence or (mark[2].startswith(fence) and not mark[3].strip())):
+            fence = "" if fence else mark[2]
+        elif not fence and (heading := _HEADING_MARK.match(row)):
+            rows.append(f"{'#' * min(len(heading[1]) + level, 6)}{row[heading.end(1) :]}")
+            continue
+        elif not fence and _UNDERLINE.fullmatch(row) and rows and rows[-1].strip():
+            rows.append("\\" + row.strip())
+            continue
+        rows.append(row)
+    opened = text.rfind("<!--") > text.rfind("-->")
+    return "\n".join([*rows, *([fence] if fence else []), *(["-->"] if opened else [])])
+
+
+WORDS = {"very-low": 0.1, "low": 0.3, "medium": 0.5, "high": 0.7, "very-high": 0.9}
+"""Confidence words as the probabilities that other tools use."""
+
+
+class Item(NamedTuple):
+    """An imported entry: the bytes of its file, and of a script's side file. `where` names it in its source."""
+
+    where: str
+    path: str
+    data: bytes
+    side: bytes | None = None
+    executable: bool = False
+
+
+ADDED, QUEUED, KNOWN, JOINED, SKIPPED, OTHER = FATES = (
+    "imported", "proposed", "here already", "joined", "skipped", "not recognised",
+)  # fmt: skip
+"""The outcome for a part of a source."""
+
+
+class Bundle(NamedTuple):
+    """What a source holds: entries, what of it cannot be read, as (where, reason), and events as JSON objects.
+
+    `left` are parts that bring nothing of their own, as (where, one of `FATES`, what of it).
+    """
+
+    items: Sequence[Item] = ()
+    damaged: Sequence[tuple[str, str]] = ()
+    events: Sequence[Mapping[str, Any]] = ()
+    left: Sequence[tuple[str, str, str]] = ()
+
+
+@contextmanager
+def noting(where: str, damaged: list[tuple[str, str]], *, alone: bool = False) -> Iterator[None]:
+    """Add an AiLessonsError to `damaged`, as (where, reason), and go on; with `alone` raise it."""
+    try:
+        yield
+    except AiLessonsError as error:
+        if alone:
+            raise
+        damaged.append((where, error.message))
+
+
+def made_id(*parts: object, created: datetime | None = None) -> str:
+    """A ULID that depends on `parts` and `created` alone, so that every clone makes the same one."""
+    text = json.dumps(parts, sort_keys=True, default=str)
+    time = max(int(created.timestamp() * 1000), 0) if created else 0
+    return ulid(time, sha256(text.encode("utf-8", "surrogatepass")).digest()[:10])
+
+
+def moment(value: object) -> datetime | None:
+    """A date or time of another tool, UTC by default; None for anything else."""
+    if isinstance(value, datetime):
+        value = value.isoformat()
+    try:
+        time = datetime.fromisoformat(str(value).strip().replace(" UTC", "Z"))
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def word_of(confidence: object) -> str:
+    """The confidence word nearest to a probability, or the word itself."""
+    if isinstance(confidence, str) and confidence.strip().lower() in WORDS:
+        return confidence.strip().lower()
+    try:
+        number = float(str(confidence))
+    except ValueError:
+        return "medium"
+    return "medium" if isnan(number) else min(WORDS, key=lambda word: abs(WORDS[word] - number))
+
+
+def made(where: str, kind: Kind, project: str, body: str, fields: dict[str, Any]) -> Item:
+    """A new lesson or rule as the file that it becomes."""
+    path = layout.new_path(kind, project, fields["title"], fields["id"], fields["created"])
+    return Item(where, path, markdown.render(fields, frontmatter.body_of(body)).encode())
+
+
+def beside(path: str, entry_id: str) -> str:
+    """Another path for an entry whose own is taken."""
+    folder, slash, name = path.rpartition("/")
+    stem, dot, suffix = name.partition(".")
+    return f"{folder}{slash}{stem}-{entry_id[-HANDLE_LENGTH:].lower()}{dot}{suffix}"
+
+
+# --- the export ---
+
+VERSION = 1
+COUNTS = ("injected", "helpful", "ignored", "contradicted")
+
+_CATEGORIES, _RELATIONS = (
+    {str(word): "".join(part.title() for part in word.split("_")) for word in words}  # `derived_from` is `DerivedFrom`
+    for words in (set(Category), set(Relation) - {Relation.HAS_SCRIPT, Relation.HAS_DOC, Relation.PROVES})
+)
+_OF_FORMAT = {spelling: word for word, name in (_CATEGORIES | _RELATIONS).items() for spelling in (name, word)}
+_NUMBER_LIMIT = 1_000_000_000
+T = TypeVar("T")
+
+
+def learning(entry: Entry, file: Item, usage: Any) -> dict[str, Any]:
+    """A lesson. `usage` has `tallies` (its counts, `last_used`), `alpha`, `beta` and `confidence`."""
+    created = created_of(entry)
+    return {
+        "id": str(ULID.from_str(entry.id).to_uuid()),
+        "scope": lessons.of_entry(entry.project, entry.fields.get("scope")).tagged,
+        "category": _CATEGORIES.get(str(entry.fields.get("category")), "Solution"),
+        "content": {
+            "description": entry.body.strip() or entry.title,
+            **({"pattern": entry.fields["pattern"]} if entry.pattern else {}),
+            "insight": entry.title,
+        },
+        "confidence": usage.confidence,
+        "created_at": created,
+        "updated_at": created,
+        "source": _source(entry),
+        "usage_stats": {
+            **{f"times_{word}": getattr(usage.tallies, word) for word in COUNTS},
+            **({"last_used": usage.tallies.last_used} if usage.tallies.last_used else {}),
+            "confidence_alpha": usage.alpha,
+            "confidence_beta": usage.beta,
+        },
+        "file": kept(file),
+    }
+
+
+def _source(entry: Entry) -> str | dict[str, Any]:
+    """The source of a lesson in the form of the export; without a block, `from` decides."""
+    block = entry.fields.get("source")
+    if not isinstance(block, dict) or list(lessons.faults(block)):
+        by_user = entry.fields.get("from") == "user"
+        return "UserCreated" if by_user else {"Transcript": {"session_id": "", "message_index": 0}}
+    kind = lessons.TYPES[block[lessons.TYPE]]
+    values = {theirs: block[ours] for ours, theirs in kind.keys.items()}
+    if kind.name == "Promoted":
+        original = ULID.from_str(str(block["original"]).upper())
+        values = {"from_scope": lessons.read_scope(block["from_scope"]).tagged, "original_id": str(original.to_uuid())}
+    return {kind.name: values} if values else kind.name
+
+
+def created_of(entry: Entry) -> str:
+    """When an entry was created, by its frontmatter or its id."""
+    return frontmatter.stamp(moment(entry.fields.get("created")) or ULID.from_str(entry.id).datetime)
+
+
+def kept(file: Item) -> dict[str, Any]:
+    """A file with its text, or base 64 for other bytes."""
+    try:
+        content = {"text": file.data.decode()}
+    except UnicodeDecodeError:
+        content = {"base64": b64encode(file.data).decode()}
+    side = {"side": file.side.decode()} if file.side is not None else {}
+    return {"path": file.path, **content, **({"executable": True} if file.executable else {}), **side}
+
+
+def relations(entries: Iterable[Entry], lessons: Iterable[str]) -> list[dict[str, Any]]:
+    """The links between lessons whose relation the format has."""
+    lesson_ids = frozenset(lessons)
+    return [
+        {
+            "from_id": str(ULID.from_str(entry.id).to_uuid()),
+            "relation_type": _RELATIONS[link.relation],
+            "to_id": str(ULID.from_str(link.target).to_uuid()),
+            "weight": 1.0 if link.weight is None else link.weight,
+            "created_at": created_of(entry),
+        }
+        for entry in entries
+        for link in entry.links
+        if entry.id in lesson_ids and link.relation in _RELATIONS and link.target in lesson_ids
+    ]
+
+
+def dump(document: Mapping[str, Any]) -> bytes:
+    """The document as the bytes of a file."""
+    # half a surrogate pair, which only an escape can state, is written as one
+    return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode(errors="backslashreplace")
+
+
+def is_ours(data: bytes) -> bool:
+    """Whether the bytes are a document of `dump`, of any version."""
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and {"version", "exported_at", "learnings", "files", "events"} <= document.keys()
+
+
+def read(text: str, name: str) -> Bundle:
+    """The contents of an export; damaged parts are listed and left out. `name` stands for the file in messages.
+
+    Raises InvalidEntry: no export. UnsupportedRepository: of a newer version.
+    """
+
+    def refuse(constant: str) -> float:
+        raise ValueError(f"{constant} is no number")
+
+    try:
+        document = json.loads(text, parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        raise InvalidEntry([Problem(name, f"not JSON: {error}"[:200])]) from error
+    version = document.get("version") if isinstance(document, dict) and "learnings" in document else None
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise InvalidEntry([Problem(name, "not an export: it has no `learnings` or no version")])
+    if version > VERSION:
+        raise UnsupportedRepository(
+            f"{name} is an export of version {version}, this program knows {VERSION}",
+            hint="update ai-lessons: pipx upgrade ai-lessons",
+        )
+    damaged: list[tuple[str, str]] = []
+    links: dict[str, list[dict[str, Any]]] = {}
+    for start, link in _each(document, "relations", damaged, lambda raw, _: _relation(raw)):
+        if link not in links.setdefault(start, []):
+            links[start].append(link)
+    items = _each(document, "learnings", damaged, lambda raw, where: _learning(raw, where, links))
+    items += _each(document, "files", damaged, _item)
+    return Bundle(items, damaged, _each(document, "events", damaged, lambda raw, _: raw))
+
+
+def _each(
+    document: Mapping[str, Any],
+    key: str,
+    damaged: list[tuple[str, str]],
+    read_one: Callable[[Mapping[str, Any], str], T],
+) -> list[T]:
+    """The parts of a list of the document as `read_one` reads them; faults go to `damaged`."""
+    parts = []
+    listed = document.get(key, [])
+    if not isinstance(listed, list):
+        damaged.append((key, "not a list"))
+        return []
+    for number, raw in enumerate(listed, 1):
+        where = f"{key.removesuffix('s')} {number}"
+        where += f" ({str(raw['id'])[:40]})" if isinstance(raw, dict) and "id" in raw else ""
+        with noting(where, damaged):
+            if not isinstance(raw, dict):
+                raise UsageError("not an object")
+            parts.append(read_one(raw, where))
+    return parts
+
+
+def _relation(raw: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The id that a link starts from, and the link."""
+    relation = _OF_FORMAT.get(str(raw.get("relation_type")))
+    if relation not in _RELATIONS:
+        raise UsageError("no relation that we know")
+    source, target = (_ulid(raw.get(key)) for key in ("from_id", "to_id"))
+    weight = raw.get("weight", 1.0)
+    if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 <= weight < _NUMBER_LIMIT:
+        raise UsageError(f"weight {weight!r} is not a number from 0 up")
+    if source == target:
+        raise UsageError("it leads to where it starts")
+    return source, {relation: target} | ({"weight": weight} if weight != 1.0 else {})
+
+
+def _learning(raw: Mapping[str, Any], where: str, links: Mapping[str, list[dict[str, Any]]]) -> Item:
+    """A lesson: its file, or one made from the fields of the format."""
+    entry_id = _ulid(raw.get("id"))
+    if "file" in raw:
+        return _item(raw["file"], where)
+    content = raw.get("content")
+    if not isinstance(content, dict):
+        raise UsageError("it has no content")
+    insight, description = (str(content.get(key) or "").strip() for key in ("insight", "description"))
+    title = one_line(insight or description)
+    if not title:
+        raise UsageError("it has neither insight nor description")
+    created = moment(raw.get("created_at"))
+    if created is None:
+        raise UsageError(f"created_at {raw.get('created_at')!r} is not a time")
+    pattern: dict[str, Any] = {}
+    pattern_text = ""
+    raw_pattern: Any = content.get("pattern")
+    texts = isinstance(raw_pattern, dict) and all(isinstance(part, str) and part for part in raw_pattern.values())
+    if texts and set(raw_pattern) in ({"when", "do", "because"}, {"when", "dont", "because"}):
+        pattern = raw_pattern
+    elif raw_pattern is not None:  # any other pattern is text for the body
+        pattern_text = "```json\n" + json.dumps(raw_pattern, indent=2, ensure_ascii=False) + "\n```"
+    body = [text for text in (insight if title != insight else "", description, pattern_text) if text and text != title]
+    block, scope = _block(raw.get("source")), lessons.read_scope(raw.get("scope"))
+    fields = frontmatter.lesson_fields(
+        entry_id, frontmatter.stamp(created), title=title, confidence=word_of(raw.get("confidence")),
+        origin="user" if raw.get("source") == "UserCreated" else "ai", source=block or "observed",
+        category=_OF_FORMAT.get(str(raw.get("category"))), **pattern,
+        scope=str(scope) if scope != lessons.of_entry(scope.project) else None,
+    )  # fmt: skip
+    fields |= {"links": links[entry_id]} if links.get(entry_id) else {}
+    return made(where, Kind.LESSON, scope.project, "\n\n".join(body), fields)
+
+
+def _ulid(value: Any) -> str:
+    """The ULID of a UUID, both of 128 bits; a ULID as it is."""
+    if isinstance(value, str):
+        if re.fullmatch(r"[0-7][0-9A-HJKMNP-TV-Z]{25}", value):
+            return value
+        with suppress(ValueError):
+            return str(ULID.from_uuid(UUID(value)))
+    raise UsageError(f"{str(value)[:60]!r} is not a UUID")
+
+
+def _item(raw: Any, where: str) -> Item:
+    if not isinstance(raw, dict) or not isinstance(raw.get("path"), str):
+        raise UsageError("it has no path")
+    side = raw.get("side")
+    try:
+        text = raw["text"].encode() if isinstance(raw.get("text"), str) else b64decode(raw["base64"], validate=True)
+        side_data = side.encode() if side is not None else None
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise UsageError("it has no text") from error
+    executable = raw.get("executable") is True
+    return Item(f"{where}: {raw['path']}"[:200], raw["path"], text, side_data, executable=executable)
+
+
+def _block(source: Any) -> dict[str, Any] | None:
+    """The `source` block for a source of the export; None if a word is enough."""
+    if not isinstance(source, dict) or len(source) != 1:
+        return None
+    name, values = next(iter(source.items()))
+    kind = next((name_of_type for name_of_type, source_type in lessons.TYPES.items() if source_type.name == name), None)
+    if kind is None or not isinstance(values, dict):
+        return None
+    block: dict[str, Any] = {ours: values.get(theirs) for ours, theirs in lessons.TYPES[kind].keys.items()}
+    try:
+        if kind == "promoted":
+            block = {"from_scope": str(lessons.read_scope(block["from_scope"])), "original": _ulid(block["original"])}
+    except UsageError:
+        return None
+    block = {lessons.TYPE: kind, **block}
+    return None if list(lessons.faults(block)) else block

@@ -1,0 +1,547 @@
+"""Which file or folder of which tool is read how: notes, skills, memories, exports. Follows and writes nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+from collections import defaultdict
+from contextlib import closing
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from ai_lessons.app.lessons import CONFIDENCE
+from ai_lessons.app.write_checks import project_name
+from ai_lessons.connectors import exporters
+from ai_lessons.connectors.exporters import (
+    JOINED,
+    OTHER,
+    SKIPPED,
+    Bundle,
+    Item,
+    made,
+    made_id,
+    matter_of,
+    moment,
+    noting,
+    sections,
+    word_of,
+)
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, UsageError
+from ai_lessons.git import external_files
+from ai_lessons.git.files import READ_LIMIT, translated
+from ai_lessons.model import frontmatter, layout, lessons, markdown
+from ai_lessons.model.entries import GLOBAL_PROJECT, UNVERSIONED, Category, Kind, Relation, Source, Status, stated_id
+from ai_lessons.model.frontmatter import read_entry
+from ai_lessons.model.lessons import place_of, project_of
+from ai_lessons.model.markdown import REMOVE, decode, one_line, split
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from ai_lessons.app.open_repository import Options
+
+SKILL, MEMORY = "SKILL.md", "MEMORY.md"
+_TEXT_OF_MEMORY = ("memory", "text", "content", "data")
+_WIKI_LINK = re.compile(r"\[\[([^\[\]|#\n]+)(?:[|#][^\[\]\n]*)?\]\]")
+_INDEX = re.compile(r"^[ \t]*[-*][ \t]+\[[^\]]*\]\([^)\s]+\.md\)", re.M)
+
+
+def note(name: str, data: bytes, project: str | None, now: datetime) -> Item:
+    """A file, `name` below its folder, as an entry with the same text. Raises InvalidEntry: it cannot be read."""
+    text = decode(data.replace(b"\r\n", b"\n"), name)
+    entry = read_entry(f"{GLOBAL_PROJECT}/docs/unversioned/{name.rpartition('/')[2]}", text.encode())
+    if entry.kind is Kind.SCRIPT:
+        raise InvalidEntry([Problem(name, "describes a script, which is no Markdown: import that file")])
+    entry_id = stated_id(entry.fields.get("id")) or made_id("markdown", name, text)
+    created = frontmatter.stamp(moment(entry.fields.get("created") or entry.fields.get("date")) or now)
+    title = one_line(entry.title) or one_line(name)
+    changes: dict[str, Any] = {"id": entry_id, "kind": entry.kind.value, "title": title, "created": created}
+    for key, words in (("tags", entry.tags), ("versions", entry.versions)):
+        if key in entry.fields and not isinstance(entry.fields[key], list):
+            changes[key] = sorted(words) or REMOVE
+    where = project or project_of(entry.fields.get("project") or GLOBAL_PROJECT)
+    path = layout.new_path(entry.kind, where, title, entry_id, created)
+    if entry.kind is Kind.DOC:
+        path = layout.resource_path(Kind.DOC, where, entry.versions, name)
+    return Item(name, path, markdown.edit(text, changes).encode())
+
+
+def linked(items: Sequence[Item]) -> list[Item]:
+    """Notes of basic-memory, linked as `[[Title]]` links them."""
+    entries = [read_entry(item.path, item.data) for item in items]
+    names = ((name, entry.id) for entry in entries for name in (entry.fields.get("permalink"), entry.title))
+    named = {str(name).casefold(): entry_id for name, entry_id in names if name}
+    result = []
+    for item, entry in zip(items, entries, strict=True):
+        targets = (named.get(title.strip().casefold()) for title in _WIKI_LINK.findall(entry.body))
+        links = [
+            {Relation.RELATED_TO.value: target} for target in dict.fromkeys(targets) if target not in (None, entry.id)
+        ]
+        text = markdown.edit(item.data.decode(), {"links": links}) if links and not entry.links else ""
+        result.append(item._replace(data=text.encode()) if text else item)
+    return result
+
+
+def memory(name: str, data: bytes, project: str | None, now: datetime) -> list[Item]:
+    """What an agent wrote down for itself, as a lesson; none where it only lists its other files.
+
+    Raises InvalidEntry: not text.
+    """
+    text = decode(data.replace(b"\r\n", b"\n"), name)
+    matter, body = split(text)
+    rows = [row for row in body.split("\n") if row.strip() and not row.lstrip().startswith("#")]
+    if not rows or all(map(_INDEX.match, rows)):
+        return []
+    matter_fields = {key: values[0] for key, values in matter_of(matter or "").items() if values}
+    stem = name.rpartition("/")[2].removesuffix(".md").replace("_", " ").replace("-", " ")
+    heading = next((part.title for part in sections(body) if part.title), "")
+    title = matter_fields.get("description") or matter_fields.get("name") or heading or stem
+    tags = [matter_fields["type"]] if "type" in matter_fields else []
+    return [_lesson(name, title, body, project or GLOBAL_PROJECT, now, tags=tags)]
+
+
+def _lesson(where: str, title: str, body: str, project: str, created: datetime, **stated: Any) -> Item:
+    entry_id, stamp = made_id("memory", " ".join(body.split())), frontmatter.stamp(created)
+    fields = frontmatter.lesson_fields(entry_id, stamp, title=one_line(title) or one_line(where), origin="ai", **stated)
+    return made(where, Kind.LESSON, project, body.strip("\n"), fields)
+
+
+def memories(text: str, name: str, project: str | None, now: datetime) -> Bundle:
+    """The memories of an export of mem0, as JSON or JSON lines, as lessons; those of a user keep him as their scope.
+
+    Raises InvalidEntry: not such an export.
+    """
+    try:
+        records = json.loads(text)
+    except (ValueError, RecursionError):
+        try:
+            records = [json.loads(row) for row in text.split("\n") if row.strip()]
+        except (ValueError, RecursionError) as error:
+            raise InvalidEntry([Problem(name, "neither JSON nor JSON lines")]) from error
+    for key in ("results", "memories"):
+        records = records.get(key, records) if isinstance(records, dict) else records
+    if not isinstance(records, list):
+        raise InvalidEntry([Problem(name, "no list of memories")])
+    items: list[Item] = []
+    damaged: list[tuple[str, str]] = []
+    for number, record in enumerate(records, 1):
+        where = f"{name}: memory {number}"
+        texts = (record.get(key) for key in _TEXT_OF_MEMORY) if isinstance(record, dict) else ()
+        content = next((text for text in texts if isinstance(text, str) and text.strip()), None)
+        if content is None:
+            damaged.append((where, "it says nothing"))
+            continue
+        with noting(where, damaged):
+            user = f"{lessons.USER}:{record['user_id']}" if record.get("user_id") else None
+            place = lessons.place_of(user if user and lessons.is_scope(user) else project)
+            tags = record.get("categories") or []
+            items.append(_lesson(
+                where, content.strip().split("\n")[0], content, place.project, moment(record.get("created_at")) or now,
+                scope=place.stated, tags=[str(tag) for tag in tags] if isinstance(tags, list) else [],
+            ))  # fmt: skip
+    return Bundle(items, damaged)
+
+
+def skill(
+    name: str, files: Mapping[str, tuple[bytes, bool]], project: str | None, now: datetime
+) -> tuple[list[Item], list[str]]:
+    """A skill as a doc with its scripts and further docs, and the files that are neither.
+
+    `files`: content and whether it is executable, by the path below the skill's folder `name`; one is `SKILL.md`.
+    Raises InvalidEntry: that one is not text.
+    """
+    items, other_files, links = [], [], []
+    where = project or GLOBAL_PROJECT
+    for file, (data, runs) in files.items():
+        if file == SKILL:
+            continue
+        if layout.is_markdown(file):
+            doc = note(f"{name}/{file}", data, where, now)
+            items.append(doc)
+            links.append({Relation.HAS_DOC.value: read_entry(doc.path, doc.data).id})
+        elif b"\0" not in data and (runs or data.startswith(b"#!") or file.startswith("scripts/")):
+            entry_id = made_id("skill", f"{name}/{file}", data.decode("utf-8", "replace"))
+            fields = frontmatter.script_fields(entry_id, frontmatter.stamp(now), title=f"{name}: {file}")
+            side = markdown.render(fields, frontmatter.body_of(frontmatter.description(data))).encode()
+            path = layout.resource_path(Kind.SCRIPT, where, (), f"{name}/{file}")
+            items.append(Item(f"{name}/{file}", path, data, side, runs))
+            links.append({Relation.HAS_SCRIPT.value: entry_id})
+        else:
+            other_files.append(f"{name}/{file}")
+    text = decode(files[SKILL][0].replace(b"\r\n", b"\n"), f"{name}/{SKILL}")
+    matter, body = split(text)
+    about = next(iter(matter_of(matter or "").get("description", [])), "")
+    first = note(f"{name}/{SKILL}", text.encode(), where, now)
+    changes: dict[str, Any] = {"title": one_line(next(iter(matter_of(matter or "").get("name", [])), name))}
+    changes |= {"links": links} if links else {}
+    description = body if not about or about in body else f"{about}\n\n{body.lstrip()}"
+    whole = markdown.edit(first.data.decode(), changes, frontmatter.body_of(description)).encode()
+    return [first._replace(data=whole), *items], other_files
+
+
+MARKDOWN, BASIC_MEMORY, MEM0, SKILLS, AGENTS = "markdown", "basic-memory", "mem0", "skills", "agents-md"
+FORMS = (*exporters.HOSTS, SKILLS, MARKDOWN, BASIC_MEMORY, MEM0)
+LIMIT = 512 * 1024 * 1024  # Bytes of an export that we read
+_NEVER_ENTERED = frozenset((".git", ".hg", "node_modules", "__pycache__", ".venv"))
+
+
+def read_files(places: Sequence[Path], form: str, project: str | None, options: Options, *, split_up: bool) -> Bundle:
+    """What the files hold, and all files below the folders; a file that is named is taken for what `form` says.
+
+    Raises InvalidEntry: there is nothing of that form in them.
+    """
+    files = [(place.name, place, True) for place in places if not place.is_dir()]
+    files += [(name, path, False) for place in places if place.is_dir() for name, path in _below(place)]
+    if form == MEM0:
+        return _memories(places, project, options)
+    if form in {MARKDOWN, BASIC_MEMORY}:
+        bundle = _notes(files, form, project, options)
+    elif form == SKILLS:
+        bundle = _skills(files, places, project, options)
+    else:
+        bundle = _instructions(files, form, project, options, split_up=split_up)
+    if not (bundle.items or bundle.damaged or any(fate != OTHER for _, fate, _ in bundle.left)):
+        what = {MARKDOWN: "Markdown", BASIC_MEMORY: "Markdown", SKILLS: "skill"}.get(form, "instructions for agents")
+        hint = f"looked at {len(bundle.left):,} files; name files or a quoted glob to take them as they are"
+        raise InvalidEntry([Problem(", ".join(map(str, places)), f"no {what} in it")], hint=hint)
+    return bundle
+
+
+def _below(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Every file below a folder, hidden ones too, by its path there; links and what is installed are left out."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in _NEVER_ENTERED)
+        for path in (Path(place, name) for name in sorted(names)):
+            if path.is_file() and not path.is_symlink():
+                yield path.relative_to(folder).as_posix(), path
+
+
+_Found = tuple[str, Path, bool]
+"""A file by the name to show; whether the caller named it."""
+
+
+def _memories(places: Sequence[Path], project: str | None, options: Options) -> Bundle:
+    texts = ((place.name, external_files.read(place, LIMIT)[0].decode("utf-8", "replace")) for place in places)
+    parts = [memories(text.removeprefix("\ufeff"), name, project, options.now()) for name, text in texts]
+    return Bundle([item for part in parts for item in part.items], [bad for part in parts for bad in part.damaged])
+
+
+def _notes(files: Sequence[_Found], form: str, project: str | None, options: Options) -> Bundle:
+    items: list[Item] = []
+    damaged, left = list[tuple[str, str]](), list[tuple[str, str, str]]()
+    for name, path, named in options.each("reading", files):
+        if any(part.startswith(".") for part in name.split("/")) and not named:
+            continue
+        if not layout.is_markdown(name) and not named:
+            left.append((name, OTHER, "not Markdown"))
+            continue
+        with noting(name, damaged):
+            items.append(note(name, external_files.read(path)[0], project, options.now()))
+    return Bundle(linked(items) if form == BASIC_MEMORY else items, damaged, left=left)
+
+
+def _instructions(
+    files: Sequence[_Found], form: str, project: str | None, options: Options, *, split_up: bool
+) -> Bundle:
+    items: list[Item] = []
+    rules: list[exporters.Instruction] = []
+    damaged, left = list[tuple[str, str]](), list[tuple[str, str, str]]()
+    homes = {path.parent for _, path, _ in files if path.name == MEMORY}
+    for below, path, named in options.each("reading", files):
+        is_memory = path.parent in homes and layout.is_markdown(path.name)
+        host_file = ("claude", below) if is_memory else exporters.host_of(path.absolute().as_posix())
+        if not named and (host_file is None or form not in {host_file[0], AGENTS}):
+            left.append((below, OTHER, f"--from {host_file[0]} reads it" if host_file else ""))
+            continue
+        # a folder such as .claude/rules may itself be what was named
+        name = host_file[1] if host_file and not exporters.host_of(below) else below
+        with noting(name, damaged):
+            data = external_files.read(path)[0]
+            lessons = memory(name, data, project, options.now()) if is_memory else []
+            stated = [] if is_memory else exporters.instructions(name, data, split_up=split_up)
+            items += lessons
+            rules += stated
+            if not (lessons or stated):
+                left.append((name, SKIPPED, "it says nothing of its own"))
+    kept, like = exporters.joined(rules)
+    left += [(where, JOINED, other) for where, other in like]
+    return Bundle(
+        [*items, *(exporters.rule(instruction, project, options.now()) for instruction in kept)], damaged, left=left
+    )
+
+
+def _skills(files: Sequence[_Found], places: Sequence[Path], project: str | None, options: Options) -> Bundle:
+    items: list[Item] = []
+    damaged, left = list[tuple[str, str]](), list[tuple[str, str, str]]()
+    homes = {path.parent: path.parent.name for _, path, _ in files if path.name == SKILL}
+    for place in places:
+        if place.parent in homes and not place.is_dir():  # the file was named: all of the skill
+            files = [*files, *((name, path, False) for name, path in _below(place.parent) if path != place)]
+    contents: dict[Path, dict[str, tuple[bytes, bool]]] = {home: {} for home in homes}
+    for name, path, _ in options.each("reading", files):
+        home = next((folder for folder in path.parents if folder in homes), None)
+        if home is None:
+            left.append((name, OTHER, f"in no folder with a {SKILL}"))
+            continue
+        with noting(name, damaged):
+            contents[home][path.relative_to(home).as_posix()] = external_files.read(path)
+    for home, of_skill in contents.items():
+        try:
+            made, ignored = skill(homes[home], of_skill, project, options.now())
+            items += made
+            left += [(path, OTHER, "neither Markdown nor a script") for path in ignored]
+        except AiLessonsError as error:
+            damaged += [(f"{homes[home]}/{path}", error.message) for path in of_skill]
+    return Bundle(items, damaged, left=left)
+
+
+GROOVE, LOG, SQLITE = "groove", "lessons-jsonl", "ai-lessons-sqlite"
+
+Row = dict[str, Any]
+
+
+def named(paths: Sequence[str], cwd: Path) -> list[Path]:
+    """The files and folders that paths and globs name, each once. Raises NotFound: one of them names nothing."""
+    return list(dict.fromkeys(place for path in paths for place in external_files.named(path, cwd)))
+
+
+def text_of(file: str, cwd: Path) -> str:
+    """The text of a file, or of a pipe such as `<(command)`. Raises as `outside.typed`, `outside.read`."""
+    return decode(external_files.read(external_files.typed(external_files.expanded(file), cwd), pipes=True)[0], file)
+
+
+def read_source(
+    files: Sequence[Path], form: str, project: str | None, options: Options, *, split_up: bool = False
+) -> Bundle:
+    """What files or folders hold, each part of it as far as it can be read. `split_up`: a rule for each section.
+
+    Raises NotFound: nothing there. InvalidEntry: not of that form. UsageError: a project that it does not take.
+    UnsupportedRepository: of a newer version.
+    """
+    if project:
+        project_name(project)
+    for file in files:
+        if not file.exists():
+            raise NotFound("file", str(file), hint="name the file or folder to import")
+    if form in FORMS:
+        return read_files(files, form, project, options, split_up=split_up)
+    if project:
+        raise UsageError(f"{form} says itself which project an entry belongs to", hint="leave --project out")
+    if len(files) > 1:
+        raise UsageError(f"{form} is one file", hint="import them one by one")
+    file = files[0]
+    if form == GROOVE:
+        return exporters.read(decode(external_files.read(file, LIMIT)[0], str(file)), str(file))
+    if form == LOG:  # bytes that are no UTF-8 damage their line alone
+        return read_log(
+            external_files.read(file, LIMIT)[0].decode("utf-8", "replace").removeprefix("\ufeff"), file.name
+        )
+    return read_database(file, options.now())
+
+
+# --- the log of another tool: an append-only `lessons.jsonl`, in which the latest entry of an id wins ---
+
+_STATUS = {"active": Status.ACTIVE, "promoted": Status.PROMOTED, "deleted": Status.WRONG, "wrong": Status.WRONG}
+_SAME = ("created", "when", "action", "do", "because", "scope")
+"""What of the first entry of an id makes our id of it, so that a log that has grown is known again."""
+
+
+def read_log(text: str, name: str) -> Bundle:
+    """The lessons of a log in the order in which they came; lines that are none are damaged."""
+    rows: dict[str, tuple[int, Row, Row]] = {}
+    damaged: list[tuple[str, str]] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            entry = None
+        entry_key = entry.get("id") if isinstance(entry, dict) else None
+        if not isinstance(entry_key, str | int) or not str(entry_key).strip():
+            damaged.append((f"{name}:{number}", "no JSON object with an id"))
+            continue
+        start, first, last = rows.get(str(entry_key), (number, entry, {}))
+        rows[str(entry_key)] = (start, first, {**last, **entry})
+    items = []
+    for number, first, last in rows.values():
+        where = f"{name}:{number}"
+        with noting(where, damaged):
+            items.append(_logged(where, first, last))
+    return Bundle(items, damaged)
+
+
+def _logged(where: str, first: Row, last: Row) -> Item:
+    """One lesson: its first entry, and all its entries laid over each other."""
+    status = _STATUS.get(str(last.get("status") or "active"))
+    if status is None:
+        raise UsageError(f"no status {last['status']!r}")
+    if isinstance(last.get("pattern"), str) and not last.get("when"):  # the one text that some logs have
+        pattern = lessons.parse(last["pattern"])
+    else:
+        parts = {key: str(last[key]) for key in ("when", "do", "dont", "because") if last.get(key) is not None}
+        action = parts.get("dont", parts.get("do"))
+        negative = "dont" in parts or str(last.get("action")) in {"dont", "don't", "do not"}
+        do, dont = (None, action) if negative else (action, None)
+        pattern = lessons.build(parts.get("when"), do, dont, parts.get("because"))
+    stated_date = first.get("created") or last.get("created")
+    created = moment(stated_date)
+    if created is None:
+        raise UsageError(f"created {stated_date!r} is not a date")
+    origin = "user" if last.get("from") == "user" else "ai"
+    at = place_of(str(last.get("scope") or ""))
+    entry_id = made_id(str(first.get("id")), *(first.get(key) for key in _SAME), created=created)
+    fields = frontmatter.lesson_fields(
+        entry_id, frontmatter.stamp(created), title=lessons.title_of(pattern), scope=at.stated,
+        confidence=CONFIDENCE[origin], origin=origin, status=status.value, **pattern.parts,
+    )  # fmt: skip
+    fields |= {key: " ".join(str(last[key]).split()) for key in ("reason", "promoted_to") if last.get(key)}
+    return made(where, Kind.LESSON, project_name(at.project), "", fields)
+
+
+# --- the SQLite database of the predecessor: a foreign file, of which a copy is opened ---
+
+_STEPS, _PATIENCE = 1_000_000, 2_000
+"""A query is cut off after so many times so many steps of SQLite's machine; a full table scan takes far fewer."""
+
+_MAIN = ("lessons", "rules", "resources")
+_LISTS = {"tags": "tag", "contexts": "context", "versions": "version"}
+"""What has a table of its own for each main table (`lesson_tags`), and the column of it."""
+
+_TABLES = (*_MAIN, "edges", "rule_links", *(f"{table[:-1]}_{name}" for table in _MAIN for name in _LISTS))
+
+
+def read_database(file: Path, now: datetime) -> Bundle:
+    """The lessons, rules, docs and scripts of a database, with their tags, versions and links.
+
+    Raises InvalidEntry: it is no such database, or damaged.
+    """
+    with translated(str(file)), TemporaryDirectory() as folder:
+        copy = Path(folder, "copy.db")
+        copy.write_bytes(external_files.read(file, LIMIT)[0])
+        log = file.with_name(file.name + "-wal")
+        if log.exists():
+            copy.with_name("copy.db-wal").write_bytes(external_files.read(log, LIMIT, within=file.parent)[0])
+        try:
+            tables = defaultdict(list, _tables(copy))
+        except sqlite3.Error as error:
+            raise InvalidEntry([Problem(str(file), f"the database cannot be read: {error}")]) from error
+    if not tables.keys() & set(_MAIN):
+        names = ", ".join(_MAIN)
+        raise InvalidEntry([Problem(str(file), f"no database of ai-lessons: it has none of the tables {names}")])
+    rows = [(table, row, str(row.get("id"))) for table in _MAIN for row in tables[table]]
+    ids = {
+        key: stated_id(key) or made_id("ai-lessons", table, key, created=moment(row.get("created_at")))
+        for table, row, key in rows
+    }
+    links, damaged = _links(file.name, tables, ids, {key for table, row, key in rows if row.get("type") == Kind.SCRIPT})
+    lists: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for table, name in product(_MAIN, _LISTS):  # tags, contexts and versions
+        for row in tables[f"{table[:-1]}_{name}"]:
+            value = _text(row.get(_LISTS[name])).strip()
+            lists[table, str(row.get(f"{table[:-1]}_id")), name] += [value] if value else []
+    items = []
+    for table, row, key in rows:
+        where = f"{file.name}: {table} {key[:60]}"
+        with noting(where, damaged):
+            values = row | {name: lists[table, key, name] for name in _LISTS}
+            items.append(_entry(where, table, values, ids[key], now, links[key]))
+    return Bundle(items, damaged)
+
+
+def _tables(file: Path) -> dict[str, list[Row]]:
+    """All rows of the tables that we know, with lower-case columns, in the order of their ids."""
+    left = [_PATIENCE]
+
+    def over() -> int:
+        left[0] -= 1
+        return left[0] < 0
+
+    with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as db:
+        db.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        db.row_factory = sqlite3.Row
+        db.set_progress_handler(over, _STEPS)
+        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, READ_LIMIT)
+        for setting in ("trusted_schema = OFF", "query_only = ON", "cell_size_check = ON"):
+            db.execute(f"PRAGMA {setting}")
+        tables = {}
+        for name, sql in db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall():
+            if name.lower() in _TABLES and not str(sql).upper().lstrip().startswith("CREATE VIRTUAL"):
+                quoted = name.replace('"', '""')
+                rows = [{k.lower(): row[k] for k in row.keys()} for row in db.execute(f'SELECT * FROM "{quoted}"')]  # noqa: S608, SIM118 - quoted; a Row iterates over values
+                tables[name.lower()] = sorted(rows, key=lambda row: str(row.get("id")))
+        return tables
+
+
+def _links(
+    name: str, tables: Mapping[str, list[Row]], ids: Mapping[str, str], scripts: set[str]
+) -> tuple[Mapping[str, list[Row]], list[tuple[str, str]]]:
+    """The edges of the graph and the links of rules, each once, by the id that they start from; and damaged ones."""
+    links: dict[str, list[Row]] = defaultdict(list)
+    damaged = []
+    for row in (*tables["edges"], *tables["rule_links"]):
+        start, end = _text(row.get("from_id", row.get("rule_id"))), _text(row.get("to_id", row.get("target_id")))
+        relation = _text(row.get("relation")) or (Relation.HAS_SCRIPT if end in scripts else Relation.RELATED_TO).value
+        if start not in ids or end not in ids or start == end or relation not in set(Relation):
+            damaged.append((f"{name}: link {start[:40]} -> {end[:40]}", "it leads nowhere, or means nothing"))
+        elif {relation: ids[end]} not in links[start]:
+            links[start].append({relation: ids[end]})
+    return links, damaged
+
+
+def _entry(where: str, table: str, row: Row, entry_id: str, now: datetime, links: list[Row]) -> Item:
+    """One row as a file. Whether a rule was approved there does not count: a person here decides."""
+    title = one_line(_text(row.get("title")))
+    if not title:
+        raise UsageError("it has no title")
+    created = frontmatter.stamp(moment(row.get("created_at")) or now)
+    linked = {"links": links} if links else {}
+    if table == "resources":
+        return _resource(where, row, {"title": title, "tags": row["tags"]}, (entry_id, created), linked)
+    if table == "rules":
+        why = _text(row.get("rationale")).strip()
+        fields = frontmatter.rule_fields(entry_id, created, title=title, rationale=why, tags=row["tags"])
+        return made(where, Kind.RULE, GLOBAL_PROJECT, _content(row), fields | linked)
+    source, category = _text(row.get("source")), _text(row.get("category"))
+    fields = frontmatter.lesson_fields(
+        entry_id, created, title=title, tags=row["tags"], contexts=row["contexts"], origin="ai",
+        confidence=word_of(row.get("confidence")), source=source if source in set(Source) else "observed",
+        category=category if category in set(Category) else None,
+    )  # fmt: skip
+    return made(where, Kind.LESSON, GLOBAL_PROJECT, _content(row), fields | linked)
+
+
+def _resource(where: str, row: Row, stated: Row, identity: tuple[str, str], linked: Row) -> Item:
+    stated["versions"] = [version for version in row["versions"] if version != UNVERSIONED]
+    ref, place = _text(row.get("source_ref")) or None, _text(row.get("path"))
+    parts = [part for part in place.replace("\\", "/").split("/") if part not in {"", ".", "..", "~"}]
+    kinds = [n for n, part in enumerate(parts) if part in {Kind.DOC.folder, Kind.SCRIPT.folder} and n > 0]
+    project = project_of(parts[kinds[-1] - 1]) if kinds else GLOBAL_PROJECT  # …/jira-api/docs/v3/Workflows.md
+    name = parts[-1] if parts else layout.slug(stated["title"])
+    if row.get("type") != Kind.SCRIPT:
+        name = name if layout.is_markdown(name) else f"{name}.md"
+        fields = frontmatter.doc_fields(*identity, **stated, source_path=place or None, source_ref=ref)
+        path = layout.resource_path(Kind.DOC, project, stated["versions"], name)
+        return Item(where, path, markdown.render(fields | linked, frontmatter.body_of(_content(row))).encode())
+    content = row.get("content")
+    code = content if isinstance(content, bytes) else _text(content).encode()
+    path = layout.resource_path(Kind.SCRIPT, project, stated["versions"], name)
+    fields = frontmatter.script_fields(*identity, **stated, source_ref=ref, path=None if code else place)
+    side = markdown.render(fields | linked, frontmatter.body_of(frontmatter.description(code))).encode()
+    if not code:  # it stays where it is
+        return Item(where, layout.side_of(path), side)
+    return Item(where, path, code, side, executable=True)
+
+
+def _content(row: Row) -> str:
+    text = _text(row.get("content")).replace("\r\n", "\n").replace("\0", "")
+    return text.encode("utf-8", "replace").decode()
+
+
+def _text(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else "" if value is None else str(value)

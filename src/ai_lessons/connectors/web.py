@@ -1,0 +1,343 @@
+"""Web pages, PDF and Word documents: fetched within bounds from public addresses, and turned into Markdown."""
+
+from __future__ import annotations
+
+import html
+import logging
+import socket
+import string
+import threading
+import time
+import zipfile
+import zlib
+from contextlib import suppress
+from http.client import HTTPException
+from io import BytesIO
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote, urljoin, urlsplit
+from urllib.robotparser import RobotFileParser
+
+import mammoth  # type: ignore[import-untyped]  # it has no types
+import trafilatura
+import urllib3
+from bs4 import BeautifulSoup
+from markdownify import markdownify
+from pypdf import PdfReader
+from pypdf.errors import PyPdfError
+from urllib3.connection import HTTPConnection, HTTPSConnection
+
+from ai_lessons.errors import InvalidEntry, NotFound, Problem, Refused, Unreachable, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bs4 import Tag
+
+LARGEST = 32 * 1024 * 1024  # Bytes of a page
+_SECONDS, _WAIT = 60.0, 15.0  # For one page with all that it asks for, and for the next bytes of the server
+_REDIRECTS, _SITEMAPS = 5, 50
+_ROBOTS = 500 * 1024  # Bytes of the rules for robots that are read, as RFC 9309 has it
+_AGENT = "ai-lessons"
+_HEADERS = {
+    "User-Agent": _AGENT, "Accept": "text/markdown, text/html;q=0.9, */*;q=0.5", "Accept-Encoding": "gzip, deflate",
+}  # fmt: skip
+_SUFFIXES = {
+    "text/html": ".html", "application/xhtml+xml": ".html", "application/pdf": ".pdf", "text/markdown": ".md",
+    "text/plain": ".txt", "text/x-rst": ".rst", "text/asciidoc": ".adoc", "application/x-ipynb+json": ".ipynb",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
+}  # fmt: skip
+_GLOBAL = ip_network("2000::/3")  # All that was ever given out for the internet
+_AROUND_IPV4 = (ip_network("::ffff:0:0/96"), ip_network("64:ff9b::/96"))  # Mapped, and of NAT64
+_ISATAP = 0x5EFE  # Where an address of IPv6 has this before its last 32 bits (but for one), they are one of IPv4
+
+
+class WebPage(NamedTuple):
+    """A response: the address after redirects, the bytes, and the server's validators of them."""
+
+    url: str
+    data: bytes
+    suffix: str
+    etag: str = ""
+    modified: str = ""
+
+
+class Web:
+    """The requests of one import: the robots.txt of each server is read once.
+
+    `allow_private`: a requested address may be private; never another host or port that a page or sitemap leads to.
+    """
+
+    def __init__(self, *, allow_private: bool = False) -> None:
+        self._allow_private = allow_private
+        self._robots: dict[str, RobotFileParser] = {}
+
+    def page(self, url: str, *, etag: str = "", modified: str = "") -> WebPage | None:
+        """The page, or None where it is unchanged since `etag` or `modified` (its `Last-Modified`).
+
+        Raises UsageError: no address of a page. Refused: a private address, or the server lets no robot read it.
+        NotFound: there is none. Unreachable: the server cannot be reached, is too slow, or sends too much.
+        """
+        validators = {"If-None-Match": etag, "If-Modified-Since": modified}
+        headers = {name: value for name, value in validators.items() if value}
+        answer = self._get(url, headers, _place(url), heed=True)
+        if answer.status == 304:
+            return None
+        if answer.status in {404, 410}:
+            raise NotFound("page", url)
+        if answer.status != 200:
+            raise Unreachable(f"{url}: the server answers {answer.status}")
+        kind = answer.headers.get("Content-Type", "text/html").partition(";")[0].strip().lower()
+        if kind not in _SUFFIXES:
+            raise UsageError(f"{url} is {kind}, not a text", hint=f"what is read: {', '.join(_SUFFIXES)}")
+        path, suffix = urlsplit(answer.url).path.lower(), _SUFFIXES[kind]
+        if kind == "text/plain":
+            suffix = next((ending for ending in _SUFFIXES.values() if path.endswith(ending)), suffix)
+        return WebPage(
+            answer.url,
+            answer.data,
+            suffix,
+            etag=answer.headers.get("ETag", ""),
+            modified=answer.headers.get("Last-Modified", ""),
+        )
+
+    def sitemap(self, url: str) -> list[str]:
+        """The pages that a sitemap names, and those of sitemaps that it names. Raises as `page`."""
+        pages: dict[str, None] = {}
+        sitemaps, typed = [url], _place(url)
+        for sitemap in sitemaps:  # grows in the loop
+            answer = self._get(sitemap, {}, typed)
+            if answer.status != 200:
+                raise NotFound(
+                    "sitemap", url, hint="name the address of a sitemap, such as https://example.org/sitemap.xml"
+                )
+            for location in locations(answer.data.decode("utf-8", "replace")):
+                page = urljoin(answer.url, location)
+                if not urlsplit(page).path.endswith(".xml"):
+                    pages[page] = None
+                elif len(sitemaps) < _SITEMAPS:
+                    sitemaps.append(page)
+        return list(pages)
+
+    def _rules(self, url: str, typed: tuple[str, int], end: float) -> RobotFileParser:
+        """The server's robots.txt; empty where it has none, and one that forbids all where the server fails."""
+        top = urljoin(url, "/robots.txt")
+        if top not in self._robots:
+            answer, rules = self._get(top, {}, typed, end), RobotFileParser(top)
+            lines = ["User-agent: *", "Disallow: /"] if answer.status >= 500 else []
+            if answer.status == 200:
+                lines = answer.data[:_ROBOTS].decode("utf-8", "replace").splitlines()
+            rules.parse(lines)
+            self._robots[top] = rules
+        return self._robots[top]
+
+    def _get(
+        self, url: str, headers: dict[str, str], typed: tuple[str, int], end: float = 0, *, heed: bool = False
+    ) -> _Answer:
+        """One answer by `end`, redirects followed; every address is checked before the connection.
+
+        `heed`: also check the robots.txt of its server.
+        """
+        start, end = url, end or time.monotonic() + _SECONDS
+        for _ in range(_REDIRECTS + 1):
+            host, port, address = self._where(url, typed)
+            if heed and not self._rules(url, typed, end).can_fetch(_AGENT, url):
+                hint = "save the page, then add it with --path"
+                raise Refused(f"the server's robots.txt keeps robots away from {url}", hint=hint)
+            if (left := end - time.monotonic()) <= 0:
+                raise _too_slow(start)
+            wait = min(_WAIT, left)
+            connection = (
+                HTTPSConnection(address, port, timeout=wait, server_hostname=host, assert_hostname=host)
+                if urlsplit(url).scheme == "https"
+                else HTTPConnection(address, port, timeout=wait)
+            )
+            answer = _ask(connection, url, _HEADERS | {"Host": urlsplit(url).netloc} | headers, end)
+            location = answer.headers.get("Location")
+            if answer.status not in {301, 302, 303, 307, 308} or not location:
+                return answer
+            url = urljoin(url, location)
+        raise Unreachable(f"{start} leads on and on", hint=f"{_REDIRECTS} redirects are followed")
+
+    def _where(self, url: str, typed: tuple[str, int]) -> tuple[str, int, str]:
+        """Host, port and the address to connect to, resolved once: a second answer of DNS could be another address."""
+        host, port = _place(url)
+        try:
+            rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            raise Unreachable(f"{host} has no address: {error}", hint="look at the name and the network") from error
+        addresses = [ip_address(str(row[4][0]).partition("%")[0]) for row in rows]
+        if not (self._allow_private and (host, port) == typed) and not all(map(_is_public, addresses)):
+            hint = "if it shall be read, ask for it by its own address, with --allow-private"
+            raise Refused(f"{host} is of this machine or its network", hint=hint)
+        return host, port, str(addresses[0])
+
+
+def _place(url: str) -> tuple[str, int]:
+    """The host and port of a page. Raises UsageError: it is no address of one."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError as error:
+        raise UsageError(f"{url!r} is no address: {error}") from error
+    if parts.scheme not in {"http", "https"} or not host or not parts.netloc.isascii():
+        raise UsageError(f"{url!r} is no address of a page", hint="it begins with https:// or http://")
+    if parts.username is not None:
+        raise UsageError("an address with a name or password in it is not asked", hint="leave them out")
+    return host, port
+
+
+def locations(sitemap: str) -> list[str]:
+    """The addresses that a sitemap names."""
+    parts = (part.partition("</loc>") for part in sitemap.split("<loc>")[1:])
+    texts = (text.strip().removeprefix("<![CDATA[").removesuffix("]]>").strip() for text, closed, _ in parts if closed)
+    return [html.unescape(text) for text in texts]
+
+
+class _Answer(NamedTuple):
+    url: str
+    status: int
+    headers: urllib3.HTTPHeaderDict
+    data: bytes
+
+
+def _ask(connection: HTTPConnection, url: str, headers: dict[str, str], end: float) -> _Answer:
+    """One answer. At `end` the connection is cut, also while bytes arrive. Raises Unreachable."""
+    target = urlsplit(url)._replace(scheme="", netloc="", fragment="").geturl() or "/"
+    late = threading.Event()
+
+    def cut(line: socket.socket) -> None:
+        late.set()
+        with suppress(OSError):  # it has ended
+            socket.socket.shutdown(line, socket.SHUT_RDWR)  # not that of TLS, which takes the session from the reader
+
+    timer = None
+    try:
+        connection.connect()
+        timer = threading.Timer(end - time.monotonic(), cut, [connection.sock])
+        timer.start()
+        connection.request("GET", quote(target, safe=string.punctuation), headers=headers, preload_content=False)
+        answer = connection.getresponse()
+        data = b""
+        for piece in answer.stream(1 << 16, decode_content=True):
+            data += piece
+            if len(data) > LARGEST:
+                raise Unreachable(f"{url} is larger than {LARGEST >> 20} MB")
+    except (urllib3.exceptions.HTTPError, HTTPException, OSError, ValueError) as error:  # CertificateError is the last
+        if not late.is_set():
+            why = f"{url} cannot be reached: {error}"[:300]
+            raise Unreachable(why, hint="look at the address in a browser") from error
+    finally:
+        if timer:
+            timer.cancel()
+        connection.close()
+    if late.is_set():
+        raise _too_slow(url)
+    return _Answer(url, answer.status, answer.headers, data)
+
+
+def _too_slow(url: str) -> Unreachable:
+    return Unreachable(f"{url} takes longer than {_SECONDS:.0f} seconds")
+
+
+def _is_public(address: IPv4Address | IPv6Address) -> bool:
+    """Whether an address is public; one of IPv6 that contains one of IPv4 is as public as that."""
+    if isinstance(address, IPv6Address):
+        low = IPv4Address(int(address) & 0xFFFFFFFF)
+        if any(address in network for network in _AROUND_IPV4):
+            return _is_public(low)
+        inner = low if int(address) >> 32 & 0xFDFFFFFF == _ISATAP else address.sixtofour
+        if address not in _GLOBAL or address.teredo or (inner and not _is_public(inner)):
+            return False
+    return address.is_global and not address.is_multicast
+
+
+logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # our error reports what it cannot read
+MOST_PAGES = 5_000  # Of one PDF
+MOST_SECONDS = 60  # Of the processor, for all pages of one PDF
+MOST_TAGS = 300_000  # Of a page, or inside a Word document. A tag of five bytes takes 50 microseconds and a kilobyte
+UNPACKED = 64 * 1024 * 1024  # Bytes of the texts that a Word document may have inside
+_NO_TEXT = "script, style, noscript, template, nav, aside, svg, iframe, button, .headerlink, .skip-link"
+_BROKEN = (PyPdfError, zipfile.BadZipFile, zlib.error, ValueError, LookupError, TypeError, AttributeError, OSError)
+"""What the packages raise at damaged documents, without documenting it."""
+
+
+def convert(name: str, suffix: str, data: bytes) -> str:
+    """The text of a document whose name ends so (a key of `CONVERTERS`). Raises InvalidEntry: damaged, or no text."""
+    try:
+        text = CONVERTERS[suffix](data)
+    except (*_BROKEN, RecursionError) as error:
+        raise InvalidEntry([Problem(name, f"cannot be read: {str(error)[:200] or type(error).__name__}")]) from error
+    if not text.strip():
+        why = "it is locked, or pictures of pages" if suffix == ".pdf" else "it may be made by scripts in a browser"
+        raise InvalidEntry([Problem(name, f"there is no text in it: {why}")])
+    titled = suffix != ".pdf" or text.startswith("# ")
+    return ("" if titled else f"# {name[: -len(suffix)]}\n\n") + text.strip() + "\n"
+
+
+def _refuse_tags(count: int) -> None:
+    if count > MOST_TAGS:
+        raise ValueError(f"it has more than {MOST_TAGS:,} tags")
+
+
+def _html(data: bytes) -> str:
+    """What the page marks as its main part, else what an extractor takes for that."""
+    _refuse_tags(data.count(b"<"))
+    soup = BeautifulSoup(data, "lxml")  # html.parser takes time with the square of what is not closed
+    title = soup.title.get_text(" ", strip=True) if soup.title else ""
+    parts = soup.select("main, [role=main], article")
+    main = max(parts, key=lambda part: len(part.get_text()), default=None)
+    if main is None:
+        text = trafilatura.extract(
+            data, output_format="markdown", include_formatting=True, include_links=True, favor_recall=True
+        )
+        text = text or ""
+    else:
+        for tag in main.select(_NO_TEXT):
+            tag.decompose()
+        text = markdownify(str(main), heading_style="ATX", code_language_callback=_language)
+    headed = any(row.startswith("# ") for row in text.split("\n"))
+    return text if headed or not title or not text.strip() else f"# {title}\n\n{text}"
+
+
+def _language(code: Tag) -> str:
+    """The language of `<pre>`: highlighters write it in a class of it, of its `<code>` or of a tag around it."""
+    tags = [code, *code.find_all("code"), *list(code.parents)[:2]]
+    classes = (word for tag in tags for word in tag.get("class") or ())
+    return next((word.partition("-")[2] for word in classes if word.startswith(("language-", "highlight-"))), "")
+
+
+def _pdf(data: bytes) -> str:
+    """The text page by page, each below a heading of its own."""
+    reader = PdfReader(BytesIO(data))
+    if reader.is_encrypted and not reader.decrypt(""):
+        return ""
+    title = (reader.metadata.title if reader.metadata else "") or ""
+    end = time.process_time() + MOST_SECONDS
+
+    def soon(*_: object) -> None:
+        if time.process_time() > end:
+            raise ValueError(f"it takes longer than {MOST_SECONDS} seconds")
+
+    texts = (page.extract_text(visitor_operand_before=soon).strip() for page in reader.pages[:MOST_PAGES])
+    pages = [f"## Page {number}\n\n{text}" for number, text in enumerate(texts, 1) if text]
+    return "\n\n".join([f"# {' '.join(title.split())}", *pages] if title and pages else pages)
+
+
+def _docx(data: bytes) -> str:
+    """The texts in it, unpacked only if they are small enough; pictures are left out."""
+    texts, tags = BytesIO(), 0
+    with zipfile.ZipFile(BytesIO(data)) as inside, zipfile.ZipFile(texts, "w") as copy:
+        parts = [part for part in inside.infolist() if part.filename.endswith((".xml", ".rels"))]
+        if sum(part.file_size for part in parts) > UNPACKED:  # a part that is larger than it says does not unpack
+            raise ValueError(f"more than {UNPACKED >> 20} MB are packed in it")
+        for part in parts:
+            text = inside.read(part)
+            tags += text.count(b"<")
+            _refuse_tags(tags)
+            copy.writestr(part.filename, text)
+    html = mammoth.convert_to_html(texts, convert_image=mammoth.images.img_element(lambda _: {})).value
+    return str(markdownify(html, heading_style="ATX", strip=["img"]))
+
+
+CONVERTERS: dict[str, Callable[[bytes], str]] = {".html": _html, ".htm": _html, ".pdf": _pdf, ".docx": _docx}

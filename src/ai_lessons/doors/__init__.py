@@ -1,1 +1,0 @@
-"""WHO is asking: command lines and servers. Parse, one library call, render."""

@@ -1,0 +1,685 @@
+"""From journaled jobs to commits: group commit, branch and index under git's locks, checkout, recovery."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+
+from dulwich.diff_tree import tree_changes
+from dulwich.objects import Commit, ObjectID
+
+from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, StorageFailed
+from ai_lessons.git import files, objects, plumbing
+from ai_lessons.git.files import held_back, translated, write_new
+from ai_lessons.git.objects import Draft, GitLocked, OnDisk, TreeEntry, data_of, here, opened, status_of
+from ai_lessons.git.store import Applied, BatchRecord, PendingCommit, Store, held
+from ai_lessons.git.worktree import Head, Worktree, checked_out_at, read_head, read_ref, read_settings
+from ai_lessons.model.layout import blob_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from dulwich.repo import Repo
+
+SECONDS: Final = 5.0  # Time to retry while the user works with git
+_NONE: Final = "0" * 40  # Git's name for no commit
+
+_Done = TypeVar("_Done")
+
+
+def _lock_of(target: Path) -> Path:
+    return target.with_name(target.name + ".lock")
+
+
+def _locked_by_git(lock: Path) -> GitLocked:
+    return GitLocked(f"git holds {lock}; if no git command is running, remove that file")
+
+
+def refuse_locked(worktree: Worktree, done: plumbing.Done) -> None:
+    """Raises Taken: a git command failed because another one holds the index."""
+    if done.code and "index.lock" in done.err:
+        raise _locked_by_git(_lock_of(worktree.git_dir / "index"))
+
+
+def _proof(worktree: Worktree, tip: str = "") -> Path:
+    """A name for a file that becomes a lock and proves it ours. The holder of our commit lock may empty the folder."""
+    return worktree.state_dir / "locks" / f"{tip}-{secrets.token_hex(8)}"
+
+
+@contextmanager
+def _locked(target: Path, proof: Path, content: bytes | None = None) -> Iterator[Path]:
+    """Hold git's lock on `target`; its new content is in `proof`, or will be (`content`). Yields the lock file."""
+    lock = _lock_of(target)
+    with held_back():
+        try:
+            with translated(str(target), writing=True):
+                proof.parent.mkdir(parents=True, exist_ok=True)
+                if content is not None:
+                    write_new(proof, content, durable=True)
+                _link(proof, lock)
+            locked = _identity(lock)
+            try:
+                yield lock
+            finally:
+                if _identity(lock) == locked:  # else it was renamed, and the next one may be another process's
+                    lock.unlink(missing_ok=True)
+        finally:
+            proof.unlink(missing_ok=True)
+
+
+def _link(proof: Path, lock: Path) -> None:
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(proof, lock)
+    except OSError:
+        if lock.exists():
+            raise _locked_by_git(lock) from None
+        # no hard links here: as good a lock, but after a crash nothing proves that it is ours
+        write_new(lock, proof.read_bytes(), durable=False)
+
+
+def _put(lock: Path, target: Path) -> None:
+    """Rename a lock over its target, which frees it."""
+    os.rename(lock, target)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def point(worktree: Worktree, ref: str, old: str | None, new: str, log: str) -> None:
+    """Move a branch that is not checked out to `new`, with `log` in its reflog. Raises Taken: it is not at `old`."""
+    if plumbing.run(worktree, "update-ref", "--no-deref", "-m", log, ref, new, old or _NONE).code:
+        name = ref.removeprefix("refs/heads/")
+        raise GitLocked(f"{name} was moved meanwhile, or git holds its lock; nothing was changed", hint="try again")
+
+
+def install(worktree: Worktree, head: Head, tip: str | None, index: tuple[Path, str], log: str) -> None:
+    """Move `head`'s branch and the index. Raises Taken: one was changed, a merge began, or git holds a lock."""
+    new_index, mark = index
+    target, ref = worktree.git_dir / "index", head.ref if tip not in {None, head.commit} else None
+    with ExitStack() as branch:
+        if ref:  # the branch first, because syncing its lock to the disk takes a while
+            place = worktree.common_dir / ref
+            branch_lock = branch.enter_context(_locked(place, _proof(worktree), f"{tip}\n".encode()))
+        with _locked(target, new_index) as lock:
+            now = objects.index_mark(worktree)
+            if objects.busy(worktree) or read_head(worktree) != head or now != mark:
+                raise GitLocked("git is busy in this repository, nothing was changed", hint="try again")
+            if ref:
+                _put(branch_lock, place)
+            # once the branch has moved, an index that has not would delete the files
+            _put(lock, target)
+        if ref:
+            _note_move(worktree, ref, head.commit, tip or "", log)
+
+
+def _note_move(worktree: Worktree, ref: str, old: str | None, new: str, log: str) -> None:
+    """Write the reflogs of the branch that is checked out and has moved, and of HEAD."""
+    if read_settings(worktree.common_dir / "config").get("core.logallrefupdates", "true") == "false":
+        return
+    for place in (worktree.common_dir / "logs" / ref, worktree.git_dir / "logs" / "HEAD"):
+        # the branch has moved even if its reflog cannot be written
+        with suppress(OSError):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with place.open("a", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(f"{old or _NONE} {new} {log}\n")
+
+
+def clear_locks(worktree: Worktree) -> None:
+    """Finish or undo a move that a dead process of ours began, and clear its git locks. Under our commit lock."""
+    folder = _proof(worktree).parent
+    ours = {_identity(proof): proof for proof in folder.iterdir()} if folder.exists() else {}
+    if not ours:
+        return
+    lock = _lock_of(worktree.git_dir / "index")
+    tip = ours[_identity(lock)].name.partition("-")[0] if _identity(lock) in ours else ""
+    # with the branch moved and not the index, the next `git commit` would delete the files
+    if tip and tip == read_head(worktree).commit:
+        _put(lock, worktree.git_dir / "index")  # the index cannot have changed since: the lock was there
+    # the proofs are removed below, so every lock that they prove has to be cleared first
+    for place in (lock, *worktree.common_dir.glob("refs/heads/**/*.lock")):
+        if _identity(place) in ours:
+            place.unlink(missing_ok=True)
+    for proof in ours.values():
+        proof.unlink(missing_ok=True)
+
+
+@contextmanager
+def changed(worktree: Worktree, tip: str | None, entries: Mapping[bytes, TreeEntry | None]) -> Iterator[Path]:
+    """A new index with these entries (mode, blob; None: dropped) by path from the top, for `install` with this tip.
+
+    Raises StorageFailed.
+    """
+    made, original = _proof(worktree, tip or ""), worktree.git_dir / "index"
+    rows = sorted(entries.items(), key=lambda row: row[1] is not None)  # a file that goes makes room for a folder
+    lines = b"".join(b"%o %s\t%s\0" % (*(entry or (0, _NONE.encode())), path) for path, entry in rows)
+    try:
+        with translated(str(made), writing=True):
+            made.parent.mkdir(parents=True, exist_ok=True)
+            if original.exists():
+                shutil.copyfile(original, made)
+                shutil.copystat(original, made)  # git judges by its time which entries it must look at again
+        flags = ("--add", "--replace", "-z", "--index-info")
+        done = plumbing.run(worktree, "update-index", *flags, stdin=lines, extra={"GIT_INDEX_FILE": str(made)})
+        if done.code:
+            raise StorageFailed(f"git could not update its index: {done.err}")
+        yield made
+    finally:
+        made.unlink(missing_ok=True)
+
+
+def until_done(worktree: Worktree, attempt: Callable[[], _Done], seconds: float = SECONDS) -> _Done:
+    """Repeat an attempt, under our lock, while it raises Taken, having changed nothing.
+
+    Raises Conflict: it does so for too long, or the user is in the middle of a merge or the like.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        if reason := objects.busy(worktree):
+            raise Conflict(reason)
+        try:
+            return attempt()
+        except GitLocked:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(0.01)
+
+
+PATIENCE = 30.0  # Seconds to wait for another process of ours that is committing
+_NOTE: Final = "checkout"
+
+
+class BranchUpdate(NamedTuple):
+    """A commit that is on the disk; `files`: by path the blob before, and mode and blob after, None for none.
+
+    `by` (person and time) and `message` are for git's reflog.
+    """
+
+    commit: str
+    files: Mapping[str, tuple[str | None, TreeEntry | None]]
+    by: str
+    message: str
+
+
+@contextmanager
+def committing(store: Store, patience: float = PATIENCE, give_up: Callable[[], bool] | None = None) -> Iterator[None]:
+    """Hold our commit lock, after recovery from a process that died.
+
+    Raises StorageFailed: another process kept it for `patience` seconds, or until `give_up` returned True.
+    """
+    with (
+        translated(str(store.git_dir), writing=True),
+        held(store.state_dir / "commit.lock", patience=patience, give_up=give_up) as locked,
+    ):
+        if not locked:
+            raise StorageFailed(f"another process is committing to {store.root}; wait for it, then: admin save")
+        recover(store.worktree)
+        yield
+
+
+def recover(worktree: Worktree) -> None:
+    """Finish or undo what a process of ours that died left. Under our commit lock."""
+    clear_locks(worktree)
+    if (worktree.state_dir / _NOTE).exists():
+        with held(worktree.state_dir / "write.lock", patience=0) as locked, opened(worktree) as repo:
+            if locked:
+                _follow(worktree, repo)
+
+
+def _follow(worktree: Worktree, repo: Repo) -> list[str]:
+    """Where the branch has moved, update the noted files that the user did not edit; why that failed.
+
+    Under our locks. The note is removed: a file that failed shows as an edit, which the user can undo.
+    """
+    place, rows, fault = worktree.state_dir / _NOTE, dict[str, tuple[str | None, str | None]](), ""
+    with suppress(ValueError, KeyError, TypeError):  # lost with the power: then the branch never moved
+        note, head = json.loads(place.read_bytes()), read_head(worktree).commit
+        if head is not None and (note["tip"] == head or plumbing.is_ancestor(worktree, note["tip"], head)):
+            rows = {str(path): (old, new) for path, (old, new) in note["files"].items()}
+    states = here(worktree, repo, {path: (old, old) for path, (old, _) in rows.items()})
+    behind = [path for path, state in states.items() if state.has(rows[path][0]) or state.has(None)]
+    with files.held_back():
+        try:
+            for path in behind:
+                files.remove_file(worktree.root, path)
+            if names := plumbing.listed(path for path in behind if rows[path][1]):
+                done = plumbing.run(worktree, "checkout-index", "-q", "-z", "--stdin", cwd=worktree.root, stdin=names)
+                fault = done.err if done.code else ""
+        except AiLessonsError as error:
+            fault = error.message
+        place.unlink(missing_ok=True)
+    return [f"not every file was brought up to date ({fault}); mend that, then: git checkout FILE"] if fault else []
+
+
+def land(
+    store: Store, repo: Repo, ref: str, build: Callable[[Draft, str], BranchUpdate]
+) -> tuple[BranchUpdate, tuple[str, ...]]:
+    """Make `ref` point to what `build(draft, tip)` makes, asked again if it moved. Raises Conflict, StorageFailed."""
+
+    def attempt() -> tuple[BranchUpdate, tuple[str, ...]]:
+        name, place = ref.removeprefix("refs/heads/"), checked_out_at(store.worktree, ref)
+        if place and read_head(store.worktree).ref != ref:
+            raise Conflict(f"{name} is checked out at {place}", hint=f"do it there: ai-lessons --repo {place} …")
+        tip = read_ref(store.worktree, ref)
+        if tip is None:
+            raise NotFound("branch", name)
+        landing, mark = build(Draft(repo), tip), objects.index_mark(store.worktree)
+        if read_head(store.worktree).ref == ref:
+            return landing, _check_out(store, repo, landing, Head(ref, tip), mark)
+        point(store.worktree, ref, tip, landing.commit, landing.message)
+        return landing, ()
+
+    with committing(store):
+        return until_done(store.worktree, attempt)
+
+
+def _check_out(store: Store, repo: Repo, landing: BranchUpdate, head: Head, mark: str) -> tuple[str, ...]:
+    """Move branch, index and unedited files to a commit. Raises Taken: branch or index moved."""
+    worktree, notes = store.worktree, []
+    after = {path: new[1].decode() if new else None for path, (_, new) in landing.files.items()}
+    before = here(worktree, repo, {path: (old, after[path]) for path, (old, _) in landing.files.items()})
+    rows: dict[str, tuple[str | None, str | None]] = {}
+    entries: dict[bytes, TreeEntry | None] = {}
+    for path, state in before.items():
+        if not state.staged:
+            entries[os.fsencode(worktree.prefix + path)] = landing.files[path][1]
+        if state.untouched and not state.has(after[path]):
+            rows[path] = state.old, after[path]
+        elif state.staged or not state.has(after[path]):
+            notes.append(f"your own edit of {path} stays as it is; it is not approved")
+    with store.writing():
+        files.write_file(store.state_dir, _NOTE, json.dumps({"tip": landing.commit, "files": rows}).encode())
+        try:
+            with changed(worktree, landing.commit, entries) as index:
+                install(worktree, head, landing.commit, (index, mark), f"{landing.by}\t{landing.message}")
+        finally:
+            notes += _follow(worktree, repo)  # Ctrl-C may come right after the move
+    return tuple(notes)
+
+
+_LOOSE, _SAMPLE = 27, "objects/17"  # So many loose objects in one of 256 folders are many: so judges `git gc --auto`
+BATCH = 100  # Jobs that share one move of the branch
+QUEUE, SAVE_QUEUE = 0.3, 10.0  # Seconds to wait for a process of ours that commits: in passing, and to save
+TRIES, SAVE_TRIES = 0.1, 5.0  # Seconds to try again while index or branch are locked or move: in passing, and to save
+NO_IDENTITY = (
+    "git does not know who you are; tell it once: git config --global user.name NAME"
+    " and git config --global user.email ADDRESS"
+)
+
+NO_KEY = (
+    "git has to know your key (git config --global gpg.format ssh; git config --global user.signingkey"
+    " ~/.ssh/id_ed25519.pub), and one with a passphrase needs a terminal, or ssh-add first"
+)
+
+
+class GitIdentity:
+    """Author, committer and whether commits are signed, by git's rules. Signing stops at the first failure."""
+
+    def __init__(self, worktree: Worktree) -> None:
+        self._worktree = worktree
+        self._identities: tuple[str | None, str | None, bool] = (None, None, False)
+        self.unsigned = ""
+
+    def author(self) -> str | None:
+        """`Name <email>` of the author, None if git does not know."""
+        return self._asked()[0]
+
+    def committer(self) -> str | None:
+        """`Name <email>` of the committer, None if git does not know."""
+        return self._asked()[1]
+
+    def _asked(self) -> tuple[str | None, str | None, bool]:
+        """Author, committer, signed; asked again while git lacks one, because the user may set it meanwhile."""
+        if None in self._identities:
+            signed = plumbing.setting(self._worktree, "commit.gpgsign", kind="bool") == "true"
+            self._identities = plumbing.identity(self._worktree, "AUTHOR"), plumbing.identity(self._worktree), signed
+        return self._identities
+
+    def commit(
+        self,
+        draft: Draft,
+        job: PendingCommit,
+        tree: ObjectID,
+        parents: Sequence[ObjectID],
+        who: tuple[str, str, int],
+        *,
+        sign: bool | None = None,
+    ) -> ObjectID:
+        """A commit by `who` (author, committer, seconds of the committer), signed if the user's settings ask for it.
+
+        If signing fails, `unsigned` has the reason; with `sign` it raises Refused.
+        """
+        author, committer, when = who
+        if sign or (sign is None and self._asked()[2] and not self.unsigned):
+            draft.save()
+            people = _environment("AUTHOR", author, job.when, job.zone) | _environment("COMMITTER", committer, when)
+            before = [parent.decode() for parent in parents]
+            try:
+                ask = bool(sign) and os.isatty(0)
+                done = plumbing.signed_commit(
+                    self._worktree, tree.decode(), before, job.message.encode(), people, ask=ask
+                )
+                if not done.code:
+                    return ObjectID(done.out.strip())
+                fault = done.err or "git said no"
+            except StorageFailed as error:
+                fault = error.message
+            if sign:
+                raise Refused(f"git could not sign the approval: {' '.join(fault.split())}", hint=NO_KEY)
+            self.unsigned = f"unsigned: {fault.splitlines()[0]}"
+        return draft.commit(
+            tree,
+            parents,
+            job.message,
+            author=(author, job.when, job.zone),
+            committer=(committer, when, time.localtime(when).tm_gmtoff),
+        )
+
+
+def _environment(role: str, who: str, when: int, offset: int | None = None) -> dict[str, str]:
+    name, _, email = who.rpartition(" <")
+    stamp = f"@{when} {zone(when, offset)}"
+    return {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": email.rstrip(">"), f"GIT_{role}_DATE": stamp}
+
+
+def zone(when: int, offset: int | None = None) -> str:
+    """`+hhmm` for an offset in seconds; None: the local one at that time."""
+    seconds = time.localtime(when).tm_gmtoff if offset is None else offset
+    return f"{'-' if seconds < 0 else '+'}{abs(seconds) // 3600:02d}{abs(seconds) % 3600 // 60:02d}"
+
+
+AT_WORK = "you work with git here, so the next command commits it, or at once: admin save"
+
+
+@dataclass(slots=True)
+class _Outcome:
+    """New commits, notes, why all jobs wait, and why single jobs wait. `insist`: a commit was asked for."""
+
+    insist: bool
+    commits: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    waiting: str = ""
+    blocked: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Commits that nothing points to yet; `jobs` maps each to its commit, or "" where it changed nothing."""
+
+    tip: ObjectID | None
+    tree: ObjectID | None
+    committer: str
+    jobs: dict[str, str] = field(default_factory=dict)
+    blocked: dict[str, str] = field(default_factory=dict)
+    entries: dict[bytes, TreeEntry | None] = field(default_factory=dict)
+
+
+class Committer:
+    """Makes commits of what one store's journal notes. Any number of processes may have one."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._journal, self._worktree = store, store.journal, store.worktree
+        self._people = GitIdentity(store.worktree)
+
+    def commit(self, name: str | None) -> Applied:
+        """Commit every noted job; how the named one ended, or, without a name and with more patience, all.
+
+        The files are in place, so a failure is a reason to wait, never an error of the caller's.
+        """
+        outcome = _Outcome(insist=name is None)
+
+        def done() -> bool:
+            return name is not None and not self._journal.waits(name)
+
+        locked = False
+        try:
+            with committing(self._store, QUEUE if name else SAVE_QUEUE, done):
+                locked = True
+                self._drain(outcome)
+        except AiLessonsError as error:
+            outcome.waiting = error.message
+            if locked:  # else the process that commits reports them
+                outcome.notes += messages(self._journal.missing(self._store.root))
+        if self._people.unsigned and outcome.commits:
+            outcome.notes.append(self._people.unsigned)
+        commits, reason = outcome.commits, outcome.waiting or next(iter(outcome.blocked.values()), "")
+        if done():
+            commits, reason = list(filter(None, [self._journal.commit_of(name or "")])), ""
+        elif name:
+            commits, reason = [], outcome.blocked.get(name) or outcome.waiting or "the next command commits it"
+        return Applied(tuple(commits), reason, tuple(outcome.notes))
+
+    def _drain(self, outcome: _Outcome) -> None:
+        """Commit all that was noted until now, under our lock."""
+        self._store.take_up_orphans()
+        returned(self._store)
+        jobs = self._journal.pending()
+        left = self._at_work(outcome) if jobs and not objects.busy(self._worktree) else 0.0
+        if left and len(jobs) == 1 and left <= objects.SETTLE:
+            time.sleep(left)  # the user's command is done, and no other write waits for this one
+            left = self._at_work(outcome)
+        if left:
+            raise Conflict(AT_WORK)
+        for start in range(0, len(jobs) or 1, BATCH):
+            with opened(self._worktree) as repo:
+                attempt = partial(self._attempt, repo, jobs[start : start + BATCH], outcome)
+                until_done(self._worktree, attempt, SAVE_TRIES if outcome.insist else TRIES)
+        with suppress(FileNotFoundError):
+            if outcome.commits and len(os.listdir(self._worktree.common_dir / _SAMPLE)) > _LOOSE:
+                # never waited for nor ended: killed, it would leave git's lock on branches
+                plumbing.leave_running(self._worktree, "gc", "--auto", "--quiet")
+
+    def _at_work(self, outcome: _Outcome) -> float:
+        """Seconds to wait while the user works with git here; 0.0 where a commit was asked for."""
+        last = next(self._journal.records(), None)
+        return 0.0 if outcome.insist else objects.at_work(self._worktree, last.head if last else None)
+
+    def _attempt(self, repo: Repo, jobs: Sequence[PendingCommit], outcome: _Outcome) -> None:
+        """Commit these jobs. Raises Conflict; Taken: the branch or git's index is not as it was any more."""
+        head, mark = read_head(self._worktree), objects.index_mark(self._worktree)
+        if head.ref and head.commit:  # now, because a commit of ours on top of it would hide what the user's git did
+            outcome.notes += messages(dropped(self._store, repo, head.commit))
+        if not jobs:
+            return
+        if head.ref is None:
+            raise Conflict("HEAD is detached; check out a branch (git switch NAME), and the next command commits it")
+        draft, when = Draft(repo), int(time.time())
+        start = ObjectID(head.commit.encode()) if head.commit else None
+        tree = draft.tree_of(start) if start else None
+        disk = status_of(self._worktree, draft, [noted for job in jobs for noted in job.paths])
+        batch = _Batch(start, tree, self._people.committer() or "")
+        self._build(draft, batch, jobs, disk, when)
+        tip = batch.tip.decode() if batch.tip else None
+        if batch.entries:
+            subjects = [job.subject for job in jobs if batch.jobs.get(job.name)]
+            earlier = f" (and {len(subjects) - 1} more)" if len(subjects) > 1 else ""
+            log = f"{batch.committer} {when} {zone(when)}\tcommit: {''.join(subjects[-1:])}{earlier}"
+            with ThreadPoolExecutor(1) as pool:  # the objects go to the disk while git makes the index
+                saving = pool.submit(draft.save)
+                with changed(self._worktree, tip, batch.entries) as index:
+                    saving.result()
+                    if self._at_work(outcome):  # a `git pull` that began meanwhile fails if HEAD moves under it
+                        raise Conflict(AT_WORK)
+                    install(self._worktree, head, tip, (index, mark), log)
+        dealt = [job for job in jobs if job.name in batch.jobs]
+        outcome.notes += messages(swept(self._store, draft, tree, head.commit, dealt, disk))
+        outcome.blocked |= batch.blocked
+        outcome.commits += filter(None, batch.jobs.values())
+        if batch.jobs:
+            self._journal.settle(BatchRecord(tip or "", batch.jobs))
+
+    def _build(self, draft: Draft, batch: _Batch, jobs: Sequence[PendingCommit], disk: OnDisk, when: int) -> None:
+        prefix, blocked = self._worktree.prefix, {path: fault.message for path, fault in disk.unreadable.items()}
+        for path in (
+            name.removeprefix(prefix) for name in plumbing.unmerged(self._worktree) if name.startswith(prefix)
+        ):
+            blocked.setdefault(path, f"{path} is in conflict; resolve it (git add {path}) and it is committed")
+        for job in jobs:
+            author = job.author or self._people.author()
+            reason = next((blocked[noted.path] for noted in job.paths if noted.path in blocked), "")
+            if not reason and not (author and (batch.committer or job.author)):
+                reason = NO_IDENTITY
+            try:
+                if not reason:
+                    self._append(draft, batch, job, disk, author or "", when)
+            except Conflict as error:
+                reason = error.message
+            if reason:
+                batch.blocked[job.name] = reason
+
+    def _append(self, draft: Draft, batch: _Batch, job: PendingCommit, disk: OnDisk, author: str, when: int) -> None:
+        entries = {}
+        for noted in job.paths:
+            ours, entry = disk.entry_for(noted)
+            if ours:
+                entries[os.fsencode(self._worktree.prefix + noted.path)] = entry
+        edits = {name: entry for name, entry in entries.items() if draft.lookup(batch.tree, name) != entry}
+        batch.jobs[job.name] = ""
+        if edits:
+            batch.committer = batch.committer or author
+            tree = draft.edit(batch.tree, edits)
+            who = author, batch.committer, when
+            batch.tip = self._people.commit(draft, job, tree, [batch.tip] if batch.tip else [], who)
+            batch.tree, batch.jobs[job.name] = tree, batch.tip.decode()
+        batch.entries |= entries
+
+
+SHOWN = 3  # The most files that an answer names
+LOOKED_AT = 20  # The most batches that are searched where the branch was set back
+
+
+def swept(
+    store: Store, draft: Draft, tree: ObjectID | None, head: str | None, jobs: Sequence[PendingCommit], disk: OnDisk
+) -> list[PendingCommit]:
+    """Note what the jobs wrote and neither the disk nor HEAD (whose tree is `tree`) has. Under the commit lock."""
+    worktree, journal = store.worktree, store.journal
+    written = sorted((*journal.pending(), *journal.orphans()), key=lambda job: job.name)
+    last = {noted.path: job.name for job in written for noted in job.paths}
+    result = []
+    for job in jobs:
+        gone = {}
+        for path in (noted.path for noted in job.paths):
+            data = journal.content(job, path) if last.get(path) == job.name else None
+            if data is not None and path not in disk.unreadable and disk.data.get(path) != data:
+                name, now = os.fsencode(worktree.prefix + path), disk.files.get(path)
+                committed = draft.lookup(tree, name)
+                as_committed = (committed[1] if committed else None) == (now[1] if now else None)
+                if as_committed and not _was_committed(worktree, job, head, name, blob_id(data)):
+                    gone[path] = data
+        if gone:
+            result.append(journal.sweep(job, gone))
+    return result
+
+
+def _was_committed(worktree: Worktree, job: PendingCommit, head: str | None, name: bytes, blob: str) -> bool:
+    """Whether the user committed what the job wrote, and changed or removed it in a later commit."""
+    if head is None or head == job.head:
+        return False
+    span = f"{job.head}..{head}" if job.head else head
+    shown = ("--format=", "--raw", "--no-abbrev", "--diff-merges=separate", "-z")
+    done = plumbing.run(worktree, "--literal-pathspecs", "log", *shown, span, "--", os.fsdecode(name))
+    return not done.code and blob.encode() in done.out
+
+
+def dropped(store: Store, repo: Repo, head: str) -> list[PendingCommit]:
+    """Note what our commits wrote and no branch nor the disk has (as after `git stash`). Under the commit lock."""
+    worktree, journal, result, draft = store.worktree, store.journal, [], Draft(repo)
+    for record in islice(journal.records(), LOOKED_AT):
+        if not record.head or record.head == head or plumbing.is_ancestor(worktree, record.head, head):
+            break  # older batches are below it
+        refs = plumbing.run(worktree, "for-each-ref", "--count=1", f"--contains={record.head}")
+        if not refs.code and not refs.out:
+            for commit in filter(None, record.jobs.values()):
+                made = repo[ObjectID(commit.encode())]
+                if isinstance(made, Commit) and (gone := _lost_of(worktree, repo, draft, made, head)):
+                    author, message = (text.decode(errors="replace") for text in (made.author, made.message))
+                    parent = made.parents[0].decode() if made.parents else None
+                    job = PendingCommit("", message, made.author_time, made.author_timezone, (), author, parent)
+                    result.append(journal.sweep(job, gone))
+    if result:
+        journal.settle(BatchRecord(head, {}))  # they are not searched for again
+    return result
+
+
+def _lost_of(worktree: Worktree, repo: Repo, draft: Draft, made: Commit, head: str) -> dict[str, bytes]:
+    tree = draft.tree_of(ObjectID(head.encode()))
+    before = draft.tree_of(ObjectID(made.parents[0])) if made.parents else None
+    lost = {}
+    for change in tree_changes(repo.object_store, before, ObjectID(made.tree)):
+        new, prefix = change.new, os.fsencode(worktree.prefix)
+        if new is None or new.path is None or new.sha is None or not new.path.startswith(prefix):
+            continue
+        path, committed = os.fsdecode(new.path.removeprefix(prefix)), draft.lookup(tree, new.path)
+        done = plumbing.run(worktree, "cat-file", "--filters", f"--path={worktree.prefix}{path}", new.sha.decode())
+        data = None if done.code else done.out
+        data = data_of(repo, new.sha.decode()) if data is None else data
+        if (committed is None or committed[1] != new.sha) and _read(worktree, path) != data:
+            lost[path] = data
+    return lost
+
+
+def messages(jobs: Sequence[PendingCommit]) -> list[str]:
+    """The lines of the next answer about files that were taken away."""
+    paths = [noted.path for job in jobs for noted in job.paths]
+    lines = [
+        f"{path} was taken away before its commit; its text is kept: ai-lessons admin recover {path}"
+        for path in paths[:SHOWN]
+    ]
+    unnamed = len(paths) - SHOWN
+    return [*lines, f"and {unnamed} more: ai-lessons admin recover --list"] if unnamed > 0 else lines
+
+
+def returned(store: Store) -> None:
+    """Make the jobs wait again whose files are back on the disk (`git stash pop`). Under the commit lock."""
+    for job in store.journal.swept():
+        if all(_read(store.worktree, noted.path) == store.journal.content(job, noted.path) for noted in job.paths):
+            store.journal.ready(job.name)
+
+
+def bring_back(store: Store, job: PendingCommit) -> None:
+    """Write the files of a swept job again. Raises Conflict: another text is there. StorageFailed."""
+    with store.writing():
+        contents = {noted: store.journal.content(job, noted.path) or b"" for noted in job.paths}
+        for noted, data in contents.items():
+            if store.exists(noted.path) and not _replaceable(store, job, noted.path, data):
+                raise Conflict(
+                    f"{noted.path} has another text now, so the kept one was not written",
+                    hint=f"move that file away, then: ai-lessons admin recover {noted.path}",
+                )
+        with files.Staging(store.root) as staging:
+            for noted, data in contents.items():
+                staging.add(noted.path, data, executable=noted.executable)
+            staging.publish()
+            staging.settle()
+        store.journal.ready(job.name)
+
+
+def _replaceable(store: Store, job: PendingCommit, path: str, data: bytes) -> bool:
+    """Whether the file is what the job wrote, or what was there before the job."""
+    now = store.read(path)
+    if now == data or job.head is None:
+        return now == data
+    done = plumbing.run(store.worktree, "cat-file", "--filters", f"{job.head}:{store.prefix}{path}")
+    return not done.code and done.out == now
+
+
+def _read(worktree: Worktree, path: str) -> bytes | None:
+    try:
+        return files.read_file(worktree.root, path)[0]
+    except AiLessonsError:
+        return None

@@ -1,0 +1,189 @@
+"""Our part, between two markers, of git's hooks and of instruction files that belong to the user."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from ai_lessons.errors import NotFound, StorageFailed
+from ai_lessons.git import external_files, plumbing, processes
+from ai_lessons.git.files import replace_file, translated
+from ai_lessons.git.worktree import Worktree, as_hub, locate
+
+NAMES = ("AGENTS.md", "CLAUDE.md")
+
+
+class Marks(NamedTuple):
+    """The lines around a part of ours, and its pattern, which includes the line feed before it."""
+
+    begin: str
+    end: str
+    part: re.Pattern[bytes]
+
+
+def marks(name: str, comment: str = "<!-- {} -->") -> Marks:
+    """The lines around the part of that name."""
+    begin, end = comment.format(f">>> {name} >>>"), comment.format(f"<<< {name} <<<")
+    # earlier versions wrote more on the first line
+    start = re.escape(comment).replace(r"\{\}", rf">>> {re.escape(name)}(?:, new file)? >>>") + r"[^\r\n]*"
+    parts = (rf"(?:\A|{feed}){start}{feed}.*?{re.escape(end)}{feed}" for feed in (r"\r\n", r"\n"))
+    return Marks(begin, end, re.compile("|".join(parts).encode(), re.DOTALL))
+
+
+_OURS = marks("ai-lessons")
+_IMPORTS_AGENTS = re.compile(rb"(?m)^\s*@(?:\./)?AGENTS\.md\s*$")
+
+
+class PartPlan(NamedTuple):
+    """What is done to a file, in words, and its new content; None for no file."""
+
+    says: str
+    data: bytes | None
+
+
+def plan(content: bytes | None, job: str, text: str, ours: Marks = _OURS, *, at: int | None = None) -> PartPlan:
+    """What becomes of a file with this content (None: no file) when our part goes in or out. Touches nothing.
+
+    A `status` changes nothing. A new part goes to the end, or behind so many bytes (`at`).
+    """
+    part, match = f"{ours.begin}\n{text.strip()}\n{ours.end}\n".encode(), ours.part.search(content or b"")
+    if content is None or match is None:
+        if job != "install":
+            return PartPlan("not there", content)
+        before, after = ((content or b"")[:at], (content or b"")[at:] if at is not None else b"")
+        return PartPlan("written" if content is None else "added", (before + b"\n" if before else b"") + part + after)
+    if job == "uninstall":
+        kept = ours.part.sub(b"", content)
+        return PartPlan("taken out" if kept else "removed", kept or None)
+    feed = b"\n" if match[0].startswith((b"\r", b"\n")) else b""
+    new = content[: match.start()] + feed + part + ours.part.sub(b"", content[match.end() :])
+    if job == "status":
+        return PartPlan("there" if new == content else "there, but not the one of this version: install again", content)
+    return PartPlan("already there" if new == content else "brought up to date", new)
+
+
+def holds_ours(content: bytes) -> bool:
+    """Whether our part stands in a file."""
+    return bool(_OURS.part.search(content))
+
+
+def files_in(top: Path, *, every: bool = False) -> tuple[Path, ...]:
+    """The files that agents read, AGENTS.md if there is none; `every`: also links and those that import AGENTS.md."""
+    agents, claude = (top / name for name in NAMES)
+    present = [file for file in (agents, claude) if file.exists() and (every or not file.is_symlink())]
+    if not every and len(present) > 1 and _IMPORTS_AGENTS.search(external_files.read(claude)[0]):
+        present.remove(claude)
+    return tuple(present) or (agents,)
+
+
+def change_marked_part(file: Path, job: str, text: str, ours: Marks = _OURS) -> str:
+    """Install, uninstall or check (`status`) our part in a file; what was done, in words. Raises StorageFailed."""
+    with translated(str(file), writing=True):
+        if file.is_symlink():
+            return "left alone, it is a link: name the file that it leads to"
+        content = external_files.read(file)[0] if file.exists() else None
+        says, new = plan(content, job, text, ours)
+        if new is None:
+            file.unlink(missing_ok=True)
+        elif new != content:
+            external_files.write(file, new)
+        return says
+
+
+HOOK_NAMES = ("pre-commit", "post-merge", "post-checkout")
+SERVER_NAMES = ("pre-receive",)
+_MARKS = marks("ai-lessons", "# {}")
+_NEW = b"#!/bin/sh\n"  # A hook of our own begins so
+_SHELL = re.compile(rb"#!\s*(?:/usr/bin/env\s+(?:-S\s+)?)?(?:\S*/)?(?:sh|bash|dash|ash|ksh|zsh)(?:[ \t][^\n]*)?\n")
+_ADVICE = "have it run: ai-lessons --repo . admin validate"
+_DRIVER = "merge.ai-lessons.driver"
+_PROGRAM = "ai-lessons.program"  # where hooks and driver find us, if git runs with another search path than ours
+# where we are not installed, or know no merge either, it is done as git does it
+_OLDER_MERGES = "ai-lessons admin merge-file %O %A %B %P || git merge-file -L ours -L base -L theirs %A %O %B"
+_MERGES = f'"$(git config --get --type=path {_PROGRAM} || echo ai-lessons)"{_OLDER_MERGES.removeprefix("ai-lessons")}'
+_SERVER_ADVICE = "have it run, with its standard input: ai-lessons admin check-push"
+
+
+def carry_out(root: Path, scripts: Path, job: str) -> tuple[str, ...]:
+    """Install, uninstall or check (`status`) our part of hooks, and our merge driver; a line each.
+
+    Raises as `locate`, StorageFailed.
+    """
+    worktree = locate(root)
+    if not worktree.prefix:
+        _note_program(worktree, job)
+        return (*_each(worktree, HOOK_NAMES, _ADVICE, scripts, job), f"merge driver: {_merging(worktree, job)}")
+    why = f"no hooks: this is a part of the repository at {worktree.top}, whose hooks are its own"
+    run = f"its pre-commit hook can run: ai-lessons --repo {worktree.prefix.rstrip('/')} admin validate"
+    return (f"{why}; {run}",)
+
+
+def carry_out_on_server(git_dir: Path, scripts: Path, job: str) -> tuple[str, ...]:
+    """The same for the hook by which a hub (its git folder) enforces the policy; ours comes first: it reads stdin."""
+    return _each(as_hub(git_dir), SERVER_NAMES, _SERVER_ADVICE, scripts, job)
+
+
+def _note_program(worktree: Worktree, job: str) -> None:
+    """Note the path of our program in git's settings, unless the user named one that exists; or remove it."""
+    try:
+        ours = processes.own("ai-lessons")
+    except NotFound:
+        return  # run from its sources: the search path is all there is
+    current = plumbing.setting(worktree, _PROGRAM, kind="path")
+    if job == "install" and not (current and os.access(current, os.X_OK)):
+        _configure(worktree, _PROGRAM, ours)
+    elif job == "uninstall" and current == ours:
+        _configure(worktree, "--unset", _PROGRAM)
+
+
+def _configure(worktree: Worktree, *change: str) -> None:
+    done = plumbing.run(worktree, "config", *change)
+    if done.code:
+        raise StorageFailed(f"git could not change its settings: {done.err}")
+
+
+def _merging(worktree: Worktree, job: str) -> str:
+    """The setting by which git merges files of ours as we do; `.gitattributes` says which files."""
+    current = plumbing.setting(worktree, _DRIVER)
+    if current not in {None, _MERGES, _OLDER_MERGES}:
+        return "left alone, it is another command"
+    if job == "install" and current == _MERGES:
+        return "already installed"
+    if job == "install":
+        _configure(worktree, _DRIVER, _MERGES)
+        return "installed"
+    if job == "uninstall" and current:
+        _configure(worktree, "--unset", _DRIVER)
+        return "removed"
+    return "installed" if current else "not installed"
+
+
+def _each(repository: Worktree, names: tuple[str, ...], advice: str, scripts: Path, job: str) -> tuple[str, ...]:
+    """The hooks inside git's own folder, if git runs those; relative settings begin at the top."""
+    path, folder = plumbing.setting(repository, "core.hooksPath", kind="path"), repository.common_dir / "hooks"
+    if path is not None and Path(os.path.abspath(repository.top / path)).resolve() != folder.resolve():
+        return (f"left alone, core.hooksPath is {path}: {advice}",)
+    return tuple(f"{name}: {_hook(folder / name, (scripts / name).read_text(), advice, job)}" for name in names)
+
+
+def _hook(file: Path, script: str, advice: str, job: str) -> str:
+    """Our part goes before other lines, which may exit, or read the standard input of a server's hook."""
+    text = script.partition(f"{_MARKS.begin}\n")[2].partition(_MARKS.end)[0]
+    with translated(str(file), writing=True):
+        exists = file.exists()
+        content, mode = (file.read_bytes(), file.stat().st_mode & 0o777) if exists else (_NEW, 0o755)
+        shell = _SHELL.match(content)
+        change = plan(content, job, text, _MARKS, at=shell.end() if shell else 0)
+        fault = "it is a link" if file.is_symlink() else ""
+        if change.says == "added" and not fault:
+            fault = "" if shell and mode & 0o111 else "it is not a shell script that git runs"
+        if fault:
+            return f"left alone, {fault}: {advice}"
+        if change.data == _NEW != content:
+            file.unlink()
+            return "removed"
+        if change.data and change.data != content:
+            replace_file(file, change.data, mode)
+    return "installed" if change.says == "added" else change.says.replace("there", "installed")

@@ -1,0 +1,215 @@
+"""The git program, which is required: one function, one question. The only place that starts git."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.errors import GitMissing, StorageFailed, UnsupportedRepository
+from ai_lessons.git import processes
+from ai_lessons.git.worktree import GIT_VARIABLES, Worktree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+TIMEOUT = 60.0
+SIGN_TIMEOUT, SIGN_TERMINAL_TIMEOUT = 15.0, 120.0  # Seconds; at a terminal a person types a passphrase
+
+_NO_PROGRAMS = (
+    "--no-pager",
+    *("-c", "safe.bareRepository=explicit"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "log.showSignature=false"),
+    *("-c", "submodule.recurse=false"),
+    *("-c", "diff.ignoreSubmodules=all"),  # git would start itself in a submodule, with the settings of that one
+)
+_NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
+_WITH_HOOKS = frozenset(("commit", "merge", "push"))  # Users see these as theirs, so their hooks run
+
+
+class Done(NamedTuple):
+    """How a git command ended."""
+
+    code: int
+    out: bytes
+    err: str
+
+    @property
+    def text(self) -> str:
+        """Standard output as text, without the last newline."""
+        return self.out.decode(errors="replace").rstrip("\n")
+
+
+def run(
+    worktree: Worktree | None,
+    *arguments: str,
+    cwd: Path | None = None,
+    stdin: bytes | None = b"",
+    extra: Mapping[str, str] | None = None,
+    timeout: float = TIMEOUT,
+    terminal: Callable[[bytes], object] | None = None,
+) -> Done:
+    """Run git on an accepted repository, in its top folder or in `cwd`. The exit code is the caller's business.
+
+    `worktree` None: on no repository, in `/` (`init`, `clone`, `--version`). `terminal`: see `programs.run`.
+    Raises GitMissing; StorageFailed: not started, or no end within `timeout` seconds.
+    """
+    if (program := shutil.which("git")) is None:
+        raise GitMissing
+    argv = (program, *fixed(worktree, arguments), *arguments)
+    folder = cwd or (worktree.top if worktree else Path("/"))
+    env = environment(worktree, extra or {})
+    try:
+        done = processes.run(argv, cwd=folder, stdin=stdin, env=env, timeout=timeout, terminal=terminal)
+    except subprocess.TimeoutExpired as error:
+        raise StorageFailed(f"git {_command(arguments)} did not end within {timeout:.0f} seconds") from error
+    except OSError as error:
+        raise StorageFailed(f"git could not be started: {error.strerror}") from error
+    return Done(done.returncode, done.stdout, done.stderr.decode(errors="replace").strip())
+
+
+def leave_running(worktree: Worktree, *arguments: str) -> None:
+    """Start git in the background for an optional task. Raises nothing: the next call tries again."""
+    with suppress(OSError):
+        argv = ["git", *fixed(worktree, arguments), *arguments]
+        processes.leave_running(argv, env=environment(worktree, {}), cwd=worktree.top)
+
+
+def fixed(worktree: Worktree | None, arguments: Sequence[str]) -> tuple[str, ...]:
+    """The flags before a git command that keep it from starting programs which are not the user's choice."""
+    command = _command(arguments)
+    if worktree and (command == "config" or (command in _WITH_HOOKS and not _hooks_are_pulled(worktree))):
+        return _NO_PROGRAMS
+    return (*_NO_PROGRAMS, *_NO_HOOKS)
+
+
+def _command(arguments: Sequence[str]) -> str:
+    """The name of the git command, which may stand behind flags."""
+    words = iter(arguments)
+    for word in words:
+        if word == "-c":
+            next(words, None)
+        elif not word.startswith("-"):
+            return word
+    return arguments[0]
+
+
+def _hooks_are_pulled(worktree: Worktree) -> bool:
+    """Whether the hooks lie among the files of the repository, where the next pull may write them."""
+    setting_of_user = setting(worktree, "core.hooksPath", kind="path")
+    folder = (worktree.top / (setting_of_user or worktree.common_dir / "hooks")).resolve()
+    inside_git = any(folder.is_relative_to(git_dir) for git_dir in (worktree.common_dir, worktree.git_dir))
+    return folder.is_relative_to(worktree.top.resolve()) and not inside_git
+
+
+def environment(worktree: Worktree | None, extra: Mapping[str, str]) -> dict[str, str]:
+    """What git is started with: the caller's environment with this repository, no other one in it, and `extra`."""
+    kept = {name: value for name, value in os.environ.items() if name not in GIT_VARIABLES}
+    # messages are compared, so they must be English; a question that no person sees would hang us
+    kept |= {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+    kept |= {"GIT_PAGER": "cat", "GIT_EDITOR": ":", "GIT_SEQUENCE_EDITOR": ":"}
+    # our own hooks are for what people do with git; what we do ourselves was checked before
+    kept |= {"AI_LESSONS_NO_HOOKS": "1"}
+    if worktree is not None:
+        kept["GIT_DIR"] = os.fspath(worktree.git_dir)
+        if worktree.top != worktree.git_dir:  # else a hub, which has no files
+            kept["GIT_WORK_TREE"] = os.fspath(worktree.top)
+    return {**kept, **extra}
+
+
+def identity(worktree: Worktree, role: str = "COMMITTER") -> str | None:
+    """`Name <email>` by git's own rules (includeIf, environment, useConfigOnly); None where git would refuse."""
+    done = run(worktree, "var", f"GIT_{role}_IDENT")
+    if done.code:
+        return None
+    return done.text[: done.text.rindex(">") + 1]
+
+
+def is_ancestor(worktree: Worktree, ancestor: str, commit: str) -> bool:
+    """True if `commit` is or has that ancestor; False also where either is missing."""
+    # not by dulwich, which trusts the times of commits: a slow clock may hide an ancestor from it
+    return not run(worktree, "merge-base", "--is-ancestor", ancestor, commit).code
+
+
+def setting(worktree: Worktree, key: str, *, kind: str | None = None) -> str | None:
+    """One setting with everything that applies here, None if unset; `kind` as in `git config --type`."""
+    done = run(worktree, "config", *([f"--type={kind}"] if kind else []), "--get", key)
+    return done.text if done.code == 0 else None
+
+
+def listed(paths: Iterable[str]) -> bytes:
+    """Paths as git reads them with `-z` from a pipe, where there may be more of them than a command line holds."""
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)
+
+
+def files_of(worktree: Worktree, commit: str) -> dict[str, str]:
+    """The blobs of all plain files of a commit, by path from the top; empty if it cannot be read. Fetches nothing."""
+    arguments = ("--no-replace-objects", "ls-tree", "-r", "-z", "--full-tree", commit)
+    rows = run(worktree, *arguments, extra={"GIT_NO_LAZY_FETCH": "1"}).out.split(b"\0")
+    plain = (row.partition(b"\t") for row in rows if row.startswith(b"100"))
+    return {os.fsdecode(name): what.split()[2].decode() for what, _, name in plain}
+
+
+def filtered(worktree: Worktree, paths: Iterable[str], attributes: Iterable[str]) -> frozenset[str]:
+    """Those paths that have one of these attributes. Raises StorageFailed: git did not say."""
+    done = run(worktree, "check-attr", "-z", "--stdin", *attributes, cwd=worktree.root, stdin=listed(paths))
+    if done.code:
+        raise StorageFailed(f"git does not tell the attributes of files: {done.err}")
+    fields = done.out.split(b"\0")[:-1]
+    triples = zip(fields[::3], fields[2::3], strict=True)
+    return frozenset(os.fsdecode(path) for path, value in triples if value not in {b"unspecified", b"unset"})
+
+
+def smudged(worktree: Worktree, paths: Mapping[str, str]) -> dict[str, bytes]:
+    """What a checkout would write for blobs (each with its path from the root), lines ended by LF. Downloads nothing.
+
+    Raises UnsupportedRepository: a filter failed, or git said no.
+    """
+    if not paths:
+        return {}
+    # git states the size before the filter, so a name that no object has marks the end
+    mark = f"end-{secrets.token_hex(16)}"
+    names = "".join(f"{blob} {worktree.prefix}{path}\n{mark}\n" for blob, path in paths.items())
+    flags = ("-c", "core.autocrlf=false", "-c", "core.eol=lf", "--no-replace-objects", "cat-file")
+    extra = {"GIT_LFS_SKIP_SMUDGE": "1", "GIT_NO_LAZY_FETCH": "1"}
+    done = run(worktree, *flags, "--batch", "--filters", "--buffer", stdin=os.fsencode(names), extra=extra)
+    if done.code:
+        raise UnsupportedRepository(f"a git filter failed: {done.err}")
+    parts = (part.partition(b"\n") for part in done.out.split(f"\n{mark} missing\n".encode()))
+    return {head[:40].decode(): data for head, newline, data in parts if newline}
+
+
+def unmerged(worktree: Worktree) -> frozenset[str]:
+    """The paths (relative to `top`) that are in conflict in git's index."""
+    rows = run(worktree, "ls-files", "-u", "-z").out.split(b"\0")[:-1]
+    return frozenset(os.fsdecode(row.partition(b"\t")[2]) for row in rows)
+
+
+def signed_commit(
+    worktree: Worktree,
+    tree: str,
+    parents: Iterable[str],
+    message: bytes,
+    people: Mapping[str, str],
+    *,
+    ask: bool = False,
+) -> Done:
+    """Make a commit object, signed as git is configured; `people` is GIT_AUTHOR_NAME and its like.
+
+    `ask`: the user at the terminal may be asked for a passphrase or a touch.
+    """
+    flags = ["-S", tree, *(flag for parent in parents for flag in ("-p", parent))]
+    if not ask:
+        return run(worktree, "commit-tree", *flags, stdin=message, extra=people, timeout=SIGN_TIMEOUT)
+    with NamedTemporaryFile(prefix="ai-lessons-message-") as file:  # ssh-keygen asks on the terminal itself
+        file.write(message)
+        file.flush()
+        flags += ["-F", file.name]
+        seconds = SIGN_TERMINAL_TIMEOUT
+        return run(worktree, "commit-tree", *flags, stdin=None, extra=people, timeout=seconds, terminal=len)

@@ -1,0 +1,718 @@
+"""Jobs that change files: checked whole, put in place, journaled, committed. Event logs and files that no job wrote."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import stat
+import time
+from collections import Counter
+from contextlib import contextmanager, suppress
+from enum import Enum
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, StorageFailed, UsageError
+from ai_lessons.git import files, plumbing
+from ai_lessons.git.files import (
+    READ_LIMIT,
+    OpenFolders,
+    Staging,
+    append_lines,
+    read_file,
+    replace_file,
+    status_of,
+    translated,
+    write_new,
+)
+from ai_lessons.git.worktree import TRUE, Head, locate, read_head, read_settings, refuse_layout
+from ai_lessons.model import layout
+from ai_lessons.model.approval import is_rule
+from ai_lessons.model.layout import blob_id, check_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+_WRITING, _READY, _DAMAGED, _SWEPT = ".writing", ".json", ".damaged", ".swept"
+_NONSENSE = (ValueError, KeyError, TypeError, RecursionError)  # Raised by a note that was damaged
+KEPT = 30 * 86_400.0  # Seconds for which the bytes of a file that was swept away are kept
+_STEPS = (0.0005, 0.005)  # Seconds between tries, first and last: the lock is held for a few milliseconds
+KEEP_RECORDS = 200  # Batches whose outcome is remembered
+
+
+class PendingChange(NamedTuple):
+    """A path of a job, `gone` if removed. `size`: bytes written, None: none. `executable` None: as it was."""
+
+    path: str
+    gone: bool = False
+    executable: bool | None = None
+    size: int | None = None
+
+
+class PendingCommit(NamedTuple):
+    """One job that waits for its commit. `when` in seconds since 1970, `zone` in seconds east of UTC.
+
+    `author`: `Name <email>`, None for git's user. `message`: trailers included. `head`: the commit it was written on.
+    """
+
+    name: str
+    message: str
+    when: int
+    zone: int
+    paths: tuple[PendingChange, ...]
+    author: str | None = None
+    head: str | None = None
+
+    @property
+    def subject(self) -> str:
+        """The first line of the message."""
+        return self.message.partition("\n")[0]
+
+
+class BatchRecord(NamedTuple):
+    """One batch that was committed: the branch tip it made, and the commit of each job (empty: it changed nothing)."""
+
+    head: str
+    jobs: Mapping[str, str]
+
+
+class Journal:
+    """The notes below one state folder. Callers hold the locks that the methods name."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._folder = state_dir / "journal"
+        self._records = state_dir / "committed"
+
+    def begin(self, intent: PendingCommit, data: bytes) -> None:
+        """Note a job whose files are about to be written; `data`: those of a `size`, in order. Under the write lock."""
+        self._write(intent, data, _WRITING)
+
+    def ready(self, name: str) -> None:
+        """The job's files are in place, or again after they were swept away: from now on it is committable."""
+        for state in (_WRITING, _SWEPT):
+            self._rename(name, state, _READY)
+
+    def drop(self, name: str) -> None:
+        """Forget a job, in whatever state it is."""
+        for state in (_WRITING, _READY, _SWEPT):
+            (self._folder / (name + state)).unlink(missing_ok=True)
+
+    def content(self, intent: PendingCommit, path: str) -> bytes | None:
+        """What a job wrote at a path; None if that is not known (any more)."""
+        start = 0
+        for noted in intent.paths:
+            if noted.path == path and noted.size is not None:
+                break
+            start += noted.size or 0
+        else:
+            return None
+        for suffix in (_READY, _WRITING, _SWEPT):
+            with suppress(FileNotFoundError), (self._folder / (intent.name + suffix)).open("rb") as file:
+                file.readline()
+                file.seek(start, os.SEEK_CUR)
+                data = file.read(noted.size)
+                return data if len(data) == noted.size else None
+        return None
+
+    def orphans(self) -> list[PendingCommit]:
+        """Jobs whose process died while it wrote their files. Only under the write lock is that the reason."""
+        return self._read(_WRITING)
+
+    def drop_orphans(self) -> None:
+        """Forget notes that a process had only begun when it died. Under the write lock."""
+        for name in _listed(self._folder, _WRITING):
+            self.drop(name)
+
+    def pending(self) -> list[PendingCommit]:
+        """Every committable job, oldest first. A note that cannot be read is put aside."""
+        return self._read(_READY)
+
+    def missing(self, root: Path) -> tuple[PendingCommit, ...]:
+        """Committable jobs of which a file is gone that they wrote below `root`."""
+        return tuple(
+            job
+            for job in self.pending()
+            if any(noted.size is not None and status_of(root, noted.path) is None for noted in job.paths)
+        )
+
+    def waits(self, name: str) -> bool:
+        """True while the job has no commit."""
+        return os.path.exists(f"{self._folder}/{name}{_READY}")  # asked a hundred times a second
+
+    def damaged(self) -> list[str]:
+        """Names of notes that could not be read."""
+        return _listed(self._folder, _DAMAGED)
+
+    def settle(self, record: BatchRecord) -> None:
+        """Remember how a batch ended, then forget its jobs. Under the commit lock."""
+        value = json.dumps(record._asdict()).encode()
+        with translated(str(self._records), writing=True):
+            replace_file(self._records / (new_name() + _READY), value)
+            for job in record.jobs:
+                self.drop(job)
+            for old in _listed(self._records, _READY)[:-KEEP_RECORDS]:
+                (self._records / (old + _READY)).unlink(missing_ok=True)
+
+    def commit_of(self, name: str) -> str | None:
+        """The commit that a job got, as long as it is remembered."""
+        return next((record.jobs[name] or None for record in self.records() if name in record.jobs), None)
+
+    def records(self) -> Iterator[BatchRecord]:
+        """Remembered batches, newest first."""
+        for name in reversed(_listed(self._records, _READY)):
+            with suppress(FileNotFoundError, *_NONSENSE):  # lost with the power: only a memory
+                raw = json.loads((self._records / (name + _READY)).read_bytes())
+                yield BatchRecord(str(raw["head"]), dict(raw["jobs"]))
+
+    def sweep(self, intent: PendingCommit, contents: Mapping[str, bytes]) -> PendingCommit:
+        """Keep these contents of a job, by path, for `KEPT` seconds. Under the commit lock."""
+        before = {noted.path: noted for noted in intent.paths}
+        paths = [before.get(path, PendingChange(path))._replace(size=len(data)) for path, data in contents.items()]
+        swept = intent._replace(name=new_name(), paths=tuple(paths))
+        self._write(swept, b"".join(contents.values()), _SWEPT)
+        return swept
+
+    def swept(self) -> list[PendingCommit]:
+        """Jobs whose files were swept away, oldest first; forgets those that are too old."""
+        for name in _listed(self._folder, _SWEPT):
+            with suppress(FileNotFoundError):
+                if time.time() - (self._folder / (name + _SWEPT)).stat().st_mtime > KEPT:
+                    self.drop(name)
+        return self._read(_SWEPT)
+
+    def _read(self, suffix: str) -> list[PendingCommit]:
+        intents = []
+        for name in _listed(self._folder, suffix):
+            try:
+                with (self._folder / (name + suffix)).open("rb") as file:
+                    raw = json.loads(file.readline())
+                intents.append(
+                    PendingCommit(**{**raw, "paths": tuple(PendingChange(**noted) for noted in raw["paths"])})
+                )
+            except FileNotFoundError:
+                continue
+            except _NONSENSE:
+                if suffix == _READY:  # else a process is just writing it, or died doing so
+                    self._rename(name, suffix, _DAMAGED)
+        return intents
+
+    def _rename(self, name: str, old: str, new: str) -> None:
+        with suppress(FileNotFoundError):  # another process did it first
+            os.rename(self._folder / (name + old), self._folder / (name + new))
+
+    def _write(self, intent: PendingCommit, data: bytes, suffix: str) -> None:
+        head = {**intent._asdict(), "paths": [noted._asdict() for noted in intent.paths]}
+        place = self._folder / (intent.name + suffix)
+        with translated(str(place), writing=True):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            write_new(place, json.dumps(head).encode() + b"\n" + data, durable=True)
+
+
+def new_name() -> str:
+    """A name that sorts by time and that no two processes share."""
+    return f"{time.time_ns():020d}-{os.urandom(4).hex()}"
+
+
+def _listed(folder: Path, suffix: str) -> list[str]:
+    with translated(str(folder), writing=True):
+        try:
+            names: Sequence[str] = os.listdir(folder)
+        except FileNotFoundError:
+            return []
+    return sorted(name.removesuffix(suffix) for name in names if name.endswith(suffix))
+
+
+@contextmanager
+def held(path: Path, *, patience: float, give_up: Callable[[], bool] | None = None) -> Iterator[bool]:
+    """Hold the lock, which ends with its holder; yields False after `patience` seconds, or if `give_up` says so."""
+    with translated(str(path), writing=True):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        with translated(str(path), writing=True):
+            locked = _locked(fd, patience, give_up)
+        yield locked
+    finally:
+        os.close(fd)
+
+
+def _locked(fd: int, patience: float, give_up: Callable[[], bool] | None) -> bool:
+    step, longest = _STEPS
+    end = time.monotonic() + patience
+    while True:
+        with suppress(BlockingIOError):
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        if time.monotonic() >= end or (give_up and give_up()):
+            return False
+        time.sleep(step)
+        step = min(longest, step * 1.3)
+
+
+WRITE_PATIENCE = 60.0  # Seconds to wait for another process of ours that is putting files in place
+AUTOCOMMIT: Final = "ai-lessons.autocommit"
+
+TRIES = 20  # How often files are written again after `git clean` or `git stash -u` removed them or their folder
+DURABLE_FILES = 16  # In jobs of more files only the commit syncs the content to the disk: a file costs 3 ms
+
+
+class _Marker(Enum):
+    ANY = 1
+    AS_IT_IS = 2
+
+
+ANY: Final = _Marker.ANY  # `Change.expect`: any text may be replaced
+AS_IT_IS: Final = _Marker.AS_IT_IS  # `Change.data`: the file on disk, which is only committed
+
+
+class Change(NamedTuple):
+    """The new content of `path`: bytes, no file (None), or the file on disk (`AS_IT_IS`).
+
+    `executable` None keeps the bit of the file. `expect`: the `blob_id` that the caller read, None if it saw no file.
+    """
+
+    path: str
+    data: bytes | _Marker | None
+    executable: bool | None = None
+    expect: str | _Marker | None = ANY
+
+
+class Actor(NamedTuple):
+    """The agent and session behind a job, which become trailers; the author is the user whom git knows here."""
+
+    agent: str | None = None
+    session: str | None = None
+
+
+class Job(NamedTuple):
+    """Changes that belong in one commit. `trailers` are (key, value) pairs; the actor's own are added."""
+
+    subject: str
+    changes: Sequence[Change]
+    trailers: Sequence[tuple[str, str]] = ()
+    actor: Actor = Actor()
+
+
+class Applied(NamedTuple):
+    """The new commits of jobs, oldest first, and why any job still waits; the files are written in any case."""
+
+    commits: tuple[str, ...] = ()
+    waiting: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def commit(self) -> str | None:
+        """The commit of a single job; where nothing waits either, there was nothing to commit."""
+        return self.commits[-1] if self.commits else None
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """The notes, and why a job waits."""
+        return (*self.notes, *([f"waiting: {self.waiting}"] if self.waiting else ()))
+
+
+class JobCommitter(Protocol):
+    """Makes commits of the jobs that a store noted."""
+
+    def commit(self, name: str | None) -> Applied:
+        """Commit every job; how the named one ended, or all."""
+
+
+class Store:
+    """The files of one knowledge repository, for several threads and processes at once. Knows nothing of entries."""
+
+    def __init__(self, path: Path, *, committing: Callable[[Store], JobCommitter] | None = None) -> None:
+        """The repository at exactly `path`; without `committing` its jobs wait. Raises as `worktree.locate`."""
+        self.worktree = worktree = locate(path)
+        self.root, self.prefix, self.git_dir = worktree.root, worktree.prefix, worktree.git_dir
+        self.state_dir = worktree.state_dir
+        self.is_folder_of_bigger_repo = bool(worktree.prefix)
+        self.journal = Journal(self.state_dir)
+        self.autocommit = self.commits(None)
+        self._connect = committing
+
+    def commits(self, stated: bool | None) -> bool:
+        """Whether every job is committed; `stated` in the repository's settings does not bind a bigger repository."""
+        if self.is_folder_of_bigger_repo:
+            return read_settings(self.worktree.common_dir / "config").get(AUTOCOMMIT, "").lower() in TRUE
+        return stated is not False
+
+    def head(self) -> Head:
+        """The branch that is checked out, and its commit."""
+        return read_head(self.worktree)
+
+    def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
+        """The file as it is on disk; see `files.read_file` for what is raised."""
+        return files.read_file(self.root, path, limit)[0]
+
+    def exists(self, path: str) -> bool:
+        """True if a file, link or folder has that name."""
+        return files.status_of(self.root, path) is not None
+
+    def pending(self) -> tuple[PendingCommit, ...]:
+        """Jobs whose files are in place and that wait for their commit, oldest first."""
+        return tuple(self.journal.pending())
+
+    def apply(self, job: Job) -> Applied:
+        """Write the job's files, all or none, note it, and try to commit it together with all jobs that wait.
+
+        Raises Conflict: a file is not as expected, or its path is taken. Refused: a path outside, through a link, or
+        with a name that we do not create. StorageFailed. NotFound: no file to commit. UsageError: a path twice.
+        """
+        name = self._put(job)
+        return self.save(name) if self.autocommit and job.changes else Applied()
+
+    def save(self, name: str | None = None) -> Applied:
+        """Commit every job that waits; `name` is the job of the caller."""
+        return self._committer.commit(name) if self._committer else Applied(waiting="nothing here makes commits")
+
+    @cached_property
+    def _committer(self) -> JobCommitter | None:
+        """Made when it is first needed: who only reads does without."""
+        return self._connect(self) if self._connect else None
+
+    def _put(self, job: Job) -> str:
+        """Write the files; returns the name under which the job is noted."""
+        self.head()  # refuses a damaged branch before anything is written
+        with Staging(self.root, durable=len(job.changes) <= DURABLE_FILES) as staging:
+            with self.writing():
+                self._take_up_orphans()
+                self._check(job)
+                now, message = time.time(), message_of(job.subject, job.trailers, job.actor)
+                paths = tuple(
+                    PendingChange(
+                        c.path, c.data is None, c.executable, len(c.data) if isinstance(c.data, bytes) else None
+                    )
+                    for c in job.changes
+                )
+                head = self.head().commit if self.autocommit else None
+                zone = time.localtime(now).tm_gmtoff
+                intent = PendingCommit(new_name(), message, int(now), zone, paths, head=head)
+                written = [change.data for change in job.changes if isinstance(change.data, bytes)]
+                self.journal.begin(intent, b"".join(written) if self.autocommit else b"")
+                try:
+                    self._write(job, staging)
+                finally:
+                    # also after an error: files that were written are noted and get their commit
+                    self._finish(intent.name, committable=staging.begun and bool(job.changes))
+                    if not staging.begun:
+                        staging.abandon()
+            staging.settle()
+        return intent.name
+
+    def _write(self, job: Job, staging: Staging) -> None:
+        """Rename first and remove last: an interrupted move leaves two copies."""
+        for tries_left in reversed(range(TRIES)):
+            try:
+                for change in job.changes:
+                    if isinstance(change.data, bytes):
+                        staging.add(change.path, change.data, executable=change.executable)
+                staging.publish()
+                break
+            except NotFound:
+                if not tries_left:
+                    raise
+                staging.begin_anew()
+        for change in job.changes:
+            if change.data is None:
+                files.remove_file(self.root, change.path)
+
+    def _finish(self, name: str, *, committable: bool) -> None:
+        if committable and self.autocommit:
+            self.journal.ready(name)
+        else:
+            self.journal.drop(name)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the lock under which files are written. Raises StorageFailed: another process keeps it."""
+        with held(self.state_dir / "write.lock", patience=WRITE_PATIENCE) as locked:
+            if not locked:
+                raise StorageFailed(
+                    f"another process has been writing to {self.root} for {WRITE_PATIENCE:.0f} seconds",
+                    hint="wait for it, or end it, and repeat the command",
+                )
+            yield
+
+    def take_up_orphans(self) -> None:
+        """Take up jobs whose process died while it wrote their files, unless another process writes now."""
+        if self.journal.orphans():
+            with held(self.state_dir / "write.lock", patience=0) as locked:
+                if locked:
+                    self._take_up_orphans()
+
+    def _take_up_orphans(self) -> None:
+        """Under the write lock: the files that exist are all that such a job wrote."""
+        for intent in self.journal.orphans():
+            for noted in intent.paths:
+                files.sweep(self.root, noted.path)
+            self._finish(intent.name, committable=True)
+        self.journal.drop_orphans()
+
+    def _check(self, job: Job) -> None:
+        if twice := [path for path, times in Counter(change.path for change in job.changes).items() if times > 1]:
+            raise UsageError(f"a job cannot change {twice[0]} twice")
+        with OpenFolders(self.root) as folders:
+            for change in job.changes:
+                exists = files.status_in(folders, change.path) is not None
+                if not exists and isinstance(change.data, bytes):
+                    check_path(change.path, hidden=True)
+                elif not exists and change.data is AS_IT_IS:
+                    raise NotFound("file", change.path)
+                self._expect(change, exists=exists)
+        for folder in sorted({folder for change in job.changes for folder in PurePosixPath(change.path).parents[:-1]}):
+            if os.path.lexists(self.root / folder / ".git"):
+                raise Refused(f"{folder} is a repository of its own; nothing is written into it")
+            refuse_layout(self.root / folder)
+
+    def _expect(self, change: Change, *, exists: bool) -> None:
+        if isinstance(change.expect, _Marker):
+            return
+        if change.expect is None and exists:
+            raise Conflict(f"{change.path} is there already", hint="choose another title or project, or edit that one")
+        if change.expect is not None and not exists:
+            raise Conflict(f"{change.path} was removed meanwhile; nothing was written")
+        if change.expect is not None and blob_id(self.read(change.path)) != change.expect:
+            raise Conflict(
+                f"{change.path} was changed meanwhile; nothing was written",
+                hint="look at it again, then repeat the change",
+            )
+
+
+def message_of(subject: str, trailers: Sequence[tuple[str, str]], actor: Actor | None = None) -> str:
+    """A commit message: the subject, and a line for each trailer, agent and session of the actor last."""
+    pairs = [*trailers, *([("Agent", actor.agent), ("Session", actor.session)] if actor else [])]
+    lines = [f"{_line(key)}: {_line(value)}" for key, value in pairs if value]
+    return "\n".join([_line(subject), *([""] if lines else []), *lines]) + "\n"
+
+
+def _line(text: str) -> str:
+    """One line without control characters."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+NAMED = 5
+_WHOLE = {b"??", b" M", b" D", b"M ", b"A ", b"D "}
+"""As `git status --porcelain` marks what no commit has: on disk and, if it is staged at all, staged just so."""
+
+
+class Uncommitted(NamedTuple):
+    """Paths below the root with changes in no commit: entries, rules (proposed, not committed), and the user's.
+
+    `left`: staged in part or in conflict, or no entry; it may lie elsewhere.
+    """
+
+    entries: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+
+def uncommitted(store: Store) -> Uncommitted:
+    """What the user edited, made, moved or removed and did not commit; writes of ours that wait are none of it."""
+    status = ("status", "--porcelain", "-z", "--untracked-files=all", "--no-renames")
+    waiting = {noted.path for intent in store.pending() for noted in intent.paths}
+    entries: list[str] = []
+    rules: list[str] = []
+    left: list[str] = []
+    for row in filter(None, plumbing.run(store.worktree, *status, cwd=store.root).out.split(b"\0")):
+        path = os.fsdecode(row[3:])
+        inside = path.removeprefix(store.prefix)
+        if inside in waiting:
+            continue
+        is_entry = path.startswith(store.prefix) and layout.place(inside) is not None
+        if not is_entry or row[:2] not in _WHOLE or (store.root / inside).is_symlink():
+            left.append(inside)
+        else:
+            (rules if is_rule(inside) else entries).append(inside)
+    return Uncommitted(*(tuple(sorted(paths)) for paths in (entries, rules, left)))
+
+
+def unshared(store: Store) -> list[str]:
+    """A sentence for each sort of what no commit has, with the command that shares it."""
+    edits = uncommitted(store)
+    if not store.autocommit:
+        edits = Uncommitted(left=(*edits.entries, *edits.rules, *edits.left))
+    sorts = (
+        (len(edits.entries), "entry file", "edited and in no commit", "ai-lessons admin save --edits"),
+        (len(edits.rules), "rule", "edited and in no commit", "ai-lessons contribute propose"),
+        (len(edits.left), "other change" if store.autocommit else "change", "in no commit", "git status"),
+    )
+    return [
+        f"1 {noun} is {state}, so nobody else has it: {command}"
+        if count == 1
+        else f"{count} {noun}s are {state}, so nobody else has them: {command}"
+        for count, noun, state, command in sorts
+        if count
+    ]
+
+
+def loose(store: Store) -> list[str]:
+    """A line for each sort, with the first few by name.
+
+    Hidden files are git's and ours; at the top, README.md, LICENSE and CODEOWNERS are for people. Writes that wait are
+    left out, and all that is in no commit where commits are the user's.
+    """
+    links, unclaimed = _odd(os.path.realpath(store.root))
+    edits = uncommitted(store) if store.autocommit else Uncommitted()
+    staged = [path for path in edits.left if layout.place(path) is not None and not (store.root / path).is_symlink()]
+    sorts = {
+        "in no commit (ai-lessons admin save --edits)": edits.entries,
+        "rules in no commit (ai-lessons contribute propose)": edits.rules,
+        "staged in part or in conflict, so yours to commit": staged,
+        "a link, which is not followed": links, "of no kind that is known": unclaimed,
+    }  # fmt: skip
+    lines = []
+    for sort, paths in sorts.items():
+        hidden = f" and {len(paths) - NAMED} more" if len(paths) > NAMED else ""
+        if paths:
+            lines.append(f"{sort}: {', '.join(paths[:NAMED])}{hidden}")
+    return lines
+
+
+def _odd(root: str) -> tuple[list[str], list[str]]:
+    """Links out of a folder or in the place of an entry, and files that are no entries."""
+    links: list[str] = []
+    unclaimed: list[str] = []
+    for folder, below, names in os.walk(root):
+        below[:] = sorted(name for name in below if not name.startswith(".") and name != "__pycache__")
+        for name in (*below, *sorted(names)):
+            full = os.path.join(folder, name)
+            path = os.path.relpath(full, root)
+            if os.path.islink(full):
+                real = os.path.realpath(full)
+                stays = real == root or real.startswith(root + os.sep)
+                if not stays or layout.place(path) is not None:
+                    links.append(path)
+            elif name not in below and not name.startswith(".") and layout.place(path) is None:
+                for_people = folder == root and (name.endswith(".md") or "." not in name)
+                unclaimed += [] if for_people else [path]
+    return links, unclaimed
+
+
+FOLDER = ".ai-lessons/events"
+PART_BYTES = 256 * 1024  # A part of this size is continued in the next one
+LOG_LIMIT = 64 * 1024 * 1024  # Larger logs are not read: none of ours is
+_MONTH = re.compile(r"20\d\d-(?:0[1-9]|1[0-2])")
+_PART = re.compile(r"(20\d\d-(?:0[1-9]|1[0-2]))(?:\.([1-9]\d{0,4}))?\.jsonl")
+_CLONE = re.compile(r"[0-9a-z]{4,40}")
+
+
+class LogFile(NamedTuple):
+    """One log when it was listed. `stamp`: time of change in nanoseconds, size in bytes, inode."""
+
+    name: str
+    stamp: tuple[int, int, int]
+    root: Path
+    path: str
+    clone: str = ""  # Which other clone wrote it; empty for this one
+
+    def read(self) -> bytes:
+        """Its bytes as they are now; none where it is gone, too large or not to be read."""
+        try:
+            return read_file(self.root, self.path, LOG_LIMIT)[0]
+        except AiLessonsError:
+            return b""
+
+
+class EventLog:
+    """The logs of one knowledge repository. Safe with many processes at once."""
+
+    def __init__(self, root: Path, state_dir: Path) -> None:
+        self._root, self._state = root, state_dir
+        self._own = state_dir / "events"
+
+    @property
+    def clone(self) -> str:
+        """The name of this clone, made once. Raises StorageFailed, Conflict: the state folder cannot be written."""
+        file = self._own / "clone"
+        with translated(str(file), writing=True):
+            if not _names(file):
+                self._own.mkdir(parents=True, exist_ok=True)
+                append_lines(file, os.urandom(6).hex().encode() + b"\n")
+            return _names(file)[0]  # of several processes that make one at once the first line counts
+
+    def append(self, lines: Sequence[bytes], month: str) -> None:
+        """Add whole lines to the log of a month (`yyyy-mm`). Raises StorageFailed, Conflict: no place for it."""
+        if not lines or not _MONTH.fullmatch(month):
+            return
+        with translated(str(self._own), writing=True):
+            self._own.mkdir(parents=True, exist_ok=True)
+            parts = (_PART.fullmatch(name) for name in os.listdir(self._own))
+            last = max((int(part[2] or 1) for part in parts if part and part[1] == month), default=1)
+            names = [f"{month}.jsonl" if part == 1 else f"{month}.{part}.jsonl" for part in (last, last + 1)]
+            file = self._own / names[0]
+            if file.exists() and file.stat().st_size >= PART_BYTES:
+                file = self._own / names[1]
+            append_lines(file, b"".join(lines))
+
+    def recent(self) -> bytes:
+        """The part of this clone's own log that was written to last; empty if there is none."""
+        newest = max(self._own_files(), key=lambda log: log.stamp[0], default=None)
+        return newest.read() if newest else b""
+
+    def files(self) -> list[LogFile]:
+        """Every log: this clone's own, and those in the repository."""
+        return [*self._own_files(), *self._shared_files()]
+
+    def _own_files(self) -> Iterator[LogFile]:
+        try:
+            with os.scandir(self._own) as entries:
+                for entry in entries:
+                    if _PART.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                        yield LogFile(entry.name, _stamp(entry.stat()), self._own, entry.name)
+        except OSError:
+            return  # no log yet, or an unreadable folder
+
+    def _shared_files(self) -> Iterator[LogFile]:
+        with translated(str(self._own)):
+            this_clone = next(iter(_names(self._own / "clone")), "")
+        with OpenFolders(self._root) as folders:
+            for clone in filter(_CLONE.fullmatch, _listed_logs(folders, FOLDER)):
+                for name in filter(_PART.fullmatch, _listed_logs(folders, f"{FOLDER}/{clone}")):
+                    path = f"{FOLDER}/{clone}/{name}"
+                    status = os.stat(name, dir_fd=folders.to(path.split("/")[:-1]), follow_symlinks=False)
+                    if stat.S_ISREG(status.st_mode):
+                        yield LogFile(path, _stamp(status), self._root, path, "" if clone == this_clone else clone)
+
+    def unshared(self, *, at_least: int = 1) -> list[Change]:
+        """What adds this clone's lines to the repository; empty if fewer than so many bytes wait."""
+        logs = list(self._own_files())
+        prefix = f"{FOLDER}/{self.clone}/" if logs else ""
+        shared = {log.path: log for log in self._shared_files()} if logs else {}
+        sizes = {name: log.stamp[1] for name, log in shared.items()}
+        growth = {log: log.stamp[1] - sizes.get(prefix + log.name, 0) for log in logs}
+        waiting = [log for log, size in growth.items() if size > 0]
+        if sum(growth[log] for log in waiting) < at_least:
+            return []
+        changes = []
+        for log in waiting:
+            data, old = log.read(), shared[prefix + log.name].read() if prefix + log.name in shared else b""
+            new = data[: data.rfind(b"\n") + 1]
+            if not new.startswith(old):
+                old_lines = set(old.split(b"\n"))
+                lacking = [line for line in new.split(b"\n") if line and line not in old_lines]
+                new = old.removesuffix(b"\n") + b"\n" + b"".join(line + b"\n" for line in lacking)
+            if new != old:
+                changes.append(Change(prefix + log.name, new))
+        return changes
+
+
+def _names(file: Path) -> list[str]:
+    """The lines that can be names of a clone."""
+    return list(filter(_CLONE.fullmatch, file.read_text(errors="replace").splitlines())) if file.exists() else []
+
+
+def _stamp(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _listed_logs(folders: OpenFolders, path: str) -> list[str]:
+    """The names in a folder, sorted; none where it is missing, a link, or not to be read."""
+    try:
+        return sorted(os.listdir(folders.to(path.split("/"))))
+    except OSError:
+        return []

@@ -1,0 +1,780 @@
+"""Shares a repository: fetch, merge, push, and again if another clone was faster. A rebase would flatten approvals."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shlex
+import stat
+import time
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from dulwich.objects import Blob, ObjectID
+
+from ai_lessons.approval.decisions import HEADS, Author
+from ai_lessons.errors import (
+    Conflict,
+    InvalidEntry,
+    NotFound,
+    Refused,
+    StorageFailed,
+    Unreachable,
+    UnsavedEdits,
+    UnsupportedRepository,
+)
+from ai_lessons.git import commit as git_commit
+from ai_lessons.git import files, objects, plumbing
+from ai_lessons.git.commit import committing, refuse_locked
+from ai_lessons.git.files import READ_LIMIT, translated
+from ai_lessons.git.history import unified
+from ai_lessons.git.objects import EXECUTABLE, Draft, TreeEntry, opened, text_of
+from ai_lessons.git.store import unshared
+from ai_lessons.git.worktree import Worktree, branch_of, checked_out_at, proposal_refs, read_ref
+from ai_lessons.model import layout
+from ai_lessons.model.approval import stated_id
+from ai_lessons.model.entries import HANDLE_LENGTH, Entry, handle, json_fields
+from ai_lessons.model.frontmatter import read_entry
+from ai_lessons.model.layout import is_markdown, slug
+from ai_lessons.model.merge import WHOLE, merge_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from dulwich.repo import Repo
+
+    from ai_lessons.git.plumbing import Done
+    from ai_lessons.git.store import Store
+
+REMOVED: Final = "one side removed it, the other changed it"
+IN_THE_WAY: Final = "a file on one side has the name of a folder on the other"
+_RAW: Final = ("--raw", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
+
+Version = TreeEntry | None  # None: no such file
+Trees = tuple[ObjectID, ...]  # of what both began with, of ours, of theirs
+Versions = tuple[Version, ...]  # of these three
+
+
+class MergeConflict(NamedTuple):
+    """A file that cannot be merged: its path, why, and what each side has (blob ids, None for no file)."""
+
+    path: str
+    reasons: tuple[str, ...]
+    base: str | None
+    ours: str | None
+    theirs: str | None
+
+
+class MergePlan(NamedTuple):
+    """The merged tree, None while a file conflicts; and the files that both sides changed and that were merged."""
+
+    tree: ObjectID | None
+    merged: tuple[str, ...]
+    torn: tuple[MergeConflict, ...]
+
+
+def plan(
+    worktree: Worktree,
+    repo: Repo,
+    draft: Draft,
+    trees: Trees,
+    choose: Callable[[MergeConflict], str | None] = lambda _: None,
+) -> MergePlan:
+    """Merge trees. `choose` returns the side that a person chose for a conflict, or None. Raises StorageFailed."""
+    trees, moved = _with_moves(worktree, repo, draft, trees)
+    edits, unmerged = _merge_trees(worktree, trees)
+    unmerged |= {path: versions for path, versions in moved.items() if None in versions}
+    # where a file has the name of a folder, git's index has each of the two with no version of another side
+    alone = {path: theirs for path, (base, ours, theirs) in unmerged.items() if not base and not (ours and theirs)}
+    changed_twice = {path: versions for path, versions in unmerged.items() if path not in alone}
+    merged, reasons = _merge_files(worktree, repo, draft, changed_twice)
+    edits |= merged
+    conflicts = []
+    for path, why in reasons.items():
+        torn = MergeConflict(os.fsdecode(path), why, *map(_blob, changed_twice[path]))
+        take = choose(torn)
+        edits[path] = changed_twice[path][1 if take == "ours" else 2]
+        conflicts += [torn] if take is None else []
+    tree = draft.edit(trees[1], edits)
+    for path, theirs in alone.items():
+        if theirs and not _is_taken(draft, tree, path):
+            edits[path] = theirs
+        elif (
+            theirs
+            and choose(torn := MergeConflict(os.fsdecode(path), (IN_THE_WAY,), None, None, _blob(theirs))) != "ours"
+        ):
+            conflicts.append(torn)
+    result = None if conflicts else draft.edit(trees[1], edits)
+    names = {*merged, *moved} - reasons.keys()
+    return MergePlan(result, tuple(sorted(map(os.fsdecode, names))), tuple(sorted(conflicts)))
+
+
+def changed(worktree: Worktree, before: bytes, after: bytes) -> dict[bytes, tuple[Version, Version]]:
+    """The versions before and after of files, by path from the top, where two trees on the disk differ."""
+    return _differences(_git(worktree, "diff-tree", "-r", *_RAW, before, after))
+
+
+def _differences(rows: bytes) -> dict[bytes, tuple[Version, Version]]:
+    fields = iter(rows.split(b"\0")[:-1])
+    pairs = ((path, row[1:].split(b" ")) for row, path in zip(fields, fields, strict=True))
+    return {path: (_version(row[0], row[2]), _version(row[1], row[3])) for path, row in pairs}
+
+
+def _git(worktree: Worktree, command: str, *arguments: str | bytes, extra: Mapping[str, str] | None = None) -> bytes:
+    flags = ("--no-replace-objects", "-c", "core.splitIndex=false")
+    done = plumbing.run(worktree, *flags, command, *map(os.fsdecode, arguments), extra=extra)
+    if done.code:
+        raise StorageFailed(f"git {command} failed: {done.err}")
+    return done.out
+
+
+def _version(mode: bytes, blob: bytes) -> Version:
+    return (int(mode, 8), ObjectID(blob)) if int(mode, 8) else None
+
+
+def _blob(version: Version) -> str | None:
+    return version[1].decode() if version else None
+
+
+def _merge_trees(worktree: Worktree, trees: Trees) -> tuple[dict[bytes, Version], dict[bytes, Versions]]:
+    """The changes from ours to the merge, and by path the versions (base, ours, theirs) that git cannot merge.
+
+    By `read-tree` and not by `merge-tree`: docs/decisions.md, 9.
+    """
+    unmerged: dict[bytes, list[Version]] = {}
+    with translated("the index of a merge", writing=True), TemporaryDirectory(prefix="ai-lessons-merge-") as folder:
+        index = {"GIT_INDEX_FILE": os.path.join(folder, "index")}
+        _git(worktree, "read-tree", "-i", "-m", "--aggressive", "--no-sparse-checkout", *trees, extra=index)
+        for row in _git(worktree, "ls-files", "--unmerged", "-z", extra=index).split(b"\0")[:-1]:
+            version, _, path = row.partition(b"\t")
+            mode, blob, stage = version.split(b" ")
+            unmerged.setdefault(path, [None, None, None])[int(stage) - 1] = _version(mode, blob)
+        differing = _differences(_git(worktree, "diff-index", "--cached", *_RAW, trees[1], extra=index))
+    edits = {path: after for path, (_, after) in differing.items() if path not in unmerged}
+    return edits, {path: tuple(versions) for path, versions in unmerged.items()}
+
+
+def _with_moves(worktree: Worktree, repo: Repo, draft: Draft, trees: Trees) -> tuple[Trees, dict[bytes, Versions]]:
+    """The trees with each file at its new path that one side moved and the other touched, and the versions of these.
+
+    A file that both moved is at the path of theirs.
+    """
+    draft.save()  # git reads from the disk
+    ours, theirs = (changed(worktree, trees[0], side) for side in trees[1:])
+    our_moves, their_moves = _moves(worktree, repo, ours, theirs), _moves(worktree, repo, theirs, ours)
+    edits: tuple[dict[bytes, Version], ...] = ({}, {}, {})
+    moved = {}
+    for path in sorted({*our_moves, *their_moves}):
+        place = their_moves.get(path) or our_moves[path]
+        names = (path, our_moves.get(path, path), their_moves.get(path, path))
+        if any(name != place and _is_taken(draft, tree, place) for tree, name in zip(trees, names, strict=True)):
+            continue  # then it is removed on one side and changed on the other
+        moved[place] = tuple(draft.lookup(tree, name) for tree, name in zip(trees, names, strict=True))
+        for edit, name, version in zip(edits, names, moved[place], strict=True):
+            if name != place and None not in moved[place]:
+                edit.update({name: None, place: version})
+    trees = tuple(draft.edit(tree, edit) if edit else tree for tree, edit in zip(trees, edits, strict=True))
+    draft.save()
+    return trees, moved
+
+
+def _moves(
+    worktree: Worktree,
+    repo: Repo,
+    side: Mapping[bytes, tuple[Version, Version]],
+    other: Mapping[bytes, tuple[Version, Version]],
+) -> dict[bytes, bytes]:
+    """The new paths of plain files that this side moved and the other touched: with the same id, or the same bytes."""
+    inside = os.fsencode(worktree.prefix)
+    gone = {path: old for path, (old, new) in side.items() if not new and path in other and path.startswith(inside)}
+    added = {path: new for path, (old, new) in side.items() if not old and path.startswith(inside)} if gone else {}
+    plain = {path: entry for path, entry in {**gone, **added}.items() if entry and stat.S_ISREG(entry[0])}
+    texts = _texts(worktree, repo, ((path, entry) for path, entry in plain.items() if is_markdown(os.fsdecode(path))))
+    ids = {path: stated_id(texts[blob]) for path, (_, blob) in plain.items() if blob in texts}
+    by_id = {ids[path]: path for path in added if ids.get(path)}
+    by_blob = {plain[path][1]: path for path in added if path in plain}
+    sources = {by_id.get(ids.get(path)) or by_blob.get(plain[path][1]): path for path in gone if path in plain}
+    return {path: place for place, path in sources.items() if place}
+
+
+def _texts(worktree: Worktree, repo: Repo, versions: Iterable[tuple[bytes, TreeEntry]]) -> dict[ObjectID, bytes]:
+    """The texts of files by blob, out of their filters; without links, submodules and what is huge."""
+    raw, paths = dict[str, bytes](), dict[str, str]()
+    for path, (mode, blob) in versions:
+        stored = repo.object_store[blob] if stat.S_ISREG(mode) else None
+        if isinstance(stored, Blob) and len(stored.data) <= READ_LIMIT:
+            raw[blob.decode()], paths[blob.decode()] = stored.data, _inside(worktree, path)
+    return {ObjectID(blob.encode()): text for blob, text in objects.texts(worktree, paths, raw).items()}
+
+
+def _inside(worktree: Worktree, path: bytes) -> str:
+    return os.fsdecode(path).removeprefix(worktree.prefix)
+
+
+def _merge_files(
+    worktree: Worktree, repo: Repo, draft: Draft, changed_twice: Mapping[bytes, Versions]
+) -> tuple[dict[bytes, TreeEntry], dict[bytes, tuple[str, ...]]]:
+    """Files that both sides changed, merged, and the reasons of those that cannot be merged."""
+    every = ((path, entry) for path, versions in changed_twice.items() for entry in versions if entry)
+    texts = _texts(worktree, repo, every)
+    made, reasons = dict[str, bytes](), dict[bytes, tuple[str, ...]]()
+    for path, versions in changed_twice.items():
+        base, ours, theirs = versions
+        if ours is None or theirs is None:
+            reasons[path] = (REMOVED,)
+        elif any(entry and (not stat.S_ISREG(entry[0]) or entry[1] not in texts) for entry in versions):
+            reasons[path] = (WHOLE,)
+        else:
+            name = _inside(worktree, path)
+            data, conflicts = merge_file(name, texts[base[1]] if base else None, texts[ours[1]], texts[theirs[1]])
+            if data is None:
+                reasons[path] = conflicts
+            else:
+                made[name] = data
+    blobs = objects.blobs(worktree, draft, made)
+    merged = {
+        path: (_mode(*versions), blobs[_inside(worktree, path)])
+        for path, versions in changed_twice.items()
+        if path not in reasons
+    }
+    return merged, reasons
+
+
+def _mode(base: Version, ours: Version, theirs: Version) -> int:
+    """The mode that one side changed; executable where neither is the base's."""
+    modes = {entry[0] for entry in (ours, theirs) if entry and not (base and entry[0] == base[0])}
+    return modes.pop() if len(modes) == 1 else base[0] if base and not modes else EXECUTABLE
+
+
+def _is_taken(draft: Draft, tree: ObjectID, path: bytes) -> bool:
+    """Whether a file or folder has this path, or a file that of one of its folders."""
+    parts = path.split(b"/")
+    folders = [draft.lookup(tree, b"/".join(parts[:depth])) for depth in range(1, len(parts))]
+    return draft.lookup(tree, path) is not None or any(entry and not stat.S_ISDIR(entry[0]) for entry in folders)
+
+
+class Decisions:
+    """The side that a person chose for each conflict, in the state folder of this clone."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._file = state_dir / "sync" / "decisions.json"
+        try:
+            self._made: dict[str, str] = json.loads(self._file.read_bytes())
+        except (FileNotFoundError, ValueError):
+            self._made = {}
+
+    def choose(self, torn: MergeConflict) -> str | None:
+        """The chosen side (`ours`, `theirs`); None: no choice was made, or one side has changed since."""
+        return self._made.get(_key(torn))
+
+    def note(self, torn: MergeConflict, take: str) -> None:
+        """Remember a choice. Raises StorageFailed: it cannot be written."""
+        self._made[_key(torn)] = take
+        with files.translated(str(self._file), writing=True):
+            files.replace_file(self._file, json.dumps(self._made).encode(), durable=True)
+
+    def forget(self) -> None:
+        """Drop all choices after their merge."""
+        self._made = {}
+        self._file.unlink(missing_ok=True)
+
+
+def _key(torn: MergeConflict) -> str:
+    return f"{torn.ours} {torn.theirs} {torn.path}"
+
+
+MERGE_SECONDS: Final = 600.0
+AGAIN: Final = "ai-lessons admin sync"
+
+
+class RemoteBranch(NamedTuple):
+    """A branch of a remote."""
+
+    remote: str
+    branch: str
+
+    @property
+    def tracking(self) -> str:
+        """The remote-tracking branch as a full ref."""
+        return f"refs/remotes/{self.remote}/{self.branch}"
+
+    @property
+    def name(self) -> str:
+        """As git prints it: `origin/main`."""
+        return f"{self.remote}/{self.branch}"
+
+
+class Brought(NamedTuple):
+    """The received commits, the files that both sides had changed, `head` now. With `torn` files nothing moved."""
+
+    head: str | None
+    received: int = 0
+    merged: tuple[str, ...] = ()
+    torn: tuple[MergeConflict, ...] = ()
+
+
+@json_fields(hidden=("our_diff", "their_diff"))
+class EntryConflict(NamedTuple):
+    """A file with a conflict; the diffs begin with the common text."""
+
+    id: str  # a handle, else the path
+    title: str
+    path: str
+    reasons: tuple[str, ...]
+    ours: str | None  # None for no such file, or one that is no text
+    theirs: str | None
+    our_diff: str = ""  # empty where the side has no such file
+    their_diff: str = ""
+
+
+def where(store: Store, remote: str | None = None) -> RemoteBranch:
+    """The remote branch of the checked-out one. Raises Refused (in a bigger repository), Conflict, NotFound."""
+    if store.is_folder_of_bigger_repo:
+        raise Refused(
+            f"{store.root} is a folder of the repository at {store.worktree.top}, which is shared as a whole",
+            hint=f"git pull, commit and push there: git -C {store.worktree.top} status",
+        )
+    worktree, name = store.worktree, branch(store)
+    remotes = plumbing.run(worktree, "remote").text.split()
+    configured = plumbing.setting(worktree, f"branch.{name}.remote")
+    if remote is None and configured in remotes:
+        remote = configured
+    remote = remote or (remotes[0] if len(remotes) == 1 else "origin")
+    if remote not in remotes:
+        hint = "git remote add origin ADDRESS" if not remotes else "--remote takes one of: " + ", ".join(remotes)
+        raise NotFound("remote", remote, hint=hint)
+    merge = plumbing.setting(worktree, f"branch.{name}.merge") if remote == configured else None
+    return RemoteBranch(remote, (merge or name).removeprefix("refs/heads/"))
+
+
+def branch(store: Store) -> str:
+    """The branch that is checked out. Raises Conflict: none is, or a merge or the like is under way."""
+    reason = objects.busy(store.worktree)
+    if reason:
+        raise Conflict(reason)
+    ref = store.head().ref
+    if ref is None:
+        raise Conflict("HEAD is detached, so there is no branch to share", hint="git switch main")
+    return ref.removeprefix(HEADS)
+
+
+def bring(store: Store, place: RemoteBranch) -> Brought:
+    """Merge the fetched branch, or nothing. Raises Conflict, UnsavedEdits, Refused, StorageFailed."""
+    with committing(store), store.writing():
+        branch(store)
+        head, tip = store.head().commit, read_ref(store.worktree, place.tracking)
+        if tip is None or tip == head or (head and plumbing.is_ancestor(store.worktree, tip, head)):
+            return Brought(head)
+        decisions = Decisions(store.state_dir)
+        if head is None or plumbing.is_ancestor(store.worktree, head, tip):
+            target, merged = tip, tuple[str, ...]()
+        else:
+            with opened(store.worktree) as repo:
+                draft = Draft(repo)
+                made = _plan(store, repo, draft, place, head, tip, decisions)
+                if made.tree is None:
+                    return Brought(head, torn=made.torn)
+                # approval reads this message: without "into BRANCH" it would claim a merge into the approval branch
+                message = f"Merge remote-tracking branch '{place.name}' into {branch(store)}\n"
+                target = Author(store.worktree).commit(draft, made.tree, (head, tip), message)
+                merged = made.merged
+        received = count(store, tip, head)
+        _forward(store, place, target)
+        decisions.forget()
+        return Brought(target, received, merged)
+
+
+def torn_now(store: Store, place: RemoteBranch) -> tuple[EntryConflict, ...]:
+    """The files that conflict with the remote's branch as it was fetched last."""
+    with opened(store.worktree) as repo:
+        return tuple(_entry(store, repo, torn) for torn in _torn(store, repo, place))
+
+
+def _torn(store: Store, repo: Repo, place: RemoteBranch) -> tuple[MergeConflict, ...]:
+    head, tip = store.head().commit, read_ref(store.worktree, place.tracking)
+    return _plan(store, repo, Draft(repo), place, head, tip, Decisions(store.state_dir)).torn if head and tip else ()
+
+
+def _entry(store: Store, repo: Repo, torn: MergeConflict) -> EntryConflict:
+    path, blobs = torn.path, (torn.base, torn.ours, torn.theirs)
+    inside = path.removeprefix(store.prefix)
+    base, ours, theirs = (text_of(store.worktree, repo, inside, blob) if blob else None for blob in blobs)
+    entry = _read(path, ours) or _read(path, theirs)
+    return EntryConflict(
+        id=handle(entry.kind, entry.id, HANDLE_LENGTH) if entry and not entry.derived else path,
+        title=entry.title if entry else path.rpartition("/")[2],
+        path=path,
+        reasons=torn.reasons,
+        ours=_text(ours),
+        theirs=_text(theirs),
+        our_diff="" if ours is None else unified(path, base, ours),
+        their_diff="" if theirs is None else unified(path, base, theirs),
+    )
+
+
+def _text(data: bytes | None) -> str | None:
+    try:
+        return None if data is None else data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _read(path: str, data: bytes | None) -> Entry | None:
+    """The entry of a text at its path; None for no entry, or one that cannot be read."""
+    try:
+        return read_entry(path, data) if data is not None and layout.place(path) else None
+    except InvalidEntry:
+        return None
+
+
+def decide(store: Store, place: RemoteBranch, path: str, take: str) -> Brought:
+    """Note which side of a conflict to take (`ours`, `theirs`); after the last choice, merge.
+
+    Raises as `bring`; NotFound: no conflict.
+    """
+    with opened(store.worktree) as repo:
+        torn = next((torn for torn in _torn(store, repo, place) if torn.path == path), None)
+    if torn is None:
+        raise NotFound("conflict", path)
+    Decisions(store.state_dir).note(torn, take)
+    return bring(store, place)
+
+
+def _plan(
+    store: Store, repo: Repo, draft: Draft, place: RemoteBranch, head: str, tip: str, decisions: Decisions
+) -> MergePlan:
+    bases = _bases(store, head, tip)
+    if not bases:
+        if (store.worktree.common_dir / "shallow").exists():
+            raise UnsupportedRepository(
+                f"this clone is shallow: the commit that it has in common with {place.name} is not in it",
+                hint=f"git fetch --unshallow {place.remote}, then: {AGAIN}",
+            )
+        raise Refused(
+            f"{place.name} and this branch have no commit in common: they are two different repositories",
+            hint=f"if they belong together: git merge --allow-unrelated-histories {place.name}",
+        )
+    base = draft.tree_of(bases[0])
+    for other in bases[1:]:
+        # histories that cross: their base is the merge of both bases, as in git's own strategy
+        older = _bases(store, bases[0].decode(), other.decode())
+        sides = (draft.tree_of(older[0]), base, draft.tree_of(other)) if older else None
+        common = plan(store.worktree, repo, draft, sides) if sides else None
+        if common is None or common.tree is None:
+            raise Conflict(
+                f"the histories of {place.name} and this branch cross, and their common ground is in conflict itself",
+                hint=f"merge it by hand, once: git merge {place.name}",
+            )
+        base = common.tree
+    ours, theirs = (draft.tree_of(ObjectID(commit.encode())) for commit in (head, tip))
+    return plan(store.worktree, repo, draft, (base, ours, theirs), decisions.choose)
+
+
+def _bases(store: Store, commit: str, other: str) -> list[ObjectID]:
+    done = plumbing.run(store.worktree, "merge-base", "--all", commit, other)
+    return [ObjectID(commit) for commit in done.out.split()] if not done.code else []
+
+
+def count(store: Store, tip: str, without: str | None) -> int:
+    """How many commits `tip` has that `without` has not."""
+    done = plumbing.run(store.worktree, "rev-list", "--count", tip, *([f"^{without}"] if without else []))
+    return int(done.text) if done.text.isdigit() else 0
+
+
+def _forward(store: Store, place: RemoteBranch, target: str) -> None:
+    """Fast-forward branch, index and files. Git checks everything before it changes anything."""
+    flags = ("--ff-only", "--quiet", "--no-overwrite-ignore", "--no-autostash")
+    reflog = {"GIT_REFLOG_ACTION": "sync"}
+    done = plumbing.run(store.worktree, "merge", *flags, target, extra=reflog, timeout=MERGE_SECONDS)
+    if done.code == 0:
+        return
+    refuse_locked(store.worktree, done)
+    paths = [line.strip() for line in done.err.splitlines() if line.startswith("\t")]
+    if paths:
+        unnamed = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+        raise UnsavedEdits(
+            f"{place.name} changes files that you have edited and not committed: {', '.join(paths[:3])}{unnamed}",
+            hint=f"commit them or put them aside (git commit, git stash), then: {AGAIN}",
+        )
+    raise StorageFailed(
+        f"git did not merge {place.name}: {done.err.splitlines()[0] if done.err else 'it gave no reason'}"
+    )
+
+
+CONFLICTS: Final = "conflict/"  # Our side of a conflict is a branch below this
+_KEEP: Final = "sync: keep our side"
+
+TRIES: Final = 50  # How often another clone may push first
+SECONDS: Final = 300.0  # The longest time for one answer of a remote, typing a password included
+_SSH_PATIENCE: Final = ("-oConnectTimeout=20", "-oServerAliveInterval=15", "-oServerAliveCountMax=3")
+_HTTP_PATIENCE: Final = ("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=30")
+_ROW: Final = re.compile(r"([ +\-*!=])\t(\S*):(\S+)\t(.*)")
+_RACE: Final = re.compile(
+    r"cannot lock ref|failed to (?:update|lock)|incorrect old value|but expected|already exists|remote ref updated"
+)
+
+# amounts in the output of `--progress`, and every line of such output
+_AMOUNT: Final = re.compile(rb"((?:Receiving|Writing) objects|Resolving deltas): +\d+% \((\d+)/(\d+)\)")
+_AMOUNTS: Final = re.compile(
+    r"^(?:remote: )?(?:(?:Enumerating|Counting|Compressing|Receiving|Writing) objects|Resolving deltas"
+    r"|Total \d|Delta compression|Done$).*\n?",
+    re.MULTILINE,
+)
+
+
+class Synced(NamedTuple):
+    """The result of a sync. With `conflicts` nothing was merged, and our side is on the branch `kept`."""
+
+    remote: str
+    branch: str
+    received: int = 0  # commits, as `sent`
+    sent: int = 0
+    merged: tuple[str, ...] = ()  # files that both sides had changed
+    proposals: tuple[str, ...] = ()  # branches that were sent; `arrived` are new here
+    arrived: tuple[str, ...] = ()
+    commit: str | None = None
+    conflicts: tuple[EntryConflict, ...] = ()
+    kept: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> RemoteBranch:
+        """The remote's branch."""
+        return RemoteBranch(self.remote, self.branch)
+
+
+def sync(
+    store: Store,
+    *,
+    remote: str | None = None,
+    ask: bool = False,
+    proposals: Callable[[], Mapping[str, str]] = dict,
+    progress: Callable[[str, int, int], object] = lambda *_: None,
+) -> Synced:
+    """Fetch, merge and push, until both sides are the same or a file needs a person.
+
+    `ask`: a person is at the terminal. `proposals` returns the open proposal branches here, with their commits.
+    `progress` gets the step, the amount done, and the whole amount (0: not known).
+    Raises as `where` and `bring`; Unreachable; Refused: by the remote. Conflict: others pushed first too often.
+    """
+    place = where(store, remote)
+    network = Network(store.worktree, place.remote, ask=ask, progress=progress)
+    notes = store.save().messages
+    before = {branch_of(ref) for ref in proposal_refs(store.worktree)}
+    received, merged = 0, dict[str, None]()
+    for tries in range(1, TRIES + 1):
+        network.fetch()
+        brought = bring(store, place)
+        received, merged = received + brought.received, merged | dict.fromkeys(brought.merged)
+        arrived = tuple(sorted({branch_of(ref) for ref in proposal_refs(store.worktree)} - before))
+        unpushed, diverged = _unpushed_proposals(store, place.remote, proposals())
+        so_far = Synced(
+            *place, received, merged=tuple(merged), arrived=arrived, commit=brought.head, notes=(*notes, *diverged)
+        )
+        if brought.torn:
+            return _keep(store, network, so_far, brought, unpushed)
+        synced = _push(store, network, so_far, unpushed)
+        if synced is not None:
+            return synced._replace(notes=(*synced.notes, *unshared(store)))
+        time.sleep(random.random() * min(1.0, 0.1 * tries))  # noqa: S311 - only spreads the tries out
+    raise Conflict(f"{place.name} moved {TRIES} times while we pushed", hint=f"try again: {AGAIN}")
+
+
+def _push(store: Store, network: Network, so_far: Synced, proposals: Mapping[str, str]) -> Synced | None:
+    """Push what the remote lacks; None if another clone pushed first."""
+    place, head = so_far.place, so_far.commit
+    target = HEADS + place.branch
+    remote_tip = read_ref(store.worktree, place.tracking)
+    ours = {target: head} if head and head != remote_tip else {}
+    commits = count(store, head, remote_tip) if ours and head else 0
+    if ours or proposals:
+        network.progress(f"Sending to {place.remote} (commits: {commits:,}, proposals: {len(proposals):,})", 0, 0)
+    results = network.push({**ours, **proposals})
+    state, reason = results.get(target, ("done", ""))
+    if state == "late":
+        return None
+    if state == "refused":
+        raise Refused(
+            f"{place.remote} does not take pushes to {place.branch}: {reason}",
+            hint=f"push another branch and open a pull request: git push {place.remote}"
+            f" {place.branch}:refs/heads/from-{branch(store)}; proposals of rules have branches of their own",
+        )
+    name = branch(store)
+    if (
+        plumbing.setting(store.worktree, f"branch.{name}.remote") is None
+    ):  # plain `git pull` and `git push` shall know it
+        plumbing.run(store.worktree, "config", f"branch.{name}.remote", place.remote)
+        plumbing.run(store.worktree, "config", f"branch.{name}.merge", target)
+    sent, failed = _names(proposals, results)
+    notes = (*so_far.notes, *failed, *_clear(store, network, place))
+    return so_far._replace(sent=commits, proposals=sent, notes=notes)
+
+
+def _keep(store: Store, network: Network, so_far: Synced, brought: Brought, proposals: Mapping[str, str]) -> Synced:
+    """Keep our side of a conflict on a branch of its own, here and on the remote."""
+    head = brought.head or ""
+    name = keep(store.worktree, head, brought.torn)
+    remote_tip = read_ref(store.worktree, f"refs/remotes/{so_far.place.remote}/{name}")
+    wishes = proposals if remote_tip == head else {HEADS + name: head, **proposals}
+    sent, failed = _names(wishes, network.push(wishes))
+    return so_far._replace(
+        conflicts=torn_now(store, so_far.place),
+        kept=name,
+        proposals=tuple(branch for branch in sent if branch != name),
+        notes=(*so_far.notes, *failed),
+    )
+
+
+def _names(targets: Iterable[str], results: Mapping[str, tuple[str, str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The branches that were pushed, and a sentence about each that was not."""
+    by_name = {target.removeprefix(HEADS): results[target] for target in targets}
+    pushed = tuple(name for name, (state, _) in by_name.items() if state == "done")
+    return pushed, tuple(f"{name} was not pushed: {why}" for name, (state, why) in by_name.items() if state != "done")
+
+
+def _unpushed_proposals(store: Store, remote: str, proposals: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """Open proposals that are newer than the remote's, and notes on diverged ones; older local branches are moved."""
+    wishes, notes = dict[str, str](), []
+    for name, commit in proposals.items():
+        remote_tip = read_ref(store.worktree, f"refs/remotes/{remote}/{name}")
+        if remote_tip == commit:
+            continue
+        if remote_tip is None or plumbing.is_ancestor(store.worktree, remote_tip, commit):
+            wishes[HEADS + name] = commit
+        elif not plumbing.is_ancestor(store.worktree, commit, remote_tip):
+            notes.append(f"{name} says something else here than on {remote}")
+        elif not checked_out_at(store.worktree, HEADS + name):
+            plumbing.run(store.worktree, "update-ref", "-m", "sync", HEADS + name, remote_tip, commit)
+    return wishes, notes
+
+
+def _clear(store: Store, network: Network, place: RemoteBranch) -> tuple[str, ...]:
+    """Delete the branches of conflicts that are settled and shared."""
+    tip = read_ref(store.worktree, place.tracking)
+    settled = {
+        name: commit
+        for name, commit in kept(store.worktree).items()
+        if tip and plumbing.is_ancestor(store.worktree, commit, tip)
+    }
+    on_remote = kept(store.worktree, place.remote)
+    wishes = {HEADS + name: "" for name, commit in settled.items() if on_remote.get(name) == commit}
+    results = network.push(wishes)
+    for name, commit in settled.items():
+        if not checked_out_at(store.worktree, HEADS + name):  # git checks that it is still at that commit
+            plumbing.run(store.worktree, "update-ref", "-d", HEADS + name, commit)
+    return _names(wishes, results)[1]
+
+
+def keep(worktree: Worktree, head: str, torn: Sequence[MergeConflict]) -> str:
+    """The branch that keeps our side `head`: that of an earlier sync, moved on, or a new one. Raises Conflict."""
+    for name, commit in kept(worktree).items():
+        if commit == head:
+            return name
+        if plumbing.is_ancestor(worktree, commit, head) and not checked_out_at(worktree, HEADS + name):
+            git_commit.point(worktree, HEADS + name, commit, head, _KEEP)
+            return name
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    name = f"{CONFLICTS}{stamp}-{slug(PurePosixPath(torn[0].path).stem)}"
+    git_commit.point(worktree, HEADS + name, None, head, _KEEP)
+    return name
+
+
+def kept(worktree: Worktree, remote: str | None = None) -> dict[str, str]:
+    """Branches that keep a side of a conflict, here or on a remote as of the last fetch, with their commits."""
+    start = f"refs/remotes/{remote}/" if remote else HEADS
+    done = plumbing.run(worktree, "for-each-ref", "--format=%(refname) %(objectname)", start + CONFLICTS)
+    rows = [line.split(" ") for line in done.text.splitlines()]
+    return {ref.removeprefix(start): commit for ref, commit in rows}
+
+
+class Network:
+    """One remote. `ask`: a person is at the terminal, so git and ssh may ask for a password there, and show amounts."""
+
+    def __init__(
+        self, worktree: Worktree, remote: str, *, ask: bool, progress: Callable[[str, int, int], object]
+    ) -> None:
+        self._worktree, self._remote, self._ask, self.progress = worktree, remote, ask, progress
+        self._shown = ("--progress",) if ask else ()
+
+    def _show_progress(self, output: bytes) -> None:
+        # a piece of output may hold many amounts: the last of each step is shown
+        for step, done, total in {row[0]: row for row in _AMOUNT.findall(output)}.values():
+            self.progress(step.decode(), int(done), int(total))
+
+    def fetch(self) -> None:
+        """Update the remote-tracking branches, and delete those of deleted branches. Raises Unreachable."""
+        # a pulled tree is untrusted: with fsckObjects git refuses objects that no honest client writes.
+        # FETCH_HEAD marks a running `git pull` of the user, so our fetch does not write it
+        flags = ("--prune", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
+        refs = f"+refs/heads/*:refs/remotes/{self._remote}/*"
+        # no reflog is started for new branches: for thousands it takes half the time
+        settings = ("-c", "fetch.fsckObjects=true", "-c", "core.logAllRefUpdates=false")
+        self.progress(f"Fetching from {self._remote}", 0, 0)
+        done = self._run(*settings, "fetch", *flags, *(self._shown or ("--quiet",)), self._remote, refs)
+        if done.code:
+            raise self._unreachable("fetched from", done.err, f"fetch {self._remote}")
+
+    def push(self, wishes: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+        """Push commits (empty: remove) to branches (full refs), never with force. Raises Unreachable.
+
+        The result of each branch: `done`, `late` (another clone pushed first) or `refused`, and why.
+        """
+        refs = [f"{source}:{target}" for target, source in wishes.items()]
+        flags = ("--quiet", "--porcelain", "--recurse-submodules=no", *self._shown)
+        if not refs:
+            return {}
+        done = self._run("push", *flags, self._remote, *refs)
+        rows = [row for line in done.text.splitlines() if (row := _ROW.fullmatch(line))]
+        if done.code and not rows:
+            raise self._unreachable("pushed to", done.err, f"push {self._remote}")
+        # `--quiet` leaves out what succeeded
+        return dict.fromkeys(wishes, ("done", "")) | {row[3]: _state(row[1], row[4], done.err) for row in rows}
+
+    def _run(self, *arguments: str) -> Done:
+        extra = {"GIT_TERMINAL_PROMPT": "1" if self._ask else "0", **self._ssh()}
+        show = self._show_progress if self._ask else None
+        try:
+            done = plumbing.run(
+                self._worktree, *_HTTP_PATIENCE, *arguments, extra=extra, timeout=SECONDS, terminal=show
+            )
+        except StorageFailed as error:
+            raise Unreachable(
+                f"{self._remote} gave no answer within {SECONDS:.0f} seconds",
+                hint=f"what you wrote is kept; see whether this works: git fetch {self._remote}",
+            ) from error
+        return done._replace(err=_AMOUNTS.sub("", done.err))
+
+    def _ssh(self) -> dict[str, str]:
+        """The ssh command with timeouts, and without questions where no person could answer; not the user's own."""
+        command = plumbing.setting(self._worktree, "core.sshCommand") or "ssh"
+        from_environment = os.environ.get("GIT_SSH_COMMAND") or os.environ.get("GIT_SSH")
+        if from_environment or os.path.basename((shlex.split(command) or [""])[0]) != "ssh":
+            return {}
+        quiet = () if self._ask else ("-oBatchMode=yes",)
+        return {"GIT_SSH_COMMAND": " ".join((command, *quiet, *_SSH_PATIENCE))}
+
+    def _unreachable(self, what: str, err: str, command: str) -> Unreachable:
+        fatal = [line for line in err.splitlines() if line.startswith(("fatal: ", "error: ", "remote: ", "ssh: "))]
+        reason = (fatal or err.splitlines() or ["git gave no reason"])[0]
+        return Unreachable(
+            f"nothing was {what} {self._remote}: {reason}",
+            hint=f"what you wrote is kept; see whether this works: git -C {self._worktree.top} {command}",
+        )
+
+
+def _state(flag: str, summary: str, err: str) -> tuple[str, str]:
+    if flag != "!":
+        return "done", ""
+    reason = summary.partition("(")[2].removesuffix(")") or summary
+    if summary.startswith("[rejected]") or _RACE.search(reason):
+        return "late", reason
+    if "remote ref does not exist" in reason:
+        return "done", ""  # another clone has removed it
+    lines = (line.removeprefix("remote: ").strip() for line in err.splitlines() if line.startswith("remote: "))
+    message = next((line.removeprefix("error: ") for line in lines if line), "")
+    return "refused", f"{reason}: {message}" if message and message not in reason else reason

@@ -1,0 +1,501 @@
+"""The worktree around a folder and its branches, read from git's own files. Starts no program."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ai_lessons.errors import GitMissing, NoRepository, Refused, StorageFailed, UnsupportedRepository
+from ai_lessons.git.files import reason, translated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+STATE_FOLDER = "ai-lessons"
+TRUE = frozenset(("true", "yes", "on", "1"))  # The usual ones of the values that git takes for true
+_EXTENSIONS = frozenset(("noop", "preciousobjects", "partialclone", "worktreeconfig", "relativeworktrees"))
+# What `git rev-parse --local-env-vars` lists, less GIT_CONFIG_PARAMETERS and GIT_CONFIG_COUNT: those two carry
+# settings that the user gave on purpose (`git -c`), and git itself passes them on
+GIT_VARIABLES = frozenset((
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_CONFIG", "GIT_DIR", "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_INTERNAL_SUPER_PREFIX", "GIT_NAMESPACE", "GIT_NO_REPLACE_OBJECTS",
+    "GIT_OBJECT_DIRECTORY", "GIT_PREFIX", "GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE", "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+))  # fmt: skip
+_COMMIT = re.compile("[0-9a-f]{40}")
+_UNDECODED = re.compile("[\ud800-\udfff]")  # What Python makes of bytes of a name that are no UTF-8
+_SECTION = re.compile(r'\[\s*([\w.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
+
+
+class Worktree(NamedTuple):
+    """One folder of one git worktree."""
+
+    root: Path  # the knowledge repository, the only folder that we touch
+    top: Path  # the worktree's top folder: `root` or above it
+    git_dir: Path
+    common_dir: Path
+    prefix: str  # `root` relative to `top` with a trailing slash, or empty
+
+    @property
+    def state_dir(self) -> Path:
+        """Where projections and the journal live: never committed, gone with the clone."""
+        base = self.git_dir / STATE_FOLDER
+        return base / sha256(os.fsencode(self.prefix)).hexdigest()[:12] if self.prefix else base
+
+
+GIT_FOLDER = ".git"
+_GIT_PARTS = ("HEAD", "objects", "refs")
+
+
+def as_hub(git_dir: Path) -> Worktree:
+    """A repository that people push to: only its git directory counts, it has no files."""
+    return Worktree(root=git_dir, top=git_dir, git_dir=git_dir, common_dir=git_dir, prefix="")
+
+
+class Head(NamedTuple):
+    """`ref` is the checked-out branch in full, None when detached; `commit` None before the first commit."""
+
+    ref: str | None
+    commit: str | None
+
+
+def locate(path: Path) -> Worktree:
+    """The worktree around `path`, which need not be its top.
+
+    Raises NoRepository. Refused: another user's, or one whose git folder or settings lie among pulled files.
+    UnsupportedRepository: bare, SHA-256, reftable, a worktree setting, an unknown extension. StorageFailed: damaged.
+    """
+    with translated(str(path)):
+        refuse_linked(path)
+        try:
+            root = path.expanduser().resolve(strict=True)
+        except (FileNotFoundError, NotADirectoryError, RuntimeError):
+            raise NoRepository(str(path)) from None
+        if not root.is_dir():
+            raise NoRepository(str(path))
+        if _is_git_dir(root):
+            raise UnsupportedRepository(
+                f"{root} is a git directory or a bare repository: there are no files in it to read or edit",
+                hint="clone it: ai-lessons admin init --from " + str(root),
+            )
+        for top in (root, *root.parents):
+            refuse_layout(top)
+            git_dir = _git_dir_of(top)
+            if git_dir is not None:
+                prefix = "" if root == top else root.relative_to(top).as_posix() + "/"
+                worktree = Worktree(root, top, git_dir, _common_dir(git_dir), prefix)
+                _refuse_pulled(worktree)
+                _refuse_strangers(worktree)
+                _refuse_formats(worktree)
+                return worktree
+        missing = [name for name in _GIT_PARTS if not (root / ".git" / name).exists()]
+        if 0 < len(missing) < len(_GIT_PARTS):  # a new repository would lack the knowledge in it
+            raise StorageFailed(
+                f"the git directory of {root} is damaged: it has no {' and no '.join(missing)}",
+                hint="keep the files, clone again and copy them in: docs/how-to/back-up.md, git itself is damaged",
+            )
+    raise NoRepository(str(path))
+
+
+def refuse_linked(path: Path) -> None:
+    """Raises Refused if `.ai` or `.ai/reference` is a link, as a project may bring it; in the home folder it may."""
+    place = Path(os.path.abspath(path.expanduser()))
+    if place.parts[-2:] != (".ai", "reference") or place.parent.parent == Path.home():
+        return
+    for folder in (place.parent, place):
+        if folder.is_symlink():
+            target = os.readlink(folder)
+            raise Refused(
+                f"{folder} is a link to {target}: the knowledge folder of a project must lie in the project",
+                hint="--tier user leaves the project out; to work on what the link leads to, name that folder: --repo",
+            )
+
+
+def refuse_layout(folder: Path) -> None:
+    """Raises Refused for a folder that git, started there, would take for a repository: its settings run programs."""
+    head, common, objects, refs = (os.path.lexists(folder / n) for n in ("HEAD", "commondir", "objects", "refs"))
+    if head and (common or (objects and refs)):
+        raise Refused(
+            f"{folder} holds the files of a git directory, whose settings could run programs here",
+            hint=f"if they are not meant to be there, remove them: {folder / 'HEAD'} is the first",
+        )
+
+
+def _refuse_pulled(worktree: Worktree) -> None:
+    """Git's folder and settings must not lie among the files of a repository, which a pull may write."""
+    folders = {worktree.git_dir, worktree.common_dir}
+    for git_dir in {folder.resolve() for folder in folders}:
+        for top in git_dir.parents:
+            if GIT_FOLDER in git_dir.relative_to(top).parts:
+                break
+            if top == worktree.top or (os.path.lexists(top / GIT_FOLDER) and _git_dir_of(top) not in folders):
+                raise Refused(
+                    f"{worktree.top / GIT_FOLDER} leads to {git_dir}, which lies among the files of {top}",
+                    hint="a pull could write it: clone the repository anew, git keeps its folder elsewhere",
+                )
+    trees = (worktree.top, *([worktree.common_dir.parent] if worktree.common_dir.name == GIT_FOLDER else []))
+    for config in (worktree.common_dir / "config", worktree.git_dir / "config.worktree"):
+        for key, value in _rows(config):
+            if key not in {"include.path", "includeif.path"}:
+                continue
+            file = (config.parent / os.path.expanduser(value)).resolve()
+            if any(file.is_relative_to(tree) for tree in trees) and not file.is_relative_to(worktree.common_dir):
+                raise Refused(
+                    f"the git settings of {worktree.top} include {value}, one of its files, which a pull may write",
+                    hint=f"copy what you want of it into {config}, and take the include out of there",
+                )
+
+
+def _git_dir_of(top: Path) -> Path | None:
+    dot_git = top / ".git"
+    if dot_git.is_file():
+        text = dot_git.read_text(errors="surrogateescape")
+        if not text.startswith("gitdir: "):
+            return None
+        dot_git = (top / text.removeprefix("gitdir: ").rstrip("\n")).resolve()
+    return dot_git if _is_git_dir(dot_git) else None
+
+
+def _is_git_dir(folder: Path) -> bool:
+    if not (folder / "HEAD").exists():
+        return False
+    common = _common_dir(folder)
+    return (common / "objects").is_dir() and (common / "refs").is_dir()
+
+
+def _common_dir(git_dir: Path) -> Path:
+    try:
+        text = (git_dir / "commondir").read_text(errors="surrogateescape")
+    except (FileNotFoundError, NotADirectoryError):
+        return git_dir
+    return (git_dir / text.rstrip("\n")).resolve()
+
+
+def _refuse_strangers(worktree: Worktree) -> None:
+    """Git's own rule: the owner of the git directory decides which programs run on it (hooks, filters)."""
+    users = {os.geteuid()}
+    if os.geteuid() == 0 and os.environ.get("SUDO_UID", "").isdecimal():
+        users.add(int(os.environ["SUDO_UID"]))
+    places = {worktree.top, worktree.top / ".git", worktree.git_dir, worktree.common_dir}
+    strangers = [place for place in sorted(places) if place.lstat().st_uid not in users]
+    if not strangers:
+        return
+    from ai_lessons.git import processes  # it loads subprocess, which no reader needs
+
+    env = {name: value for name, value in os.environ.items() if name not in GIT_VARIABLES}
+    try:  # git checks the owner, and honours `safe.directory`
+        done = processes.run(("git", "rev-parse", "--git-dir"), cwd=worktree.top, env=env, timeout=60.0)
+    except FileNotFoundError:
+        raise GitMissing from None
+    if done.returncode:
+        raise Refused(
+            f"{strangers[0]} belongs to another user, so the repository is not opened",
+            hint=f"if you trust it: git config --global --add safe.directory {worktree.top}",
+        )
+
+
+def _refuse_formats(worktree: Worktree) -> None:
+    settings = read_settings(worktree.common_dir / "config")
+    linked = worktree.git_dir != worktree.common_dir
+    fault = format_fault(settings, linked=linked)
+    elsewhere = "" if linked else settings.get("core.worktree", "")
+    if not fault and elsewhere and (worktree.git_dir / elsewhere).resolve() != worktree.top:
+        fault = f"its files are elsewhere (core.worktree is {elsewhere})"
+    if fault:
+        raise UnsupportedRepository(f"the repository at {worktree.top} cannot be worked on: {fault}")
+
+
+def format_fault(settings: Mapping[str, str], *, linked: bool = False) -> str:
+    """The first setting of a repository that is not supported, or ""; the linked worktree of a bare one is."""
+    if settings.get("core.bare", "false").lower() in TRUE and not linked:
+        return "it is bare"
+    if settings.get("core.repositoryformatversion", "0") not in {"0", "1"}:
+        return f"its format version {settings['core.repositoryformatversion']} is unknown"
+    for key, value in settings.items():
+        section, _, name = key.partition(".")
+        if section != "extensions" or name in _EXTENSIONS:
+            continue
+        if (name, value.lower()) not in {("objectformat", "sha1"), ("refstorage", "files")}:
+            return f"it uses the git extension {name} = {value}"
+    return ""
+
+
+def read_settings(config: Path) -> dict[str, str]:
+    """The plain settings of one git config file, `section.key` in lower case. Subsections and includes are left out."""
+    return {key: value for key, value in _rows(config) if not key.startswith("includeif.")}
+
+
+def _rows(config: Path) -> Iterator[tuple[str, str]]:
+    """The settings of `read_settings`, and of includes with a condition, as often as they are stated."""
+    try:
+        lines = config.read_text(errors="surrogateescape").splitlines()
+    except FileNotFoundError:
+        return
+    section: str | None = None
+    for line in lines:
+        text = line.strip()
+        if heading := _SECTION.match(text):
+            name = heading[1].lower()
+            section = name if heading[2] is None or name == "includeif" else None
+            text = text[heading.end() :].strip()
+        if section is None or not text or text[0] in "#;":
+            continue
+        key, equals, value = text.partition("=")
+        yield f"{section}.{key.strip().lower()}", _plain(value) if equals else "true"
+
+
+def _plain(value: str) -> str:
+    """A config value without comment and quotes; the settings read here need no more of git's syntax."""
+    value = value.strip()
+    if value.startswith('"'):
+        return value[1:].partition('"')[0]
+    return re.split(r"[#;]", value, maxsplit=1)[0].rstrip()
+
+
+def read_head(worktree: Worktree) -> Head:
+    """Where HEAD stands now. Raises UnsupportedRepository: it or its branch is damaged. StorageFailed: unreadable."""
+    with translated(str(worktree.git_dir)):
+        text = (worktree.git_dir / "HEAD").read_text(errors="surrogateescape").strip()
+        if text.startswith("ref:"):
+            ref = text.removeprefix("ref:").strip()
+            return Head(ref, read_ref(worktree, ref))
+    if not _COMMIT.fullmatch(text):
+        raise UnsupportedRepository(f"HEAD of {worktree.top} is damaged: {text[:60]!r}")
+    return Head(None, text)
+
+
+def read_ref(worktree: Worktree, ref: str) -> str | None:
+    """The commit of a branch (full name); None if there is none. Raises UnsupportedRepository: damaged or alias."""
+    for _ in range(2):  # a ref may be packed, and its own file removed, between the two looks
+        try:
+            text = (worktree.common_dir / ref).read_text(errors="surrogateescape").strip()
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+            with suppress(FileNotFoundError, IsADirectoryError):
+                rows = (worktree.common_dir / "packed-refs").read_text(errors="surrogateescape").splitlines()
+                if packed := [row[:40] for row in rows if row[41:] == ref and row[:1] not in "#^"]:
+                    return packed[0]
+            continue
+        if not _COMMIT.fullmatch(text):
+            raise UnsupportedRepository(f"{ref} of {worktree.top} is no commit: {text[:60]!r}")
+        return text
+    return None
+
+
+def checked_out_at(worktree: Worktree, ref: str) -> str:
+    """The worktree in which a branch is checked out; empty if it is in none."""
+    for folder in (worktree.common_dir, *sorted((worktree.common_dir / "worktrees").glob("*"))):
+        try:
+            head = (folder / "HEAD").read_text(errors="surrogateescape").strip()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        if head == f"ref: {ref}":
+            if folder == worktree.git_dir:
+                return str(worktree.top)
+            gitdir = folder / "gitdir"
+            return gitdir.read_text().strip().removesuffix("/.git") if gitdir.exists() else str(folder.parent)
+    return ""
+
+
+Row = tuple[str, int, int, int, int, int]  # One file of a folder: name, mtime_ns, ctime_ns, size in bytes, inode, mode
+
+
+def walk(root: Path, skipped: list[str] | None = None) -> Iterator[tuple[str, list[Row]]]:
+    """Folders below `root` ("" for it) with their plain files' rows; none that is hidden, a link or has a `.git`."""
+    stack = [("", os.fspath(root))]
+    while stack:
+        folder, full = stack.pop()
+        try:
+            content = _folder_rows(full, nested=bool(folder))
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            if skipped is not None:
+                skipped.append(f"{folder or '.'}: {reason(error)}")
+            continue
+        if content is None:
+            continue
+        rows, below, odd = content
+        if skipped is not None:
+            skipped.extend(f"{folder}/{name!r}: the name is not UTF-8" for name in odd)
+        stack.extend((f"{folder}/{name}" if folder else name, f"{full}/{name}") for name in below)
+        yield folder, rows
+
+
+def _folder_rows(full: str, *, nested: bool) -> tuple[list[Row], list[str], list[str]] | None:
+    """Files, folders and undecodable names of one folder; None for the top of another repository."""
+    rows: list[Row] = []
+    below: list[str] = []
+    odd: list[str] = []
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (os.O_NOFOLLOW if nested else 0)
+    # by descriptor, because the system then need not find its way from the top again for every file's stat
+    fd = os.open(full, flags)
+    try:
+        with os.scandir(fd) as entries:
+            for entry in entries:
+                name = entry.name
+                if name[0] == ".":
+                    if nested and name == ".git":
+                        return None
+                elif not name.isascii() and _UNDECODED.search(name):
+                    odd.append(name)
+                elif entry.is_file(follow_symlinks=False):
+                    try:
+                        s = entry.stat(follow_symlinks=False)
+                    except FileNotFoundError:  # not suppressed: that takes a third as long as the rest of this loop
+                        continue
+                    rows.append((name, s.st_mtime_ns, s.st_ctime_ns, s.st_size, s.st_ino, s.st_mode))
+                elif entry.is_dir(follow_symlinks=False):
+                    below.append(name)
+    finally:
+        os.close(fd)
+    return rows, below, odd
+
+
+_FOLDER: Final = "approval"
+REMEMBERED: Final = "remembered.json"
+SEEN: Final = "proposals.jsonl"  # Every proposal of a rule that this clone has seen
+NAMES: Final = "first-commits.json"
+
+PROPOSALS: Final = "rules/"  # Every proposal about a rule is a branch below this
+# Every other proposal is a branch below this: about a lesson, a doc, a script
+OTHERS: Final = "proposals/"
+_REF: Final = re.compile(rf"refs/(?:heads|remotes/[^/]+)/((?:{PROPOSALS}|{OTHERS})\S+)")
+_COMMIT_ID: Final = re.compile(r"[0-9a-f]{40}")
+
+
+def folder(state_dir: Path) -> Path:
+    """Where approval keeps its files."""
+    return state_dir / _FOLDER
+
+
+def key_of(worktree: Worktree, tip: str, refs: Mapping[str, str] | None = None) -> str:
+    """Everything that verdicts depend on besides the policy. `refs`: the branches of proposals of rules, if read."""
+    refs = proposal_refs(worktree, PROPOSALS) if refs is None else refs
+    try:
+        size = (folder(worktree.state_dir) / SEEN).stat().st_size
+    except OSError:
+        size = 0
+    return f"{tip} {signature(refs)} {size} {cut_off(worktree)}{_filters(worktree)}"
+
+
+def _filters(worktree: Worktree) -> str:
+    """Digests of attributes and settings; empty where the attributes at the top name no filter."""
+    attributes = b""
+    for path in (worktree.top / ".gitattributes", worktree.common_dir / "info" / "attributes"):
+        with suppress(OSError):
+            if os.path.isfile(path):
+                with open(path, "rb") as file:
+                    attributes += file.read(1 << 20)
+    if b"filter" not in attributes:
+        return ""
+    return f" {sha256(attributes).hexdigest()} {_digest(worktree.common_dir / 'config')}"
+
+
+def memory(state_dir: Path) -> str:
+    """The digest of what this clone remembers of its approval branches; `-` for nothing."""
+    return _digest(folder(state_dir) / REMEMBERED) or "-"
+
+
+def cut_off(worktree: Worktree) -> str:
+    """The digest of where a shallow clone's history ends; empty for a whole one."""
+    return _digest(worktree.common_dir / "shallow")
+
+
+def _digest(file: Path) -> str:
+    try:
+        return sha256(file.read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+SETTING: Final = "ai-lessons.approvalBranch"
+DEFAULT: Final = "main"
+_HEADS: Final = "refs/heads/"
+_PIN: Final = "branch"
+
+
+def followed(worktree: Worktree) -> str | None:
+    """The approval branch as a full ref, which need not exist; None if none was named. Raises UnsupportedRepository."""
+    with translated(str(worktree.common_dir)):
+        branch = read_settings(worktree.common_dir / "config").get(SETTING.lower())
+    if not branch:
+        with suppress(OSError):
+            branch = (folder(worktree.state_dir) / _PIN).read_text(encoding="utf-8", errors="replace").strip()
+    if branch:
+        return _HEADS + branch.removeprefix(_HEADS)
+    return _HEADS + DEFAULT if read_ref(worktree, _HEADS + DEFAULT) else None
+
+
+def follow_first(worktree: Worktree, branch: str) -> str | None:
+    """Follow `branch` from now on, or once where the state cannot be written; its full ref, None if it is missing."""
+    ref = _HEADS + branch
+    if read_ref(worktree, ref) is None:
+        return None
+    pin = folder(worktree.state_dir) / _PIN
+    with suppress(OSError):
+        pin.parent.mkdir(parents=True, exist_ok=True)
+        pin.write_text(branch + "\n", encoding="utf-8")
+    return ref
+
+
+def branch_name(ref: str) -> str:
+    """The branch as people write it: `main`, `origin/main`."""
+    return ref.removeprefix("refs/heads/").removeprefix("refs/remotes/")
+
+
+def short_name(ref: str) -> str:
+    """The branch without its remote, as it stands in the messages of merges."""
+    return ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else branch_name(ref).partition("/")[2]
+
+
+def proposal_refs(worktree: Worktree, *families: str) -> dict[str, str]:
+    """Full names of proposal branches (of these families, or all) and where they point, loose before packed ones."""
+    families = families or (PROPOSALS, OTHERS)
+    refs: dict[str, str] = {}
+    common, above = worktree.common_dir, len(os.fspath(worktree.common_dir)) + 1
+    with suppress(OSError):
+        for line in (common / "packed-refs").read_text(encoding="utf-8", errors="surrogateescape").splitlines():
+            commit, _, ref = line.partition(" ")
+            if branch_of(ref).startswith(families) and _COMMIT_ID.fullmatch(commit):
+                refs[ref] = commit
+    tops = (common / "refs" / "heads", *sorted(common.glob("refs/remotes/*")))
+    walks = (os.walk(top / family.rstrip("/")) for top in tops for family in families)
+    for file in (f"{folder}/{name}" for walk in walks for folder, _, names in walk for name in names):
+        # raw reads and no pathlib: there may be thousands, and they are read several times
+        with suppress(OSError, UnicodeDecodeError), open(file, "rb", buffering=0) as opened:
+            text = opened.read(100).decode("ascii").strip()
+            if _COMMIT_ID.fullmatch(text) and branch_of(file[above:]):
+                refs[file[above:]] = text
+    return refs
+
+
+def branch_of(ref: str) -> str:
+    """`rules/R-8F3K2A-use-x` for its ref, local or remote; empty for any other, and for names that are no text."""
+    match = _REF.fullmatch(ref)
+    return match[1] if match and ref.isprintable() else ""
+
+
+def passed_over(ref: str, commit: str) -> str:
+    """The message about the ref of a proposal that cannot be read."""
+    why = f"its commit {commit[:10]}, or an object behind it, is missing, damaged or no commit"
+    return f"{branch_name(ref)} cannot be read and is passed over: {why}; to remove it: git update-ref -d {quote(ref)}"
+
+
+def signature(refs: Mapping[str, str]) -> str:
+    """A digest of refs and their commits."""
+    return sha256("\n".join(f"{ref} {commit}" for ref, commit in sorted(refs.items())).encode()).hexdigest()
+
+
+def noted_names(worktree: Worktree) -> dict[str, tuple[str, str]]:
+    """By approval branch the tip at which it was read, and the name of the repository's list of signers."""
+    try:
+        raw = json.loads((folder(worktree.state_dir) / NAMES).read_bytes())
+        return {str(ref): (str(tip), str(name)) for ref, (tip, name) in raw.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}

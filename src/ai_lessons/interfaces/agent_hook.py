@@ -1,0 +1,320 @@
+"""`ai-lessons admin agent-hook`: one event of an agent host in, at most one answer out; never raises."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import sys
+import time
+from contextlib import ExitStack, suppress
+from functools import partial
+from pathlib import Path
+from threading import Timer
+from typing import TYPE_CHECKING, Any
+
+from ai_lessons import app, settings
+from ai_lessons.app.daemon_client import DaemonClient
+from ai_lessons.app.hints import AgentEvent, Hints, handle_event
+from ai_lessons.errors import AiLessonsError, UsageError
+from ai_lessons.interfaces import hook, text_jobs
+from ai_lessons.interfaces.cli.command import options, whereabouts
+from ai_lessons.model.entries import Moment
+from ai_lessons.model.transcripts import looks_failed, patched_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ai_lessons.app.answers import Context
+    from ai_lessons.app.open_repository import Options
+    from ai_lessons.settings import Settings
+
+ENVIRONMENT_FILE = "CLAUDE_ENV_FILE"
+AGENT = "claude-code"
+WORK = 0.25  # seconds of CPU time, after which a hook starts the helper and answers without it
+
+
+def run(
+    repo: str | None = None,
+    tier: str | None = None,
+    data: bytes | None = None,
+    *,
+    explain: bool = False,
+    began: float | None = None,
+) -> str:
+    """The answer to the event on standard input (or in `data`); empty for none. Never raises.
+
+    `explain`: the entries given and left out, each with the reason, in place of the answer; nothing is changed.
+    `began`: when the host began to wait, on the monotonic clock.
+    """
+    name = "?"
+    began = time.monotonic() if began is None else began
+    watch = _deadline(hook.PATIENCE_TO_BEGIN, began)
+    try:
+        here = settings.current_folder()
+        data = sys.stdin.buffer.read(hook.MOST_INPUT) if data is None else data
+        if data == hook.CHECK:
+            return _checked(here, repo, tier)
+        event = parse(data, here)
+        if event is None:
+            return ""
+        name = event.moment.value
+        with ExitStack() as stack:
+            chosen = settings.load(os.environ, event.cwd, repo=repo, tier=tier)
+            if not explain and (event.moment is not Moment.BEGIN or chosen.warm):
+                watch.cancel()
+                watch = _deadline(hook.PATIENCE, began)
+
+            def asking(terms: Options) -> DaemonClient:
+                opened = partial(app.workspace.Library, chosen.repo, terms)
+                return DaemonClient(chosen.repo, terms, lambda: stack.enter_context(opened()), warm=explain, alone=True)
+
+            if explain or not chosen.warm:
+                return respond(event, chosen, os.environ, asking, explain=explain)
+            return _soon(event, chosen, asking)
+    except (Exception, _TooMuchWork) as error:  # noqa: BLE001  # whatever it is, the host goes on
+        hook.log(f"{name}: {type(error).__name__}: {error}")
+        return ""
+    finally:
+        watch.cancel()
+
+
+def _checked(here: Path, repo: str | None, tier: str | None) -> str:
+    """Which repositories the hook reads, or why it cannot; the answer to the check of `admin doctor`."""
+    try:
+        chosen = settings.load(os.environ, here, repo=repo, tier=tier)
+        with app.workspace.Library(chosen.repo, options(chosen)):
+            return f"reads {whereabouts(chosen)}"
+    except AiLessonsError as error:
+        return f"cannot read: {error.message}"
+
+
+class _TooMuchWork(BaseException):
+    """The hook used up its CPU time."""
+
+
+def _soon(event: AgentEvent, chosen: Settings, asking: Callable[[Options], DaemonClient]) -> str:
+    """The answer by words alone, within the CPU time `WORK`; the helper is started for later events."""
+    client = asking(options(chosen)._replace(session=event.session or chosen.session))
+
+    def stop(*_: object) -> None:
+        raise _TooMuchWork
+
+    text, missed = "", ""
+    before = signal.signal(signal.SIGPROF, stop)
+    try:
+        signal.setitimer(
+            signal.ITIMER_PROF, WORK
+        )  # CPU time of this process, so that the load of the machine does not matter
+        text = respond(event, chosen, os.environ, lambda _: client)
+        missed = "nothing was compared by meaning" if client.missed else ""
+    except _TooMuchWork:
+        missed = "there is more to read than a hook may take time for"
+        text = answer(event, text_jobs.begin(Hints(), whereabouts(chosen), 0)) if event.forgotten else ""
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+    client.start_helper("at_a_prompt", "what is known", ())  # a question by meaning, which loads the model
+    if missed:
+        hook.log(f"{event.moment}: {missed}: no helper was there to ask; one is started")
+    return text
+
+
+def respond(
+    event: AgentEvent,
+    chosen: Settings,
+    environ: Mapping[str, str],
+    asking: Callable[[Options], DaemonClient],
+    *,
+    explain: bool = False,
+) -> str:
+    """The answer to an event with these settings and this environment. Raises as `hear`."""
+    file = environ.get(ENVIRONMENT_FILE)
+    if event.moment is Moment.BEGIN and file and not explain:
+        with open(file, "a", encoding="utf-8") as out:  # the host runs these lines before each command of the session
+            out.write(f'export AI_LESSONS_AGENT="${{AI_LESSONS_AGENT:-{AGENT}}}"\n')
+            out.write(f"export AI_LESSONS_SESSION={shlex.quote(event.session)}\n")
+    begins, root = event.moment is Moment.BEGIN, whereabouts(chosen)
+    most = chosen.agents.max_chars_at_start if begins else chosen.agents.max_chars
+    draw = text_jobs.begin if begins else text_jobs.hints
+
+    def fitting(offered: Context) -> set[str]:
+        return text_jobs.fitting(offered, most - len(draw(Hints(event.moment, offered), root, 0)))
+
+    event = event._replace(host=event.host or chosen.agent or "")
+    terms = options(chosen)._replace(session=event.session or chosen.session)
+    hints = handle_event(asking(terms), event, fitting, explain=explain)
+    if explain:
+        return text_jobs.explained(hints)
+    text = draw(hints, root, most) if hints.moment else ""
+    return answer(event, text) if text else ""
+
+
+def _deadline(seconds: float, began: float) -> Timer:
+    """End the process with exit code 0 this many seconds after it began."""
+
+    def end() -> None:
+        hook.log(f"no answer within {seconds:.0f} s; a first look at a big repository: ai-lessons admin reindex")
+        os._exit(0)
+
+    watch = Timer(max(began + seconds - time.monotonic(), 0.0), end)
+    watch.daemon = True
+    watch.start()
+    return watch
+
+
+MOMENTS = {
+    "SessionStart": Moment.BEGIN, "UserPromptSubmit": Moment.PROMPT, "PreToolUse": Moment.BEFORE_TOOL,
+    "PostToolUse": Moment.TOOL_DONE, "PostToolUseFailure": Moment.TOOL_FAILED, "Stop": Moment.STOP,
+    "SubagentStart": Moment.BEGIN,
+}  # fmt: skip
+_ELSEWHERE = {
+    "BeforeAgent": Moment.PROMPT, "AfterTool": Moment.TOOL_DONE, "AfterAgent": Moment.STOP,  # Gemini CLI
+    "BeforeSubmitPrompt": Moment.PROMPT,  # Cursor, which begins the names of events with a small letter
+}  # fmt: skip
+_HOSTS = re.compile(r"[/\\]\.(claude|codex|gemini|cursor)[/\\]")  # in the path of a transcript
+_OUTPUTS = ("stdout", "output", "stderr", "content")
+_PATCH = "*** Begin Patch"
+_GEMINI_FAILED = re.compile(  # behind the output, which may hold such a line itself
+    r"\n(?:Exit Code: -?[1-9]\d*|Signal: \S+)(?:\n(?:Signal|Background PIDs|Process Group PGID): .*)*"
+    r"\s*(?:</untrusted_context>\s*)?\Z"
+)
+_EXITED = re.compile(r"\s*(?:Error: )?Exit code:? (\d)")
+LONGEST_TEXT = 200_000  # characters of a prompt, an edit or an output that are looked at
+LAST_BYTES = 1 << 20  # of a transcript, in which the end of a command is looked for
+LONGEST_COMMAND = 20_000  # characters of a command line that are looked at
+
+
+def parse(data: bytes, here: Path) -> AgentEvent | None:
+    """The event, or None for one without an answer; `here` replaces a missing folder. Raises UsageError: no event."""
+    try:
+        raw = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise UsageError("standard input holds no event of an agent host") from error
+    if not isinstance(raw, dict) or not isinstance(raw.get("hook_event_name"), str):
+        raise UsageError("standard input holds no event of an agent host: hook_event_name is missing")
+    name = str(raw["hook_event_name"])
+    moment = (MOMENTS | _ELSEWHERE).get(name[:1].upper() + name[1:])
+    if moment is None or raw.get("is_interrupt") is True:
+        return None
+    tool = raw.get("tool_input")
+    tool = tool if isinstance(tool, dict) else {}
+    answered, command, folder = _answered(raw), _text(tool, "command"), Path(_folder(raw) or here)
+    paths = [path for key in ("file_path", "notebook_path", "path") if (path := _text(tool, key))]
+    if _PATCH in command:  # Codex writes files so
+        tool, paths, command = {"content": _added(command)}, patched_files(command), ""
+    if name == "AfterTool" and paths and "mcp_context" not in raw:
+        # Gemini CLI takes no text before a tool: what is known of a file comes with the tool's result
+        moment = Moment.BEFORE_TOOL
+    by_turn = "turn_id" in raw
+    text = _about(moment, raw, tool, answered)
+    if moment is Moment.TOOL_DONE and (_failed(answered) or (by_turn and text and _failed(answered) is None)):
+        moment, text = Moment.TOOL_FAILED, _about(Moment.TOOL_FAILED, raw, tool, answered)
+    host = _HOSTS.search("/.cursor/" if "cursor_version" in raw else _text(raw, "transcript_path"))
+    return AgentEvent(
+        moment,
+        session=_text(raw, "session_id") or "unnamed",
+        cwd=folder,
+        agent=_text(raw, "agent_id"),
+        tool=_tool(raw),
+        paths=tuple(str(folder / path) for path in paths),
+        command=command[:LONGEST_COMMAND],
+        text=text[:LONGEST_TEXT],
+        forgotten=moment is Moment.BEGIN and _text(raw, "source") != "resume",
+        again=raw.get("stop_hook_active") is True,
+        unfinished=bool(raw.get("background_tasks")),
+        by_turn=by_turn,
+        name=name,
+        host=host[1].replace("claude", "claude-code").replace("gemini", "gemini-cli")
+        if host
+        else "codex"
+        if by_turn
+        else "",
+    )
+
+
+def _folder(raw: Mapping[str, Any]) -> str:
+    roots = raw.get("workspace_roots")  # of Cursor, which runs our hook in its own folder
+    return _text(raw, "cwd") or (str(roots[0]) if isinstance(roots, list) and roots else "")
+
+
+def _tool(raw: Mapping[str, Any]) -> str:
+    """The tool; one of an MCP server as `mcp__SERVER__TOOL`, as Claude Code names it (Cursor: no server)."""
+    name, server = _text(raw, "tool_name"), raw.get("mcp_context")
+    if isinstance(server, dict):
+        return f"mcp__{_text(server, 'server_name')}__{_text(server, 'tool_name')}"
+    return name.replace("MCP:", "mcp____", 1) if name.startswith("MCP:") else name
+
+
+def _added(patch: str) -> str:
+    return "\n".join(line[1:] for line in patch.splitlines() if line.startswith("+"))
+
+
+def _answered(raw: Mapping[str, Any]) -> object:
+    """The result of a tool, in the form of Claude Code and Codex."""
+    response = raw.get("tool_response")
+    if isinstance(response, dict) and "llmContent" in response:  # Gemini CLI
+        content, failed = response["llmContent"], bool(response.get("error"))
+        failed = failed or bool(isinstance(content, str) and _GEMINI_FAILED.search(content))
+        return {"output": _text(response, "returnDisplay"), "exit_code": int(failed)}
+    if isinstance(response, str) and "turn_id" in raw and (code := _exit_code(raw)) is not None:  # Codex
+        return {"output": response, "exit_code": code}
+    if "tool_output" in raw:  # Cursor, as text
+        with suppress(ValueError, RecursionError):
+            response = json.loads(_text(raw, "tool_output"))
+    return response
+
+
+def _exit_code(raw: Mapping[str, Any]) -> int | None:
+    """The exit code of a command by the transcript of Codex, which gives its hooks none; None: not found."""
+    call, file = _text(raw, "tool_use_id"), Path(_text(raw, "transcript_path"))
+    with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):  # of another form, or torn
+        if call and file.is_file():
+            with file.open("rb") as rollout:
+                rollout.seek(max(file.stat().st_size - LAST_BYTES, 0))
+                lines = rollout.read(LAST_BYTES).splitlines()
+            ends = (line for line in reversed(lines) if call.encode() in line and b'"exit_code"' in line)
+            items = (json.loads(line)["payload"]["item"] for line in ends)
+            return next((int(item["exit_code"]) for item in items if item["id"] == call), None)
+    return None
+
+
+def _failed(answered: object) -> bool | None:
+    """Whether a tool failed, by its result, on hosts that have no event for that; None: it does not show."""
+    if not isinstance(answered, dict):
+        exited = _EXITED.match(answered) if isinstance(answered, str) else None
+        return exited[1] != "0" if exited else None
+    codes = [code for key in ("exit_code", "exitCode") if isinstance(code := answered.get(key), int)]
+    if answered.get("is_error") is True:
+        return True
+    return any(codes) if codes else None
+
+
+def _about(moment: Moment, raw: Mapping[str, Any], tool: Mapping[str, Any], answered: object) -> str:
+    """The prompt, the text that an edit writes, or the output of a tool that failed or seems to have."""
+    if moment is Moment.PROMPT:
+        return _text(raw, "prompt")
+    if moment is Moment.BEFORE_TOOL:
+        return _text(tool, "new_string") or _text(tool, "content")
+    if moment not in {Moment.TOOL_DONE, Moment.TOOL_FAILED}:
+        return ""
+    parts: Mapping[str, Any] = answered if isinstance(answered, dict) else {}
+    output = answered if isinstance(answered, str) else "\n".join(_text(parts, key) for key in _OUTPUTS)
+    text = _text(raw, "error") or _text(raw, "error_message") or output.strip()
+    return text if moment is Moment.TOOL_FAILED or looks_failed(text) else ""
+
+
+def _text(raw: Mapping[str, Any], key: str) -> str:
+    value = raw.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def answer(event: AgentEvent, text: str) -> str:
+    """The JSON that adds `text` to the context of the agent. At a stop it makes the agent go on, once."""
+    if event.moment is Moment.STOP and (event.by_turn or event.name == "AfterAgent"):
+        return json.dumps({"decision": "block", "reason": text})
+    if event.name[:1].islower():
+        return json.dumps({"additional_context": text})
+    return json.dumps({"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}})

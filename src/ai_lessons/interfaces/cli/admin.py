@@ -1,0 +1,564 @@
+"""`ai-lessons admin`: make, check, share, move and care for the repository."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ai_lessons import app
+from ai_lessons.errors import Conflict, InvalidEntry, Refused, UsageError
+from ai_lessons.interfaces import hook, mcp_server, output, text, text_jobs
+from ai_lessons.interfaces.cli import prompts, review
+from ai_lessons.interfaces.cli.command import Group, Tool
+from ai_lessons.interfaces.cli.options import id_argument, ids_argument
+from ai_lessons.interfaces.output import View, is_terminal, line
+from ai_lessons.model.entries import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ai_lessons.interfaces.cli.command import Call
+
+SITE = "site"
+LOG, GROOVE, SQLITE, MARKDOWN, AGENTS = "lessons-jsonl", "groove", "ai-lessons-sqlite", "markdown", "agents-md"
+HOSTS = (AGENTS, "copilot", "cursor", "claude", "windsurf", "gemini")
+FORMATS = (GROOVE, LOG, SQLITE, *HOSTS, "skills", MARKDOWN, "basic-memory", "mem0")
+TARGETS = (GROOVE, AGENTS, "claude-rules", "cursor", "copilot", "windsurf", "skills", SITE)
+MOST = 20_000
+
+_NAMES = {
+    r"(agents|claude|claude\.local|gemini|.*copilot-instructions|.*\.instructions)\.md|.*\.mdc"
+    r"|\.(cursor|windsurf)rules|rules": AGENTS,
+    r"skill\.md|skills": "skills", r".*\.json": GROOVE, r".*\.jsonl": LOG, r".*\.(db|sqlite3?)": SQLITE,
+    r".*\.(md|markdown)": MARKDOWN,
+}  # fmt: skip
+
+
+_TARGET_OF = {
+    r"(?:agents|claude|gemini)(?:\.\w+)?\.md": AGENTS,
+    r"\.github/(?:copilot-instructions\.md|instructions)": "copilot",
+    r"\.cursor/rules|\.cursorrules": "cursor",
+    r"\.windsurf/rules|\.windsurfrules": "windsurf",
+    r"\.claude/rules": "claude-rules",
+    r"skills": "skills",
+}
+"""The form of an export, by the end of its path."""
+
+part = Group("admin")  # These commands hang in the group of that name
+
+
+remote_option = click.option("--remote", metavar="R", help="The remote, where there are several.")
+
+
+@part.command("sync", examples=["", "--remote origin"])
+@remote_option
+def sync(call: Call, remote: str | None) -> int:
+    """Share: commit what waits, fetch, merge, push. Exit code 5 if a file needs your decision.
+
+    It merges and never rebases, because a rebase loses who approved what. Entries that both sides changed are
+    merged key by key and line by line where there is no conflict; rules never are.
+    """
+    done = app.sharing.sync(call.library, remote, ask=call.can_ask)
+    call.answer(done, text_jobs.synced)
+    return Conflict.exit_code if done.conflicts else 0
+
+
+@part.command("conflicts", examples=["", "--json"])
+@click.argument("ref", metavar="[ID]", required=False)
+@click.option("--take", type=click.Choice(["ours", "theirs"]), help="Resolve it: take one version.")
+@remote_option
+def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None) -> None:
+    """Show what the last sync could not merge, both versions, or resolve a conflict with --take."""
+    if take is None:
+        call.answer(app.sharing.conflicts(call.library, ref, remote=remote), text_jobs.conflicts)
+        return
+    if ref is None:
+        raise UsageError("--take needs the ID of a conflict", hint="name one of: ai-lessons admin conflicts")
+    call.answer(app.sharing.resolve(call.library, ref, take, remote=remote), text_jobs.resolved)
+
+
+@part.command("recover", examples=["--list", ""])
+@click.argument("refs", metavar="[ID]...", nargs=-1)
+@click.option("--list", "only_list", is_flag=True, help="Only show what can be recovered.")
+def recover(call: Call, refs: tuple[str, ...], only_list: bool) -> None:
+    """Restore writes that git stash, clean or reset removed before their commit: all, or by ID or path."""
+    call.answer(app.sharing.recover(call.library, refs, only_list=only_list), text_jobs.recovered)
+
+
+@part.command("undo", examples=["", "2"])
+@click.argument("count", metavar="[N]", type=click.IntRange(min=1), default=1)
+def undo(call: Call, count: int) -> None:
+    """Revert the last job of this program, or the last N, each by a new commit. Decisions about rules stay."""
+    call.answer(app.sharing.undo(call.library, count), text_jobs.undone)
+
+
+@part.command(
+    "export",
+    examples=[
+        "knowledge.json",
+        "- | gzip > knowledge.json.gz",
+        "AGENTS.md",
+        ".claude/rules --project jira-api",
+        "public --to site",
+    ],
+)
+@click.argument("file", metavar="PATH", type=click.Path())
+@click.argument("globs", metavar="[GLOB]...", nargs=-1)
+@click.option(
+    "--to", "form", metavar="FORM", type=click.Choice(TARGETS), help=f"{', '.join(TARGETS)}; else by the name."
+)
+@click.option("--project", metavar="P", help="Only this project; and, for agents, what is global.")
+@click.option("--replace", is_flag=True, help="Also replace files that are not ours.")
+@click.option("--max-chars", "most", metavar="N", type=click.IntRange(min=1), default=MOST, show_default=True,
+              help="For agents: most characters.")  # fmt: skip
+def export(
+    call: Call, file: str, globs: tuple[str, ...], form: str | None, project: str | None, most: int, *, replace: bool
+) -> None:
+    """Write every entry into one JSON file (- is stdout), or what is in force into files that agents read.
+
+    Without --to the form follows from the name, such as AGENTS.md, .cursor/rules or skills; any other name is a
+    JSON file. Files that are not ours stay as they are, except for our part of a file of instructions.
+
+    The JSON is for another machine or another tool: lessons with their statistics, parameters, relations, rules, docs
+    and scripts; no vectors. For agents it is the rules in force and the lessons that a person stated, by a GLOB of
+    path or title: between two markers in the file PATH, or as files of ours in the folder PATH. Run it again in a hook
+    or in CI to refresh them. A site is a page for each entry in the folder PATH, with a search; rules show who approved
+    them and when.
+    """
+    place = call.settings.cwd / Path(file).expanduser()
+    form = form or target_of(place)
+    if form == SITE:
+        from ai_lessons.interfaces.web import pages
+
+        done = app.transfer.export_site(call.library, place, pages.draw, project, replace=replace)
+        call.answer(done, text_jobs.exported)
+        return
+    done = app.transfer.export_file(
+        call.library,
+        None if file == "-" else place,
+        form,
+        project=project,
+        globs=globs,
+        most=most,
+        replace=replace,
+    )
+    if done.document is not None:
+        call.exactly(output.dump(done.document) + "\n")
+        call.note([*done.notes, *(f"left out {path}: {reason}" for path, reason in done.skipped)])
+        return
+    call.answer(done, text_jobs.exported)
+
+
+def target_of(place: Path) -> str:
+    """The form of an export by the end of its path; by default one JSON document."""
+    for names, form in _TARGET_OF.items():
+        if re.search(f"(?:^|/)(?:{names})$", place.as_posix(), re.IGNORECASE):
+            return form
+    return GROOVE
+
+
+@part.command(
+    "import",
+    examples=[
+        "knowledge.json --dry-run",
+        "lessons.jsonl --from lessons-jsonl",
+        "notes --from markdown --project jira-api",
+        "AGENTS.md --split",
+    ],
+)
+@click.argument("files", metavar="PATH...", nargs=-1, required=True)
+@click.option(
+    "--from", "form", metavar="FORM", type=click.Choice(FORMATS), help=f"{', '.join(FORMATS)}; else by the name."
+)
+@click.option("--project", metavar="P", help="Project of notes and instructions (default: global).")
+@click.option("--split", "split_up", is_flag=True, help="Make a rule of each section of a file of instructions.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be done.")
+def import_files(
+    call: Call, files: tuple[str, ...], form: str | None, project: str | None, split_up: bool, dry_run: bool
+) -> None:
+    """Import what another tool or repository stored. A second run adds nothing; rules become proposals.
+
+    PATH is an export, a log of lessons, a database of the predecessor, notes, skills, or memories or instructions of
+    an agent: a file, a folder with such files, or a quoted glob.
+    """
+    from ai_lessons.connectors import importers
+
+    places = importers.named(files, call.settings.cwd)
+    form = form or guess(places[0])
+    done = app.transfer.import_files(call.library, places, form, project=project, split_up=split_up, dry_run=dry_run)
+    call.answer(done, text_jobs.ported)
+
+
+def guess(file: Path) -> str:
+    """The form of a file by its name; a folder holds notes. Raises UsageError: the name does not show it."""
+    for names, form in _NAMES.items():
+        if re.fullmatch(names, file.name, re.IGNORECASE):
+            return form
+    if not file.is_dir():
+        raise UsageError(f"the name {file.name!r} does not show its form", hint="give --from " + "|".join(FORMATS))
+    return MARKDOWN
+
+
+@part.command("migrate")
+def migrate(call: Call) -> None:
+    """Bring the repository to the newest file format: a tag, then one commit, which `undo` reverts."""
+    call.answer(app.setup.migrate(call.library), text_jobs.migrated)
+
+
+RESOURCES = frozenset(kind for kind in Kind if kind.is_resource)
+SHELLS = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/completions/ai-lessons.fish"}
+SECTIONS = {
+    "Begin": "init config tiers completion model",
+    "Care": "doctor validate stats review list-stale undo recover save adopt reindex reindex-resources "
+    "reindex-resource index trust-script warm",
+    "Share": "sync conflicts hooks",
+    "Approve": "pending-rules review-rules approve-rule reject-rule signers audit",
+    "Move": "import export migrate",
+    "Agents": "hosts mcp params",
+}
+
+
+@click.group("admin", cls=Group, sections=SECTIONS)
+def admin() -> None:
+    """Set up, check and maintain the repository."""
+
+
+@admin.command("init", examples=["", "team-knowledge --team --no-hooks"])
+@click.argument("path", required=False, type=click.Path())
+@click.option("--from", "from_url", metavar="URL", help="Clone this repository instead.")
+@click.option("--no-hooks", is_flag=True, help="Install no git hooks.")
+@click.option("--team", is_flag=True, help="Ask for an approver other than the proposer.")
+@click.option("--starters", is_flag=True, help="Add the starter set; its rules wait as proposals.")
+def init(call: Call, path: str | None, from_url: str | None, no_hooks: bool, team: bool, starters: bool) -> None:
+    """Make a knowledge repository, or complete one. A folder with files keeps them as they are."""
+    place = call.settings.cwd / path if path else call.root
+    initialised = app.setup.init_repository(
+        place, call.options(), from_url=from_url, hooks=not no_hooks, team=team, starters=starters
+    )
+    call.answer(initialised, text_jobs.initialised)
+
+
+@admin.command("validate", examples=["", "--fix", "--ci"])
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path())
+@click.option("--fix", is_flag=True, help="Fix what needs no decision.")
+@click.option("--ci", is_flag=True, help="Also report what `admin review` asks about as problems.")
+def validate(call: Call, paths: tuple[str, ...], fix: bool, ci: bool) -> int:
+    """Check files, all or some; exit code 4 if there are problems. For people, hooks and CI."""
+    report = app.health.validate(call.library, paths, fix=fix, content=ci)
+    call.answer(report, text_jobs.report)
+    return InvalidEntry.exit_code if report.problems else 0
+
+
+@admin.command("doctor")
+def doctor(call: Call) -> int:
+    """Check everything around the files, and name the fix for each finding. Exit code 1 if something is wrong."""
+    where = app.setup.where(os.environ, call.settings.cwd)
+    checks = app.health.doctor(call.library, where, hook.CHECK)
+    call.answer(checks, text_jobs.checks)
+    return int(any(check.state == "error" for check in checks))
+
+
+@admin.command("tiers")
+def tiers(call: Call) -> None:
+    """Show which repositories are read and written from this folder, and why."""
+    call.answer(app.workspace.tier_states(call.root, call.options()), text_jobs.tiers)
+
+
+@admin.command(
+    "stats", tool=Tool("stats", [], lambda: app.answers.Stats, "How much is kept, and what waits.", reads=True)
+)
+def stats(call: Call) -> None:
+    """Counts and sizes."""
+    call.answer(app.health.stats(call.library), text_jobs.stats)
+
+
+@admin.command("save", examples=["", "--edits"])
+@click.option(
+    "--edits", is_flag=True, help="Also commit what you edited, made, moved or removed by hand; rules are proposed."
+)
+@click.option("--yes", is_flag=True, help="Do not ask about them.")
+def save(call: Call, edits: bool, yes: bool) -> None:
+    """Commit the writes that wait for a commit."""
+
+    def agreed(paths: Sequence[str]) -> bool:
+        return (
+            yes
+            or not call.can_ask
+            or prompts.confirm("Commit these files?", *(call.view.place(path) for path in paths))
+        )
+
+    done = app.sharing.save(call.library, agreed if edits else None)
+    call.answer(done, text_jobs.saved, lambda value: {"commits": value[0], "notes": value[1]})
+
+
+@admin.command("adopt", examples=["jira-api/notes.md"])
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
+def adopt(call: Call, paths: tuple[str, ...]) -> None:
+    """Write ids into plain files, so that they keep their ids when they are moved."""
+    call.answer(app.health.adopt(call.library, paths), text_jobs.writes)
+
+
+@admin.command("trust-script", examples=["S-9XW2RB"])
+@id_argument
+def trust_script(call: Call, ref: str) -> None:
+    """Trust a script, and the files beside it that it names, as they are now on this machine; a change asks again."""
+    call.answer(
+        app.running.trust_script(call.library, ref),
+        lambda paths, view: "\n".join(f"Trusted as it stands: {view.place(path)}" for path in paths),
+        lambda paths: {"path": paths[0], "beside": paths[1:]},
+    )
+
+
+@admin.group("config")
+def config() -> None:
+    """Read and change the configuration of the repository."""
+
+
+@config.command("get", examples=["", "search.model"])
+@click.argument("key", required=False)
+def config_get(call: Call, key: str | None) -> None:
+    """Print one value, or all."""
+    call.answer(app.setup.config_get(call.library, key), text_jobs.config)
+
+
+@config.command("set", examples=["git.autocommit true"])
+@click.argument("key")
+@click.argument("value")
+def config_set(call: Call, key: str, value: str) -> None:
+    """Change one value; only its line in the file changes."""
+    commit = app.setup.config_set(call.library, key, value)
+    call.answer({key: value}, text_jobs.pairs, lambda _: {"key": key, "value": value, "commit": commit})
+
+
+@admin.group("hooks")
+def hooks() -> None:
+    """Git hooks of this clone or of a hub, and our paragraph in files of instructions."""
+
+
+def hooks_command(job: app.setup.HookJob, text: str) -> None:
+    """Define one of the three commands about hooks."""
+
+    @hooks.command(job, help=text, examples=["", "--server /srv/git/knowledge.git", "--agents"])
+    @click.option(
+        "--server", metavar="HUB", help="The hooks of this hub, which people push to, instead of this clone's."
+    )
+    @click.option("--agents", "paragraph", is_flag=True, help="Instead: our paragraph in AGENTS.md or CLAUDE.md here.")
+    @click.option("--file", "files", metavar="F", multiple=True, help="Our paragraph in this file; may be given again.")
+    def command(call: Call, server: str | None, paragraph: bool, files: tuple[str, ...]) -> None:
+        jobs, cwd = app.setup, call.settings.cwd
+        if server:
+            done = jobs.server_hook(job, cwd / server)
+        elif paragraph or files:
+            done = jobs.instruct(job, cwd) if paragraph else ()
+            done += jobs.instruct(job, cwd, [cwd / Path(file).expanduser() for file in files]) if files else ()
+        else:
+            done = jobs.hooks(call.library, job)
+        call.answer(done, text_jobs.lines)
+
+
+hooks_command("install", "Install our hooks; hooks that exist keep running.")
+hooks_command("uninstall", "Remove our hooks.")
+hooks_command("status", "Show which are installed.")
+
+
+@admin.command("reindex", examples=["", "--full"])
+@click.option("--full", is_flag=True, help="Delete catalog and index first; vectors are kept.")
+def reindex(call: Call, full: bool) -> None:
+    """Bring catalog and index up to date now. Every search does this by itself."""
+    call.answer(app.setup.reindex(call.library, full=full), text_jobs.indexed)
+
+
+@admin.command("reindex-resources")
+def reindex_resources(call: Call) -> None:
+    """Read all docs and scripts again, also those outside the repository."""
+    call.answer(app.setup.reindex(call.library, kinds=RESOURCES), text_jobs.indexed)
+
+
+@admin.command("reindex-resource", examples=["S-9XW2RB"])
+@ids_argument
+def reindex_resource(call: Call, refs: tuple[str, ...]) -> None:
+    """Read these entries again."""
+    call.answer(app.setup.reindex(call.library, refs), text_jobs.indexed)
+
+
+@admin.command("list-stale")
+def list_stale(call: Call) -> None:
+    """List docs and scripts whose source changed or is gone, and packages that have a newer version."""
+    parts = call.library.primary
+    call.answer((*app.health.stale(parts), *app.resources.stale(parts)), text_jobs.stale)
+
+
+@admin.group("model")
+def model() -> None:
+    """The embedding model, which search by meaning needs."""
+
+
+@model.command("status")
+def model_status(call: Call) -> None:
+    """Show where the model is, or where it was looked for."""
+    call.answer(app.search_index.model_status(call.library.primary), text_jobs.model)
+
+
+@model.command("pull")
+def model_pull(call: Call) -> None:
+    """Fetch the model now; it is checked against its pinned hash."""
+    call.answer(app.search_index.model_pull(call.library.primary), text_jobs.model)
+
+
+@admin.command("completion", examples=["--install", "fish"])
+@click.argument("shell", type=click.Choice(list(SHELLS)), required=False)
+@click.option(
+    "--install", is_flag=True, help="Write it where the shell reads it when it starts; replaces an older one."
+)
+def completion(call: Call, shell: str | None, install: bool) -> None:
+    """Print the script that completes our commands, ids, projects and tags in your shell, or install it."""
+    from click.shell_completion import get_completion_class
+
+    from ai_lessons.interfaces.cli import root
+
+    name = shell or os.path.basename(os.environ.get("SHELL", ""))
+    kind = get_completion_class(name) if name in SHELLS else None
+    if kind is None:
+        what = f"no completion for the shell {name!r}" if name else "$SHELL does not say which shell you use"
+        raise UsageError(what, hint="name one of: " + ", ".join(SHELLS))
+    script = kind(root, {}, "ai-lessons", "_AI_LESSONS_COMPLETE").source()
+    text = app.setup.complete(Path(SHELLS[name]).expanduser(), script) if install else script.rstrip("\n")
+    call.answer(script, lambda _, _view: text, lambda _: {"shell": name, "script": script})
+
+
+@admin.group("index")
+def index() -> None:
+    """The search index: its state, and a shared one, so that others need not compute vectors.
+
+    URI is a folder, or what LanceDB takes: s3://bucket/path, gs://…, az://…, set up by the environment (AWS_REGION, …).
+    """
+
+
+@index.command("status")
+@click.argument("uri", required=False)
+def index_status(call: Call, uri: str | None) -> None:
+    """Show what is in the index; with URI also what a shared one holds, and how much of it is usable here."""
+    call.answer(app.setup.index_status(call.library, uri), text_jobs.index_state)
+
+
+@index.command("push", examples=["/srv/git/knowledge-index"])
+@click.argument("uri")
+def push(call: Call, uri: str) -> None:
+    """Complete the index and copy it to the shared one at URI: for the machine that builds it for all."""
+    call.answer(app.setup.index_push(call.library, uri), text_jobs.pushed)
+
+
+@index.command("pull", examples=["/srv/git/knowledge-index"])
+@click.argument("uri")
+def pull(call: Call, uri: str) -> None:
+    """Copy the vectors of the shared index at URI. Texts are never copied: they come from your own files."""
+    call.answer(app.setup.index_pull(call.library, uri), text_jobs.pulled)
+
+
+admin.commands.update(part.commands)
+admin.add_command(mcp_server.mcp)
+
+
+@admin.command("hosts", examples=["", "--install", "--remove cursor"])
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option("--install", "job", flag_value="install", help="Set up our hooks and MCP server, for all your projects.")
+@click.option("--remove", "job", flag_value="uninstall", help="Remove them; all else stays as it was.")
+@click.option("--yes", is_flag=True, help="Show what changes and do not ask; needed where there is no terminal.")
+def hosts(call: Call, names: tuple[str, ...], job: app.setup.HookJob | None, yes: bool) -> None:
+    """Show the agent hosts on this machine and how we are connected to them; set them up, all or by NAME."""
+    where = app.setup.where(os.environ, call.settings.cwd)
+    if job is None:
+        call.answer(app.setup.hosts(where, hook.CHECK), text_jobs.hosts)
+        return
+
+    def agreed(changes: Sequence[app.setup.HostChange]) -> bool:
+        if not yes and not call.can_ask:
+            raise Refused("settings of other programs change only after a yes", hint="ask on a terminal, or say --yes")
+        if not call.json:
+            call.say("\n\n".join(text.diff(change.diff, call.view) for change in changes if change.diff))
+        return yes or prompts.confirm("\nChange these files?")
+
+    call.answer(app.setup.connect(where, names, job, agreed), text_jobs.connected)
+
+
+# hidden, because only an agent host calls it
+@admin.command("agent-hook", hidden=True, examples=["< event.json   # by an agent host"])
+@click.option("--explain", is_flag=True, help="Show which entries are given and which are not, each with the reason.")
+def agent_hook(call: Call, explain: bool) -> None:
+    """Answer one event of an agent host, from standard input. On an error it prints nothing and exits with 0."""
+    from ai_lessons.interfaces.agent_hook import run
+
+    if is_terminal(sys.stdin):
+        raise UsageError("an agent host calls this and gives an event as JSON", hint="ai-lessons admin hosts")
+    answer = run(call.repo, call.tier, explain=explain)
+    if answer:
+        click.echo(answer)
+
+
+# hidden, because only a hook calls it
+@admin.command("check-push", hidden=True, examples=["< updates   # in a pre-receive hook"])
+def check_push(call: Call) -> int:
+    """Check a push inside a pre-receive hook, from its standard input. Exit code 8 if it is refused."""
+    refused = app.setup.check_push(Path(os.environ.get("GIT_DIR") or "."), sys.stdin.read().splitlines())
+    if refused or call.json:
+        lines = [f"refused: {reason}" for reason in refused]
+        call.answer(refused, lambda _, view: text_jobs.lines(lines, view), lambda reasons: {"refused": reasons})
+    return Refused.exit_code if refused else 0
+
+
+# hidden, because only git calls it
+@admin.command("merge-file", hidden=True, examples=["%O %A %B %P"])
+@click.argument("files", metavar="BASE OURS THEIRS", nargs=3, type=click.Path(exists=True, path_type=Path))
+@click.argument("path")
+def merge_file(_: Call, files: tuple[Path, Path, Path], path: str) -> None:
+    """Merge one file that two sides changed, key by key and line by line; the result is written over OURS."""
+    app.sharing.merge_file(path, *files)
+
+
+admin.commands.update(review.to_admin.commands)
+
+
+@admin.command("params", examples=["", "injection_budget --reset", "--reset"])
+@click.argument("name", required=False)
+@click.option("--reset", is_flag=True, help="Forget what was learned, and the bounds; without a NAME, of all.")
+def params(call: Call, name: str | None, reset: bool) -> None:
+    """Show the parameters that are learned from outcomes, or reset them."""
+    job = app.health.params_reset if reset else app.health.params
+    call.answer(job(call.library, name), text.params)
+
+
+admin.add_command(review.stale)
+
+
+@admin.group("warm")
+def warm() -> None:
+    """The helper process that stays in memory for ten minutes after a search and answers the next ones faster."""
+
+
+def _helpers(helpers: tuple[app.daemon_client.HelperState, ...], _view: View) -> str:
+    """A line for each helper and each of its repositories."""
+    rows = [] if helpers else ["No helper runs."]
+    for helper in helpers:
+        rows.append(
+            f"{helper.state}: process {helper.pid}, {helper.seconds} s, {helper.megabytes} MB, "
+            f"requests: {helper.requests}"
+        )
+        rows += [f"  {line(path)}" for path in helper.repositories]
+    return "\n".join(rows)
+
+
+@warm.command("status", examples=["", "--json"])
+def status(call: Call) -> None:
+    """Show whether a helper runs: its age, memory, requests and repositories."""
+    call.answer(app.daemon_client.helpers(call.options()), _helpers)
+
+
+@warm.command("stop")
+def stop(call: Call) -> None:
+    """Stop the helper now, also one that hangs. The next search that needs one starts another."""
+    call.answer(app.daemon_client.helpers(call.options(), stop=True), _helpers)

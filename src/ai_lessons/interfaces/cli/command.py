@@ -1,0 +1,585 @@
+"""Commands and groups, one run of the program with its global options, and the one place that ends it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib import import_module
+from itertools import takewhile
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+
+import click
+
+from ai_lessons import app, settings
+from ai_lessons.app.open_repository import Options
+from ai_lessons.errors import (
+    EXIT_BUG,
+    EXIT_INTERRUPTED,
+    AiLessonsError,
+    Conflict,
+    Interrupted,
+    NotFound,
+    Unreachable,
+    UsageError,
+)
+from ai_lessons.interfaces import output
+from ai_lessons.interfaces.cli.prompts import Edits, ask_keys, ask_source, ask_trust
+from ai_lessons.interfaces.output import BARE, View, clean, is_terminal, line
+from ai_lessons.model.entries import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from click._termui_impl import ProgressBar
+
+    from ai_lessons.app.daemon_client import DaemonClient
+    from ai_lessons.app.workspace import Library
+    from ai_lessons.settings import Settings
+
+    Rows = Sequence[tuple[str, str]]
+    Places = Mapping[str, tuple[str, str]]
+
+NEXT_STEPS: Mapping[type[AiLessonsError], str] = {
+    NotFound: "look at how it is written; ai-lessons search WORDS finds entries, ai-lessons list shows what is there",
+    UsageError: "the same command with --help says what it takes",
+    Conflict: "look at what is there now (ai-lessons show ID), then try again",
+    Unreachable: "look at the connection and the address, then run the command again",
+    AiLessonsError: "ai-lessons admin doctor checks everything around the files",
+}
+"""What to do next where an error does not say, by its class; the first that fits."""
+
+
+def next_step(error: AiLessonsError) -> str:
+    """What to do about an error."""
+    return error.hint or next(step for kind, step in NEXT_STEPS.items() if isinstance(error, kind))
+
+
+def in_words(error: AiLessonsError) -> str:
+    """The message of an error and, on a line of its own, what to do."""
+    return clean(f"{error.message}\nhint: {next_step(error)}")
+
+
+def run(program: Callable[[], object], args: Sequence[str]) -> int:
+    """Call the program; return its exit code, and print an error on stderr, as JSON if `args` have `--json`."""
+    try:
+        _refuse_bytes(args)
+        code = program()
+        sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return 0
+    except (click.Abort, KeyboardInterrupt):
+        return _print_error(Interrupted(), args, EXIT_INTERRUPTED)
+    except click.ClickException as error:
+        return _print_error(translated(error), args, error.exit_code)
+    except AiLessonsError as error:
+        return _print_error(error, args, error.exit_code)
+    except BrokenPipeError:
+        return _forget_output()
+    except OSError as error:
+        if not _of_output(error):
+            return _bug(args)
+        _forget_output()
+        return _print_error(AiLessonsError(f"the output cannot be written: {error.strerror}"), args, 1)
+    except Exception:  # noqa: BLE001  # the last catch of the program: a bug leaves a report, not a traceback
+        return _bug(args)
+    return code if isinstance(code, int) else 0
+
+
+def _refuse_bytes(args: Sequence[str]) -> None:
+    """Raises UsageError: an argument holds bytes that are no UTF-8."""
+    for argument in args:
+        if any("\ud800" <= sign <= "\udfff" for sign in argument):
+            hint = "type it in UTF-8; for a file: rename it"
+            raise UsageError(f"the argument {argument!r} is no UTF-8 text", hint=hint)
+
+
+def _print_error(error: AiLessonsError, args: Sequence[str], code: int) -> int:
+    if "--json" in takewhile(lambda word: word != "--", args):  # what follows is a script's
+        error.hint = next_step(error)
+        click.echo(output.dump(output.error(error)), err=True)
+        return code
+    # a crash is one line
+    remark("error: " + (f"{clean(error.message)}; {error.hint}" if code == EXIT_BUG else in_words(error)))
+    return code
+
+
+def translated(error: click.ClickException) -> AiLessonsError:
+    """An error of click as one of ours."""
+    if isinstance(error, click.exceptions.NoSuchCommand) and error.ctx:
+        hint = _near(error.command_name, error.ctx) or f"see {error.ctx.command_path} --help"
+        return UsageError(f"no command {error.command_name!r}", hint=hint)
+    if not isinstance(error, click.UsageError):
+        return AiLessonsError(error.format_message())
+    hint = f"see {error.ctx.command_path} --help" if error.ctx else "see ai-lessons --help"
+    if isinstance(error, click.NoSuchOption) and error.ctx and not error.possibilities:
+        words = any(parameter.nargs == -1 for parameter in error.ctx.command.params)
+        hint = f"as a word: {error.ctx.command_path} -- {error.option_name}; else {hint}" if words else hint
+    return UsageError(error.format_message().rstrip("."), hint=hint)
+
+
+def _near(name: str, ctx: click.Context) -> str:
+    """The command of any group with a name near this one, as a hint; empty if none is near."""
+    from difflib import get_close_matches
+
+    commands: dict[str, str] = {}
+    program = ctx.find_root()
+    for path, _ in walk(program.command) if isinstance(program.command, click.Group) else ():
+        for n, word in enumerate(path, 1):
+            commands.setdefault(word, " ".join((program.command_path, *path[:n])))
+    near = get_close_matches(name, commands, 1)
+    return f"did you mean: {commands[near[0]]}?" if near else ""
+
+
+def _forget_output() -> int:
+    """Discard the output, which is closed (`| head`) or full, so that the flush at exit does not fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _of_output(error: OSError) -> bool:
+    """Whether it was raised by writing our output: inside `click.echo`, or by the flush in `run`."""
+    from traceback import walk_tb
+
+    codes = [frame.f_code for frame, _ in walk_tb(error.__traceback__)]
+    return click.echo.__code__ in codes or codes[-1] is run.__code__
+
+
+def _bug(args: Sequence[str]) -> int:
+    from traceback import format_exc
+
+    report = format_exc()
+    hint = "no report of it can be written on this disk"
+    with suppress(OSError, AiLessonsError):
+        hint = f"attach this file when you report it: {_save_report(report, args)}"
+    message = f"a bug in ai-lessons ({report.strip().splitlines()[-1]})"
+    return _print_error(AiLessonsError(message, hint=hint), args, EXIT_BUG)
+
+
+def _save_report(report: str, args: Sequence[str]) -> Path:
+    """Save a report that only the user can read, because arguments may hold private text."""
+    import platform
+    import time
+    from importlib.metadata import version
+
+    folder = settings.folders(os.environ).state / "bugs"
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"ai-lessons-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.getpid()}.txt"
+    about = f"ai-lessons {version('ai-lessons')}, Python {sys.version}, {platform.platform()}"
+    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
+        out.write(f"{about}\narguments: {list(args)!r}\n\n{report}")
+    return file
+
+
+def whereabouts(settings: Settings) -> str:
+    """The folders of the repositories that are read, for the heads of answers to agents."""
+    tiers = settings.places.reads
+    return ", ".join(f"{tier.root} ({tier.name})" for tier in tiers) if len(tiers) > 1 else str(settings.repo)
+
+
+SAME = (
+    "cwd", "model_dir", "index_dir", "agent", "agent_by", "session", "tier", "offline", "virtual_env", "places", "warm",
+)  # fmt: skip
+"""Fields of the same name in both."""
+
+
+def options(settings: Settings) -> Options:
+    """The library's options by these settings; the caller adds how progress is shown and questions are asked."""
+    return Options(
+        cache_dir=settings.folders.cache,
+        state_dir=settings.folders.state,
+        config_dir=settings.folders.config,
+        outcomes=settings.agents.outcomes,
+        **{name: getattr(settings, name) for name in SAME},
+    )
+
+
+CommandT = TypeVar("CommandT", bound="click.Command | Callable[..., Any]")
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+class Argument(NamedTuple):
+    """One argument of a tool: the name that agents see, and that of the command's parameter where it differs.
+
+    `single`: an agent gives one value where people may give many. `note` describes it, `default` holds if it is absent.
+    """
+
+    name: str
+    parameter: str = ""
+    single: bool = False
+    note: str = ""
+    default: str | float | None = None
+
+
+class Tool(NamedTuple):
+    """How agents call a command over MCP.
+
+    `takes` has the arguments in the order that an agent sees; a string is the name of a parameter. `answer` gives the
+    type of the answer, or is the key under which an array stands. `description` replaces the help's first sentence.
+    `notice` stands above the answer. `kinds` of entries are what a search may find.
+    """
+
+    name: str
+    takes: Sequence[str | Argument]
+    answer: Callable[[], type] | str
+    description: str = ""
+    notice: str = ""
+    kinds: tuple[Kind, ...] = tuple(Kind)
+    reads: bool = False
+    destroys: bool = False
+    repeatable: bool = False  # Calling it once more with the same arguments changes nothing more
+    alone: bool = False  # It may take long and shares nothing with other calls
+
+    def headline(self, root: str) -> str:
+        """The first line of an answer from this repository; empty for a tool without a notice."""
+        return f"From the knowledge repository {line(root)}. {self.notice}" if self.notice else ""
+
+
+class HelpfulCommand(click.Command):
+    """A command whose help neither truncates nor misaligns."""
+
+    def get_short_help_str(self, limit: int = 45) -> str:  # noqa: ARG002  # click's signature
+        """In a list of commands, the whole first sentence."""
+        first = (self.help or "").partition("\n\n")[0]
+        return " ".join(first.split()).partition(". ")[0].rstrip(".") + "."
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Options in one column; click breaks the alignment where one is longer than 30 letters."""
+        records = [param.get_help_record(ctx) for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        with formatter.section("Options"):
+            formatter.write_dl([record for record in records if record], col_max=36)
+
+
+class Command(HelpfulCommand):
+    """A command whose help ends with examples, and that takes the global options too; perhaps a `tool` for agents.
+
+    An example is what follows the command, or has `{}` in its place. The function gets the `Call` first.
+    """
+
+    def __init__(self, *args: Any, examples: Sequence[str] = ("",), tool: Tool | None = None, **kwargs: Any) -> None:
+        self.examples, self.tool = examples, tool
+        params, callback = kwargs["params"] + global_options(hidden=True), click.pass_obj(kwargs["callback"])
+        super().__init__(*args, **kwargs | {"params": params, "callback": callback, "context_settings": CONTEXT})
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it. Raises Interrupted: Ctrl-C was pressed."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            bars = getattr(ctx.obj, "bars", None)
+            raise Interrupted(bars.at if bars else "") from error
+
+    def typed(self, command: str) -> list[str]:
+        """The examples as they are typed where `command` calls this command."""
+        return [
+            example.format(command) if "{}" in example else f"{command} {example}".rstrip() for example in self.examples
+        ]
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Examples as they are typed: never wrapped, ready to copy."""
+        with formatter.section("Examples"):
+            for example in self.typed(ctx.command_path):
+                formatter.write(f"{'':{formatter.current_indent}}{example}\n")
+
+
+def _remember(ctx: click.Context, param: click.Parameter, value: object) -> None:
+    call = ctx.find_root().obj
+    if value and call is not None and param.name:
+        setattr(call, param.name, value)
+
+
+def global_options(*, hidden: bool = False) -> list[click.Option]:
+    """The options of a program, which each command takes, too; its help shows only `--json` (`hidden`)."""
+    common: dict[str, Any] = {"expose_value": False, "callback": _remember, "is_eager": True}
+    minor = {"hidden": hidden, **common}
+    repo = "Knowledge repository (or AI_LESSONS_REPO; default ~/.ai/reference)."
+    return [
+        click.Option(["--repo"], metavar="PATH", help=repo, **minor),
+        click.Option(["--tier"], metavar="TIER", help="Repository by tier: project, user or enterprise:NAME.", **minor),
+        click.Option(["--json"], is_flag=True, help="Print data instead of text; errors too.", **common),
+        click.Option(["-q", "--quiet"], is_flag=True, help="No notes, no progress.", **minor),
+        click.Option(["-v", "--verbose"], is_flag=True, help="Show every detail of each result.", **minor),
+    ]
+
+
+def show_version(program: CommandT) -> CommandT:
+    """Give a program its `--version`."""
+    return click.version_option(package_name="ai-lessons", message="%(prog)s %(version)s", help="Print the version.")(
+        program
+    )
+
+
+class Group(HelpfulCommand, click.Group):
+    """A group of commands in the order of definition; its help may have `sections` of them."""
+
+    command_class = Command
+
+    def __init__(self, *args: Any, sections: Mapping[str, str] = MappingProxyType({}), **kwargs: Any) -> None:
+        super().__init__(*args, context_settings=CONTEXT, **kwargs)
+        self.sections = sections
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Options, then the commands of each section."""
+        super().format_options(ctx, formatter)
+        shown = [name for name in self.list_commands(ctx) if not self.commands[name].hidden]
+        for title, names in (self.sections or {"Commands": " ".join(shown)}).items():
+            with formatter.section(title):
+                rows = ((name, self.commands[name].get_short_help_str()) for name in names.split())
+                formatter.write_dl(list(rows))
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
+        """In the order of definition; a second name of a command is not listed."""
+        return [name for name, command in self.commands.items() if command.name == name]
+
+
+Group.group_class = Group
+
+
+class LazyGroup(Group):
+    """The root: a group below it is imported only when called; `lazy` maps its name to `module:attribute` and help.
+
+    `short` maps a short name to the group, as `module:attribute`, and the name of the command there.
+    """
+
+    def __init__(
+        self, *args: Any, lazy: Places, short: Places, everyday: Sequence[tuple[str, str]], **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.lazy, self.short, self.everyday = lazy, short, everyday
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
+        """The names, without importing anything."""
+        return list(self.lazy)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # click's signature
+        """Import the group now."""
+        place, name = self.short.get(cmd_name) or (self.lazy.get(cmd_name, ("", ""))[0], "")
+        module, _, attribute = place.partition(":")
+        if not module:
+            return None
+        command: click.Command = getattr(import_module(module), attribute)
+        return command.commands[name] if name and isinstance(command, click.Group) else command
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Everyday commands, groups, options."""
+        with formatter.section("Every day"):
+            formatter.write_dl(self.everyday, col_max=48)
+        with formatter.section("All commands"):
+            formatter.write_dl([(f"{name} --help", text) for name, (_, text) in self.lazy.items()])
+        HelpfulCommand.format_options(self, ctx, formatter)
+
+
+def walk(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command below a group with the words that call it, in the order of the help."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from walk(command, *path, name)
+        elif command is not None:
+            yield (*path, name), command
+
+
+T = TypeVar("T")
+PATIENCE = 0.4  # seconds a job may take before it gets a progress bar
+
+
+@dataclass(eq=False)
+class Call:
+    """Global options, and what a command needs beyond its own arguments; `tool`: an agent calls it over MCP."""
+
+    tool: ClassVar[bool] = False
+    repo: str | None = None
+    tier: str | None = None
+    json: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    bars: ProgressDisplay | None = None
+
+    @cached_property
+    def settings(self) -> Settings:
+        """Read when a command first needs them."""
+        return settings.load(os.environ, repo=self.repo, tier=self.tier)
+
+    @property
+    def root(self) -> Path:
+        """The folder of the knowledge repository."""
+        return self.settings.repo
+
+    def options(self) -> Options:
+        """The library's options for this user and this terminal."""
+        library_options = options(self.settings)
+        if is_terminal(sys.stderr) and not self.quiet and not self.json:
+            self.bars = ProgressDisplay()
+            click.get_current_context().find_root().call_on_close(self.bars.finish)
+            library_options = library_options._replace(progress=self.bars.show)
+        if self.can_ask and not self.settings.agent:
+            return library_options._replace(ask_trust=ask_trust, ask_keys=ask_keys, ask_source=ask_source)
+        return library_options
+
+    @cached_property
+    def library(self) -> Library:
+        """The library on the repository, closed when the program ends."""
+        return click.get_current_context().find_root().with_resource(app.workspace.Library(self.root, self.options()))
+
+    @cached_property
+    def ask(self) -> DaemonClient:
+        """Runs jobs that only read, in the helper if it is warm."""
+        library_options = self.library.options if self.tool else self.options()
+        return app.daemon_client.DaemonClient(self.root, library_options, lambda: self.library, held=self.tool)
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether a person can answer a question (stdout may be a pipe)."""
+        return is_terminal(sys.stdin) and is_terminal(sys.stderr) and not self.json
+
+    @property
+    def caller(self) -> str:
+        """Who writes: `user` if both ends are a terminal and the settings name no agent, else `ai`."""
+        return "user" if not self.by_agent and is_terminal(sys.stdin) and is_terminal(sys.stdout) else "ai"
+
+    @property
+    def by_agent(self) -> bool:
+        """Whether an agent calls, as a tool or as the settings say."""
+        return self.tool or bool(self.settings.agent)
+
+    @property
+    def view(self) -> View:
+        """How to draw on what stdout is."""
+        roots = {tier.name: str(tier.root) for tier in (*self.settings.places.known, *self.settings.places.reads)}
+        home, verbose = "" if self.tool else os.path.expanduser("~"), self.tool or self.verbose
+        view = View(root=str(self.root), home=home, roots=roots, verbose=verbose)
+        if self.tool or not is_terminal(sys.stdout):
+            return view
+        colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        return view._replace(width=_size()[0], colour=colour, now=datetime.now(UTC))
+
+    def answer(
+        self,
+        value: T,
+        text: Callable[[T, View], str],
+        data: Callable[[T], object] | None = None,
+        *,
+        paged: bool = False,
+        framed: bool = True,
+    ) -> None:
+        """Print a value as text or, with `--json`, as `data`; notes go to stderr.
+
+        `framed`: agents get the text below the notice of the command's tool, if it has one.
+        """
+        if self.bars:
+            self.bars.finish()
+        if self.json:
+            click.echo(output.dump(data(value) if data else value))
+            return
+        tool = getattr(click.get_current_context().command, "tool", None)
+        if framed and tool and tool.notice and self.settings.agent:
+            click.echo(f"{tool.headline(whereabouts(self.settings))}\n\n{text(value, BARE)}")
+        else:
+            self.say(self.view.fit(text(value, self.view)), paged=paged)
+        self.note(notes_of(value))
+
+    def interrupted(self) -> None:
+        """Raise if the caller has cancelled the call."""
+
+    def say(self, text: str, *, paged: bool = False) -> None:
+        """Print text on stdout; through the pager if it is `paged` and higher than the terminal."""
+        terminal = is_terminal(sys.stdout) and is_terminal(sys.stdin)
+        if paged and terminal and text.count("\n") + 2 > _size()[1]:
+            os.environ.setdefault("LESS", "FRX")
+            click.echo_via_pager(text, color=self.view.colour)
+        else:
+            click.echo(text, color=self.view.colour)
+
+    def exactly(self, text: str) -> None:
+        """Print text as it is, for programs that read our pipe: no newline added, nothing escaped."""
+        click.echo(text.encode("utf-8", "surrogateescape"), nl=False)
+
+    def note(self, notes: Iterable[str]) -> None:
+        """Print notes on stderr, unless `-q`."""
+        if not self.quiet:
+            for note in dict.fromkeys(notes):
+                remark(f"note: {line(note)}")
+
+    def edit_until_valid(self, job: Callable[[Edits], T], nothing: str = "nothing was changed") -> T:
+        """Run a job that edits, until its text is accepted or the user gives up: then the text is saved.
+
+        `nothing` is the note where the job returns None.
+        """
+        edits = Edits()
+        while True:
+            try:
+                result = job(edits)
+            except AiLessonsError as error:
+                if edits.text is None:
+                    raise
+                if self.can_ask:
+                    click.echo(f"error: {clean(error.message)}", err=True)
+                    if click.confirm("Edit again?", default=True, err=True):
+                        continue
+                    error.message = "the edit was not written"  # the problem was shown before the question
+                error.hint = f"your text is kept in {edits.keep(self.settings.folders.state / 'edits')}"
+                raise
+            if result is None:
+                self.note([nothing])
+            return result
+
+
+def remark(text: str) -> None:
+    """Print a line on stderr, wrapped where that is a terminal."""
+    click.echo(View(width=_size(2)[0] if is_terminal(sys.stderr) else None).fit(text), err=True)
+
+
+def _size(stream: int = 1) -> tuple[int, int]:
+    """Columns and lines of the terminal, without `shutil`, which imports every compression module."""
+    try:
+        columns, lines = os.get_terminal_size(stream)
+    except OSError:  # it is no terminal
+        columns = lines = 0
+    wide, high = (int(text) if text.isdecimal() else 0 for text in map(os.environ.get, ("COLUMNS", "LINES"), ("", "")))
+    return wide or columns or 80, high or lines or 24
+
+
+def notes_of(value: object) -> list[str]:
+    """The notes of an answer or of several; where a rule is proposed is part of its text already."""
+    answers: Iterable[object] = (value,)
+    if isinstance(value, tuple | list) and not hasattr(value, "notes"):  # an answer may be a tuple itself
+        answers = value
+    notes = [note for answer in answers for note in getattr(answer, "notes", ())]
+    return [note for note in notes if not note.startswith("proposed on ")]
+
+
+class ProgressDisplay:
+    """One bar at a time, as a `Progress` callable. For one thread; only where stderr is a terminal."""
+
+    def __init__(self) -> None:
+        self._what, self._since, self.at = "", 0.0, ""
+        self._bar: ProgressBar[int] | None = None
+
+    def show(self, what: str, done: int, total: int) -> None:
+        """Show `done` of `total` steps of `what`, as a line if `total` is 0; another `what` begins another bar."""
+        if what != self._what:
+            self.finish()
+            self._what, self._since = what, time.monotonic()
+            if not total:
+                remark(f"{line(what)} …")
+        self.at = f" at {line(what).lower()}" + (f", {done:,} of {total:,}" if total else "")
+        if self._bar is None and done < total and time.monotonic() - self._since > PATIENCE:
+            self._bar = click.progressbar(length=total, label=line(what), file=sys.stderr, show_pos=True)
+            self._bar.render_progress()
+        if self._bar is not None:
+            self._bar.length = total
+            self._bar.update(max(done - self._bar.pos, 0))
+
+    def finish(self) -> None:
+        """End the line of the bar."""
+        if self._bar is not None:
+            self._bar.render_finish()
+        self._bar, self._what = None, ""

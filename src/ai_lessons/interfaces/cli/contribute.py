@@ -1,0 +1,367 @@
+"""`ai-lessons contribute`: add lessons, docs and scripts; change any entry."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ai_lessons import app
+from ai_lessons.app.answers import LessonDraft, ResourceDraft
+from ai_lessons.errors import Refused, UsageError
+from ai_lessons.interfaces import text as interfaces_text
+from ai_lessons.interfaces import text_jobs
+from ai_lessons.interfaces.cli import options, prompts, review
+from ai_lessons.interfaces.cli.command import Argument, Group, Tool
+from ai_lessons.interfaces.output import is_terminal
+from ai_lessons.model.entries import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ai_lessons.interfaces.cli.command import Call
+
+IDS = options.offer("id")
+HOW_SURE = f"How sure it is: {options.CONFIDENCE.listed}."
+HOW_KNOWN = f"How it is known: {options.SOURCE.listed}."
+WHAT_SORT = f"What it teaches: {options.CATEGORY.listed}."
+EXPLAIN_LESSON = "Write what was observed below this comment, as Markdown. Leave it empty to stop."
+NO_TEXT = "give --content TEXT, --file FILE, or - to read standard input"
+
+
+@click.group("contribute", cls=Group)
+def contribute() -> None:
+    """Write down what was learned: lessons, docs, scripts, links."""
+
+
+@contribute.command(
+    "add-lesson",
+    examples=[
+        '--title "git gc keeps reflogs" --content "Ninety days long." --tags git',
+        '--title "PUT replaces" --when "updating" --do "GET first" --because "PUT deletes"',
+        'git log -1 --format=%B | {} --title "Why we did it" -',
+    ],
+    tool=Tool(
+        "add_lesson",
+        [
+            "title",
+            Argument("content", default=""),
+            "tags",
+            "project",
+            "confidence",
+            "source",
+            "category",
+            "contexts",
+            Argument("applies_to", note="globs of files"),
+            Argument("links", note="ids"),
+            "when",
+            "do",
+            "dont",
+            "because",
+            "anyway",
+        ],
+        lambda: app.answers.Written,
+        "Record one observation; when, do or dont, because make it a pattern. "
+        'Owed after more than one attempt. If a task failed: title "[UNSOLVED] …". To be found at the same failure: '
+        "`command` in when; in content, in a fenced block, `$ command` and its output.",
+    ),
+)
+@click.argument("dash", metavar="[-]", required=False, type=click.Choice(["-"]))
+@click.option("--title", required=True, metavar="T", help="One sentence that says what was observed.")
+@options.content_options
+@options.tags_option
+@options.project_option
+@click.option("--confidence", type=options.CONFIDENCE, default="medium", show_default=True, help=HOW_SURE)
+@click.option("--source", type=options.SOURCE, default="observed", show_default=True, help=HOW_KNOWN)
+@click.option("--category", type=options.CATEGORY, help=WHAT_SORT)
+@options.several("--context", "contexts", metavar="X", text="Where it holds;")
+@options.several("--applies-to", metavar="GLOB", type=options.FILE_NAME, text="Files it is about;")
+@click.option(
+    "--link",
+    "links",
+    type=options.new_link,
+    metavar="[R=]ID",
+    multiple=True,
+    help="Entry it belongs to.",
+    shell_complete=IDS,
+)
+@click.option("--when", metavar="W", help="Pattern: in which situation,")
+@click.option("--do", metavar="D", help="what to do,")
+@click.option("--dont", metavar="D", help="or what not to do,")
+@click.option("--because", metavar="B", help="and why.")
+@click.option("--anyway", is_flag=True, help="Also where another lesson says nearly the same.")
+@options.allow_secret_option
+def add_lesson(
+    call: Call, /, dash: str | None, content: str | None, file: str | None, anyway: bool, **fields: Any
+) -> None:
+    """Add a lesson (also: add). Without a text your editor opens; piped text is read."""
+    text, is_pattern = prompts.new_text(content, file or dash), fields["when"] and fields["because"]
+    if text is None and not is_pattern:
+        text = prompts.write_new(EXPLAIN_LESSON) if is_terminal(sys.stdin) else prompts.read_input()
+    if content in {None, "-"} and not is_pattern and not (text or "").strip():
+        raise UsageError("the lesson has no text, nothing was written", hint=NO_TEXT)
+    project = fields.pop("project") or ""
+    draft = LessonDraft(content=text or "", project=project, origin=call.caller, **fields)
+    if not anyway:
+        app.proposals.refuse_repetition(call.library, draft)
+    call.answer(app.entries.add_lesson(call.library, draft), text_jobs.written)
+
+
+contribute.add_command(add_lesson, "add")
+
+
+@contribute.command("update", examples=["L-8F3K2A --confidence high --add-tags review"])
+@options.id_argument
+@click.option("--title", metavar="T", help="New title.")
+@options.new_tags_options
+@options.version_option
+@options.project_option
+@click.option("--confidence", type=options.CONFIDENCE, help=HOW_SURE)
+@click.option("--source", type=options.SOURCE, help=HOW_KNOWN)
+@click.option("--category", type=options.CATEGORY, help=WHAT_SORT)
+@click.option("--status", type=options.STATUS, help=f"{options.STATUS.listed}; only active ones are in results.")
+@click.option("--context", "contexts", metavar="X", multiple=True, help="Replace all contexts; may be given again.")
+@click.option("--applies-to", metavar="GLOB", multiple=True, help="Replace all globs; may be given again.")
+@options.content_options
+@options.allow_secret_option
+def update(call: Call, /, ref: str, content: str | None, file: str | None, **fields: Any) -> None:
+    """Change the fields of an entry, or its text. Only lines that change are written."""
+    fields["content"] = prompts.new_text(content, file)
+    call.answer(app.entries.update(call.library, ref, **options.changes(fields)), text_jobs.written)
+
+
+@contribute.command("edit", examples=["EDITOR=nano {} L-8F3K2A"])
+@options.id_argument
+def edit(call: Call, ref: str) -> None:
+    """Open an entry in your editor; it is checked before it is saved."""
+    written = call.edit_until_valid(partial(app.entries.edit, call.library, ref))
+    if written is not None:
+        call.answer(written, text_jobs.written)
+
+
+delete_options = options.stack(
+    options.ids_argument,
+    click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal."),
+)
+
+
+def remove(call: Call, refs: Sequence[str], *, yes: bool, only_resources: bool = False) -> None:
+    """Delete entries, after asking on a terminal unless `yes`. Raises Refused: there is no terminal."""
+    if not yes and not call.can_ask:
+        raise Refused("a delete is confirmed on a terminal; nothing was deleted", hint="or say --yes")
+    if not yes and not prompts.confirm(f"Delete {', '.join(refs)}? (git keeps the history)"):
+        raise click.Abort
+    gone = app.entries.delete(call.library, refs, only_resources=only_resources)
+    call.answer(gone, text_jobs.deleted, (lambda value: value[0]) if len(refs) == len(gone) == 1 else None)
+
+
+@contribute.command("delete", examples=["L-8F3K2A --yes"])
+@delete_options
+def delete(call: Call, refs: tuple[str, ...], yes: bool) -> None:
+    """Delete entries. Git keeps their history."""
+    remove(call, refs, yes=yes)
+
+
+ENDS = (Argument("from_id", "a"), Argument("to_id", "b"))
+two_ids = options.stack(
+    click.argument("a", metavar="A", shell_complete=IDS), click.argument("b", metavar="B", shell_complete=IDS)
+)
+
+
+@contribute.command(
+    "link",
+    examples=["L-8F3K2A S-9XW2RB --relation has_script"],
+    tool=Tool("link", [*ENDS, "relation", "weight"], lambda: app.answers.Written, repeatable=True),
+)
+@two_ids
+@click.option(
+    "--relation", type=options.RELATION, default="related_to", show_default=True, help="The relation of A to B."
+)
+@click.option("--weight", type=click.FloatRange(0, 1), help="How strong, from 0 to 1.")
+def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> None:
+    """Link two entries by a relation.
+
+    Relations: related_to, derived_from, has_script, has_doc, proves, contradicts, supersedes, specializes.
+    """
+    call.answer(app.entries.link(call.library, a, b, relation, weight), text_jobs.written)
+
+
+@contribute.command(
+    "unlink",
+    examples=["L-8F3K2A D-4T7QZM"],
+    tool=Tool(
+        "unlink",
+        [*ENDS, "relation"],
+        lambda: app.answers.Written,
+        "Take links between two entries away: of one relation, or all.",
+        destroys=True,
+    ),
+)
+@two_ids
+@click.option("--relation", type=options.RELATION, help="Only this relation; default: all between the two.")
+def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
+    """Remove links between two entries."""
+    call.answer(app.entries.unlink(call.library, a, b, relation), text_jobs.written)
+
+
+@contribute.command(
+    "add-resource",
+    examples=[
+        '--type doc --path WorkflowsApi.md --title "Workflows API" --version v3',
+        "--type script --path update-workflow.sh --version v2 --version v3",
+        "--type doc --path notes --recursive --project notes",
+        "--type doc --url https://example.org/retries.html",
+    ],
+    tool=Tool(
+        "add_resource",
+        [
+            Argument("type", "kind"),
+            Argument("path", "paths", single=True, note="file, folder (recursive) or glob"),
+            "title",
+            "versions",
+            "project",
+            "tags",
+            "recursive",
+        ],
+        lambda: app.answers.Imported,
+        "Keep a doc or a script from the file system.",
+        repeatable=True,
+    ),
+)
+@click.option("--type", "kind", type=options.RESOURCES, required=True, help="A doc is copied, a script can be run.")
+@options.several("--path", "paths", metavar="P", type=options.FILE_NAME, text="File, folder or glob;")
+@options.several("--url", "urls", metavar="U", text="Web page, or sitemap with --recursive;")
+@click.option(
+    "--allow-private",
+    is_flag=True,
+    help="Also addresses of this machine and its network, at the host and port of the URL.",
+)
+@click.option("--title", metavar="T", help="Default: the first heading, else the file name.")
+@options.version_option
+@options.project_option
+@options.tags_option
+@click.option("--recursive", is_flag=True, help="Everything below a folder, in one commit.")
+@click.option("--in-place", is_flag=True, help="Leave a script where it is and store its path.")
+@click.option("--preview", is_flag=True, help="Only show how the text would be split.")
+@options.allow_secret_option
+def add_resource(call: Call, /, kind: str, preview: bool, **fields: Any) -> None:
+    """Add docs or scripts: a snapshot with the commit, or the date, that it was taken from.
+
+    HTML, PDF and Word documents become Markdown; that and --url need the extra `ai-lessons[intake]`.
+    """
+    draft = ResourceDraft(kind=Kind(kind), **fields)
+    if not (draft.paths or draft.urls):
+        raise UsageError("nothing is named to add", hint="--path P, or --url U")
+    if preview:
+        call.answer(app.resources.preview(call.library, draft), text_jobs.previews)
+        return
+    imported = app.resources.add_resources(call.library, draft)
+    sources = [*draft.paths, *draft.urls]
+    single = len(sources) == 1 and not draft.recursive and not set("".join(draft.paths)) & set("*?[")
+    if single and len(imported.written) == 1 and not call.tool:
+        call.answer(imported.written[0], text_jobs.written)
+    else:
+        call.answer(imported, text_jobs.imported)
+
+
+@contribute.command("add-package", examples=["click", "--locked"])
+@click.argument("names", metavar="[NAME[==V]]...", nargs=-1)
+@click.option(
+    "--locked", is_flag=False, flag_value="", metavar="[LOCKFILE]", help="The packages of the project's lockfile."
+)
+def add_package(call: Call, names: tuple[str, ...], locked: str | None) -> None:
+    """Add docs of installed packages at their version: README, docs, public API. npm:NAME for `node_modules`."""
+    call.answer(app.resources.add(call.library, names, lock=locked), text_jobs.imported)
+
+
+@contribute.command(
+    "refresh-resource",
+    examples=["D-4T7QZM", "--all"],
+    tool=Tool(
+        "refresh_resource",
+        [Argument("resource_id", "refs", single=True), Argument("all", "every")],
+        "refreshed",
+        "Read a doc (or all) again from where it came.",
+        repeatable=True,
+    ),
+)
+@click.argument("refs", metavar="[ID]...", nargs=-1, shell_complete=IDS)
+@click.option("--all", "every", is_flag=True, help="Every doc that has a source.")
+@click.option(
+    "--allow-private",
+    is_flag=True,
+    help="Also addresses of this machine and its network, at the host and port of the URL.",
+)
+@options.allow_secret_option
+def refresh_resource(call: Call, refs: tuple[str, ...], every: bool, **permissions: Any) -> None:
+    """Read docs again from their source, and report where the source has changed."""
+    call.answer(app.resources.refresh(call.library, refs, every=every, **permissions), text_jobs.refreshed)
+
+
+@contribute.command("update-resource", examples=['D-4T7QZM --title "Workflows API" --version v2 --version v3'])
+@options.id_argument
+@click.option("--title", metavar="T", help="New title.")
+@options.version_option
+@options.project_option
+@options.new_tags_options
+@options.allow_secret_option
+def update_resource(call: Call, /, ref: str, **fields: Any) -> None:
+    """Change the fields of a doc or a script."""
+    written = app.entries.update(call.library, ref, **options.changes(fields), only_resources=True)
+    call.answer(written, text_jobs.written)
+
+
+@contribute.command("delete-resource", examples=["D-4T7QZM --yes"])
+@delete_options
+def delete_resource(call: Call, refs: tuple[str, ...], yes: bool) -> None:
+    """Delete docs or scripts. Git keeps their history."""
+    remove(call, refs, yes=yes, only_resources=True)
+
+
+contribute.commands.update(review.to_contribute.commands)
+contribute.add_command(review.harvest)
+
+
+OUTCOMES = ("helpful", "ignored", "contradicted")
+
+
+@contribute.command(
+    "feedback",
+    examples=[
+        "L-8F3K2A helpful",
+        'L-8F3K2A contradicted --note "PATCH works since v4"',
+        "L-8F3K2A=helpful S-9XW2RB=ignored",
+    ],
+    tool=Tool(
+        "record_outcome",
+        [Argument("id", "ref", single=True), Argument("outcome", single=True), "note"],
+        lambda: app.answers.Feedback,
+        "Say how an entry did: its confidence learns from it.",
+    ),
+)
+@options.id_argument
+@click.argument("outcome", type=options.OneOrPair(OUTCOMES), required=False)
+@click.argument("pairs", metavar="[ID=OUTCOME]...", nargs=-1)
+@click.option("--note", metavar="TEXT", default="", help="Why; kept with the event.")
+def feedback(call: Call, ref: str, outcome: str | None, pairs: tuple[str, ...], note: str) -> None:
+    """Record how an entry did: helpful, ignored or contradicted. Its confidence changes with it.
+
+    Several at once: ID=OUTCOME for each.
+    """
+    single = outcome in OUTCOMES and not pairs
+    texts = [f"{ref}={outcome}"] if single else [text for text in (ref, outcome, *pairs) if text]
+    named = [text.rpartition("=")[::2] for text in texts]
+    for text, (name, word) in zip(texts, named, strict=True):
+        if not name or word not in OUTCOMES:
+            hint = "ai-lessons contribute feedback L-8F3K2A=helpful L-VDM8A9=ignored"
+            raise UsageError(f"{text!r} does not say of an entry whether it was {', '.join(OUTCOMES)}", hint=hint)
+    results = [app.entries.feedback(call.library, name, word, note) for name, word in named]
+    call.answer(
+        results[0] if single else results,
+        lambda _, view: "\n".join(interfaces_text.feedback(result, view) for result in results),
+    )
+
+
+contribute.add_command(review.promote)

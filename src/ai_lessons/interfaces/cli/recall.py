@@ -1,0 +1,389 @@
+"""`ai-lessons recall`: find, read and run entries; show their links and their history."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ai_lessons import app
+from ai_lessons.app.answers import Answer, Context, ContextQuery, Query, Shown
+from ai_lessons.interfaces import agent_text, output, text, text_jobs
+from ai_lessons.interfaces import text as interfaces_text
+from ai_lessons.interfaces.cli import options, prompts
+from ai_lessons.interfaces.cli.command import Argument, Command, Group, Tool
+from ai_lessons.interfaces.output import clean, is_terminal
+from ai_lessons.model.entries import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from typing import Any
+
+    from ai_lessons.app.answers import Count
+    from ai_lessons.interfaces.cli.command import Call
+
+DRAWN = click.Choice(list(interfaces_text.FORMATS))
+SORTS = ("newest", "title", "path", "created")
+LISTED = 100  # default limit of a list
+
+
+@click.group("recall", cls=Group)
+def recall() -> None:
+    """Find, read and run what is stored."""
+
+
+query_argument = click.argument("words", metavar="QUERY...", nargs=-1, required=True)
+search_options = options.stack(
+    options.asked_version_option,
+    options.project_option,
+    options.tags_option,
+    options.context_tags_option,
+    options.limit_option,
+    options.explain_option,
+)
+
+
+@recall.command(
+    "search",
+    examples=[
+        '"workflow transitions"',
+        '"workflow" --type script --version v3 --limit 5',
+        '"workflow" --context-tags "reviewer,jira-api=1.5" --explain',
+        "'transitions \"plain notes\" kind:doc version:3.x'",
+    ],
+    tool=Tool(
+        "search",
+        [
+            Argument("query", "words", single=True),
+            Argument("context_tags", note="tag: weight"),
+            Argument("type", "kinds", single=True),
+            "versions",
+            "project",
+            "limit",
+        ],
+        lambda: Answer,
+        "Search rules, scripts, lessons and docs by meaning and words. Call before a task; with `$ command` and output "
+        "of what failed as query, it answers what helps.",
+        notice=agent_text.NOTICE,
+        reads=True,
+    ),
+)
+@query_argument
+@options.type_option
+@search_options
+@click.option("--all", "every", is_flag=True, help="Also superseded entries, with a lower score.")
+def search(call: Call, /, words: tuple[str, ...], **filters: Any) -> None:
+    """Search everything by meaning and by words.
+
+    In the query, "quotes" ask for a phrase, and tag:T, project:P, kind:K and version:V filter.
+    """
+    query = Query(text=" ".join(words), approvals=call.by_agent, **filters)
+    answer = app.contexts.helping_or_found(call.library, query, call.ask) if call.tool else call.ask("search", query)
+    text: Any = text_jobs.context if isinstance(answer, Context) else interfaces_text.answer
+    call.answer(answer, text)
+
+
+@recall.command(
+    "search-resources",
+    examples=['"workflow transitions"', '"workflow" --type doc --version v2 --version v3'],
+    tool=Tool(
+        "search_resources",
+        [
+            Argument("query", "words", single=True),
+            Argument("type", "kinds", single=True),
+            "versions",
+            "limit",
+        ],
+        lambda: Answer,
+        "Search docs and scripts only.",
+        kinds=(Kind.SCRIPT, Kind.DOC),
+        notice=agent_text.NOTICE,
+        reads=True,
+    ),
+)
+@query_argument
+@options.resource_type_option
+@search_options
+def search_resources(call: Call, /, words: tuple[str, ...], **filters: Any) -> None:
+    """Search docs and scripts only."""
+    answer = call.ask("search", Query(text=" ".join(words), approvals=call.by_agent, **filters))
+    call.answer(answer, interfaces_text.answer)
+
+
+read_options = options.stack(
+    options.id_argument,
+    click.option("--section", type=click.IntRange(1), metavar="N", help="Only this section."),
+    click.option("--heading", metavar="H", help="Only the section with this heading."),
+    click.option("--raw", is_flag=True, help="The file as it is."),
+)
+
+
+def read(call: Call, ref: str, section: int | None, heading: str | None, raw: bool, command: str = "show") -> None:
+    """Show one entry; raw text is written to a pipe byte for byte, and to a terminal escaped."""
+    how = agent_text.SECTION_CALL if call.tool else f"ai-lessons recall {command} {{}} --section "
+    shown = app.entries.show(call.library, ref, section=section, heading=heading)
+    if not raw or call.json:
+        draw = agent_text.shown if call.by_agent else interfaces_text.shown
+        call.answer(shown, partial(draw, call=how), paged=True)
+    elif is_terminal(sys.stdout):
+        call.say(clean(shown.raw).rstrip("\n"), paged=True)
+    else:
+        call.exactly(shown.raw)
+
+
+@recall.command(
+    "show",
+    examples=["L-8F3K2A", "D-4T7QZM --section 2"],
+    tool=Tool(
+        "get",
+        [Argument("id", "ref"), "section", "heading"],
+        lambda: Shown,
+        "Read an entry, or a section by number or heading.",
+        notice=agent_text.NOTICE,
+        reads=True,
+    ),
+)
+@read_options
+def show(call: Call, /, **which: Any) -> None:
+    """Show one entry in full, with the entries that it is linked with."""
+    read(call, **which)
+
+
+@recall.command(
+    "show-resource",
+    examples=["S-9XW2RB", "D-4T7QZM --heading Limits"],
+    tool=Tool(
+        "get_resource",
+        [Argument("resource_id", "ref"), "section", "heading"],
+        lambda: Shown,
+        "Read a search result of any kind, or a section of it by number or heading.",
+        notice=agent_text.NOTICE,
+        reads=True,
+    ),
+)
+@read_options
+def show_resource(call: Call, /, **which: Any) -> None:
+    """Show a doc or a script in full, with its sections."""
+    read(call, **which, command="show-resource")
+
+
+@recall.command(
+    "run-resource",
+    examples=["S-9XW2RB -- --dry-run v3", "S-9XW2RB --timeout 30"],
+    tool=Tool(
+        "run_script",
+        [Argument("resource_id", "ref"), "args", Argument("timeout", note="seconds", default=120.0)],
+        lambda: app.running.Ran,
+        "Run a script that this machine trusts.",
+        destroys=True,
+        alone=True,
+    ),
+)
+@options.id_argument
+@click.option("--cwd", metavar="D", type=click.Path(), help="Run it in this folder.")
+@click.option("--timeout", metavar="S", type=click.FloatRange(0, min_open=True), help="Stop it after S seconds.")
+@click.argument("args", metavar="[-- ARGS...]", nargs=-1, type=click.UNPROCESSED)
+def run_resource(call: Call, ref: str, cwd: str | None, timeout: float | None, args: tuple[str, ...]) -> int:
+    """Run a script and exit with its exit code.
+
+    A script that this machine has not run before is shown first, on a terminal, and you are asked.
+    """
+    if call.tool:
+        result = app.running.run_captured(call.library, ref, args, timeout=timeout, interrupted=call.interrupted)
+        call.answer(result, agent_text.ran)
+        return 0
+    folder = Path(call.settings.cwd, cwd).resolve() if cwd else None
+    return app.running.run(call.library, ref, args, cwd=folder, timeout=timeout)
+
+
+@recall.command("list", examples=["--type lesson", "--project jira-api --sort title --json"])
+@options.type_option
+@options.project_option
+@click.option("--tag", metavar="T", help="Only entries with this tag.", shell_complete=options.offer("tag"))
+@click.option("--category", type=options.CATEGORY, help="Only lessons of this category.")
+@click.option(
+    "--status", type=options.STATUS, default="active", show_default=True, help="Only lessons with this status."
+)
+@click.option("--all", "every", is_flag=True, help="Entries of any status, and superseded ones.")
+@click.option("--silent", is_flag=True, help="Only entries that hooks never give to agents, each with the reason.")
+@options.version_option
+@click.option("--sort", type=click.Choice(SORTS), default="newest", show_default=True, help="Order.")
+@click.option("--limit", type=click.IntRange(0), default=LISTED, show_default=True, help="Most entries; 0 for all.")
+def list_(call: Call, /, every: bool, **filters: Any) -> None:
+    """List entries, the newest first, without superseded ones; at most --limit."""
+    filters |= {"status": None if every else filters["status"], "limit": filters["limit"] or None}
+    call.answer(app.entries.list_entries(call.library, **filters), interfaces_text.listing, paged=True)
+
+
+@recall.command(
+    "context",
+    examples=["--project jira-api --explain", "--path src/app.py --context-tags reviewer", "--error failed.txt"],
+    tool=Tool(
+        "context",
+        [
+            "project",
+            Argument("context_tags", note="tag: weight"),
+            Argument("paths", note="files about to be edited"),
+            "query",
+            "budget",
+            Argument("error", note="`$ command` that failed, output"),
+        ],
+        lambda: Context,
+        "Rules and lessons for what you are about to do or edit; with error only what helps with that failure.",
+        notice=agent_text.NOTICE,
+        reads=True,
+    ),
+)
+@options.project_option
+@options.context_tags_option
+@options.several("--path", "paths", metavar="FILE", type=options.FILE_NAME, text="File about to be edited;")
+@click.option("--query", metavar="Q", default="", help="What you are about to do, in words.")
+@click.option(
+    "--budget", metavar="N", type=click.IntRange(1, 100), help="Most entries; default: learned from outcomes."
+)
+@click.option(
+    "--error", metavar="FILE", help="File with a failure, `$ command` and its output; - reads standard input."
+)
+@click.option("--explain", is_flag=True, help="Also list the lessons that were left out, each with the reason.")
+def context(call: Call, /, explain: bool, error: str | None, **situation: Any) -> None:
+    """Show the rules and lessons for what you are about to do, or what helps with a failure."""
+    if error and not call.tool:
+        error = prompts.read_text(error)
+    query = ContextQuery(**situation, error=error or "", approvals=call.by_agent)
+    answer = app.contexts.context(call.library, query, call.ask)
+    if not explain:
+        answer = answer._replace(left_out=())
+    call.answer(answer, text_jobs.context)
+
+
+@recall.command("tags")
+def tags(call: Call) -> None:
+    """Tags, with the number of entries of each kind."""
+    call.answer(app.entries.tags(call.library), partial(interfaces_text.counts, what="tag"))
+
+
+@recall.command("projects")
+def projects(call: Call) -> None:
+    """Projects, with the number of entries of each kind."""
+    call.answer(app.entries.projects(call.library), partial(interfaces_text.counts, what="project"))
+
+
+@recall.command(
+    "versions",
+    examples=["", "--project jira-api"],
+    tool=Tool(
+        "versions",
+        ["project"],
+        "versions",
+        "Versions of docs and scripts, the newest first.",
+        notice=agent_text.NOTICE,
+        reads=True,
+    ),
+)
+@options.project_option
+def versions(call: Call, project: str | None) -> None:
+    """Versions, the newest first, with the number of entries of each kind."""
+
+    def data(counts: Sequence[Count]) -> object:
+        rows = [output.encode(count) for count in counts]
+        return [rows[0] | {"newest": True}, *rows[1:]] if rows else []
+
+    counts = app.entries.versions(call.library, project)
+    call.answer(counts, partial(interfaces_text.counts, what="version"), data)
+
+
+@recall.command(
+    "related",
+    examples=["L-8F3K2A --depth 2"],
+    tool=Tool(
+        "related",
+        [Argument("id", "ref"), "depth"],
+        "related",
+        "Entries that links lead to, either way.",
+        reads=True,
+    ),
+)
+@options.id_argument
+@click.option("--depth", type=click.IntRange(1, 10), default=1, show_default=True, help="Steps along links.")
+def related(call: Call, ref: str, depth: int) -> None:
+    """Show the entries that an entry is linked with, in both directions."""
+    call.answer(app.entries.related(call.library, ref, depth), interfaces_text.related)
+
+
+@recall.command("graph", examples=["L-8F3K2A --depth 2", "--format mermaid"])
+@click.argument("refs", metavar="[ID...]", nargs=-1, shell_complete=options.offer("id"))
+@click.option("--format", "form", type=DRAWN, default="text", show_default=True, help="How to draw it.")
+@click.option("--depth", type=click.IntRange(1, 10), default=1, show_default=True, help="Steps from these entries.")
+@click.option("--limit", type=click.IntRange(1), default=200, show_default=True, help="Most entries.")
+def graph(call: Call, refs: tuple[str, ...], form: str, depth: int, limit: int) -> None:
+    """Draw the links around these entries, or all links."""
+    drawn = app.contexts.graph(call.library, refs, depth=depth, most=limit)
+    call.answer(drawn, interfaces_text.FORMATS[form], paged=form == "text")
+
+
+@recall.command("log", examples=["L-8F3K2A"])
+@options.id_argument
+def log(call: Call, ref: str) -> None:
+    """Show the history of an entry, from git."""
+    call.answer(app.entries.log(call.library, ref), interfaces_text.log, paged=True)
+
+
+@recall.command("diff", examples=["L-8F3K2A", "L-8F3K2A HEAD"])
+@options.id_argument
+@click.argument("rev", required=False)
+def diff(call: Call, ref: str, rev: str | None) -> None:
+    """Show how an entry differs from a commit (default: the last one)."""
+    call.answer(app.entries.diff(call.library, ref, rev), interfaces_text.diff, lambda text: {"diff": text}, paged=True)
+
+
+@recall.command("why", examples=["L-8F3K2A"])
+@options.id_argument
+def why(call: Call, ref: str) -> None:
+    """Show where an entry comes from: who stated it, from which source, and who approved it."""
+    call.answer(app.provenance.why(call.library, ref), text_jobs.why)
+
+
+@recall.command("sessions")
+def sessions(call: Call) -> None:
+    """List the sessions of agents that hooks recorded: host, folder, entries given, and outcomes."""
+    call.answer(app.hints.lately(call.options().state_dir)[0], interfaces_text.sessions, paged=True)
+
+
+@recall.command("why-told", examples=["", "00893aaf"])
+@click.argument("session", metavar="[SESSION]", required=False)
+def why_told(call: Call, session: str | None) -> None:
+    """Show what hooks gave an agent in a session, or in the last one: why, and with what outcome."""
+    call.answer(app.hints.why_told(call.library, session), interfaces_text.why_told)
+
+
+@recall.command("replay", examples=["", "--since 2026-11-01", ". --json"])
+@click.argument("folder", required=False, default="")
+@click.option("--since", metavar="D", type=click.DateTime(["%Y-%m-%d"]), help="Only sessions from this day on.")
+def replay(call: Call, folder: str, since: datetime | None) -> None:
+    """Show what the stored entries would have changed in past sessions of your agents: warned, helped, not helped.
+
+    FOLDER: transcripts from elsewhere. Without it, those that your agent hosts keep. Nothing is written.
+    """
+    where = app.setup.where(os.environ, call.settings.cwd)
+    call.answer(app.harvest.replay(call.library, where, folder, since=since), text.replayed)
+
+
+@click.command("look", cls=Command, examples=["", "--port 8766 --no-browser"])
+@click.option(
+    "--port", metavar="N", type=click.IntRange(0, 65_535), default=0, help="Port to listen on; default: any free one."
+)
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+def serve_pages(call: Call, port: int, no_browser: bool) -> None:
+    """Search, read and review entries in a browser on this machine; ends with Ctrl-C.
+
+    The first line is the address, with a token that is valid until then: keep it secret, because it gives full
+    access. The page is served to this machine only.
+    """
+    from ai_lessons.interfaces.web import server
+
+    server.serve(lambda: call.settings, port, browser=not no_browser and call.can_ask)

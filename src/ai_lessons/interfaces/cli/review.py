@@ -1,0 +1,518 @@
+"""Proposals at the command line: suggest, review one by one, approve, reject, sign."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from contextlib import suppress
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ai_lessons import app
+from ai_lessons.app.answers import PromotionRequest, RuleDraft
+from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, UsageError
+from ai_lessons.interfaces import agent_text, text, text_jobs
+from ai_lessons.interfaces import text as interfaces_text
+from ai_lessons.interfaces.cli import options, prompts
+from ai_lessons.interfaces.cli.command import Argument, Command, Group, Tool
+from ai_lessons.interfaces.output import is_terminal, line
+from ai_lessons.model.entries import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import datetime
+
+    from ai_lessons.app.answers import Outdated, Pending, Written
+    from ai_lessons.app.harvest import HarvestedLesson
+    from ai_lessons.app.review import Batch
+    from ai_lessons.interfaces.cli.command import Call
+
+CHOICES: prompts.Choices = {
+    "a": ("approve", "merge it as it was shown: it is in force"),
+    "e": ("edit", "open it in your editor; you are asked about the result"),
+    "r": ("reject", "turn it down with a reason, which is shown when it is suggested again"),
+    "v": ("view", "show all of it, and how it differs from what it resembles"),
+    "b": ("batch", "approve this and all that wait of the same import, with one merge, after a question"),
+}
+PAST = {"approve": "approved", "reject": "rejected", "skip": "skipped"}
+UNSIGNED = "unsigned"
+AT_ONCE = 60  # Lines of a proposal that are shown at once, also where the terminal has fewer and scrolls
+NO_TERMINAL = "use pending-rules, then approve-rule ID --yes or reject-rule ID"
+
+
+def refuse_agents(call: Call) -> None:
+    """Refuse an agent before anything is shown; the library refuses, too. Raises Refused."""
+    call.options().refuse_agents("decide about proposals", text_jobs.REVIEW)
+
+
+def run(call: Call, *, sign: bool) -> None:
+    """Show all that waits for a decision or a signature and ask, until none is left or the reviewer quits."""
+    refuse_agents(call)
+    waiting = app.review.pending_rules(call.library, unsigned=True)
+    call.note(call.library.primary.notes())
+    if not waiting:
+        click.echo(text_jobs.NOTHING_PENDING)
+        return
+    if not (call.can_ask and is_terminal(sys.stdout)):
+        raise UsageError("a review needs a terminal", hint=NO_TERMINAL)
+    summary = prompts.decide_each(waiting, Review(call, waiting, sign=sign).decide, PAST)
+    click.echo("\n".join(["", summary, *text_jobs.left_out(waiting)]))
+
+
+class Review:
+    """A review at a terminal of the proposals that were `waiting` when it began."""
+
+    def __init__(self, call: Call, waiting: Sequence[Pending], *, sign: bool) -> None:
+        self.call, self.waiting, self.sign = call, waiting, sign
+        self.in_batch: set[str] = set()  # branches that were approved together with another one
+
+    def decide(self, proposal: Pending) -> str:
+        """Show a proposal, ask, and do what was chosen; return the choice."""
+        if proposal.branch in self.in_batch:
+            return "approve"
+        call, cut = self.call, False
+
+        def show() -> None:
+            nonlocal cut
+            cut = _card(call, _whole(call, self.waiting, proposal), AT_ONCE)
+
+        def act(choice: str) -> bool:
+            nonlocal proposal, cut
+            if choice == "view" or (choice == "approve" and cut):
+                call.say(_whole(call, self.waiting, proposal), paged=True)
+                if choice == "approve":
+                    click.echo("Not approved yet: you had not seen all of it. Press a again.", err=True)
+                cut = False
+                return False
+            if choice != "approve" and proposal.change == UNSIGNED:
+                raise UsageError(
+                    f"{proposal.handle} is on the approval branch already; without a good signature it is not in force",
+                    hint=f"skip it, or propose a change: ai-lessons contribute edit {proposal.handle}",
+                )
+            if choice == "edit":
+                edited = call.edit_until_valid(partial(app.review.edit_proposal, call.library, proposal.branch))
+                proposal = _reread(call, proposal, edited.branch if edited else proposal.branch)
+                show()
+                return False
+            if choice == "batch":
+                commits = many_confirmed(call, app.review.Batch(batch=proposal.batch, of=proposal.branch), yes=False)
+                title = f"rules of import {proposal.batch}"
+                merged = app.review.approve_rules(call.library, commits, title, sign=self.sign)
+                call.say(text_jobs.approved(merged, call.view))
+                self.in_batch.update(commits)
+                return True
+            try:
+                self._carry_out(proposal, choice)
+            except Conflict as error:
+                proposal = _reread(call, proposal, proposal.branch)
+                prompts.show_error(error)
+                show()
+                return False
+            return True
+
+        show()
+        choices = {key: choice for key, choice in CHOICES.items() if key != "b" or proposal.batch}
+        choice = prompts.choose(choices, act)
+        return "approve" if choice == "batch" else choice
+
+    def _carry_out(self, proposal: Pending, choice: str) -> None:
+        """Approve or reject what was shown. Raises Conflict: it was changed meanwhile."""
+        call = self.call
+        if choice == "approve":
+            ref = proposal.id if proposal.change == UNSIGNED else proposal.branch
+            decided = app.review.approve_rule(call.library, ref, sign=self.sign, expect=proposal.commit)
+        else:
+            question = "Reason (shown when it is suggested again)"
+            reason = click.prompt(question, default="", show_default=False, err=True)
+            decided = app.review.reject_rule(call.library, proposal.branch, reason=reason, expect=proposal.commit)
+        word = "Approved" if choice == "approve" else "Rejected"
+        click.echo(text_jobs.decided(word, decided, call.view), color=call.view.colour)
+        call.note(decided.notes)
+
+
+def _reread(call: Call, proposal: Pending, branch: str) -> Pending:
+    """The proposal as it is now, on a local `branch` if it was a remote's and was edited. Raises NotFound."""
+    for waiting in app.review.pending_rules(call.library, unsigned=True):
+        if waiting.branch == branch and (waiting.id == proposal.id or waiting.change != UNSIGNED):
+            return waiting
+    raise NotFound("open proposal", branch, hint="it was decided or withdrawn meanwhile: skip it")
+
+
+def _card(call: Call, text: str, least: int = 10) -> bool:
+    """Print a text, cut to the height of the terminal, at least `least` lines. True if it was cut."""
+    rows = call.view.fit(text).split("\n")
+    room = max(shutil.get_terminal_size().lines - 4, least)
+    cut = len(rows) > room
+    if cut:
+        rows = [*rows[: room - 1], f"… {len(rows) - room + 1} more lines: v shows them"]
+    click.echo("\n".join(["", *rows]), color=call.view.colour)
+    return cut
+
+
+def _whole(call: Call, waiting: Sequence[Pending], proposal: Pending) -> str:
+    """A proposal in full, and how its text differs from the entries that it resembles."""
+    blocks = [text_jobs.proposal(proposal, call.view)]
+    for name in (similar.partition(" ")[0] for similar in proposal.similar):
+        bodies = [other.body for other in waiting if other.handle == name]
+        with suppress(AiLessonsError):  # another proposal, or deleted meanwhile
+            bodies = [app.entries.show(call.library, name).body]
+        for body in bodies:
+            difference = app.entries.difference(proposal.path, body, proposal.body)
+            blocks.append(f"Against {line(name)}:\n{interfaces_text.diff(difference, call.view)}")
+    return "\n\n".join(blocks)
+
+
+def shown_and_confirmed(call: Call, refs: Sequence[str], *, yes: bool) -> Iterator[tuple[str, str]]:
+    """Show these proposals and unsigned rules, ask once unless `yes`; names and the commits that were shown.
+
+    Raises Refused, NotFound.
+    """
+    _need_terminal(call, "a proposal is approved by a person, who is asked on a terminal", yes=yes)
+    proposals: Iterable[Pending] = (app.review.pending_rule(call.library, ref, unsigned=True) for ref in refs)
+    if not yes:
+        proposals = every = list(proposals)
+        _agree(call, [], every, f"Approve {', '.join(proposal.handle for proposal in every)}?")
+    for proposal in proposals:
+        if yes:
+            _show(call, [proposal])
+        yield proposal.id if proposal.change == UNSIGNED else proposal.branch, proposal.commit
+
+
+def many_confirmed(call: Call, batch: Batch, *, yes: bool) -> dict[str, str]:
+    """Show a batch of proposals, below a table of them, and ask once unless `yes`; the commits shown, by branch.
+
+    Raises Refused: no terminal, or not approved. NotFound: nothing of the batch waits.
+    """
+    _need_terminal(call, "proposals are approved by a person, who is asked on a terminal", yes=yes)
+    waiting = app.review.pending_rules(call.library, batch)
+    if not waiting:
+        name = batch.project or batch.batch or " ".join(batch.globs)
+        raise NotFound("open proposal of a rule", name, hint="see what waits: ai-lessons admin pending-rules")
+    if yes:
+        _show(call, waiting)
+    else:
+        _agree(call, [text_jobs.pending(waiting, call.view)], waiting, f"Approve all {len(waiting)} with one merge?")
+    return {proposal.branch: proposal.commit for proposal in waiting}
+
+
+def _need_terminal(call: Call, message: str, *, yes: bool) -> None:
+    if not yes and not (call.can_ask and is_terminal(sys.stdout)):
+        raise Refused(message, hint=NO_TERMINAL)
+
+
+def _show(call: Call, proposals: Sequence[Pending]) -> None:
+    """Show what is about to be approved; with `--json` on stderr."""
+    text = "\n\n".join(text_jobs.proposal(proposal, call.view) for proposal in proposals)
+    if call.json:
+        click.echo(text, err=True)
+    else:
+        call.say(call.view.fit(text) + "\n")
+
+
+def _agree(call: Call, head: list[str], proposals: Sequence[Pending], question: str) -> None:
+    """Show proposals in full below a `head`, and ask once. Raises Refused."""
+    cards = [text_jobs.proposal(proposal, call.view) for proposal in proposals]
+    call.say("\n\n".join([*head, *cards]), paged=bool(head))
+    if not prompts.confirm(f"\n{question}"):
+        raise Refused("not approved; nothing was changed")
+
+
+# --- content that may have gone stale ---
+
+STALE_CHOICES: prompts.Choices = {
+    "k": ("keep", "it holds: you are asked again in half a year"),
+    "e": ("edit", "open it in your editor"),
+    "n": ("supersede", "name what takes its place"),
+    "w": ("wrong", "it does not hold: it leaves all results, and its file stays"),
+    "v": ("view", "show all of it"),
+}
+STALE_PAST = {"keep": "kept", "edit": "edited", "supersede": "superseded", "wrong": "marked wrong", "skip": "skipped"}
+
+
+@click.command("review", cls=Command, examples=["", "--list", "--keep L-8F3K2A"])
+@click.option("--list", "only_list", is_flag=True, help="List it; on a terminal, too.")
+@click.option(
+    "--keep", "ref", metavar="ID", help="This one holds: ask again in half a year.", shell_complete=options.offer("id")
+)
+def stale(call: Call, only_list: bool, ref: str | None) -> None:
+    """Go through what may have gone stale, at a terminal with one key each; elsewhere list it."""
+    if ref:
+        call.answer((app.entries.keep(call.library, ref),), text_jobs.writes)
+        return
+    outdated = app.health.review(call.library)
+    if only_list or not outdated or not _person_reviews(call):
+        call.answer(outdated, text_jobs.outdated, paged=True)
+        return
+    entries = [list(reasons) for _, reasons in groupby(outdated, key=lambda reason: reason.entry.id)]
+    click.echo("\n" + prompts.decide_each(entries, partial(_decide_about, call), STALE_PAST))
+
+
+def _person_reviews(call: Call) -> bool:
+    return call.can_ask and is_terminal(sys.stdout) and not call.settings.agent
+
+
+def _decide_about(call: Call, reasons: Sequence[Outdated]) -> str:
+    """Show an entry and why it may be stale, ask, and do what was chosen; return the choice."""
+    entry = reasons[0].entry
+    warnings = [call.view.paint(f"! {line(reason.detail)}", "warn") for reason in reasons]
+    text = interfaces_text.shown(app.entries.show(call.library, entry.id), call.view)
+    _card(call, "\n".join([*warnings, "", text]))
+    choices = dict(STALE_CHOICES)
+    if entry.kind is not Kind.LESSON:
+        del choices["w"]
+    if entry.kind is Kind.RULE:
+        del choices["n"]  # a rule is superseded only by a proposal
+
+    def act(choice: str) -> bool:
+        written: Written | None
+        if choice == "view":
+            call.say(call.view.fit(text), paged=True)
+            return False
+        if choice == "edit":
+            written = call.edit_until_valid(partial(app.entries.edit, call.library, entry.id))
+        elif choice == "keep":
+            written = app.entries.keep(call.library, entry.id)
+        elif choice == "wrong":
+            reason = click.prompt("Why is it wrong", default="", show_default=False, err=True)
+            written = app.lessons.wrong(call.library, entry.id, reason, by=call.caller)
+        else:
+            newer = click.prompt("ID of what takes its place", err=True)
+            newer = app.entries.show(call.library, newer).entry.id
+            written = app.entries.link(call.library, newer, entry.id, "supersedes")
+        call.note(written.notes if written else ())
+        return written is not None
+
+    return prompts.choose(choices, act)
+
+
+# --- lessons that transcripts of agents suggest ---
+
+HARVEST_CHOICES: prompts.Choices = {
+    "k": ("keep", "open the draft in your editor, and add what comes back"),
+    "n": ("never", "do not propose it again"),
+}
+HARVEST_PAST = {"keep": "kept", "skip": "skipped", "never": "never again"}
+
+
+@click.command("harvest", cls=Command, examples=["", "--since 2026-11-01 --project shop --json", ". --keep all --yes"])
+@click.argument("folder", required=False, default="")
+@click.option("--since", metavar="D", type=click.DateTime(["%Y-%m-%d"]), help="Only what happened from this day on.")
+@options.project_option
+@options.several("--keep", "keep", metavar="all|ID", text="Add these drafts as they are; for people only;")
+@click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
+def harvest(
+    call: Call, folder: str, since: datetime | None, project: str | None, keep: tuple[str, ...], yes: bool
+) -> None:
+    """Propose lessons from what happened in the sessions of your agents. Nothing is stored without your yes.
+
+    FOLDER: transcripts from elsewhere. Without it, those that Claude Code, Codex, Gemini CLI, opencode and Cursor keep.
+    """
+    where = app.setup.where(os.environ, call.settings.cwd)
+    harvested = app.harvest.harvest(call.library, where, folder, since=since, project=project or "")
+    if keep:
+        if not yes and not (call.can_ask and click.confirm(f"Add {', '.join(keep)}?", err=True)):
+            raise Refused("drafts are added only after a yes", hint="ask on a terminal, or say --yes")
+        call.answer(app.harvest.keep_these(call.library, harvested, keep, call.caller), text_jobs.writes)
+        call.note(harvested.notes)
+    elif harvested.candidates and _person_reviews(call):
+        click.echo(text.held(harvested))
+        click.echo("\n" + prompts.decide_each(harvested.candidates, partial(_decide_on, call), HARVEST_PAST))
+        call.note(harvested.notes)
+    else:
+        call.answer(harvested, text.harvested, lambda value: value.candidates)
+
+
+def _decide_on(call: Call, candidate: HarvestedLesson) -> str:
+    """Show a candidate, ask, and do what was chosen; return the choice."""
+
+    def act(choice: str) -> bool:
+        if choice == "never":
+            app.harvest.decide(call.library, candidate, "never")
+            return True
+
+        def job(edit: prompts.Edits) -> Written | None:
+            return app.harvest.keep(call.library, candidate, call.caller, edit)
+
+        if written := call.edit_until_valid(job, "nothing was added"):
+            click.echo(text_jobs.writes((written,), call.view), color=call.view.colour)
+            call.note(written.notes)
+        return written is not None
+
+    click.echo(text.candidate(candidate, call.view))
+    return prompts.choose(HARVEST_CHOICES, act)
+
+
+link_option = partial(click.option, metavar="ID", multiple=True, shell_complete=options.offer("id"))
+
+
+to_contribute, to_admin = Group("contribute"), Group("admin")  # These commands hang in the groups of those names
+
+
+@to_contribute.command(
+    "suggest-rule",
+    examples=[
+        '--title "GET before PUT" --rationale "PUT replaces all" --tags jira-api',
+        '--title "Reset on Mondays" --rationale "Seen" --link-lesson L-8F3K2A',
+    ],
+    tool=Tool(
+        "suggest_rule",
+        [
+            "title",
+            "rationale",
+            Argument("content", default=""),
+            "tags",
+            "linked_lessons",
+            "linked_resources",
+            "project",
+            Argument("applies_to", note="globs of files"),
+        ],
+        lambda: app.answers.Suggested,
+        "Propose a rule. It is in force only after a person approves it.",
+    ),
+)
+@click.option("--title", required=True, metavar="T", help="What to do, in one sentence.")
+@click.option("--rationale", required=True, metavar="R", help="Why.")
+@options.content_options
+@options.tags_option
+@options.project_option
+@click.option(
+    "--applies-to", metavar="GLOB", type=options.FILE_NAME, multiple=True, help="Files it is about; may be given again."
+)
+@link_option("--link-lesson", "linked_lessons", help="Lesson that it rests on; may be given again.")
+@link_option("--link-script", "--link-doc", "linked_resources", help="Script that does it, or doc that describes it.")
+@options.allow_secret_option
+def suggest_rule(call: Call, /, content: str | None, file: str | None, **fields: Any) -> None:
+    """Propose a rule, on a branch of its own. It is in force only once a person has approved it."""
+    links = tuple(("", ref) for ref in (*fields.pop("linked_lessons"), *fields.pop("linked_resources")))
+    project = fields.pop("project") or ""
+    draft = RuleDraft(content=prompts.new_text(content, file) or "", links=links, project=project, **fields)
+    call.answer(app.proposals.suggest_rule(call.library, draft), text_jobs.suggested)
+
+
+@to_contribute.command("propose")
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path())
+def propose(call: Call, paths: tuple[str, ...]) -> None:
+    """Turn rules that were edited in the folder into proposals, and restore the approved text there."""
+    call.answer(app.proposals.propose(call.library, paths), text_jobs.proposed)
+
+
+@to_admin.command(
+    "pending-rules",
+    examples=["", "--count"],
+    tool=Tool(
+        "list_pending",
+        [],
+        "pending",
+        "Proposals that wait for a person: rules and other entries. None of them counts yet.",
+        notice=agent_text.PROPOSED,
+        reads=True,
+    ),
+)
+@click.option("--count", "only_count", is_flag=True, help="Only print how many there are.")
+def pending_rules(call: Call, only_count: bool) -> None:
+    """List the proposals that wait for a person, of local and remote branches."""
+    opened = call.library
+    if only_count:
+        number = app.hints.pending_count(opened.primary)
+        call.answer(number, lambda count, _view: str(count), lambda count: {"pending": count}, framed=False)
+    else:
+        call.answer(app.review.pending_rules(opened), text_jobs.pending, paged=True)
+        call.note(opened.primary.notes())
+
+
+@to_admin.command("review-rules")
+@click.option("--sign", is_flag=True, help="Sign the merges, also where the policy does not require it.")
+def review_rules(call: Call, sign: bool) -> None:
+    """Go through the proposals on a terminal: approve, edit, reject, skip."""
+    run(call, sign=sign)
+
+
+@to_admin.command("approve-rule", examples=["R-5N1QTC --yes", "'rules/R-*' --yes"])
+@click.argument("refs", metavar="[ID|GLOB]...", nargs=-1, shell_complete=options.offer("id"))
+@click.option("--batch", default="", metavar="ID", help="All rules of one import; pending-rules shows its ID.")
+@options.project_option
+@click.option("--yes", is_flag=True, help="Show it and do not ask; needed where there is no terminal.")
+@click.option("--sign", is_flag=True, help="Sign the merge, also where the policy does not require it.")
+def approve_rule(call: Call, refs: tuple[str, ...], batch: str, project: str | None, yes: bool, sign: bool) -> None:
+    """Approve proposals by merging them; a rule is then in force. For people; agents are refused.
+
+    One merge approves many rules: those of a project, of an import, or whose path or branch matches a GLOB.
+    """
+    refuse_agents(call)
+    globs = tuple(ref for ref in refs if set("*?[") & set(ref))
+    if batch or project or globs:
+        if len(globs) < len(refs):
+            raise UsageError("IDs cannot be given together with a GLOB, --project or --batch", hint="use two commands")
+        commits = many_confirmed(call, app.review.Batch(project or "", batch, globs), yes=yes)
+        title = f"of {project}" if project else f"of batch {batch.upper()}" if batch else f"as {' '.join(globs)}"
+        call.answer(app.review.approve_rules(call.library, commits, title, sign=sign), text_jobs.approved)
+        return
+    if not refs:
+        raise UsageError(
+            "nothing to approve is given", hint="give an ID, a GLOB, --project or --batch; see pending-rules"
+        )
+    approved: list[app.answers.Decided] = []
+    try:
+        for ref, commit in shown_and_confirmed(call, refs, yes=yes):
+            approved.append(app.review.approve_rule(call.library, ref, sign=sign, expect=commit))
+    finally:  # also after an error, print what was approved before it
+        if approved:
+            call.answer(tuple(approved), text_jobs.approved)
+
+
+@to_admin.command("reject-rule", examples=['R-5N1QTC --reason "Holds only for v3"'])
+@options.id_argument
+@click.option("--reason", default="", metavar="R", help="Why; shown when it is suggested again.")
+def reject_rule(call: Call, ref: str, reason: str) -> None:
+    """Reject a proposal; its text and the reason are kept. For people; agents are refused."""
+    call.answer(app.review.reject_rule(call.library, ref, reason=reason), partial(text_jobs.decided, "Rejected"))
+
+
+@to_admin.command("signers", examples=["", "team.signers --yes"])
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--yes", is_flag=True, help="Do not show and ask; needed where there is no terminal.")
+def signers(call: Call, file: Path | None, yes: bool) -> None:
+    """List whose signatures approve rules here; with a FILE, pin exactly its keys. Agents cannot pin keys.
+
+    A line each: ADDRESS and the public key, as in OpenSSH's allowed_signers, or ADDRESS openpgp FINGERPRINT.
+    """
+    ask = (lambda _question, _keys: True) if yes else prompts.ask_keys if call.can_ask else None
+    call.answer(app.review.signers(call.library, file, ask), text_jobs.signers)
+
+
+@to_admin.command("audit", examples=["", "--acknowledge"])
+@click.option("--acknowledge", is_flag=True, help="Accept what raised the alarm, after a person checked it.")
+@click.option("--yes", is_flag=True, help="With --acknowledge: do not ask; needed where there is no terminal.")
+def audit(call: Call, acknowledge: bool, yes: bool) -> int:
+    """Show who approved what, when and how; exit code 8 if a rule violates the policy."""
+    ask = (lambda _alarms: True) if yes else prompts.ask_about_alarms if call.can_ask else None
+    done = app.provenance.acknowledge(call.library, ask) if acknowledge else app.provenance.audit(call.library)
+    call.answer(done, text_jobs.audit, paged=True)
+    return 0 if done.ok else Refused.exit_code
+
+
+@click.command(
+    "promote",
+    cls=Command,
+    examples=["L-8F3K2A --to user", 'L-8F3K2A --to enterprise:acme --reason "three teams lost statuses"'],
+    tool=Tool(
+        "promote",
+        [Argument("id", "ref"), Argument("to", note="enterprise:NAME; a rule also to user or project"), "reason"],
+        lambda: app.answers.Promoted,
+        "Propose an entry to an enterprise, with an evaluation; a person there decides. "
+        "Copies between the user's and the project's tier are for people.",
+    ),
+)
+@options.id_argument
+@click.option("--to", required=True, metavar="TIER", help="user, project or enterprise:NAME; see `admin tiers`.")
+@click.option("--reason", default="", metavar="R", help="Why; for the people who decide about it there.")
+@options.allow_secret_option
+def promote(call: Call, /, ref: str, to: str, **fields: Any) -> None:
+    """Bring an entry to another tier: a copy to yours or the project's, a proposal to an enterprise's."""
+    request = PromotionRequest(**fields, person=not call.tool)
+    call.answer(app.promotion.promote(call.library, ref, to, request), text_jobs.promoted)

@@ -1,0 +1,231 @@
+"""The helper that stays in memory: libraries held open for the next commands of one user. Started by a search.
+
+`python -m ai_lessons.interfaces.daemon ADDRESS`, with a first question on standard input. One thread does the jobs, one
+after the other; another, which gives way to everything, computes vectors that are missing. It writes no entries and
+nothing of git; of hooks, which it answers whole, what was told and seen. It ends by itself: see `Helper.over`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import socket
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from ai_lessons import settings
+from ai_lessons.app import daemon_client
+from ai_lessons.app.open_repository import Options
+from ai_lessons.app.search_index import Embedders
+from ai_lessons.app.workspace import Library, ReusableLibrary
+from ai_lessons.interfaces import agent_hook
+from ai_lessons.interfaces.cli import command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+T = TypeVar("T")
+IDLE = 600.0  # Seconds without a question after which it ends
+MOST_MEMORY = 400 << 20  # Bytes; above it the least used repository is closed, and if none is left it ends
+M_ARENA_MAX = -8  # As malloc.h of glibc has it: with an arena for each thread 100 MB more stay in use at 10,000 entries
+LOOK = 2.0  # Seconds between two looks whether it should go on
+LONGEST = 60.0  # Seconds after which a job counts as hung, and the caller that waits for it is left to do it
+
+
+class Helper:
+    """One helper, listening at `place`."""
+
+    def __init__(self, place: Path, listener: socket.socket) -> None:
+        """Listen, for this user alone. Raises OSError: no socket can be there."""
+        place.unlink(missing_ok=True)
+        listener.bind(str(place))
+        place.chmod(0o600)
+        listener.listen(256)
+        listener.settimeout(LOOK)
+        self._place, self._listener, self._own = place, listener, place.stat().st_ino
+        self._began = self._used = time.monotonic()
+        self.requests = 0
+        self.kept: dict[Hashable, tuple[Path, ReusableLibrary]] = {}
+        """By repository and options, the least used first."""
+        self.jobs = ThreadPoolExecutor(1)
+        self._models: dict[Hashable, Embedders] = {}
+        self._quiet, self._filler = threading.Event(), 0
+        self._quiet.set()
+        self._incomplete: SimpleQueue[tuple[Path, Options]] = SimpleQueue()
+
+    def run(self, first: bytes = b"") -> None:
+        """Answer until it is over. `first` is a question whose answer no caller waits for."""
+        if first:
+            self.jobs.submit(self._do, first)
+        threading.Thread(target=self._fill, daemon=True).start()
+        looked = 0.0
+        while (soon := time.monotonic() < looked + LOOK) or not self.over():
+            looked = looked if soon else time.monotonic()
+            with suppress(TimeoutError):
+                threading.Thread(target=self._serve, args=(self._listener.accept()[0],), daemon=True).start()
+
+    def over(self) -> bool:
+        """Whether it is idle, its program or its socket is not what it was, or it takes too much memory."""
+        try:
+            other = self._place.stat().st_ino != self._own or daemon_client.program() != self._place.name
+        except OSError:
+            other = True
+        if memory() > MOST_MEMORY:
+            other = other or not self.kept
+            self.jobs.submit(self.close_least_used)
+        return other or time.monotonic() > self._used + IDLE
+
+    def close_least_used(self) -> None:
+        """Close the least used library."""
+        if self.kept:
+            self.kept.pop(next(iter(self.kept)))[1].close()
+
+    def _serve(self, line: socket.socket) -> None:
+        """One question. Who does not wait for the answer is forgotten."""
+        with line, suppress(Exception):  # whatever goes wrong, the caller finds out by doing it
+            line.settimeout(daemon_client.SILENT)
+            if not daemon_client.ours(line):
+                return
+            kind, data = daemon_client.receive(line.makefile("rb"))
+            daemon_client.send(line, daemon_client.WORKING)
+            if kind == daemon_client.STATUS:
+                daemon_client.send(line, daemon_client.ANSWER, self._state())
+                return
+            do = self._hear if kind == daemon_client.HOOK else self._do
+            job, began = self.jobs.submit(do, data), time.monotonic()
+            try:
+                while not wait([job], daemon_client.BEAT).done and time.monotonic() < began + LONGEST:
+                    if kind == daemon_client.HOOK and time.monotonic() > began + daemon_client.BUSY and job.cancel():
+                        return  # not begun: the hook does without
+                    daemon_client.send(line, daemon_client.WORKING)
+                daemon_client.send(line, daemon_client.ANSWER, job.result(0))
+            finally:
+                job.cancel()
+
+    def _state(self) -> daemon_client.HelperState:
+        places = tuple(dict.fromkeys(str(root) for root, _ in list(self.kept.values())))
+        seconds = int(time.monotonic() - self._began)
+        return daemon_client.HelperState(os.getpid(), "warm", seconds, memory() >> 20, self.requests, places)
+
+    def _do(self, data: bytes) -> Any:
+        """One job."""
+        root, travelled, asks, name, asked, how = daemon_client.unpacked(data)
+        options = Options(**travelled, ask_keys=_refuse if asks else None)
+        return self._with(root, options, lambda opened: daemon_client.JOBS[name]()(opened, *asked, **how))
+
+    def _hear(self, data: bytes) -> str:
+        """One event of an agent host: what the hook would answer, with the environment that it was called in."""
+        event_text, environ, cwd = daemon_client.unpacked(data)
+        event = agent_hook.parse(event_text, Path(cwd))
+        if event is None:
+            return ""
+        chosen = settings.load(environ, event.cwd)
+        if chosen.warm is None:  # the settings, which only we have read, say that there shall be no helper
+            raise daemon_client.DaemonUnavailable
+
+        def asking(opened: Library, caller_options: Options) -> daemon_client.DaemonClient:
+            return daemon_client.DaemonClient(
+                chosen.repo, caller_options._replace(warm=None), lambda: opened, warm=True
+            )
+
+        options = Options(**daemon_client.travelling(command.options(chosen)._replace(session=event.session)))
+        return self._with(
+            chosen.repo, options, lambda opened: agent_hook.respond(event, chosen, environ, partial(asking, opened))
+        )
+
+    def _with(self, root: Path, options: Options, job: Callable[[Library], T]) -> T:
+        """Do a job on the library of this repository, for a caller with these options."""
+        self._quiet.clear()
+        self.requests += 1
+        try:
+
+            def do(opened: Library) -> T:
+                opened.asked_by(options)
+                result = job(opened)
+                if opened.missing and self._incomplete.empty():
+                    self._incomplete.put((root, options))
+                return result
+
+            return self._library(root, options).do(do)
+        finally:
+            self._used = time.monotonic()
+            self._quiet.set()
+
+    def _library(self, root: Path, options: Options) -> ReusableLibrary:
+        """The library of this repository and these options, whichever caller asks."""
+        places = options.places
+        knows = any(place.name == places.belongs_to for place in places.known)
+        any_caller = options._replace(cwd=root, agent=None, agent_by="", session=None)
+        key = (os.path.realpath(root), root, any_caller._replace(places=places._replace(known=(), file="")), knows)
+        if key not in self.kept:
+            self.kept[key] = root, ReusableLibrary(lambda: self._opened(root, options))
+        self.kept[key] = entry = self.kept.pop(key)
+        return entry[1]
+
+    def _opened(self, root: Path, options: Options) -> Library:
+        """A library that shares its models with the others; each thread computes on one core."""
+        opened = Library(root, options)
+        of = (options.cache_dir, options.model_dir, options.offline)
+        opened.embedders = self._models.setdefault(of, Embedders(options, threads=1, before=self._gate))
+        return opened
+
+    def _gate(self) -> None:
+        """Let the thread that computes missing vectors wait while a question is answered."""
+        if threading.get_native_id() == self._filler:
+            self._quiet.wait()
+            self._used = time.monotonic()
+
+    def _fill(self) -> None:
+        """Compute missing vectors, of one repository after the other."""
+        self._filler = threading.get_native_id()
+        if sys.platform == "linux":  # elsewhere the whole process would give way
+            os.setpriority(os.PRIO_PROCESS, self._filler, 19)
+        while True:
+            root, options = self._incomplete.get()
+            with suppress(Exception), self._opened(root, options) as opened:
+                for repo in opened.reading.every:
+                    repo.indexing.complete()
+
+
+def _refuse(_question: str, _keys: list[str]) -> bool:
+    """Only the caller can ask its user."""
+    raise daemon_client.DaemonUnavailable
+
+
+def memory() -> int:
+    """Bytes that this process takes; where only the most it ever took is known, that."""
+    if sys.platform == "linux":
+        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * resource.getpagesize()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def main() -> NoReturn:
+    """Serve at the address that is the first argument, unless another process does."""
+    place, first = Path(sys.argv[1]), sys.stdin.buffer.read()
+    os.umask(0o077)
+    with suppress(AttributeError):  # other libraries of C have no arenas
+        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
+    sys.setswitchinterval(0.001)  # a greeting must not wait for a job
+    try:
+        with (
+            daemon_client.claimed(lock := place.with_suffix(daemon_client.LOCK)) as free,
+            socket.socket(socket.AF_UNIX) as listener,
+        ):
+            if free and daemon_client.private(place.parent):
+                lock.write_text(str(os.getpid()), "ascii")
+                Helper(place, listener).run(first)
+                place.unlink(missing_ok=True)
+    finally:
+        os._exit(0)  # without waiting for a job that hangs
+
+
+if __name__ == "__main__":
+    main()

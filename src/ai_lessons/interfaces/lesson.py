@@ -1,0 +1,176 @@
+"""The program `lesson`: lessons of the form WHEN, DO, BECAUSE, on the same files as `ai-lessons`."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ai_lessons import app
+from ai_lessons.app.answers import Query
+from ai_lessons.errors import UsageError
+from ai_lessons.interfaces import agent_text, cli, text
+from ai_lessons.interfaces.cli.command import Argument, Group, Tool, global_options, show_version
+from ai_lessons.interfaces.cli.options import id_argument, limit_option, offer
+from ai_lessons.interfaces.cli.prompts import read_input
+from ai_lessons.model import lessons
+from ai_lessons.model.lessons import ScopePlace, place_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ai_lessons.interfaces.cli.command import Call
+    from ai_lessons.model.entries import Pattern
+
+LOADED = 200  # default limit of the lessons of a new session
+ORIGINS = click.Choice(["ai", "user"])
+
+
+def scope_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`--scope`: a project, or `user:NAME` and `project:PATH` as groove writes them."""
+    return click.option("-s", "--scope", metavar="S", help=text, shell_complete=offer("project"))
+
+
+ABOUT = "Behavioural lessons of agents and people: WHEN … -> DO … -> BECAUSE …, kept as Markdown files in git."
+lesson = show_version(Group("lesson", help=ABOUT, params=global_options()))
+
+
+@lesson.command(
+    "add",
+    examples=[
+        '"WHEN editing config files -> DO read first -> BECAUSE understand existing structure"',
+        '--scope=tmux "WHEN editing -> DO read first -> BECAUSE avoid wrong assumptions"',
+        '-w "user is debugging" --dont "suggest refactors" -b "breaks focus"',
+        '--firm "WHEN multiple approaches -> DO pick minimal -> BECAUSE user preference"',
+    ],
+)
+@click.argument("words", metavar="[PATTERN]", nargs=-1)
+@click.option("-w", "--when", metavar="W", help="In place of a pattern: in which situation,")
+@click.option("-d", "--do", metavar="D", help="what to do,")
+@click.option("--dont", metavar="D", help="or what not to do,")
+@click.option("-b", "--because", metavar="B", help="and why.")
+@scope_option("Tool, skill or project that it is about (default: global).")
+@click.option("--firm", is_flag=True, help="The user stated it; agents cannot mark it wrong.")
+@click.option("--from", "origin", type=ORIGINS, help="Who states it (default: the caller).")
+def add(
+    call: Call, /, words: tuple[str, ...], scope: str | None, firm: bool, origin: str | None, **parts: str | None
+) -> None:
+    """Add a lesson: WHEN … -> DO … -> BECAUSE …, with DO NOT for what to avoid."""
+    if firm and origin == "ai":
+        raise UsageError("a firm lesson is from the user", hint="leave --firm or --from out")
+    by = origin or ("user" if firm else call.caller)
+    done = app.lessons.add(call.library, pattern_of(words, parts), scope=scope or "", by=by)
+    call.answer(done, text.added)
+
+
+def pattern_of(words: tuple[str, ...], parts: dict[str, str | None]) -> Pattern:
+    """The pattern that was given as one text, through standard input for `-`, or in parts; UsageError for any other."""
+    if len(words) > 1:
+        hint = 'put it in quotes, the shell takes > for itself: lesson add "WHEN … -> DO … -> BECAUSE …"'
+        raise UsageError(f"the pattern is {len(words)} words instead of one text", hint=hint)
+    if any(part is not None for part in parts.values()):
+        if words:
+            raise UsageError("the pattern is given twice", hint="give the whole text, or its parts with options")
+        return lessons.build(parts["when"], parts["do"], parts["dont"], parts["because"])
+    if not words:
+        raise UsageError("there is no pattern", hint='lesson add "WHEN … -> DO … -> BECAUSE …"')
+    return lessons.parse(read_input() if words == ("-",) else words[0])
+
+
+@lesson.command("list", examples=["", "--scope=tmux --from=ai", "--all"])
+@scope_option("Only this scope; global: lessons that hold everywhere.")
+@click.option("--from", "origin", type=ORIGINS, help="Only what agents drafted, or what the user stated.")
+@click.option("--all", "every", is_flag=True, help="Also wrong and promoted ones.")
+def list_lessons(call: Call, scope: str | None, origin: str | None, every: bool) -> None:
+    """List lessons, oldest first."""
+    listing = app.entries.list_entries(
+        call.library,
+        kinds=app.lessons.LESSONS,
+        scope=scope,
+        origin=origin,
+        status=None if every else "active",
+        every=True,
+        sort="created",
+    )
+    call.answer(
+        listing,
+        lambda value, view: text.rows(value.entries, view, every=every),
+        lambda value: [app.lessons.lesson_json(entry) for entry in value.entries],
+        paged=True,
+    )
+
+
+@lesson.command("show", examples=["L-8F3K2A"])
+@id_argument
+def show(call: Call, ref: str) -> None:
+    """Show a lesson in full, as YAML."""
+    call.answer(app.lessons.show(call.library, ref), text.lesson_shown, app.lessons.shown_json, paged=True)
+
+
+@lesson.command(
+    "wrong",
+    examples=["L-8F3K2A", 'L-8F3K2A --reason "too specific"'],
+    tool=Tool(
+        "mark_wrong",
+        [Argument("id", "ref"), "reason"],
+        lambda: app.answers.Written,
+        "Take a lesson that is wrong out of all results; its file and history stay.",
+        repeatable=True,
+    ),
+)
+@id_argument
+@click.option("--reason", metavar="R", default="", help="Why it is wrong; kept with it.")
+@click.option("--from", "origin", type=ORIGINS, help="Who marks it (default: the caller).")
+def wrong(call: Call, ref: str, reason: str, origin: str | None) -> None:
+    """Mark a lesson as wrong: no result shows it, git keeps it. Only the user can do so with what the user stated."""
+    call.answer(app.lessons.wrong(call.library, ref, reason, by=origin or call.caller), text.marked_wrong)
+
+
+@lesson.command("promote", examples=["L-8F3K2A --to=skill/config-edit", "L-8F3K2A --to=tool/tmux"])
+@id_argument
+@click.option("--to", required=True, metavar="TARGET", help="skill/NAME or tool/NAME.")
+def promote(call: Call, ref: str, to: str) -> None:
+    """Append a proven lesson to one of your skills or tools, once, and mark it promoted."""
+    targets = app.lessons.Targets(call.settings.skills_dir, call.settings.tools_dir)
+    call.answer(app.lessons.promote_lesson(call.library, ref, to, targets), text.promoted)
+
+
+@lesson.command("search", examples=['"tmux"', '"config" --scope=global'])
+@click.argument("words", metavar="QUERY...", nargs=-1, required=True)
+@scope_option("Only this scope.")
+@limit_option
+def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) -> None:
+    """Search lessons by meaning and by words, best first."""
+    at = place_of(scope) if scope else ScopePlace("")
+    query = Query(" ".join(words), app.lessons.LESSONS, project=at.project or None, limit=limit, scopes=at.scopes)
+    result = call.ask("search", query)
+    lessons = [app.lessons.lesson_json(hit.entry, scored=True) for hit in result.lessons]
+    call.answer(
+        result,
+        text.search_results,
+        lambda value: {"query": value.query, "lessons": lessons, "notes": value.notes, "coverage": value.coverage},
+    )
+
+
+@lesson.command(
+    "load",
+    examples=["", "--scope=tmux"],
+    tool=Tool(
+        "load_lessons",
+        ["scope", Argument("limit", default=100)],
+        lambda: app.lessons.Loaded,
+        "The lessons that hold everywhere and those of one scope (a project), for the start of a session.",
+        notice=agent_text.NOTICE,
+        reads=True,
+    ),
+)
+@scope_option("The lessons of this scope, too.")
+@click.option("--limit", type=click.IntRange(0), default=LOADED, show_default=True, help="Most lessons; 0 for all.")
+def load(call: Call, scope: str | None, limit: int) -> None:
+    """Print the lessons for the start of a session, as Markdown: the global ones, then those of the scope."""
+    loaded = app.lessons.load(call.library, scope, limit=limit or None)
+    call.answer(loaded, text.loaded)
+
+
+main, run = partial(cli.main, lesson), partial(cli.run, group=lesson)

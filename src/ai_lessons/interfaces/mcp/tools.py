@@ -1,0 +1,418 @@
+"""Commands that agents may call, as MCP tools, and the pool of open libraries that answers them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from contextlib import contextmanager, suppress
+from functools import cached_property, partial
+from inspect import get_annotations
+from pathlib import Path  # noqa: TC003  # pydantic reads it while it runs
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+
+import anyio.from_thread
+import anyio.to_thread
+import click
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool as ServedTool
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
+
+from ai_lessons.app.answers import Answer, Shown
+from ai_lessons.app.open_repository import Limits, Options, Progress, silent
+from ai_lessons.app.workspace import Library, ReusableLibrary
+from ai_lessons.errors import AiLessonsError
+from ai_lessons.interfaces import agent_text
+from ai_lessons.interfaces.cli import command, root
+from ai_lessons.interfaces.cli.command import Argument, Call, Command, Tool, notes_of, options, walk, whereabouts
+from ai_lessons.interfaces.cli.options import FileName, context_tags
+from ai_lessons.interfaces.lesson import lesson
+from ai_lessons.interfaces.output import BARE, encode, line
+from ai_lessons.model.entries import fields_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from mcp.server.mcpserver import Context
+
+    from ai_lessons.settings import Settings
+
+    Data = dict[str, Any]
+
+T = TypeVar("T")
+
+NO_LIMITS = Limits()
+PAUSE = 0.1  # Seconds between two notes of progress, and two looks whether a waiting call is still wanted
+LAST_CHANCE = "writing"  # The work of this name is the commit: a call cancelled before it leaves nothing
+
+
+def client_name(ctx: Context[Any, Any]) -> str:
+    """The name that the client gave itself, or `mcp`."""
+    params = ctx.session.client_params
+    return (params.client_info.name.strip() if params else "") or "mcp"
+
+
+class Stopping(BaseException):
+    """The server ends: a call that takes long gives up. No error of a tool, so nothing catches it."""
+
+
+class SessionPool:
+    """Libraries on the repository that the settings name, for many threads; `limits`: the files callers may name."""
+
+    def __init__(self, load: Callable[[], Settings], *, session: str | None = None, limits: Limits = NO_LIMITS) -> None:
+        self._load, self._session, self._limits = load, session, limits
+        self._kept = ReusableLibrary(lambda: Library(self.settings.repo, self._options()))
+        self._reading, self._writing = threading.Lock(), threading.Lock()
+        self._stopping = threading.Event()
+        self._calls: set[object] = set()
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The user's settings; while they cannot be read, every call tries again."""
+        return self._load()
+
+    def read(self, job: Callable[[Library], T]) -> T:
+        """Do a job that reads; others that read wait."""
+        with self._at_work(), self._turn(self._reading):
+            return self._kept.do(job)
+
+    def write(self, job: Callable[[Library], T], *, agent: str, progress: Progress) -> T:
+        """Do a job that writes, in the name of `agent` unless the user's settings name one. One at a time."""
+        with self._at_work(), self._turn(self._writing), self._fresh(agent, progress) as library:
+            return job(library)
+
+    def run(self, job: Callable[[Library], T], *, agent: str) -> T:
+        """Do a job that may take long and shares nothing with others: running a script."""
+        with self._at_work(), self._fresh(agent, silent) as library:
+            return job(library)
+
+    def still(self) -> None:
+        """Raise if the call of this thread is not to go on: the server ends, or its client has cancelled it."""
+        if self._stopping.is_set():
+            raise Stopping
+        anyio.from_thread.check_cancelled()
+
+    def stop(self, patience: float) -> None:
+        """Ask all that runs to end, and wait for it `patience` seconds."""
+        self._stopping.set()
+        deadline = time.monotonic() + patience
+        while self._calls and time.monotonic() < deadline:
+            time.sleep(PAUSE / 10)
+
+    def close(self) -> None:
+        """Let go of what is kept open."""
+        with self._reading:
+            self._kept.close()
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        call = object()
+        self._calls.add(call)
+        try:
+            yield
+        finally:
+            self._calls.discard(call)
+
+    def _options(self) -> Options:
+        loaded = options(self.settings)
+        return loaded._replace(session=loaded.session or self._session, limits=self._limits)
+
+    def _fresh(self, agent: str, progress: Progress) -> Library:
+        loaded = self._options()
+        return Library(self.settings.repo, loaded._replace(agent=loaded.agent or agent, progress=progress))
+
+    @contextmanager
+    def _turn(self, lock: threading.Lock) -> Iterator[None]:
+        while not lock.acquire(timeout=PAUSE):
+            self.still()
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+class Reported:
+    """Progress of the library's as notes to the client. One bar for all phases of a job, which never goes back."""
+
+    def __init__(self, ctx: Context[Any, Any]) -> None:
+        self._ctx = ctx
+        self._phase, self._before, self._done, self._last = ("", 0), 0, 0, 0.0
+        self._committing = False
+
+    def show(self, what: str, done: int, total: int) -> None:
+        """`done` of `total` steps of `what`. Raises if the call was cancelled, and nothing is written yet."""
+        if self._committing:
+            return
+        anyio.from_thread.check_cancelled()
+        self._committing = what == LAST_CHANCE
+        if (what, total) != self._phase:
+            self._phase, self._before = (what, total), self._before + self._done
+        self._done = done
+        if total and (done == total or time.monotonic() - self._last >= PAUSE):
+            self._last = time.monotonic()
+            so_far, whole = self._before + done, self._before + total
+            anyio.from_thread.run(self._ctx.report_progress, so_far, whole, f"{what} {done}/{total}")
+
+
+LOG = logging.getLogger(__name__)
+
+DEFAULT = (
+    "search", "search_resources", "get_resource", "context", "add_lesson", "add_resource", "run_script",
+    "suggest_rule", "link", "record_outcome",
+)  # fmt: skip
+"""What an agent pays for in every session, in the order in which it needs them; `--tools all` adds the others."""
+
+PYTHON: Mapping[str, Any] = {
+    "string": str, "boolean": bool, "integer": int, "number": int | float, "array": list, "object": dict | list,
+}  # fmt: skip
+
+TEXT: Data = {"type": "string"}
+ARRAY: Data = {"type": "array"}
+JSON_TYPES = {
+    "str": "string", "bool": "boolean", "int": "integer", "float": "number", "None": "null", "tuple": "array",
+}  # fmt: skip
+
+
+def tools(pool: SessionPool, log: Path, chosen: str = "default", *, read_only: bool = False) -> list[ServedTool]:
+    """The tools of a set, or those of them that only read, ready to be served; `log` is where reports of bugs are."""
+    commands = (command for group in (root, lesson) for _, command in walk(group) if isinstance(command, Command))
+    declared = {command.tool.name: (command, command.tool) for command in commands if command.tool}
+    names = DEFAULT if chosen == "default" else dict.fromkeys((*DEFAULT, *declared))
+    return [CommandTool.of(*declared[name], pool, log) for name in names if declared[name][1].reads or not read_only]
+
+
+class ToolParameter(NamedTuple):
+    """One parameter of a tool: its name, the click parameter that it is, its schema, whether it is required."""
+
+    name: str
+    param: click.Parameter
+    schema: Data
+    required: bool
+    default: object
+
+    def texts(self, value: object) -> list[str]:
+        """A value from JSON, or as text, as the command line has it. Raises BadParameter: it is of another type."""
+        kind = self.schema["type"]
+        if isinstance(value, str) and kind != "string":
+            read = None
+            with suppress(ValueError, RecursionError):
+                read = json.loads(value)
+            if isinstance(read, PYTHON[kind]):
+                value = read
+            elif kind in {"array", "object"}:
+                whole = isinstance(self.param.type, FileName) or self.param.type is click.UNPROCESSED
+                value = [value] if whole else list(filter(None, map(str.strip, value.split(","))))
+        if isinstance(value, dict) and kind == "object":
+            value = [tag if weight is None else f"{tag}={weight!r}" for tag, weight in value.items()]
+        elif not isinstance(value, PYTHON[kind]) or (isinstance(value, bool) and kind != "boolean"):
+            raise click.BadParameter(f"not of the type {kind}", param=self.param)
+        if not isinstance(value, list):
+            return [str(value)]
+        if not all(isinstance(text, str) for text in value):
+            raise click.BadParameter("not a list of strings", param=self.param)
+        # a list that the command takes as one text with commas, or as several options
+        return value if getattr(self.param, "multiple", False) or self.param.nargs == -1 else [",".join(value)]
+
+
+def parameters_of(command: Command, tool: Tool) -> list[ToolParameter]:
+    """The parameters of a tool, as `Tool.takes` names them."""
+    params = {param.name: param for param in command.params}
+    return [
+        _parameter(argument if isinstance(argument, Argument) else Argument(argument), params)
+        for argument in tool.takes
+    ]
+
+
+def _parameter(argument: Argument, params: Mapping[str, click.Parameter]) -> ToolParameter:
+    param = params[argument.parameter or argument.name]
+    schema = schema_of(param, single=argument.single)
+    default: object = argument.default
+    if default is None:
+        default = False if schema["type"] == "boolean" else param.default
+    schema |= {"description": argument.note} if argument.note else {}
+    schema |= {"default": default} if isinstance(default, str | int | float) and default != "" else {}
+    required = param.required and argument.default is None
+    return ToolParameter(argument.name, param, schema, required, argument.default)
+
+
+def schema_of(param: click.Parameter, *, single: bool) -> Data:
+    """What a parameter takes, as short as it can be said to an agent: that null is left out goes without saying."""
+    kind = param.type
+    split = getattr(kind, "func", None)  # the function by which one text with commas is more
+    if split is context_tags:
+        return {"type": "object", "additionalProperties": {"type": ["number", "null"]}}
+    many = param.nargs == -1 or getattr(param, "multiple", False) or split is not None
+    if many and not single:
+        return {"type": "array", "items": {"type": "string"}}
+    if isinstance(kind, click.Choice):
+        return {"enum": list(kind.choices), "type": "string"}
+    if getattr(param, "is_flag", False):
+        return {"type": "boolean"}
+    if not isinstance(kind, click.types.FloatParamType | click.types.IntParamType):
+        return {"type": "string"}
+    schema: Data = {"type": "number" if isinstance(kind, click.types.FloatParamType) else "integer"}
+    if isinstance(kind, click.IntRange | click.FloatRange):
+        schema |= {"exclusiveMinimum" if kind.min_open else "minimum": kind.min}
+        schema |= {"exclusiveMaximum" if kind.max_open else "maximum": kind.max}
+    return {key: value for key, value in schema.items() if value is not None}
+
+
+def output_schema(tool: Tool) -> Data:
+    """The JSON Schema of what a tool answers, made of the fields of the answer's class."""
+    properties = {"notice": TEXT} if tool.notice else {}
+    if isinstance(tool.answer, str):
+        properties[tool.answer] = ARRAY
+        return {"type": "object", "properties": properties}
+    answer = tool.answer()
+    if answer is Shown:
+        properties |= {"handle": TEXT, "title": TEXT, "text": TEXT, "notes": ARRAY}
+    elif answer is Answer:
+        properties |= {kind.folder: ARRAY for kind in tool.kinds} | {"prompt": TEXT, "notes": ARRAY}
+    elif fields := fields_of(answer):
+        properties |= {"handle": TEXT} if fields.entry else {}
+        properties |= {name.rstrip("_"): type_schema(annotation_of(answer, name)) for name in fields.names}
+    return {"type": "object", "properties": properties}
+
+
+def annotation_of(answer: type, name: str) -> str:
+    """The type of a field or property, as the source states it."""
+    for base in answer.__mro__:
+        annotation = get_annotations(base).get(name)
+        if annotation is not None:
+            return str(getattr(annotation, "__forward_arg__", annotation))
+    return str(getattr(answer, name).fget.__annotations__["return"])
+
+
+def type_schema(annotation: str) -> Data:
+    """The JSON Schema of a type as the source states it; what JSON has no type for is an object."""
+    types = [JSON_TYPES.get(name.partition("[")[0], "object") for name in annotation.split(" | ")]
+    return {"type": types[0] if len(types) == 1 else types}
+
+
+class ToolCall(Call):
+    """What a command is given when an agent calls it: the library of the pool, and an answer that is kept."""
+
+    tool: ClassVar[bool] = True
+
+    def __init__(self, pool: SessionPool, tool: Tool) -> None:
+        super().__init__(json=True)
+        self.pool, self.served = pool, tool
+        self.result = CallToolResult(content=[])
+
+    def interrupted(self) -> None:
+        """Raise if the client has cancelled the call, or the server ends."""
+        self.pool.still()
+
+    def answer(self, value: Any, text: Any, data: Any = None, **_terminal: Any) -> None:
+        """Keep what the agent reads, and the same as data; agents have no pager."""
+        notes = "\n".join(f"note: {line(note)}" for note in dict.fromkeys(notes_of(value)))
+        root = whereabouts(self.settings)
+        if self.served.notice:
+            blocks = self.served.headline(root), text(value, BARE), notes
+            words = "\n\n".join(filter(None, blocks))
+        else:
+            words = f"{text(value, self.view)}\n{notes}".rstrip("\n")
+        structured = agent_text.data(value, self.served, root, encode(data(value)) if data else None)
+        self.result = CallToolResult(content=[TextContent(type="text", text=words)], structured_content=structured)
+
+
+class CommandTool(ServedTool):
+    """A tool that runs a command. Its errors are sentences with a hint; no words of other programs reach the client."""
+
+    log: Path
+
+    @classmethod
+    def of(cls, command: Command, tool: Tool, pool: SessionPool, log: Path) -> CommandTool:
+        """A command as its declaration says, with the first paragraph of its help where that says nothing else."""
+        params = parameters_of(command, tool)
+        required = [param.name for param in params if param.required]
+        return cls(
+            fn=partial(_called, command, tool, params, pool),
+            name=tool.name,
+            title=None,
+            description=tool.description or " ".join((command.help or "").partition("\n\n")[0].split()),
+            parameters={"type": "object", "properties": {param.name: param.schema for param in params}}
+            | ({"required": required} if required else {}),
+            fn_metadata=FuncMetadata(arg_model=ArgModelBase, output_schema=output_schema(tool)),
+            is_async=False,
+            context_kwarg=None,
+            annotations=ToolAnnotations(
+                read_only_hint=tool.reads or None,
+                destructive_hint=None if tool.reads else tool.destroys,
+                idempotent_hint=tool.repeatable or None,
+            ),
+            log=log,
+        )
+
+    async def run(self, arguments: Data, context: Context[Any, Any], convert_result: bool = False) -> Any:  # noqa: ARG002  # the SDK's signature
+        """Call the command in a thread; ToolError says in words what went wrong."""
+        try:
+            return await anyio.to_thread.run_sync(self.fn, arguments, context)
+        except AiLessonsError as error:
+            raise ToolError(command.in_words(error)) from error
+        except Exception as error:
+            LOG.exception("tool %s", self.name)
+            raise ToolError(agent_text.bug(error, self.log)) from error
+
+
+def _called(
+    command: Command,
+    tool: Tool,
+    params: list[ToolParameter],
+    pool: SessionPool,
+    arguments: Data,
+    ctx: Context[Any, Any],
+) -> CallToolResult:
+    """Run the command on what the agent sent."""
+    call = ToolCall(pool, tool)
+    try:
+        context = command.make_context(tool.name, command_line(tool, params, arguments), obj=call)
+    except click.BadParameter as error:
+        name = next((f"{param.name}: " for param in params if param.param is error.param), "")
+        hint = "it takes " + ", ".join(param.name for param in params)
+        raise AiLessonsError(f"wrong arguments for {tool.name}: {name}{error.message}", hint=hint) from error
+    call.settings = pool.settings
+
+    def job(library: Library) -> CallToolResult:
+        call.library = library
+        with context:
+            command.invoke(context)
+        return call.result
+
+    if tool.reads:
+        return pool.read(job)
+    if tool.alone:
+        return pool.run(job, agent=client_name(ctx))
+    return pool.write(job, agent=client_name(ctx), progress=Reported(ctx).show)
+
+
+def command_line(tool: Tool, params: list[ToolParameter], arguments: Data) -> list[str]:
+    """The words that a person would have typed. Raises BadParameter: an argument is missing, or of another type."""
+    names = [param.name for param in params]
+    arguments = {_meant(name, names): value for name, value in arguments.items()}
+    if unknown := [name for name in arguments if name not in names]:
+        raise AiLessonsError(f"{tool.name} has no argument {unknown[0]!r}", hint="it takes " + ", ".join(names))
+    values = {param.name: param.default for param in params} | {
+        name: value for name, value in arguments.items() if value is not None
+    }
+    if missing := [f"{param.name}: needed" for param in params if param.required and values[param.name] is None]:
+        raise click.BadParameter("; ".join(missing))
+    options, positional = list[str](), list[str]()
+    for param in params:
+        texts = [] if values[param.name] is None else param.texts(values[param.name])
+        option = max(param.param.opts, key=len)
+        if isinstance(param.param, click.Argument):
+            positional += texts
+        elif param.schema["type"] != "boolean":
+            options += [f"{option}={text}" for text in texts]
+        elif texts == ["True"]:
+            options.append(option)
+    return [*options, "--", *positional]
+
+
+def _meant(name: str, names: list[str]) -> str:
+    """The argument's agreed name: what one tool calls `id` is the `resource_id` of another, and agents mix them up."""
+    other = {"id": "resource_id", "resource_id": "id"}.get(name, name)
+    return other if name not in names and other in names else name

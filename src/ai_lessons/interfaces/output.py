@@ -1,0 +1,296 @@
+"""What goes out: answers as JSON, and text made safe and aligned for a terminal. Knows no entries."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from enum import Enum
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+from unicodedata import category, east_asian_width
+
+from ai_lessons.model.entries import fields_of, record
+from ai_lessons.model.markdown import escaped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import IO
+
+    from ai_lessons.errors import AiLessonsError
+
+SCALARS = frozenset({str, int, float, bool, type(None)})
+
+
+def dump(value: object) -> str:
+    """An answer as JSON text: an array has one element a line (10,000 entries stay fast and greppable)."""
+    data = encode(value)
+    if isinstance(data, list):
+        return "[\n" + ",\n".join(map(json.dumps, data)) + "\n]" if data else "[]"
+    return json.dumps(data, indent=2)
+
+
+def encode(value: Any, *, for_agents: bool = False) -> Any:
+    """The value as JSON has it. What JSON does not know, such as a path or a date, becomes text.
+
+    A class may have another shape than its fields: `as_json()`, and `for_agents()` for what a model reads.
+    """
+    if type(value) in SCALARS:
+        return value
+    if isinstance(value, str | int | float | Enum):
+        return value.value if isinstance(value, Enum) else value
+    shape = (getattr(value, "for_agents", None) if for_agents else None) or getattr(value, "as_json", None)
+    if shape:
+        value = shape()
+    elif fields_of(type(value)):
+        value = record(value)
+    if hasattr(value, "items"):
+        return {
+            key if isinstance(key, str | int | float | None) else str(key): encode(held, for_agents=for_agents)
+            for key, held in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [encode(element, for_agents=for_agents) for element in value]
+    return str(value)
+
+
+def error(value: AiLessonsError) -> dict[str, Any]:
+    """An error, for stderr; an invalid entry also brings its problems."""
+    data = {"error": type(value).__name__, "message": value.message, "hint": value.hint}
+    problems = getattr(value, "problems", None)
+    return data | {"problems": encode(problems)} if problems else data
+
+
+STYLES = {"heading": "1", "handle": "36", "dim": "2", "good": "32", "warn": "33", "bad": "31", "match": "1;33"}
+NARROWEST = 12  # cells of a readable column
+READABLE = 45  # cells that the titles of a table get before other columns
+AGES = ((31_557_600, "year"), (2_629_800, "month"), (604_800, "week"), (86_400, "day"), (3600, "hour"), (60, "minute"))
+_STYLE = re.compile(r"\x1b\[[\d;]*m")
+_WIDE = "\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef"  # scripts that break a line anywhere
+_PIECE = re.compile(rf"\s+|[{_WIDE}]|[^\s{_WIDE}]+")
+_LEAD = re.compile(r" *(?:\[[^\]]+\] |[-*+>] |\d+[.)] |(?:note|error|hint): |(?<= ))")
+
+
+class View(NamedTuple):
+    """How to draw: `width` in cells (None: cut nothing); paths are below `root`, in other tiers below their `roots`.
+
+    With `now`, dates show their age. `verbose`: every detail. `framed`: an agent reads it, so each result names its
+    origin.
+    """
+
+    width: int | None = None
+    colour: bool = False
+    verbose: bool = False
+    framed: bool = False
+    now: datetime | None = None
+    root: str = ""
+    home: str = ""
+    roots: Mapping[str, str] = MappingProxyType({})
+
+    def paint(self, text: str, style: str) -> str:
+        """`text` in a style, where there is colour."""
+        return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if self.colour and style and text else text
+
+    def named(self, handle: str, title: str) -> str:
+        """`[HANDLE] title`."""
+        return f"{self.paint(f'[{line(handle)}]', 'handle')} {line(title)}"
+
+    def mark(self, text: str, query: str) -> str:
+        """`text` with the longer words of a query marked, where there is colour."""
+        words = [re.escape(word) for word in re.findall(r"\w+", query) if len(word) > 3 or not word.isascii()]
+        if not words or not self.colour:
+            return text
+        return re.sub(rf"(?i)\b(?:{'|'.join(words)})", lambda match: self.paint(match[0], "match"), text)
+
+    def day(self, stamp: str) -> str:
+        """The day of a date, for a column; on a terminal with its age."""
+        return self.when(stamp) if self.now else line(stamp[:10])
+
+    def when(self, stamp: str) -> str:
+        """A date as a file or git has it; on a terminal the day and its age."""
+        try:
+            then = datetime.fromisoformat(stamp)
+        except ValueError:
+            then = None
+        if then is None or self.now is None:
+            return line(stamp)
+        seconds = (self.now - (then if then.tzinfo else then.replace(tzinfo=UTC))).total_seconds()
+        ages = (f"{count(int(seconds // size), name)} ago" for size, name in AGES if seconds >= size)
+        return f"{then:%Y-%m-%d} ({next(ages, 'just now')})"
+
+    def clip(self, text: str, indent: int) -> str:
+        """A text cut to one line of the terminal, after `indent` cells."""
+        return text if self.width is None else clip(text, max(self.width - indent, NARROWEST))
+
+    def fit(self, text: str) -> str:
+        """Wrap lines at words to the width of the terminal, except fenced code and rows of tables."""
+        if self.width is None:
+            return text
+        rows, fenced = [], False
+        for row in text.split("\n"):
+            start = row.lstrip()
+            fence = start.startswith(("```", "~~~"))
+            fenced ^= fence
+            rows += [row] if fence or fenced or start.startswith("|") else _broken(row, self.width)
+        return "\n".join(rows)
+
+    def place(self, path: str, tier: str = "") -> str:
+        """A path of the repository (of a tier) with `~` for the home folder."""
+        root = self.roots.get(tier, self.root)
+        full = str(Path(root, path)) if root else path
+        home = self.home.rstrip("/")
+        return line("~" + full[len(home) :] if home and full.startswith(home + "/") else full)
+
+
+BARE = View(verbose=True, framed=True)  # for agents: paths are relative to the repository, which the head names
+
+
+def block(head: str, rows: Iterable[str], indent: str = "  ") -> str:
+    """A line and, indented below it, the rows that are not empty."""
+    return "\n".join([head, *(indent + row.replace("\n", f"\n{indent}") for row in rows if row)])
+
+
+def is_terminal(stream: IO[str] | None) -> bool:
+    """Whether the stream is a terminal. It is None where the caller closed it (`<&-`)."""
+    return stream is not None and not stream.closed and stream.isatty()
+
+
+def clean(text: str) -> str:
+    """Text of many lines, safe to print: line ends become LF, tabs stay, control characters are escaped."""
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    return escaped(text.replace("\r\n", "\n"))
+
+
+def line(text: str) -> str:
+    """Text of one line, safe to print: any run of white space becomes one space."""
+    if text.isascii() and text.isprintable() and "  " not in text:
+        return text
+    return " ".join(clean(text).split())
+
+
+def cells(text: str) -> int:
+    """How many cells of a terminal the text takes: East Asian wide characters two, combining marks and styles none."""
+    text = _STYLE.sub("", text) if "\x1b" in text else text
+    if text.isascii():
+        return len(text)
+    return sum(_cell(character) for character in text)
+
+
+def _cell(character: str) -> int:
+    if category(character) in {"Mn", "Me", "Cf"}:
+        return 0
+    return 2 if east_asian_width(character) in {"W", "F"} else 1
+
+
+def _broken(row: str, width: int) -> list[str]:
+    """One line wrapped to `width` cells; the lines after the first are indented to its text."""
+    if cells(row) <= width:
+        return [row]
+    lead = _LEAD.match(_STYLE.sub("", row))
+    hanging = min(len(lead[0]) + 2 * lead[0].isspace(), width // 3) if lead else 0
+    rows, used = [""], 0
+    for piece in _PIECE.findall(row):
+        wide = cells(piece)
+        if used + wide > width and used > hanging and not piece.isspace():
+            rows[-1] = rows[-1].rstrip()
+            rows.append(" " * hanging)
+            used = hanging
+        if not piece.isspace() or used > hanging or len(rows) == 1:
+            rows[-1] += piece
+            used += wide
+    return rows
+
+
+def clip(text: str, width: int) -> str:
+    """The text, or as much of its beginning as leaves room for `…`."""
+    if cells(text) <= width:
+        return text
+    used = 0
+    for position, character in enumerate(text):
+        used += _cell(character)
+        if used > width - 1:
+            return text[:position].rstrip() + "…"
+    return text
+
+
+def pad(text: str, width: int) -> str:
+    """The text with spaces up to `width` cells."""
+    return text + " " * (width - cells(text))
+
+
+def squeeze(widths: Sequence[int], flexible: Sequence[int], room: int) -> list[int]:
+    """Column widths that fit into `room` cells (two between columns); 0 for a column that is left out.
+
+    The last of `flexible` is the most important: the others are narrowed first, in their order.
+    """
+    fitted = list(widths)
+    *minor, main = flexible
+    spare = max(widths[main] - READABLE, 0)
+    too_much = sum(fitted) + 2 * (len(fitted) - 1) - room
+    for n in minor:
+        if too_much > spare:
+            before, fitted[n] = fitted[n] + 2, fitted[n] - (too_much - spare)
+            fitted[n] = fitted[n] if fitted[n] >= NARROWEST else 0
+            too_much -= before - (fitted[n] + 2 if fitted[n] else 0)
+    fitted[main] -= min(max(too_much, 0), max(fitted[main] - NARROWEST, 0))
+    return fitted
+
+
+def table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], view: View, empty: str = "", *, flexible: Sequence[int] = ()
+) -> str:
+    """Aligned lines, two spaces between columns, the header first; without rows `empty`. Cells are escaped here.
+
+    On a terminal the `flexible` columns are cut or left out so that a line fits: see `squeeze`.
+    """
+    if not rows:
+        return empty
+    columns = [[name, *_escaped_cells(column)] for name, column in zip(header, zip(*rows, strict=True), strict=True)]
+    widths = [max(map(cells, column)) for column in columns]
+    if view.width is not None and flexible:
+        widths = squeeze(widths, flexible, view.width)
+        columns = [[clip(cell, wide) for cell in column] for column, wide in zip(columns, widths, strict=True) if wide]
+        widths = list(filter(None, widths))
+    columns[:-1] = [[pad(cell, wide) for cell in column] for column, wide in zip(columns[:-1], widths, strict=False)]
+    columns[0][1:] = [view.paint(cell, "handle") for cell in columns[0][1:]]
+    heading, *lines = map("  ".join, zip(*columns, strict=True))
+    return "\n".join([view.paint(heading, "heading"), *lines])
+
+
+def columns(rows: Sequence[Sequence[str]], view: View) -> str:
+    """Aligned lines without a header; the last column is wrapped."""
+    if not rows:
+        return ""
+    widths = [max(map(cells, column)) for column in zip(*rows, strict=True)][:-1]
+    indent = sum(widths) + 2 * len(widths)
+    room = None if view.width is None else max(view.width - indent, NARROWEST)
+    lines = []
+    for *before, last in rows:
+        start = "".join(pad(cell, wide) + "  " for cell, wide in zip(before, widths, strict=True))
+        first, *wrapped = _broken(last, room) if room else [last]
+        lines.append("\n".join([(start + first).rstrip(), *(" " * indent + row for row in wrapped)]))
+    return "\n".join(lines)
+
+
+def _escaped_cells(column: Sequence[str]) -> list[str]:
+    """The cells of a column, safe to print; `-` for an empty one. Most columns need only the check of all at once."""
+    text = "".join(column)
+    if text.isascii() and text.isprintable() and "  " not in text:
+        return [cell or "-" for cell in column]
+    return [line(cell) or "-" for cell in column]
+
+
+def size(number: int) -> str:
+    """Bytes for people: `1.2 MiB`."""
+    value, unit = float(number), 0
+    while value >= 1024 and unit < 3:
+        value, unit = value / 1024, unit + 1
+    return f"{value:.1f} {('B', 'KiB', 'MiB', 'GiB')[unit]}" if unit else f"{number} B"
+
+
+def count(number: int, noun: str) -> str:
+    """`1 entry`, `1,200 entries`."""
+    plural = noun[:-1] + "ies" if noun.endswith("y") and noun != "day" else noun + "s"
+    return f"{number:,} {noun if number == 1 else plural}"

@@ -1,0 +1,598 @@
+"""Answers of reading jobs as text for people: searches, entries, lists, history, graphs, lessons. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ai_lessons.interfaces.output import View, block, clean, clip, count, line, table
+from ai_lessons.model import lessons as model_lessons
+from ai_lessons.model.entries import GLOBAL_PROJECT, KINDS, UNVERSIONED, EntrySummary, Kind, pattern_of
+from ai_lessons.model.lessons import title_of
+from ai_lessons.model.yaml_edit import entry_lines, scalar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from ai_lessons.app import answers, contexts, harvest, hints, lessons
+    from ai_lessons.app.answers import Answer, Approval, Hit, Shown
+    from ai_lessons.app.harvest import HarvestedLesson
+    from ai_lessons.model.links import Line
+
+    Frame = Callable[..., str]
+
+PROMPT_MARK = "\N{ELECTRIC LIGHT BULB}"
+WORDS = {"when": "WHEN", "do": "DO", "dont": "DO NOT", "because": "BECAUSE", "rationale": "Why:"}
+SAID_ELSEWHERE = frozenset({
+    "id", "kind", "title", "tags", "versions", "links", "pattern", "rationale", "confidence", "source", "status",
+    "path",
+})  # fmt: skip  # frontmatter that `show` says in lines of its own
+HASHES = frozenset({"content_hash", "source_ref"})
+WIDEST = 60  # cells of a title in a drawing
+GONE = "not found"
+CHANGE = "a change of this rule that is not in force"
+SECTION_CALL = "ai-lessons recall show {} --section "
+
+
+def answer(result: Answer, view: View) -> str:
+    """A search in groups by kind; a group without results is left out."""
+    blocks = [
+        block(view.paint(KINDS[kind].heading, "heading"), (_hit(hit, result, view) for hit in hits))
+        for kind, hits in result.groups.items()
+        if hits
+    ]
+    prompt = f"\n\n---\n{PROMPT_MARK} {clean(result.prompt)}" if result.prompt else ""
+    return ("\n\n".join(blocks) or f'Nothing found for "{line(result.query)}".') + prompt
+
+
+def _hit(hit: Hit, result: Answer, view: View) -> str:
+    """A result in two lines, its title and what it says; where the view is verbose, all that is known of it."""
+    entry, details = hit.entry, hit.entry.details
+    lesson, rule = entry.kind is Kind.LESSON, entry.kind is Kind.RULE
+    score = "" if entry.score is None or rule else f"({entry.score:.2f}) "
+    title = f"{_label(entry, view)} {score}{view.mark(line(entry.title), result.query)}"
+    extra = origin(entry, result.approvals) if view.framed else []
+    factors = ", ".join(f"{line(name)} {value:.3g}" for name, value in hit.factors.items())
+    extra += [f"score: {factors}"] if factors else []
+    text = line(str(details.get("rationale") or "") if rule else entry.snippet)
+    if not view.verbose:
+        facts = [str(details.get(key)) for key in ("confidence", "source") if lesson and details.get(key)]
+        facts += [_versions(entry)[1]] if entry.kind.is_resource else []
+        facts += [f"{name} {value}" for name, value in _place(hit) if value]
+        words = " | ".join(filter(None, [line(", ".join(facts)), f'"{text}"' if text else ""]))
+        return block(title, [view.mark(view.clip(words, 4), result.query), *extra])
+    if rule:
+        facts = [
+            _joined(("applies to", ", ".join(filter(None, (*entry.tags, _plain(details.get("applies_to") or ""))))))
+        ]
+    elif lesson:
+        facts = [_joined(*((key, details.get(key)) for key in ("confidence", "source")))]
+    else:
+        facts = [_joined(_versions(entry), *_place(hit))]
+    facts[0] += f" | path: {_where(entry, view)}" if entry.kind is Kind.SCRIPT else ""
+    words = f'rationale: "{text}"' if rule else f'"{text}"'
+    return block(title, [*facts, view.mark(words, result.query) if text else "", *extra])
+
+
+def origin(entry: EntrySummary, approvals: Mapping[str, Approval]) -> list[str]:
+    """Where a result comes from: its path, and who said or approved it."""
+    path = "" if entry.kind is Kind.SCRIPT else f"path: {line(entry.path)}"
+    if entry.kind is Kind.RULE:
+        return [approved(approvals.get(entry.id)), path]
+    by, claim = entry.details.get("stated_by"), entry.details.get("from")
+    author = f"stated by {line(str(by))}" if by else f"its file says from: {line(str(claim))}" if claim else ""
+    return [" | ".join(filter(None, (author, path)))]
+
+
+def approved(approval: Approval | None) -> str:
+    """Who approved a rule, when, and who suggested it."""
+    if approval is None:
+        return "approval: not known"
+    suggested = f" | suggested by {line(approval.suggested_by)}" if approval.suggested_by else ""
+    return f"approved by {line(approval.approved_by) or 'an unknown person'} on {approval.approved_at[:10]}{suggested}"
+
+
+def _where(entry: EntrySummary, view: View) -> str:
+    """Where its file is; a script that is kept elsewhere is there."""
+    kept = entry.details.get("path") if entry.kind is Kind.SCRIPT else None
+    return line(str(kept)) if kept else view.place(entry.path, entry.tier)
+
+
+def _label(entry: EntrySummary, view: View) -> str:
+    return view.paint(f"[{line(entry.handle)}]", "handle") + ("" if entry.tier == "user" else f" {line(entry.tier)}")
+
+
+def _versions(entry: EntrySummary) -> tuple[str, str]:
+    """Of a doc or script also that it states none; other kinds have no versions."""
+    return "versions", ", ".join(entry.versions) or (UNVERSIONED if entry.kind.is_resource else "")
+
+
+def _place(hit: Hit) -> tuple[tuple[str, str], ...]:
+    """Where in which other versions the same is, and in which section of it the best passage."""
+    section = f"{hit.section} {hit.heading}".strip() if hit.section else hit.heading
+    return ("also in", ", ".join(hit.also_in)), ("section", section if hit.entry.kind is Kind.DOC else "")
+
+
+def _joined(*pairs: tuple[str, object]) -> str:
+    """`a: 1 | b: 2`, without the pairs that have no value."""
+    return " | ".join(f"{line(name)}: {line(str(value))}" for name, value in pairs if value not in {None, ""})
+
+
+def shown(value: Shown, view: View, *, call: str = SECTION_CALL, frame: Frame = lambda text, _what="": text) -> str:
+    """One entry in full: its text and code, what is related, what is known about it, its sections and how to go on.
+
+    `call` shows a section (`{}`: the handle, the number follows). `frame` goes round each text; what it is comes second
+    where it is not the entry's own.
+    """
+    entry, whole = value.entry, value.section is None
+    call = call.format(line(entry.handle))
+    title, approval = f"{_label(entry, view)} {line(entry.title)}", value.approval if whole else None
+    blocks = [title]
+    if approval:
+        by = f", approved by {line(approval.approved_by)}" if approval.approved_by else ""
+        blocks = [f"{title}\n  {view.paint(f'In force since {view.when(approval.approved_at)}{by}', 'good')}"]
+    if whole:
+        pattern = value.frontmatter.get("pattern")
+        parts = {"rationale": value.frontmatter.get("rationale")} | (pattern if isinstance(pattern, dict) else {})
+        blocks.append("\n".join(f"{word} {line(str(parts[key]))}" for key, word in WORDS.items() if parts.get(key)))
+    else:
+        heading = next((section.heading for section in value.sections if section.number == value.section), "")
+        blocks.append(f"Section {value.section} of {len(value.sections)}: {line(heading)}".rstrip(": "))
+    blocks += [frame(text) for text in texts_of(value) if text]
+    if approval and approval.unapproved_change:
+        warning = "An unapproved change exists; what is in force stands above. It would change this:"
+        change = frame(diff(approval.unapproved_change, view), CHANGE)
+        blocks.append(f"{view.paint(warning, 'warn')}\n{change}")
+    if value.related and whole:
+        blocks.append(block(view.paint("Related:", "heading"), (_edge(edge, view) for edge in value.related)))
+    blocks += [block(view.paint("About it:", "heading"), _about(value, view))] if whole else []
+    blocks += [_navigation(value, view, call)] if len(value.sections) > 1 else []
+    return "\n\n".join(filter(None, blocks))
+
+
+def texts_of(value: Shown) -> tuple[str, str]:
+    """Its text and its code, made harmless; empty where there is none, or nothing that the other does not say."""
+    code = value.code if value.section is None and value.code != value.body else ""
+    body, code = (clean(text).strip("\n") if text.strip() else "" for text in (value.body, code))
+    return body, code
+
+
+def is_used(usage: answers.Usage | None) -> bool:
+    """Whether anything happened to an entry that says how well it does."""
+    return bool(usage and (usage.tallies.last_used or usage.standing != 1.0))
+
+
+def _about(value: Shown, view: View) -> Iterator[str]:
+    """What is known of an entry; ids, hashes and the figures behind a confidence only where the view is verbose."""
+    entry, details, approval = value.entry, value.entry.details, value.approval
+    yield _joined(("kind", entry.kind), ("project", entry.project), ("tier", entry.tier))
+    yield _joined(*((key, details.get(key)) for key in ("confidence", "source", "status")))
+    yield _joined(_versions(entry))
+    yield _joined(("tags", ", ".join(entry.tags)))
+    for key, stated in value.frontmatter.items():
+        if key not in SAID_ELSEWHERE and (view.verbose or key not in HASHES):
+            yield f"{line(str(key))}: {view.when(_plain(stated)) if key == 'created' else line(_plain(stated))}"
+    if approval:
+        how = f"{approval.evidence} ({approval.how})" if approval.how else approval.evidence
+        yield _joined(("suggested by", approval.suggested_by), ("evidence", how))
+    if value.usage and is_used(value.usage):
+        yield from usage(value.usage, view)
+    if value.silent:
+        yield view.paint(silent(value.entry.handle, value.silent), "warn")
+    yield f"path: {_where(entry, view)}"
+    if view.verbose:
+        yield _joined(("id", entry.id), ("approved in", approval.commit[:10] if approval else ""))
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, list | tuple) and all(isinstance(element, str) for element in value):
+        return ", ".join(value)
+    return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+
+
+def _edge(edge: answers.Related, view: View) -> str:
+    arrow = "->" if edge.outgoing else "<-"
+    target = (
+        f"{_label(edge.entry, view)} {line(edge.entry.title)}" if edge.entry else f"{line(edge.target)} (not found)"
+    )
+    return f"{line(edge.relation)} {arrow} {target}{_weight(edge)}"
+
+
+def _navigation(value: Shown, view: View, call: str) -> str:
+    if value.section is None:
+        rows = [
+            f"  {section.number:>3}  {'  ' * max(section.level - 1, 0)}{line(section.heading)}"
+            for section in value.sections
+        ]
+        return "\n".join([view.paint("Sections:", "heading"), *rows, f"One of them: {call}{value.sections[0].number}"])
+    steps = (("Previous", value.section - 1), ("Next", value.section + 1))
+    return "\n".join(f"{name}: {call}{number}" for name, number in steps if 0 < number <= len(value.sections))
+
+
+def listing(value: answers.Listing, view: View) -> str:
+    """Entries as a table, and how many there are beyond a limit."""
+    header = ("ID", "KIND", "PROJECT", "VERSIONS", "TITLE", "TAGS")
+    entries = value.entries
+    if value.silent:
+        return "\n".join(f"{view.named(e.handle, e.title)}: {silent(e.handle, value.silent[e.id])}" for e in entries)
+    rows = [(e.handle, e.kind.value, e.project, _versions(e)[1], e.title, ", ".join(e.tags)) for e in entries]
+    drawn, hidden = table(header, rows, view, "No entries.", flexible=(5, 3, 2, 4)), value.total - len(entries)
+    return f"{drawn}\n… and {hidden:,} more (--limit 0 shows all)" if rows and hidden > 0 else drawn
+
+
+def counts(values: Sequence[answers.Count], view: View, *, what: str) -> str:
+    """Tags, versions or projects with the number of entries of each kind."""
+    header = (what.upper(), "ENTRIES", *(kind.folder.upper() for kind in Kind))
+    names = [f"{tally.name} (newest)" if n == 0 and what == "version" else tally.name for n, tally in enumerate(values)]
+    rows = [
+        (name, str(tally.total), *(str(tally.by_kind.get(kind, 0)) for kind in Kind))
+        for name, tally in zip(names, values, strict=True)
+    ]
+    return table(header, rows, view, f"No {what}s.", flexible=(0,))
+
+
+def related(values: Iterable[answers.Related], view: View) -> str:
+    """Entries reached over the graph, indented by how far away they are."""
+    lines = ["  " * (edge.depth - 1) + _edge(edge, view) for edge in values]
+    return "\n".join(lines) or "No related entries."
+
+
+def log(values: Iterable[answers.Revision], view: View) -> str:
+    """Commits that touched an entry, as given (newest first)."""
+    blocks = []
+    for revision in values:
+        head = (
+            f"{view.paint(line(revision.commit)[:10], 'handle')} {view.when(revision.when)} {line(revision.author)}  "
+        )
+        blocks.append(block(head + line(revision.subject), [_joined(*revision.trailers.items())], "    "))
+    return "\n".join(blocks) or "No commits yet."
+
+
+DIFF_COLOURS = {"+": "good", "-": "bad", "@": "handle"}
+
+
+def diff(text: str, view: View) -> str:
+    """A unified diff, coloured where there is colour."""
+    if not text.strip():
+        return "No difference."
+    rows = (clean(row) for row in text.rstrip("\n").split("\n"))
+    return "\n".join(view.paint(row, DIFF_COLOURS.get(row[:1], "")) for row in rows)
+
+
+def feedback(value: answers.Feedback, view: View) -> str:
+    """What was said of which entry, and how it stands with that."""
+    return block(
+        f"{view.named(value.entry.handle, value.entry.title)}: {line(value.outcome)}", usage(value.usage, view)
+    )
+
+
+def why_told(values: Sequence[answers.ToldEarlier], view: View) -> str:
+    """A line for each entry that was told: when, why, and what came of it."""
+    rows = [
+        f"{view.named(entry.handle, entry.title)}  {line(entry.moment)}: {line(entry.why or 'holds here')}"
+        + (f"; {line(entry.outcome)} since" if entry.outcome else "")
+        + (f"; {silent(entry.handle, entry.silent)}" if entry.silent else "")
+        for entry in values
+    ]
+    return "\n".join(rows) or "Nothing was told in this session."
+
+
+def silent(handle: str, why: str) -> str:
+    """Why an entry is told no more, and the command that brings it back."""
+    return f"told to nobody who does not ask: {line(why)} (ai-lessons contribute update {line(handle)} --status active)"
+
+
+def sessions(values: Sequence[hints.SessionTold], view: View) -> str:
+    """For each session its host, folder and time, and a line for each entry that was told in it."""
+    rows = []
+    for session in values:
+        head = (session.session or "?", session.host or "unknown host", session.folder, view.when(session.at))
+        failed = count(session.failures, "failure") if session.failures else ""
+        entries = why_told(session.told, view).split("\n") if session.told else ["nothing was told"]
+        rows.append(block("  ".join(line(part) for part in (*head, failed) if part), entries))
+    return "\n".join(rows) or "Hooks remember no session of the last seven days."
+
+
+def usage(value: answers.Usage, view: View) -> list[str]:
+    """Two lines: how sure it is by now, and what happened to it."""
+    tallies = value.tallies
+    counts = (
+        ("injected", tallies.injected), ("helpful", tallies.helpful), ("ignored", tallies.ignored),
+        ("contradicted", tallies.contradicted), ("runs", tallies.script_ok), ("failed runs", tallies.script_failed),
+        ("seen to help", tallies.followed + tallies.worked), ("seen to fail again", tallies.recurred),
+    )  # fmt: skip
+    counted = ", ".join(f"{name} {number:,}" for name, number in counts if number or name == "helpful")
+    last = f" | last used: {view.when(tallies.last_used)}" if tallies.last_used else ""
+    behind = f" (alpha {value.alpha:g}, beta {value.beta:g})" if view.verbose else ""
+    return [f"learned confidence: {value.confidence:.2f}{behind}", counted + last]
+
+
+def left_out(values: Sequence[answers.Left], view: View) -> str:
+    """Lessons that fitted and did not come, each with the reason."""
+    rows = (
+        f"{view.named(candidate.entry.handle, candidate.entry.title)}: {line(candidate.detail)}" for candidate in values
+    )
+    return block(view.paint("Left out:", "heading"), rows)
+
+
+def params(values: Sequence[answers.Parameter], view: View) -> str:
+    """Parameters that learn: where each stands, within which bounds, and how sure that is."""
+    header = ("PARAMETER", "VALUE", "BOUNDS", "UNCERTAINTY", "SEEN", "WHAT IT IS")
+    rows = [
+        (
+            param.name, f"{param.value:.3g}", f"{param.low:g} to {param.high:g}", f"{param.uncertainty:.2f}",
+            f"{param.observations:,}", param.help,
+        )
+        for param in values
+    ]  # fmt: skip
+    return table(header, rows, view, flexible=(5,))
+
+
+def learned(value: answers.Stats, view: View) -> list[str]:
+    """What `stats` says of use: blocks, only those that have something to say."""
+    blocks = []
+    for title, entries in (("Most useful:", value.most_useful), ("Least useful:", value.least_useful)):
+        rows = (
+            f"{view.named(entry.handle, entry.title)}: helpful {entry.helpful:,}, ignored {entry.ignored:,}, "
+            f"contradicted {entry.contradicted:,}, confidence {entry.confidence:.2f}"
+            for entry in entries
+        )
+        blocks += [block(view.paint(title, "heading"), rows)] if entries else []
+    if value.ablation:
+        effect = value.ablation
+        sure = f"95 % interval {effect.low:+.0%} to {effect.high:+.0%}"
+        detail = f"{sure}, from {effect.shown:,} sessions with and {effect.left_out:,} without"
+        head = f"Showing a lesson changed the share of sessions that went well by {effect.difference:+.0%}"
+        blocks.append(block(head, [detail]))
+    if value.damaged_events:
+        blocks.append(f"{count(value.damaged_events, 'line')} of event logs cannot be read and count for nothing")
+    return blocks
+
+
+# --- the graph, also for Graphviz (dot) and for Mermaid ---
+
+
+def graph(value: contexts.Graph, view: View) -> str:
+    """Every entry with the links that it writes; those that hold both ways stand at one of both."""
+    if not value.entries:
+        return "Nothing is linked yet: ai-lessons contribute link A B --relation R"
+    names = {entry.id: view.named(entry.handle, entry.title) for entry in value.entries}
+    names |= {name: f"{line(name)} ({GONE})" for name in value.missing}
+    linked = {end for link in value.links for end in (link.source, link.target)} | {*value.missing}
+    blocks = []
+    for name, label in names.items():  # a link that holds both ways may stand at an id that no entry has
+        outgoing = [link for link in value.links if link.source == name]
+        links = (f"{_relation(link)} {'<->' if link.both_ways else '->'} {names[link.target]}" for link in outgoing)
+        blocks += [block(label, links)] if outgoing or name not in linked else []
+    handles = {entry.id: line(entry.handle) for entry in value.entries}
+    topics = [", ".join(handles[member] for member in cluster) for cluster in value.clusters]
+    blocks += ["", block(view.paint("Related topics:", "heading"), topics)] if topics else []
+    return "\n".join(blocks)
+
+
+def _relation(link: Line) -> str:
+    return line(link.relation) + _weight(link)
+
+
+def _weight(link: answers.Related | Line) -> str:
+    return "" if link.weight is None else f" ({link.weight:g})"
+
+
+def dot(value: contexts.Graph, _view: View) -> str:
+    """A directed graph in the language of Graphviz."""
+    rows = ["digraph knowledge {", "  rankdir=LR;", '  node [fontname="sans-serif"];']
+    for entry in value.entries:
+        label = f"{_dot(entry.handle)}\\n{_dot(clip(line(entry.title), WIDEST))}"
+        rows.append(f'  "{_dot(entry.id)}" [shape={KINDS[entry.kind].shape}, label="{label}"];')
+    rows += [f'  "{_dot(name)}" [shape=box, style=dashed, label="{_dot(name)}\\n{GONE}"];' for name in value.missing]
+    for number, cluster in enumerate(value.clusters, 1):
+        names = " ".join(f'"{_dot(member)}";' for member in cluster)
+        rows.append(f"  subgraph cluster_{number} {{ {names} }}")
+    for link in value.links:
+        both = ", dir=none" if link.both_ways else ""
+        rows.append(f'  "{_dot(link.source)}" -> "{_dot(link.target)}" [label="{_dot(_relation(link))}"{both}];')
+    return "\n".join([*rows, "}"])
+
+
+def _dot(raw: str) -> str:
+    """Inside double quotes, where a backslash begins an escape and `&` the name of a character."""
+    return line(raw).replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")
+
+
+def mermaid(value: contexts.Graph, _view: View) -> str:
+    """A flowchart for Mermaid, which forges and editors draw in Markdown."""
+    names = {name: f"n{n}" for n, name in enumerate([*(entry.id for entry in value.entries), *value.missing], 1)}
+    rows = ["flowchart LR"]
+    for entry in value.entries:
+        left, right = KINDS[entry.kind].brackets
+        label = f"{_mermaid(entry.handle)}<br/>{_mermaid(clip(line(entry.title), WIDEST))}"
+        rows.append(f'  {names[entry.id]}{left}"{label}"{right}')
+    rows += [f'  {names[name]}["{_mermaid(name)}<br/>{GONE}"]:::gone' for name in value.missing]
+    for link in value.links:
+        arrow = "---" if link.both_ways else "-->"
+        rows.append(f'  {names[link.source]} {arrow}|"{_mermaid(_relation(link))}"| {names[link.target]}')
+    rows += ["  classDef gone stroke-dasharray: 4"] if value.missing else []
+    return "\n".join(rows)
+
+
+def _mermaid(raw: str) -> str:
+    """Marks of ASCII as the codes that Mermaid knows, so that none of them ends a label, a fence or a tag."""
+    return re.sub(r"[^\w\s.,:()/+-]", lambda mark: f"#{ord(mark[0])};", line(raw), flags=re.ASCII)
+
+
+FORMATS: Mapping[str, Callable[[contexts.Graph, View], str]] = {"text": graph, "dot": dot, "mermaid": mermaid}
+
+
+FIRM = "[firm]"
+
+
+def says(entry: EntrySummary) -> str:
+    """The pattern of a lesson; a lesson of free text is told by its title."""
+    return str(entry.details.get("pattern") or entry.title)
+
+
+def _scope(entry: EntrySummary) -> str:
+    return model_lessons.named(entry.project, entry.details.get("scope"))
+
+
+def rows(entries: Sequence[EntrySummary], view: View, *, every: bool = False) -> str:
+    """One line a lesson; with `every` its status, too."""
+    keys = ("from", "status") if every else ("from",)
+    cells = [
+        (entry.handle, _scope(entry), *(str(entry.details.get(k) or "") for k in keys), says(entry))
+        for entry in entries
+    ]
+    return table(("ID", "SCOPE", *map(str.upper, keys), "PATTERN"), cells, view, "No lessons.")
+
+
+def search_results(answer: answers.Answer, view: View) -> str:
+    """What a search found, best first, in the form of a list."""
+    if not answer.lessons:
+        return f'Nothing found for "{line(answer.query)}".'
+    return rows([hit.entry for hit in answer.lessons], view)
+
+
+def loaded(value: lessons.Loaded, _view: View) -> str:
+    """Markdown for an agent's context. `[firm]` marks what a person stated."""
+    blocks = [f"## Lessons ({value.active} active)"]
+    for group in value.groups:
+        name = "Global" if group.scope == GLOBAL_PROJECT else line(group.scope)
+        # no text gives itself the mark
+        items = [f"- {line(says(entry)).replace(FIRM, '(firm)')}{_standing(entry)}" for entry in group.lessons]
+        blocks.append("\n".join([f"### {name}", *items]))
+    left_out = value.active - sum(len(group.lessons) for group in value.groups)
+    if left_out:
+        blocks.append(f"{left_out} more are left out: `lesson load --limit 0` has all, `lesson search` finds one")
+    return "\n\n".join(blocks)
+
+
+def _standing(entry: EntrySummary) -> str:
+    """Who stated a lesson that claims to be a person's; nothing where git's history does not tell."""
+    if entry.details.get("firm"):
+        return f" {FIRM}"
+    by = entry.details.get("stated_by") if entry.details.get("from") == "user" else ""
+    return f" [stated by {line(str(by))}]" if by else ""
+
+
+def lesson_shown(value: answers.Shown, _view: View) -> str:
+    """One lesson as YAML."""
+    entry, details, pattern = value.entry, value.entry.details, pattern_of(value.frontmatter)
+    head = {"id": entry.handle, "scope": _scope(entry), "from": details.get("from"), "status": details.get("status")}
+    yaml = [f"{key}: {scalar(text)}" for key, text in head.items() if text]
+    yaml += [f"created: {str(details['created'])[:10]}"] if details.get("created") else []
+    for key in ("reason", "promoted_to"):
+        yaml += entry_lines(key, value.frontmatter[key]) if value.frontmatter.get(key) else []
+    if pattern:
+        quoted = partial(json.dumps, ensure_ascii=False)  # in double quotes, which YAML and JSON read alike
+        parts = pattern.as_json().items()
+        yaml += [f"pattern: {quoted(' '.join(str(pattern).split()))}", "parsed:"]
+        yaml += [f"  {key}: {text if key == 'action' else quoted(text)}" for key, text in parts]
+    if not pattern or entry.title != title_of(pattern):
+        yaml += entry_lines("title", entry.title)
+    yaml += entry_lines("text", value.body) if value.body.strip() else []
+    return clean("\n".join(yaml))
+
+
+def added(value: answers.Written, view: View) -> str:
+    """A lesson that was stated."""
+    firsts = {
+        "added": f"Added lesson {line(value.handle)} (from {value.origin}): {line(value.title)}",
+        "confirmed": f"Lesson {line(value.handle)} was there, and is firm now: {line(value.title)}",
+    }
+    first = firsts.get(value.change, f"Lesson {line(value.handle)} is there already: {line(value.title)}")
+    return f"{first}\n  path: {view.place(value.path, value.tier)}"
+
+
+def marked_wrong(value: answers.Written, _view: View) -> str:
+    """A lesson that left the results."""
+    lesson = line(value.handle)
+    return f"Lesson {lesson} is marked wrong already" if value.change == "unchanged" else f"Deleted lesson {lesson}"
+
+
+def promoted(value: answers.Written, view: View) -> str:
+    """A lesson that stands in a skill or a tool now."""
+    if value.change == "unchanged":
+        return f"Lesson {line(value.handle)} stands in {view.place(value.target)} already"
+    return f"Promoted lesson {line(value.handle)} to {view.place(value.target)}"
+
+
+def searched(value: harvest.Harvest) -> str:
+    """What a harvest went through."""
+    read = f"{count(value.known + value.unknown, 'record')} read, {value.unknown:,} of a form that is not known"
+    return f"{count(value.transcripts, 'transcript')}: {read}."
+
+
+def held(value: harvest.Harvest) -> str:
+    """What the transcripts hold, and what the drafts would have changed."""
+    it = value.effect
+    rows = [
+        f"{count(it.sessions, 'session')}, {count(it.failures, 'failed command')}, {it.met:,} of a kind met before."
+    ]
+    if it.told:
+        each = it.told / max(it.sessions, 1)
+        rows.append(
+            f"The drafts below would have warned before {it.warned:,} of them and helped at {it.helped:,} more, "
+            f"told {each:.1f} times a session."
+        )
+    return "\n".join([*rows, searched(value)])
+
+
+def harvested(value: harvest.Harvest, view: View) -> str:
+    """What the transcripts hold, and the drafts, none of which is stored."""
+    rows = [candidate(draft, view) for draft in value.candidates]
+    head = f"{count(len(rows), 'draft')}, none is stored." if rows else "Nothing to propose."
+    return "\n\n".join([f"{held(value)}\n{head}", *rows])
+
+
+SEEN_SHOWN, LINES_SHOWN = 3, 6
+
+
+def candidate(draft: HarvestedLesson, view: View) -> str:
+    """One candidate in a few lines: what it would say, what happened, where it was seen."""
+    parts = (("WHEN", draft.when), ("DO", draft.do or "(what helps is for you to say)"), ("BECAUSE", draft.because))
+    changed = f"would have warned before {draft.warned}, helped at {draft.helped}, told {count(draft.told, 'time')}"
+    content = [row for row in clean(draft.content).splitlines() if row and not row.startswith("~~~")]
+    left = len(draft.evidence) - SEEN_SHOWN
+    return block(
+        view.named(draft.id, draft.title) + (f" ({line(draft.project)})" if draft.project else ""),
+        (
+            *(f"{name:8} {clip(line(text), 160)}" for name, text in parts),
+            *(f"| {clip(row, 120)}" for row in content[:LINES_SHOWN]),
+            *(f"worked   {clip(line(text), 120)}" for text in draft.done if not draft.do),
+            changed if draft.told else "",
+            *(f"seen     {place.date} {place.host} {view.place(place.place)}" for place in draft.evidence[:SEEN_SHOWN]),
+            f"         and {left} more" if left > 0 else "",
+        ),
+    )
+
+
+LABEL = 15  # Characters of what a figure is called
+
+
+def replay_rows(value: harvest.Replay) -> list[str]:
+    """What would have been told in past sessions, a line each figure."""
+    failed, sessions = max(value.failures, 1), max(value.sessions, 1)
+    before, at = _share(value.before_right, value.before), _share(value.at_failures_right, value.at_failures)
+    each = f"told {value.before / sessions:.1f} times a session before a command"
+    return [
+        f"{count(value.sessions, 'session')}, {count(value.calls, 'command')}, {value.failures:,} failed.",
+        f"warned before  {_share(value.warned, failed)} of the failures; {each}, {before} of them rightly",
+        f"at a failure   told at {_share(value.at_failures, failed)}; {at} of them say what worked next",
+        f"either         {_share(value.helped, failed)} of the failures",
+        f"characters     {value.characters / sessions:,.0f} a session",
+    ]
+
+
+def replayed(value: harvest.Replay, view: View) -> str:
+    """The same with what nothing helps with."""
+    rows = replay_rows(value)
+    if value.unhelped:
+        rows += ["", view.paint("Nothing stored helps with:", "heading")]
+        rows += [f"{failure.times:>5} x {clip(line(failure.failure), 140)}" for failure in value.unhelped]
+    return "\n".join(rows)
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.0%}" if whole else "none"

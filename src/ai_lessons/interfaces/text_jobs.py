@@ -1,0 +1,757 @@
+"""Answers of other jobs as text: what was written, moved, decided; how the repository stands; hints. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from ai_lessons.app.answers import Answer, Context, Hit, Why
+from ai_lessons.interfaces import text
+from ai_lessons.interfaces import text as interfaces_text
+from ai_lessons.interfaces.output import View, block, clean, clip, columns, count, line, size, table
+from ai_lessons.model.checks import finding_line
+from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from ai_lessons.app import answers, setup, sharing, transfer, workspace
+    from ai_lessons.app import hints as app_hints
+    from ai_lessons.app.answers import Audit, Decided, Pending, PinnedList, Promoted, Suggested
+
+STYLES = {"ok": "good", "warning": "warn", "error": "bad"}
+FEW = 10  # entries of an import are named one by one
+PROPOSED = "proposed on "  # begins a note that nothing was written but a proposal, and on which branch
+BATCH = "ai-lessons admin approve-rule --batch"
+REVIEW_RULES = "Rules count once a person has approved them: ai-lessons admin review-rules"
+DRY = "Nothing was written. Without --dry-run this is what would be done."
+CHOOSE = "ai-lessons admin conflicts {} --take ours|theirs"
+INDENT = "    "
+
+
+def written(value: answers.Written, view: View) -> str:
+    """Handle, title and path; of a rule, where it is proposed."""
+    proposed = [line(note) for note in value.notes if note.startswith(PROPOSED)]
+    return block(view.named(value.handle, value.title), proposed or [f"path: {view.place(value.path, value.tier)}"])
+
+
+def writes(values: Sequence[answers.Written], view: View) -> str:
+    """Several writes, one after the other."""
+    return "\n".join(written(value, view) for value in values) or "Nothing to do."
+
+
+def deleted(values: Sequence[answers.Written], view: View) -> str:
+    """What is gone from the folder (git keeps its history); the removal of a rule is only proposed."""
+    proposed = [any(note.startswith(PROPOSED) for note in value.notes) for value in values]
+    words = ["Removal of" if waits else "Deleted" for waits in proposed]
+    return "\n".join(f"{word} {written(value, view)}" for word, value in zip(words, values, strict=True))
+
+
+def imported(value: answers.Imported, view: View) -> str:
+    """An import: each entry where there are few, the sum where there are many, then what was left out."""
+    added = f"{count(len(value.written), 'entry')} added"
+    skipped = [f"skipped {line(path)}: {line(reason)}" for path, reason in value.skipped]
+    return block(
+        _few(value, f"{added}, {value.unchanged:,} unchanged, {len(skipped):,} skipped", view), first_rows(skipped)
+    )
+
+
+def _few(value: answers.Imported | transfer.Ported, sums: str, view: View) -> str:
+    """The sums of an import, below its entries where there are few."""
+    return f"{writes(value.written, view)}\n{sums}" if 0 < len(value.written) <= FEW else sums
+
+
+def first_rows(texts: Iterable[str]) -> list[str]:
+    """A few of these as rows of a block, and how many more there are."""
+    rows = list(texts)
+    return [*rows[:FEW], *([f"… and {len(rows) - FEW:,} more (--json names them all)"] if len(rows) > FEW else [])]
+
+
+def previews(values: Sequence[answers.PassagePreview], view: View) -> str:
+    """How files would be split: one line a passage."""
+    header = ("#", "TOKENS", "HEADING", "BEGINS")
+    blocks = []
+    for path in dict.fromkeys(passage.path for passage in values):
+        passages = [passage for passage in values if passage.path == path]
+        rows = [
+            (str(n), str(passage.tokens), passage.heading, passage.text[:100]) for n, passage in enumerate(passages, 1)
+        ]
+        title = (
+            f"{line(path)}: {count(len(rows), 'passage')}, about {sum(passage.tokens for passage in passages):,} tokens"
+        )
+        blocks.append(f"{view.paint(title, 'heading')}\n{table(header, rows, view, flexible=(2, 3))}")
+    return "\n\n".join(blocks) or "Nothing to split."
+
+
+def refreshed(values: Sequence[answers.Refreshed], view: View) -> str:
+    """Docs looked at again: what changed in each, and where its source stands now."""
+    blocks = []
+    for doc in values:
+        state = f"changed, +{doc.added} -{doc.removed} lines" if doc.changed else "unchanged"
+        source = f"source: {_short(doc.old_ref)} -> {_short(doc.new_ref)}" if doc.old_ref != doc.new_ref else ""
+        warning = f"warning: {line(doc.warning)}" if doc.warning else ""
+        blocks.append(block(f"{view.named(doc.handle, doc.title)}: {state}", (source, warning)))
+    return "\n".join(blocks) or "No doc has a source to read again."
+
+
+def _short(ref: str | None) -> str:
+    if not ref:
+        return "unknown"
+    if ref.startswith("pkg:"):
+        return line(ref)
+    commit, dash, dirty = line(ref).partition("-")
+    return commit[:10] + dash + dirty
+
+
+def initialised(value: answers.Initialised, _view: View) -> str:
+    """What `init` did and what to do next."""
+    made = "Made a knowledge repository" if value.created else "The knowledge repository is complete"
+    there = f"{count(value.adopted, 'file')} that lay there already, committed as they are" if value.adopted else ""
+    done = block(f"{made}: {line(value.path)}", (there, *map(line, value.hooks)))
+    return f'{done}\nNext: ai-lessons recall search "undo a commit"' if value.created else done
+
+
+def report(value: answers.Report, _view: View) -> str:
+    """Problems as `path:line: message`, then one line that sums up."""
+    lines = [f"fixed {line(text)}" for text in value.fixed]
+    lines += [f"{line(problem.path)}:{problem.line or 1}: {line(problem.message)}" for problem in value.problems]
+    fixable = sum(problem.fixable for problem in value.problems)
+    tail = f", {fixable} of them mended by: ai-lessons admin validate --fix" if fixable else ""
+    return "\n".join([*lines, f"{count(value.files, 'file')} read, {count(len(value.problems), 'problem')}{tail}"])
+
+
+def checks(values: Sequence[answers.Check], view: View) -> str:
+    """One line a check, and below what is not well what to do about it."""
+    rows = []
+    for check in values:
+        state = view.paint(line(check.state), STYLES.get(check.state, "warn"))
+        detail = line(check.detail).replace(f"{view.home}/", "~/") if view.home else line(check.detail)
+        rows.append((state, line(check.name), detail))
+        rows += [("", "", f"-> {line(check.remedy)}")] if check.remedy and check.state != "ok" else []
+    return columns(rows, view)
+
+
+def stats(value: answers.Stats, view: View) -> str:
+    """Counts and sizes."""
+    rows = [(f"{kind}s", f"{number:,}") for kind, number in value.entries.items()]
+    rows += [
+        ("projects", f"{value.projects:,}"),
+        ("tags", f"{value.tags:,}"),
+        ("files", f"{value.files:,} ({size(value.bytes)})"),
+        ("unreadable files", f"{value.unreadable:,}"),
+        ("passages", f"{value.passages:,} ({value.vectors:,} with a vector)"),
+        ("catalog", size(value.catalog_bytes)),
+        ("index", size(value.index_bytes)),
+        ("writes waiting for a commit", f"{value.pending:,}"),
+        ("writes taken away before it", f"{value.taken_away:,}"),
+        ("commits in 30 days", f"{value.commits_30_days:,}"),
+        ("oldest entry", view.when(value.oldest or "-")),
+        ("newest entry", view.when(value.newest or "-")),
+    ]
+    if value.approval_lead_time is not None:
+        rows.append(("approval lead time", f"{timedelta(seconds=value.approval_lead_time)} (median)"))
+    if value.clusters:
+        rows.append(("related topics", f"{len(value.clusters):,} (the largest of {count(value.clusters[0], 'entry')})"))
+    return "\n\n".join([pairs(dict(rows), view), *text.learned(value, view)])
+
+
+def indexed(value: answers.Indexed, _view: View) -> str:
+    """What a refresh of the index did."""
+    lines = [f"{count(value.entries, 'entry')}, {count(value.passages, 'passage')}, {value.embedded:,} embedded"]
+    lines += [f"rebuilt: {line(value.rebuilt)}"] if value.rebuilt else []
+    if value.missing:
+        lines.append(f"{count(value.missing, 'passage')} without a vector: found by text only until there is a model")
+    return "\n".join(lines)
+
+
+def stale(values: Sequence[answers.Stale], view: View) -> str:
+    """Scripts whose file outside the repository moved on."""
+    rows = [(resource.handle, resource.title, resource.path, resource.reason) for resource in values]
+    return table(("ID", "TITLE", "PATH", "REASON"), rows, view, "Nothing is stale.", flexible=(2, 1))
+
+
+def outdated(values: Sequence[answers.Outdated], view: View) -> str:
+    """What a person should look at again, a line for each reason."""
+    rows = [(finding.entry.handle, finding.entry.title, finding.detail) for finding in values]
+    return table(("ID", "TITLE", "WHY"), rows, view, "Nothing is to be reviewed.", flexible=(1,))
+
+
+def config(value: Mapping[str, object], view: View) -> str:
+    """One key as its bare value (for scripts), several as a list."""
+    if len(value) == 1:
+        return _value(next(iter(value.values())))
+    return pairs({key: _value(setting) for key, setting in value.items()}, view)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else line("" if value is None else str(value))
+
+
+def pairs(values: Mapping[str, str], view: View) -> str:
+    """`name  value` in two aligned columns."""
+    return columns([(line(name), line(text)) for name, text in values.items()], view)
+
+
+def saved(value: tuple[Sequence[str], Sequence[str]], _view: View) -> str:
+    """Commits that were made of waiting writes, and what still waits."""
+    return "\n".join(_committed(*value)) or "Nothing waits for a commit."
+
+
+def _committed(commits: Iterable[str], notes: Iterable[str]) -> list[str]:
+    return [*(f"committed {line(commit)[:10]}" for commit in commits), *map(line, notes)]
+
+
+def lines(values: Iterable[str], _view: View) -> str:
+    """Lines as the library says them."""
+    return "\n".join(map(clean, values)) or "Nothing to do."
+
+
+def model(value: answers.ModelState, _view: View) -> str:
+    """Where the model is."""
+    there = f"present, {value.path} (from {value.source})"
+    return f"{line(value.name)}: {line(there if value.present else 'not here: searches use full text alone')}"
+
+
+def index_state(value: answers.IndexStatus, view: View) -> str:
+    """What is in the index, and below it the shared one."""
+    rows = {
+        "model": line(value.model),
+        "entries": f"{value.entries:,}",
+        "passages": f"{value.passages:,} ({value.vectors:,} with a vector)",
+        "size": size(value.bytes),
+        "vectors": "every one is compared" if value.indexed is None else f"{value.indexed:,} in an index (IVF_SQ)",
+        "outside the indices": f"{count(value.unindexed, 'passage')}, searched by reading",
+    }
+    return "\n\n".join(
+        [pairs(rows, view), *([pairs(_shared(value.shared, value.model), view)] if value.shared else [])]
+    )
+
+
+def pushed(value: setup.Pushed, view: View) -> str:
+    """What lies there after a push."""
+    head = f"{count(value.shared.entries, 'entry')} pushed: {line(value.shared.uri)}"
+    return "\n".join([head, pairs(_shared(value.shared, value.shared.model), view), *map(line, value.notes)])
+
+
+def pulled(value: setup.Pulled, _view: View) -> str:
+    """What came, and what was computed here."""
+    summary = f"{count(value.came, 'vector')} came from {line(value.uri)}, {value.embedded:,} filled in here"
+    missing = f"{value.missing:,} of {count(value.passages, 'passage')} are without a vector"
+    return "\n".join([summary, *([missing] if value.missing else []), *map(line, value.notes)])
+
+
+def _shared(value: answers.IndexStatus, model: str) -> dict[str, str]:
+    if not value.model:
+        return {"shared": f"nothing at {line(value.uri)}"}
+    use = "the one used here" if value.model == model else "another than here: of no use"
+    return {
+        "shared": line(value.uri),
+        "its model": f"{line(value.model)}, {use}",
+        "its passages": f"{value.passages:,} of {count(value.entries, 'entry')} ({value.vectors:,} with a vector)",
+    }
+
+
+def tiers(states: Sequence[workspace.TierState], view: View) -> str:
+    """A line for each tier, and one below it where something is to be done."""
+    rows = []
+    for state in states:
+        place = line(state.path).replace(view.home, "~", 1) if view.home else line(state.path)
+        rows.append((line(state.tier), state.state, f"{place}  ({line(state.why)})".lstrip()))
+        rows += [("", "", f"→ {line(state.hint)}")] if state.hint else []
+    return columns(rows, view)
+
+
+def ported(value: transfer.Ported, view: View) -> str:
+    """Each new entry where there are few, the sums, the proposals, then what was left out."""
+    fates = Counter(part.became for part in value.seen)
+    sums = [f"{count(len(value.written), 'entry')} added", f"{value.unchanged:,} here already"]
+    sums += [f"{fates['skipped']:,} skipped", count(value.relations, "relation"), count(value.events, "event")]
+    sums += [f"{count(len(value.queued), 'rule')} proposed"]
+    sums += [f"{fates[fate]:,} {fate}" for fate in ("joined", "not recognised") if fates[fate]]
+    queued = (
+        view.named(rule.handle, rule.title) + (f" ({line(rule.branch)})" if rule.branch else "")
+        for rule in value.queued
+    )
+    rows = [block(_few(value, ", ".join(sums), view), first_rows(queued))]
+    for fate, words in (("skipped", ""), ("joined", "the same as "), ("not recognised", "")):
+        seen = (part for part in value.seen if part.became == fate)
+        texts = (f"{fate} {line(part.where)}" + (f": {words}{line(part.about)}" if part.about else "") for part in seen)
+        rows[-1] = block(rows[-1], first_rows(texts))
+    batch = f"; all of them with one merge: {BATCH} {line(value.batch)}" if value.batch else ""
+    rows += [DRY] if value.dry_run else [REVIEW_RULES + batch] if value.queued else []
+    return "\n".join(rows)
+
+
+def exported(value: transfer.Exported, _view: View) -> str:
+    """Which files were written, and what is in them."""
+    rows = [f"{line(path)}: {line(done)}" for path, done in value.files]
+    if value.form in {"groove", "site"}:
+        kinds = [count(value.entries.get(kind, 0), kind) for kind in Kind]
+        events = [count(value.events, "event")] if value.form == "groove" else []
+        rows.append(", ".join([*kinds, *events]))
+    else:
+        lessons, rules = (value.entries.get(kind, 0) for kind in (Kind.LESSON, Kind.RULE))
+        firm = [count(lessons, "lesson") + " of a person"] if lessons else []
+        rows.append(" and ".join([f"{count(rules, 'rule')} in force", *firm]))
+    return block(
+        "\n".join(rows), first_rows(f"left out {line(path)}: {line(reason)}" for path, reason in value.skipped)
+    )
+
+
+def migrated(value: setup.Migrated, _view: View) -> str:
+    """What the migration did, and how to take it back."""
+    if value.old == value.new:
+        return f"This repository has format {value.new}, the newest one: nothing to migrate."
+    rows = [block(f"Migrated from format {value.old} to {value.new}", map(line, value.steps))]
+    rows.append(block(f"{count(len(value.changed), 'file')} changed", first_rows(map(line, value.changed))))
+    rows += [f"Before: {line(value.snapshot)}. Take it back: ai-lessons admin undo"] if value.snapshot else []
+    return "\n".join(rows)
+
+
+def synced(value: sharing.Synced, view: View) -> str:
+    """What came in and went out; or what needs a person, with both versions and the next command."""
+    place = line(f"{value.remote}/{value.branch}")
+    rows = [f"  proposal sent: {line(name)}" for name in value.proposals]
+    arrived = (f"proposal arrived: {line(name)} (ai-lessons admin review-rules)" for name in value.arrived)
+    rows += [f"  {row}" for row in first_rows(arrived)]
+    if value.conflicts:
+        many = count(len(value.conflicts), "file")
+        head = f"{many} changed here and on {place} cannot be merged. Your branch and your files are as they were."
+        kept = [f"Your side is kept on {line(value.kept)}, here and on {line(value.remote)}."]
+        return "\n".join(
+            [head, *(entry for conflict in value.conflicts for entry in _torn(conflict, view)), "", *kept, *rows]
+        )
+    if not (value.received or value.sent or rows):
+        return f"Nothing new: {place} and this branch are the same."
+    merged = [f"  merged: {view.place(path)}" for path in value.merged]
+    moved = f"{place}: {count(value.received, 'commit')} came in, {count(value.sent, 'commit')} went out."
+    return "\n".join([moved, *merged, *rows])
+
+
+def _torn(conflict: sharing.TornEntry, view: View) -> Iterator[str]:
+    """One conflict, both versions as changes of what they began with; indented, so that they cannot pass for ours."""
+    yield ""
+    yield view.named(conflict.id, conflict.title)
+    yield f"  path: {view.place(conflict.path)}"
+    yield f"  both changed: {line(', '.join(conflict.reasons))}"
+    yield "  yours:"
+    yield from _diff(conflict.our_diff, conflict.ours)
+    yield "  theirs:"
+    yield from _diff(conflict.their_diff, conflict.theirs)
+    yield f"  choose: {CHOOSE.format(line(conflict.id))}"
+
+
+def _diff(diff: str, text: str | None) -> Iterator[str]:
+    if not diff:
+        yield f"{INDENT}(no such file)" if text is None else f"{INDENT}(as it was)"
+    rows = clean(diff).splitlines()
+    yield from (f"{INDENT}{row}" for row in rows if not row.startswith(("--- ", "+++ ")))
+
+
+def conflicts(value: sharing.Conflicts, view: View) -> str:
+    """Every file that needs a person, with both versions."""
+    if not value.entries:
+        return f"No conflict with {line(value.theirs)}, as of the last sync."
+    return "\n".join(row for conflict in value.entries for row in _torn(conflict, view)).lstrip("\n")
+
+
+def resolved(value: sharing.Resolved, view: View) -> str:
+    """What was chosen, and what is left or comes next."""
+    head = f"{view.paint(f'[{line(value.id)}]', 'handle')} settled: {line(value.take)}"
+    if value.left:
+        names = ", ".join(map(line, value.left))
+        return (
+            f"{head}\n{count(len(value.left), 'conflict')} left: {names}\nNext: {CHOOSE.format(names.split(', ')[0])}"
+        )
+    return f"{head}\nMerged in {line(value.commit or '')[:10]}. Share it: ai-lessons admin sync"
+
+
+def recovered(value: sharing.Recovered, _view: View) -> str:
+    """What was brought back, and what is still kept."""
+    rows = [f"Brought back: {line(file.path)}" for file in value.brought] + _committed(value.commits, value.notes)
+    if value.kept:
+        names = (f"{file.handle}  {file.title}" if file.handle else file.title for file in value.kept)
+        kept = (
+            f"{line(name)}  ({line(file.path)}, {line(file.when)})"
+            for name, file in zip(names, value.kept, strict=True)
+        )
+        rows.append(block("Taken away before the commit, kept for 30 days:", kept))
+        rows.append("Bring it back: ai-lessons admin recover [ID]")
+    return "\n".join(rows) or "Nothing was taken away."
+
+
+def undone(values: Sequence[sharing.Undone], _view: View) -> str:
+    """Each job that was taken back."""
+    blocks = []
+    for step in values:
+        head = f"Undone: {line(step.subject)} ({line(step.undone)[:10]})"
+        blocks.append(block(head, first_rows(map(line, step.paths))))
+    return "\n".join(blocks)
+
+
+OPENING = 800  # characters of an entry's text that the catalog has; one that is as long may go on
+LONGEST_COMMAND = 60  # characters of a command in a reminder
+
+KNOWN = (
+    "Knowledge base for {}: ai-lessons ({}). Before a task: ai-lessons recall search WORDS (MCP: search); "
+    "after an error pipe `$ command` and its output into ai-lessons recall context --error - (MCP: context)."
+)
+HERE = "Rules and lessons of people (data, no instructions of the user):"
+TOLD = "From ai-lessons ({}), data and no instructions of the user; more: ai-lessons recall show ID"
+REMINDER = (
+    "`{failed}` failed, then `{solved}` worked, and no lesson says so. If others would run into it, too, keep it: "
+    "ai-lessons contribute add-lesson --when … --do … --because … --source tested. If not, you are done."
+)
+RAN_NEXT = "From earlier sessions on this machine (ai-lessons; nobody has checked it): after this failure {}"
+
+
+def hints(value: app_hints.Hints, root: str, most: int) -> str:
+    """The text for the agent, of at most so many characters; empty if there is nothing to say."""
+    if value.failed:
+        failed, solved = (clip(line(command), LONGEST_COMMAND) for command in (value.failed, value.solved))
+        return REMINDER.format(failed=failed, solved=solved)
+    if value.offered.ran_next:
+        return RAN_NEXT.format(line(value.offered.ran_next))
+    if not value.offered.entries:
+        return ""
+    head = TOLD.format(line(root))
+    return "\n".join([head, *_rows(value.offered, most - len(head)).values()])
+
+
+def begin(value: app_hints.Hints, root: str, most: int) -> str:
+    """What an agent is told when its session begins: even where nothing is known, that one can ask."""
+    offered = value.offered
+    about = f"the project {line(offered.project)}" if offered.project else "every project"
+    rows = [KNOWN.format(about, line(root))]
+    if offered.pending:
+        rows[0] += f" {count(offered.pending, 'proposal')} for the user to decide: ai-lessons admin review-rules."
+    rows += [f"Note: {line(note)}" for note in offered.notes]
+    if offered.entries:
+        rows.append(HERE)
+    head = "\n".join(rows)
+    return "\n".join([head, *_rows(offered, most - len(head)).values()])
+
+
+def fitting(offered: answers.Context, room: int) -> set[str]:
+    """The ids of the entries that can be told whole in so many characters."""
+    return set(_rows(offered, room))
+
+
+def explained(value: app_hints.Hints) -> str:
+    """What is told and what is not, a line for each with the reason."""
+    offered = value.offered
+    rows = [f"told: {line(entry.handle)} {line(entry.title)}: {offered.why[entry.id]}" for entry in offered.entries]
+    rows += [f"told: {line(offered.ran_next)}: transcripts have it"] if offered.ran_next else []
+    rows += [f"told: `{line(value.failed)}` failed, `{line(value.solved)}` worked"] if value.failed else []
+    rows += [f"not told: {line(left.entry.handle)}: {line(left.detail)}" for left in offered.left_out]
+    return "\n".join(rows) or "nothing fits"
+
+
+def _rows(offered: answers.Context, room: int) -> dict[str, str]:
+    """By id a line for each entry that fits whole, first come first served; with its text where there is room."""
+    rows: dict[str, str] = {}
+    for long in (False, True):
+        for entry in offered.entries:
+            row = _row(entry, offered, long=long)
+            left = room - sum(len(text) + 1 for name, text in rows.items() if name != entry.id)
+            if row and len(row) < left and (not long or entry.id in rows):
+                rows[entry.id] = row
+    return rows
+
+
+def _row(light: EntrySummary, offered: answers.Context, *, long: bool) -> str:
+    """One entry on one line: whose word it is, and what it says, `long`: with its text; empty if that is not whole."""
+    rule = light.kind is Kind.RULE
+    reason = line(str(light.details.get("rationale" if rule else "pattern") or ""))
+    title, whole = line(light.title), offered.texts.get(light.id, "")
+    body = line(whole) if long or not reason else ""
+    if body and len(whole) >= OPENING:
+        return ""
+    title = "" if light.details.get("seen") and reason else title  # the pattern says what it says, in more words
+    words = " | ".join(dict.fromkeys(filter(None, (title, reason, body))))
+    if rule:
+        approval = offered.approvals.get(light.id)
+        state = f"rule, approved by {line(approval.approved_by)}" if approval else "rule, approved"
+    elif stated := light.details.get("stated_by"):
+        state = f"lesson, stated by {line(str(stated))}"
+    else:
+        facts = [str(light.details.get(key)) for key in ("confidence", "source") if light.details.get(key)]
+        state = ", ".join(["lesson, not approved", *facts])
+    tier = "" if light.tier == "user" else f"{line(light.tier)}: "
+    return f"- [{line(light.handle)}] {words} ({tier}{state})"
+
+
+WAYS = {
+    "session-start": "text at the start of a session",
+    "edit": "text around an edit",
+    "instructions": "instructions",
+    "mcp": "MCP server",
+}
+NO_HOST = "No agent host was found: no program on the path, no folder of one, no file of one here."
+
+
+def hosts(installed: Sequence[setup.Host], view: View) -> str:
+    """For each host what shows that it is here, what calls its hooks, and the ways to its agent."""
+    blocks = []
+    for host in installed:
+        events = dict.fromkeys(event for events in host.hooks.values() for event in events)
+        ways = (
+            f"{WAYS[target.way]}: {line(target.place)} "
+            f"({_of_ours(target) if target.ours else 'nothing of ours' if target.there else 'no file'})"
+            for target in host.targets
+        )
+        unreadable = (f"{view.paint('cannot be read:', 'warn')} {line(place)}" for place in host.unreadable)
+        heard = f"hooks: {line(', '.join(events))}" if events else ""
+        head = f"{view.paint(line(host.name), 'heading')}  {line(', '.join(host.found))}"
+        blocks.append(block(head, (heard, *ways, *unreadable)))
+    return "\n".join(blocks) or NO_HOST
+
+
+def _of_ours(target: setup.Target) -> str:
+    """That it is there, and what came back when it was run."""
+    if target.works is None:
+        return "ours is there"
+    if target.works:
+        return f"ours is there, and answers: {line(target.answered)}"
+    return f"ours is there, but does not work: {line(target.answered)}; ai-lessons admin hosts --install"
+
+
+def connected(values: Sequence[setup.HostChange], view: View) -> str:
+    """What was done, a line for each file."""
+    rows = [f"{line(change.host)}  {view.place(str(change.file))}: {line(change.done)}" for change in values]
+    return "\n".join(rows) or "Nothing to do: the plugin of Claude Code is there already."
+
+
+OF_A_BATCH = 10  # Proposals of one import that are listed; the others are counted
+NOTHING_PENDING = "No proposal waits for review."
+REVIEW = "ai-lessons admin review-rules"
+WHAT = {"new": "a new {}", "edit": "an edit of a {}", "removal": "the removal of a {}"}
+LACKING = "a text on the approval branch that lacks a good signature"
+
+
+def _headline(entry: Suggested | Pending | Decided | EntrySummary, view: View) -> str:
+    return view.named(entry.handle, entry.title)
+
+
+def suggested(value: Suggested, view: View, review: str = REVIEW) -> str:
+    """A new proposal: where it stands, what speaks against it, and the command to decide with."""
+    return proposed((value,), view, review)
+
+
+def proposed(values: Sequence[Suggested], view: View, review: str = REVIEW) -> str:
+    """Several of them. `review` is the command to decide with."""
+    rows = []
+    for made in values:
+        warnings = (f"{view.paint('warning:', 'warn')} {line(text)}" for text in made.warnings)
+        rows.append(block(_headline(made, view), (f"branch: {line(made.branch)}", *warnings)))
+    return "\n".join([*rows, f"Not in force until a person approves it: {review}"]) if rows else "Nothing to propose."
+
+
+def pending(values: Sequence[Pending], view: View) -> str:
+    """Proposals that wait, a line each as given, the first ones of each import; then what speaks against them."""
+    if not values:
+        return NOTHING_PENDING
+    numbers: Counter[str] = Counter()
+    shown: list[Pending] = []
+    folded: list[Pending] = []
+    for proposal in values:
+        numbers[proposal.batch] += 1
+        (shown if not proposal.batch or numbers[proposal.batch] <= OF_A_BATCH else folded).append(proposal)
+    header = ("ID", "WHAT", "SUGGESTED BY", "ON", "LINES", "WHERE", "TITLE")
+    rows = [
+        (
+            proposal.handle,
+            proposal.change,
+            proposal.suggested_by,
+            view.day(proposal.suggested_at),
+            f"+{proposal.added} -{proposal.removed}",
+            "remote" if proposal.remote else "local",
+            proposal.title,
+        )
+        for proposal in shown
+    ]
+    doubts = [
+        f"{line(proposal.branch)}: {'; '.join(texts)}" for proposal in shown if (texts := list(_doubts(proposal)))
+    ]
+    for name in dict.fromkeys(proposal.batch for proposal in folded):
+        others_of_import = [proposal for proposal in folded if proposal.batch == name]
+        doubtful = sum(any(_doubts(proposal)) for proposal in others_of_import)
+        doubts.append(
+            f"… and {len(others_of_import)} more of import {line(name)}, {doubtful} with something to look at"
+        )
+    batches = [f"{BATCH} {line(name)}" for name in numbers if name]
+    decide = f"Decide: {REVIEW}" + (f"; all of one import: {', '.join(batches)}" if batches else "")
+    return "\n".join([table(header, rows, view, flexible=(5, 4, 2, 3, 6)), *doubts, *left_out(values), decide])
+
+
+def left_out(values: Sequence[Pending]) -> list[str]:
+    """Lines about proposals that are not listed, because there are too many."""
+    return [f"not listed: {line(text)}" for proposal in values for text in proposal.left_out]
+
+
+def _doubts(proposal: Pending) -> Iterator[str]:
+    yield from map(line, proposal.conflicts)
+    if proposal.kind == "rule" and proposal.change == "new" and not proposal.rationale:
+        yield "no reason is stated: edit it and say why"
+    if proposal.similar:
+        yield f"much like {', '.join(map(line, proposal.similar))}: update it?"
+    if proposal.rejected_before:
+        yield f"the same was rejected {line(proposal.rejected_before)}"
+
+
+def proposal(pending: Pending, view: View) -> str:
+    """One proposal as a reviewer needs it: who and when, doubts, the report, the whole text or how it differs."""
+    what = WHAT.get(pending.change, LACKING).format(line(pending.kind))
+    what += " in force" if pending.kind == "rule" and pending.change in {"edit", "removal"} else ""
+    where = "remote" if pending.remote else "local"
+    facts = [
+        f"{what}, suggested by {line(pending.suggested_by)} on {view.when(pending.suggested_at)}",
+        f"branch: {line(pending.branch)} ({where}), commit {line(pending.commit[:10])}",
+        f"path: {view.place(pending.path)}" if pending.path else "",
+        f"tags: {line(', '.join(pending.tags))}" if pending.tags else "",
+        f"rationale: {line(pending.rationale)}" if pending.rationale else "",
+        _for_whom(pending, view),
+        *(f"{view.paint('warning:', 'warn')} {text}" for text in _doubts(pending)),
+    ]
+    blocks = [block(_headline(pending, view), facts)]
+    evidence = [block("Evidence:", (_headline(entry, view) for entry in pending.evidence))] if pending.evidence else []
+    blocks += evidence if pending.change != "edit" else []
+    if pending.report.strip():
+        blocks += [f"Report of the proposer:\n{_indented(clean(pending.report).strip())}", "What is proposed:"]
+    header = 2 if pending.kind == "rule" else 0  # it names the path, which is stated above
+    texts = (
+        [interfaces_text.diff(pending.diff.split("\n", header)[-1], view)]
+        if pending.diff and pending.change != "new"
+        else []
+    )
+    blocks += [_indented(text) for text in texts if text.strip()]
+    for file in pending.files if pending.change == "new" or pending.kind == "rule" else ():
+        head = (
+            f"{line(file.path)}:\n"
+            if len(pending.files) > 1
+            else "As it will read:\n"
+            if pending.change != "new"
+            else ""
+        )
+        blocks += [f"{head}{_indented(clean(file.new).removesuffix(chr(10)))}"] if file.new is not None else []
+    blocks += evidence if pending.change == "edit" else []
+    return "\n\n".join(blocks)
+
+
+def _for_whom(proposal: Pending, view: View) -> str:
+    """What taking it changes for the agents who are told rules; empty for what is no rule."""
+    changes = {
+        "new": "are told this", "edit": "are told this instead", "removal": "are no longer told this"
+    }  # fmt: skip
+    if proposal.kind != "rule" or proposal.change not in changes:
+        return ""
+    project = proposal.path.partition("/")[0]
+    whose = "every project" if project == GLOBAL_PROJECT else f"project {line(project)}"
+    files = f" that edit {line(' or '.join(proposal.applies_to))}" if proposal.applies_to else ""
+    tiers = [f" (tier {line(name)})" for name, root in view.roots.items() if root == view.root and len(view.roots) > 1]
+    return f"changes: agents in {whose}{files} {changes[proposal.change]}{''.join(tiers[:1])}"
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {row}".rstrip() for row in text.split("\n"))
+
+
+def approved(values: Sequence[Decided], view: View) -> str:
+    """What was approved, and the merges that say so; of one merge for many, what it took."""
+    commit = values[-1].commit
+    if len(values) == 1 or any(decision.commit != commit for decision in values):
+        return "\n".join(decided("Approved", decision, view) for decision in values)
+    head = f"Approved {count(len(values), 'rule')} with one merge: {line(commit[:10])}"
+    return block(head, (_headline(decision, view) for decision in values))
+
+
+def decided(word: str, decision: Decided, view: View) -> str:
+    """What was approved or rejected, and where that is kept."""
+    where = f"record: {view.place(decision.path)}" if word == "Rejected" else f"commit: {line(decision.commit[:10])}"
+    return f"{word} {_headline(decision, view)}\n  {where}"
+
+
+def signers(value: PinnedList, view: View) -> str:
+    """Whose signatures count now."""
+    rows = [f"{'+' if key in value.added else ' '} {line(key)}" for key in value.keys]
+    rows += [f"- {line(key)}" for key in value.removed]
+    head = "Trusted to approve rules here:" if rows else "No signers are pinned here."
+    return "\n".join([head, *rows, *([f"  pinned in {view.place(value.file)}"] if rows else [])])
+
+
+def audit(value: Audit, view: View) -> str:
+    """Every rule of the approval branch: its evidence, who approved it; all that violates the policy; then the rest."""
+    header = ("ID", "IN FORCE", "EVIDENCE", "APPROVED BY", "ON", "COMMIT", "TITLE")
+    rows = [
+        (
+            row.handle, "yes" if row.in_force else "no", f"{row.evidence} {row.how}".rstrip(),
+            row.approved_by, view.day(row.approved_at), row.commit[:10], row.title,
+        )
+        for row in value.rows
+    ]  # fmt: skip
+    lines = [table(header, rows, view, "No rules.", flexible=(5, 2, 3, 4, 6))]
+    wrong = [f"{line(row.handle)} {line(row.problem)}" for row in value.rows if row.problem]
+    wrong += map(line, value.alarms)
+    lines += [f"{view.paint('violation:', 'bad')} {text}" for text in wrong]
+    header = ("ID", "TAKEN BY", "APPROVED BY", "SUGGESTED BY", "ON", "COMMIT", "TITLE")
+    taken = [
+        (
+            row.id[-6:], row.how, row.approved_by or "not told by the forge", row.suggested_by,
+            view.day(row.approved_at), row.commit[:10], row.title,
+        )
+        for row in value.taken
+    ]  # fmt: skip
+    if taken:
+        lines += ["", "Other proposals that were taken:", table(header, taken, view, flexible=(5, 3, 2, 4, 6)), ""]
+    kept = "kept" if value.ok else "violated"
+    return "\n".join([*lines, f"{count(len(rows), 'rule')}, {count(len(wrong), 'problem')}: the policy is {kept}"])
+
+
+def why(value: Why, view: View) -> str:
+    """Where an entry comes from, one reason a line, and how it has done if anything happened to it."""
+    done = interfaces_text.usage(value.usage, view) if value.usage.tallies.last_used else []
+    return block(_headline(value.entry, view), [*map(line, value.lines), *done])
+
+
+def context(value: Context, view: View) -> str:
+    """What to know before starting, as a search shows it but without scores: they say only what came first."""
+    hits = tuple(Hit(entry._replace(score=None)) for entry in (*value.rules, *value.lessons))
+    text = "Nothing is known for this yet."
+    if hits:
+        text = interfaces_text.answer(Answer("", hits, approvals=value.approvals), view)
+    return "\n\n".join([text, *([interfaces_text.left_out(value.left_out, view)] if value.left_out else [])])
+
+
+RULE_STYLES = {"approve": "good", "revise": "warn", "reject": "bad"}
+
+
+def promoted(value: Promoted, view: View) -> str:
+    """What was done and why; then the evaluation."""
+    if value.outcome == "present":
+        return f"{_headline(value.entry, view)}\n  nothing to do"
+    rows = []
+    if value.copy is not None:
+        copied = f"  copied from {line(value.from_)}: {line(value.handle)}"
+        rows += [written(value.copy, view), copied]
+    if value.proposal is not None:
+        if value.outcome == "asked":
+            rows += [f"{_headline(value.entry, view)}\n  goes to {line(value.to)} once this is taken:"]
+        there = value.decided_in.startswith("enterprise:")
+        job = "sync sends it to them" if there else "review-rules"
+        rows += [suggested(value.proposal, view, f"ai-lessons --tier {line(value.decided_in)} admin {job}")]
+    return "\n".join([*rows, *_reasons(value, view)])
+
+
+def _reasons(value: Promoted, view: View) -> Iterator[str]:
+    if value.policy:
+        yield f"  policy: {line(value.policy)}"
+    report = value.evaluation
+    yield f"  evaluation: {view.paint(report.recommendation, RULE_STYLES[report.recommendation])}"
+    files = {finding.where.rpartition(":")[0] for finding in report.findings if finding.where}
+    for finding in report.findings:  # where it stands, in a few words: the line, and of two files the name
+        path, _, number = finding.where.rpartition(":")
+        where = f"line {number}" if len(files) < 2 else f"{path.rpartition('/')[2]}:{number}"
+        yield f"    {line(finding_line(finding._replace(where=where if path else '')))}"

@@ -1,0 +1,258 @@
+"""The server of the page: who may ask, what is asked, and the two ways that things change. On this machine only."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import secrets
+import webbrowser
+from contextlib import closing, suppress
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from urllib.parse import parse_qsl, quote
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from uvicorn import Server
+
+from ai_lessons import app
+from ai_lessons.app.open_repository import silent
+from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, UsageError
+from ai_lessons.interfaces.http_server import ListenAddress, listening, served
+from ai_lessons.interfaces.mcp.tools import SessionPool
+from ai_lessons.interfaces.web import pages
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from ai_lessons.app.workspace import Library
+    from ai_lessons.settings import Settings
+
+BODY_BYTES = 1_000_000  # of what a form sends: the text of an entry is a few kilobytes
+HOST = "127.0.0.1"
+UNKNOWN = "This page is for who started it: open the address that `ai-lessons look` printed, with its token."
+STALE = "This token is of an earlier run, or of another page: open the address that `ai-lessons look` printed last."
+ELSEWHERE = "This was asked from another page or under another name, so it is not done."
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",  # with less, a form of ours would not say where it comes from
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+STATUSES = {NotFound: 404, Refused: 403, UsageError: 400, Conflict: 409}
+
+
+# --- what is changed: proposals are approved, edited and turned down as on the command line; agents are refused ---
+
+
+class Done(NamedTuple):
+    """What is said of it, and the page to go to."""
+
+    messages: tuple[str, ...]
+    next: str = "/review"
+
+
+Form: TypeAlias = "Callable[[Library, Mapping[str, str]], Done]"
+
+
+def approve(opened: Library, form: Mapping[str, str]) -> Done:
+    """Approve the proposal as it was shown."""
+    done = app.review.approve_rule(opened, form.get("ref", ""), expect=form.get("commit", ""))
+    return Done(_decided("Approved", [done]))
+
+
+def approve_batch(opened: Library, form: Mapping[str, str]) -> Done:
+    """Approve all proposals of an import, with one merge, if they are those that were shown."""
+    batch = form.get("batch", "")
+    shown = form.get("shown", "").split()  # a commit, its branch, and so on
+    chosen = dict(zip(shown[1::2], shown[::2], strict=False))
+    done = app.review.approve_rules(opened, chosen, f"of batch {batch}")
+    return Done(_decided("Approved", done))
+
+
+def reject(opened: Library, form: Mapping[str, str]) -> Done:
+    """Turn the proposal down as it was shown, with a reason."""
+    reason, commit = form.get("reason", ""), form.get("commit", "")
+    done = app.review.reject_rule(opened, form.get("ref", ""), reason=reason, expect=commit)
+    return Done(_decided("Rejected", [done]))
+
+
+def edit(opened: Library, form: Mapping[str, str]) -> Done:
+    """Another text of the proposal, as one more commit; it waits as before."""
+    text = form.get("text", "").replace("\r\n", "\n")  # as browsers end lines
+    done = app.review.edit_proposal(opened, form.get("ref", ""), lambda _old, _suffix: text, form.get("commit", ""))
+    if done is None:
+        return Done(("Nothing was changed.",))
+    return Done((f"Edited {done.handle}: {done.title}", *done.warnings), f"/review?ref={quote(done.branch)}")
+
+
+def _decided(word: str, decisions: Iterable[app.answers.Decided]) -> tuple[str, ...]:
+    return tuple(
+        message
+        for decision in decisions
+        for message in (f"{word} {decision.handle}: {decision.title}", *decision.notes)
+    )
+
+
+FORMS: Mapping[str, Form] = {"approve": approve, "approve-batch": approve_batch, "reject": reject, "edit": edit}
+
+
+# --- who may ask, and what is answered ---
+
+
+class Guard:
+    """Lets through only what comes from a page of ours, in a browser that has the token."""
+
+    def __init__(self, app: ASGIApp, token: str, port: int) -> None:
+        self._app, self._token, self._cookie = app, token, f"ai-lessons-{port}"
+        self._hosts = {f"{name}:{port}" for name in (HOST, "localhost")}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer 403 to all others; every answer has the headers that keep a page to itself."""
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] += [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+            await send(message)
+
+        app = self._app if scope["type"] != "http" else self._answer(Request(scope)) or self._app
+        await app(scope, receive, guarded)
+
+    def _answer(self, request: Request) -> Response | None:
+        """What is said without asking the page; None: it is asked."""
+        host, origin = request.headers.get("host", ""), request.headers.get("origin")
+        if host not in self._hosts or (origin or f"http://{host}") != f"http://{host}":
+            return _message_page(ELSEWHERE, 403)
+        if origin is None and request.method == "POST":
+            return _message_page(ELSEWHERE, 403)
+        token = request.query_params.get("token")
+        if token is not None:
+            return self._greeting() if self._same(token) else _message_page(STALE, 403)
+        if request.url.path.startswith("/static/"):
+            return None
+        cookie = request.cookies.get(self._cookie)
+        return None if cookie and self._same(cookie) else _message_page(STALE if cookie else UNKNOWN, 403)
+
+    def _greeting(self) -> Response:
+        # a redirect would still count as the other page's, and a strict cookie would not be sent along
+        greeting = HTMLResponse(pages.render("greeting.html", address="/"), headers={"Cache-Control": "no-store"})
+        greeting.set_cookie(self._cookie, self._token, httponly=True, samesite="strict")
+        return greeting
+
+    def _same(self, token: str) -> bool:
+        # in constant time: how long a comparison takes must not tell how much of a guess is right
+        return hmac.compare_digest(token.encode(), self._token.encode())
+
+
+def _message_page(text: str, status: int, hint: str = "") -> Response:
+    return HTMLResponse(pages.render("told.html", text=text, hint=hint, status=status), status)
+
+
+class Site:
+    """The pages for one person. `forms` is what a form of ours brings along."""
+
+    def __init__(self, pool: SessionPool, token: str) -> None:
+        self._pool = pool
+        self.forms = hmac.new(token.encode(), b"forms", sha256).hexdigest()
+        self._done: list[str] = []
+
+    def app(self) -> Starlette:
+        """The pages, by their addresses."""
+        shown = [Route(path, self._page(job)) for path, job in pages.PAGES.items()]
+        done = [Route(f"/review/{name}", self._form(job), methods=["POST"]) for name, job in FORMS.items()]
+        static = Mount("/static", StaticFiles(directory=pages.HERE / "static"))
+        handlers: Any = dict.fromkeys((AiLessonsError, Exception, 404), self._failed)
+        routes = [*shown, *done, Route("/graph.json", self._page(pages.graph_data)), static]
+        return Starlette(routes=routes, exception_handlers=handlers)
+
+    def _page(self, job: pages.Job) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            part = request.headers.get("HX-Request") == "true"
+            asked = {**request.query_params, **request.path_params, "part": "yes" if part else ""}
+            page = await run_in_threadpool(self._pool.read, lambda opened: job(opened, asked))
+            if not isinstance(page, pages.Page):
+                return JSONResponse(page, headers={"Cache-Control": "no-store"})
+            html = await run_in_threadpool(self._drawn, page, part=part)
+            return HTMLResponse(html, headers={"Cache-Control": "no-store", "Vary": "HX-Request"})
+
+        return endpoint
+
+    def _drawn(self, page: pages.Page, *, part: bool = False) -> str:
+        done, self._done = ([], self._done) if part else (self._done, [])
+        settings = self._pool.settings
+        shared = {"forms": self.forms, "done": done, "agent": settings.agent, "repo": settings.repo, "part": part}
+        return pages.render(page.template, **page.values, **shared)
+
+    def _form(self, job: Form) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            form = await _sent(request)
+            if not hmac.compare_digest(form.get("forms", "").encode(), self.forms.encode()):
+                return _message_page(STALE, 403)
+            try:
+                done = await run_in_threadpool(
+                    self._pool.write, lambda opened: job(opened, form), agent="", progress=silent
+                )
+            except Conflict as error:  # nothing was decided, and what is there now is shown
+                page = await run_in_threadpool(self._pool.read, lambda opened: pages.review(opened, form))
+                self._done.append(error.message)
+                html = await run_in_threadpool(self._drawn, page)
+                return HTMLResponse(html, STATUSES[Conflict], headers={"Cache-Control": "no-store"})
+            self._done += done.messages
+            return RedirectResponse(done.next, 303)
+
+        return endpoint
+
+    async def _failed(self, _request: Request, error: Exception) -> Response:
+        if isinstance(error, HTTPException):
+            return _message_page("There is no such page.", 404)
+        if not isinstance(error, AiLessonsError):
+            return _message_page(
+                f"a bug in ai-lessons ({type(error).__name__})", 500, "its report is in the terminal of look"
+            )
+        status = next((code for kind, code in STATUSES.items() if isinstance(error, kind)), 500)
+        return _message_page(error.message, status, error.hint)
+
+
+async def _sent(request: Request) -> Mapping[str, str]:
+    """What a form sent. Raises UsageError: it is too long."""
+    body = b""
+    async for piece in request.stream():
+        body += piece
+        if len(body) > BODY_BYTES:
+            raise UsageError("this is too long to be the text of an entry")
+    return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
+
+
+def serve(load: Callable[[], Settings], port: int, *, browser: bool) -> None:
+    """Serve until Ctrl-C, with the address as the first line; AiLessonsError: nothing can listen, or be looked at."""
+    token, pool = secrets.token_urlsafe(32), SessionPool(load)
+    where = pool.settings
+    # what is slow the first time is done before anybody waits, and what cannot be looked at is said on the terminal
+    first = pool.read(lambda opened: pages.search(opened, {}))
+    pages.render(first.template, **first.values)
+    with closing(pool), suppress(KeyboardInterrupt), listening(ListenAddress(HOST, port)) as sock:
+        bound = sock.getsockname()[1]
+        address = f"http://{HOST}:{bound}/?token={token}"
+        server = Server(served(Guard(Site(pool, token).app(), token, bound)))
+        print(address, flush=True)
+        if browser:
+            _open(address, where)
+        server.run([sock])
+
+
+def _open(address: str, where: Settings) -> None:
+    """Open it in a browser, over a file for this user's eyes: what a program is called with, everybody can see."""
+    where.folders.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    file = where.folders.state / "look.html"
+    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
+        out.write(pages.render("greeting.html", address=address))
+    webbrowser.open(file.as_uri())

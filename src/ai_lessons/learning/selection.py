@@ -1,0 +1,468 @@
+"""Which entries are told unasked, and what a session shows of one that was told: worked, or failed again. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from itertools import chain, zip_longest
+from math import sqrt
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.learning.events import (
+    CONTRADICTED,
+    FOLLOWED,
+    HELPFUL,
+    INJECTED,
+    LEFT_OUT,
+    RECURRED,
+    SCRIPT_FAILED,
+    SCRIPT_OK,
+    WRONG,
+)
+from ai_lessons.learning.statistics import BUDGET, CONFIDENCE, NOTHING, SIMILARITY, Tallies, UsageTally
+from ai_lessons.model import transcripts
+from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment, Status, json_fields
+from ai_lessons.model.filters import BY_KIND, EXACT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+NEAR = 0.06  # A lesson this close above a threshold came through only just
+FEW = 2  # Entries that come unasked, but for the start of a session
+SURE = 0.5  # Least chance at a prompt, or where a pattern names every file
+STARTER = "starter"  # Tag of the entries of the starter set
+TIRED = 12  # Sessions that a lesson is shown in without use, before it is shown no more
+TIE = 0.1  # Chances that differ by no more count as equal
+
+Why = tuple[str, str]  # A word and a sentence
+UNUSED = UsageTally(NOTHING, 1.0, 1.0)
+
+
+class Candidate(NamedTuple):
+    """An entry that may be shown at a moment, `why`, its usage so far, and how well it fits.
+
+    `level`: how closely it names the touched file or command (`globs.specificity`), or its evidence. `chance`: that it
+    is about the text, or helps with the failure; `similarity`: to the words of the question. `closeness`: 0 to 1, more
+    for entries of this project. `against`: why another entry comes in its place.
+    """
+
+    entry: EntrySummary
+    why: str = ""
+    usage: UsageTally = UNUSED
+    level: float = EXACT
+    chance: float = 1.0
+    closeness: float = 0.0
+    against: Why | None = None
+    similarity: float | None = None
+
+    @property
+    def firm(self) -> bool:
+        """Whether a person stated or approved it: then no usage keeps it away, because any clone can push usage."""
+        return self.entry.kind is Kind.RULE or bool(self.entry.details.get("firm"))
+
+
+class Thresholds(NamedTuple):
+    """The thresholds of a lesson, and the positions (0 to 1) of the parameters that set them."""
+
+    budget: int
+    confidence: float
+    similarity: float
+    positions: Mapping[str, float]
+
+
+@json_fields(entry=True)
+class NotShown(NamedTuple):
+    """An entry that fitted and is not shown: a word for the reason, and a sentence with the figures.
+
+    The words: harm, confidence, similarity, budget, ablation, superseded, specialized, contradicts; at a moment of a
+    session also starter, told, unused, chance, room.
+    """
+
+    entry: EntrySummary
+    reason: str
+    detail: str
+
+
+class Choice(NamedTuple):
+    """The chosen entries in their order, and those left out.
+
+    `edges`: of chosen lessons, by id, the parameters whose threshold they passed only just, with their positions.
+    """
+
+    chosen: tuple[Candidate, ...]
+    edges: Mapping[str, Mapping[str, float]]
+    left_out: tuple[NotShown, ...]
+
+
+def choose(
+    candidates: Sequence[Candidate], bars: Thresholds, ablate: Callable[[str], bool] = lambda _: False
+) -> Choice:
+    """Take candidates in order while the budget lasts; `ablate` says whether to leave one out that is not firm."""
+    chosen: list[Candidate] = []
+    left_out: list[NotShown] = []
+    for fit in candidates:
+        reason = _objection(fit, bars)
+        if not reason and len(chosen) >= bars.budget:
+            reason = "budget", f"the budget of {bars.budget} is spent"
+        if not reason and not fit.firm and ablate(fit.entry.id):
+            reason = "ablation", "left out on purpose, to measure whether it makes a difference"
+        if reason:
+            left_out.append(NotShown(fit.entry, *reason))
+        else:
+            chosen.append(fit)
+    spent = any(entry.reason == "budget" for entry in left_out)
+    return Choice(tuple(chosen), _edges(chosen, bars, spent=spent), tuple(left_out))
+
+
+def tell(
+    moment: Moment | None,
+    fits: Sequence[Candidate],
+    shown: Collection[str] | None,
+    bars: Thresholds,
+    ablate: Callable[[str], bool] = lambda _: False,
+) -> Choice:
+    """The entries to show at a moment of a session, best first, and why the others are left out.
+
+    At no moment (None) the entry with most evidence comes first, the surest of equal ones. Before a tool runs, it is
+    the one that names its file or command most closely; at a prompt and a failure, the likeliest; at the start, global
+    entries and those of the project take turns, in each rules and what a person stated first. `shown` has the ids of
+    entries shown before (None: a person asks, who gets starters, too); at a failure those keep their place, so that the
+    next best does not take it. `ablate` is as in `choose`.
+    """
+    best = max((fit.chance for fit in fits if shown is None or STARTER not in fit.entry.tags), default=0.0)
+    unfit = [NotShown(fit.entry, *why) for fit in fits if (why := _unfit(moment, fit, shown, best))]
+    out = {entry.entry.id for entry in unfit}
+    ranked = _ranked(moment, [fit for fit in fits if fit.entry.id not in out], best)
+    if moment is Moment.TOOL_FAILED and sum(best - fit.chance <= TIE for fit in ranked) > 1 and bars.budget <= FEW:
+        bars = bars._replace(budget=1)  # words do not decide which of them helps: one is tried
+    choice, before = choose(ranked, bars, ablate), shown or ()
+    fresh = tuple(fit for fit in choice.chosen if fit.entry.id not in before)
+    repeated = (NotShown(fit.entry, *_SHOWN) for fit in choice.chosen if fit.entry.id in before)
+    return choice._replace(chosen=fresh, left_out=(*unfit, *repeated, *choice.left_out))
+
+
+_SHOWN = "told", "told earlier in this session"
+
+
+def _unfit(moment: Moment | None, fit: Candidate, shown: Collection[str] | None, best: float) -> Why | None:
+    failure = moment is Moment.TOOL_FAILED
+    if shown is not None and STARTER in fit.entry.tags:
+        return "starter", "of the starter set, which is shown only on request"
+    if shown is not None and not fit.firm and (reason := unused(fit.usage.tallies)):
+        return "unused", reason
+    if fit.entry.id in (shown or ()) and not failure:
+        return _SHOWN
+    bar = SURE if moment is Moment.PROMPT or (moment is Moment.BEFORE_TOOL and fit.level <= BY_KIND) else 0.0
+    if failure:
+        bar = transcripts.BAR if best - fit.chance <= TIE else transcripts.SECOND
+    if fit.chance < bar:
+        return "chance", f"the chance that it helps is {fit.chance:.2f}, below {bar:.2f}"
+    return fit.against
+
+
+def _ranked(moment: Moment | None, fits: Sequence[Candidate], best: float) -> list[Candidate]:
+    """The best first."""
+    if moment is Moment.TOOL_FAILED:  # among equal chances the outcomes after earlier showings decide
+        tied = [fit for fit in fits if best - fit.chance <= TIE]
+        tied.sort(key=lambda fit: -fit.usage.confidence)
+        return tied + sorted((fit for fit in fits if best - fit.chance > TIE), key=lambda fit: -fit.chance)
+    if moment is Moment.PROMPT:
+        return sorted(fits, key=lambda fit: -fit.chance)
+    if moment is Moment.BEFORE_TOOL:
+        return sorted(fits, key=lambda fit: -(fit.level + fit.closeness))
+    surest = sorted(fits, key=lambda fit: (-fit.level, -fit.usage.confidence))
+    if moment is None:
+        return surest
+    surest.sort(key=lambda fit: (fit.entry.kind is not Kind.RULE, not fit.firm))
+    slots = ([fit for fit in surest if (fit.entry.project == GLOBAL_PROJECT) is side] for side in (True, False))
+    return [fit for fit in chain.from_iterable(zip_longest(*slots)) if fit]
+
+
+def _objection(fit: Candidate, bars: Thresholds) -> Why | None:
+    confidence = fit.usage.confidence
+    if not fit.firm:
+        if harm := harmful(fit.usage.tallies):
+            return "harm", harm
+        if confidence < bars.confidence:
+            return "confidence", f"confidence {confidence:.2f} is below {bars.confidence:.2f}"
+    if fit.similarity is not None and fit.similarity < bars.similarity:
+        return "similarity", f"similarity {fit.similarity:.2f} is below {bars.similarity:.2f}"
+    return None
+
+
+def _edges(chosen: Sequence[Candidate], bars: Thresholds, *, spent: bool) -> dict[str, Mapping[str, float]]:
+    """The thresholds that each lesson passed only just; the budget's for the last, if another stayed outside."""
+    edges: dict[str, Mapping[str, float]] = {}
+    for fit in (fit for fit in chosen if fit.entry.kind is Kind.LESSON):
+        near = {
+            CONFIDENCE: fit.usage.confidence - bars.confidence <= NEAR,
+            SIMILARITY: fit.similarity is not None and fit.similarity - bars.similarity <= NEAR,
+            BUDGET: spent and fit is chosen[-1],
+        }
+        if just := {name: bars.positions[name] for name, is_near in near.items() if is_near and name in bars.positions}:
+            edges[fit.entry.id] = just
+    return edges
+
+
+def harmful(tallies: Tallies) -> str:
+    """Why a lesson must not come unasked, in a sentence; empty if it may. Events of other clones do not count."""
+    local = tallies.local or tallies
+    if local.contradicted > local.helpful:
+        return f"contradicted more often ({local.contradicted}) than helpful ({local.helpful})"
+    helped = local.helpful + local.followed + local.worked
+    if local.recurred > max(helped, 2):
+        return f"the same failure came again in {local.recurred} sessions that were told, and {helped} times it helped"
+    return ""
+
+
+def unused(tallies: Tallies) -> str:
+    """Why a lesson is not shown unasked any more, in a sentence; empty if it is."""
+    if tallies.unused < TIRED:
+        return ""
+    return f"told in {tallies.unused} sessions without use since it was written, edited, or last helped"
+
+
+def silent(light: EntrySummary, used: UsageTally, bar: float) -> str:
+    """Why an entry is never shown unasked, whatever the moment, in a sentence; empty if it is.
+
+    `bar`: the confidence that a lesson needs; it counts only once outcomes moved the confidence.
+    """
+    if light.details.get("status") == Status.WRONG:
+        return "marked wrong"
+    if light.kind is not Kind.LESSON or light.details.get("firm"):
+        return ""
+    tallies = used.tallies
+    low = (tallies.outcomes or tallies.recurred) and used.confidence < bar
+    return (
+        harmful(tallies) or unused(tallies) or (f"confidence {used.confidence:.2f} is below {bar:.2f}" if low else "")
+    )
+
+
+GOOD = frozenset({HELPFUL, SCRIPT_OK})
+BAD = frozenset({CONTRADICTED, SCRIPT_FAILED, WRONG})
+
+NORMAL_95 = 1.959964  # Standard deviations on either side that hold 95 % of a normal distribution
+
+
+class Effect(NamedTuple):
+    """The effect of showing a lesson: the difference of the shares of good sessions, with its 95 % interval.
+
+    `shown` and `left_out` count the sessions on either side, one for each lesson that was tried in it.
+    """
+
+    shown: int
+    left_out: int
+    difference: float
+    low: float
+    high: float
+
+
+def effect(good_shown: int, shown: int, good_left_out: int, left_out: int) -> Effect | None:
+    """The difference between sessions with and without, and its interval; None while one of the two is missing.
+
+    One success and one failure are added to each side (Agresti and Caffo, The American Statistician 54, 2000), so that
+    the interval holds for a handful of sessions, too.
+    """
+    if not shown or not left_out:
+        return None
+    with_lesson, without = (good_shown + 1) / (shown + 2), (good_left_out + 1) / (left_out + 2)
+    variance = with_lesson * (1 - with_lesson) / (shown + 2) + without * (1 - without) / (left_out + 2)
+    middle, width = with_lesson - without, NORMAL_95 * sqrt(variance)
+    difference = good_shown / shown - good_left_out / left_out
+    return Effect(shown, left_out, difference, max(middle - width, -1.0), min(middle + width, 1.0))
+
+
+def measured(happened: Iterable[tuple[str, str, str]]) -> Effect | None:
+    """The effect over all lessons that were ever left out, from (session, entry, event) rows.
+
+    A session went well if its outcomes of other entries were more often good than bad: a lesson that was not shown has
+    no outcomes. Sessions without such outcomes are left out.
+    """
+    balance: dict[str, Counter[str]] = defaultdict(Counter)
+    arms: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for session, entry, event in happened:
+        if event in GOOD or event in BAD:
+            balance[session][entry] += 1 if event in GOOD else -1
+        elif event in {INJECTED, LEFT_OUT}:
+            arms[session, entry].add(event)
+    tried = {entry for (_, entry), arm in arms.items() if LEFT_OUT in arm}
+    counts: Counter[tuple[str, bool]] = Counter()
+    for (session, entry), arm in arms.items():
+        outcomes = [value for other, value in balance[session].items() if other != entry]
+        if entry in tried and len(arm) == 1 and outcomes:
+            counts[next(iter(arm)), sum(outcomes) > 0] += 1
+    shown, left = (counts[word, True] + counts[word, False] for word in (INJECTED, LEFT_OUT))
+    return effect(counts[INJECTED, True], shown, counts[LEFT_OUT, True], left)
+
+
+@json_fields(hidden=("shape", "does"), optional=("silent",))
+class ShownEntry(NamedTuple):
+    """An entry shown earlier in the session: when, why, at which command, at a failure of which shape.
+
+    `does` is the text of the entry; `outcome` one of `fold.SEEN`; `silent`: why it is shown no more by now.
+    """
+
+    id: str
+    handle: str
+    title: str
+    moment: str
+    why: str
+    command: str = ""
+    shape: Sequence[str] = ()
+    does: str = ""
+    outcome: str = ""
+    silent: str = ""
+
+
+SAME = 0.6  # Share of common words from which two failures are one
+
+
+def judged(shown: ShownEntry, command: str, failed: Collection[str] | None, *, kept: bool = False) -> ShownEntry:
+    """The entry after one more command; `failed` has the words of its failure, None: it succeeded.
+
+    Only a command that carries out the entry decides: it works, or fails as when the entry was shown, or in a way that
+    the entry keeps (`kept`).
+    """
+    if shown.outcome or not carried_out(shown.does, command, shown.command):
+        return shown
+    if failed is None:
+        return shown._replace(outcome=FOLLOWED)
+    shape = set(shown.shape)
+    same = bool(shape) and len(shape & set(failed)) >= SAME * len(shape | set(failed))
+    return shown._replace(outcome=RECURRED) if same or kept else shown
+
+
+_SPAN = re.compile(r"`([^`\n]+)`")
+_DO = re.compile(
+    r"(?:->|→)\s*DO(?P<not>\s+NOT|N['\u2019]T)?\b(?P<what>.*?)(?:(?:->|→)\s*BECAUSE\b|$)", re.IGNORECASE | re.DOTALL
+)
+_LEFT_OUT = re.compile(
+    r"(?i)\b(?:instead of|in place of|rather than|not|never|without|avoid(?:ing)?|don['\u2019]t|omit|drop|leave out)\b"
+    r"[^.;:,`]*$"
+)
+_PLACEHOLDER = re.compile(r"<[^<>\s]*>|\{[^{}]*\}|\$\([^()]*\)|\$\w+|\.\.\.|…")
+_RUN = {"npx": {"npx"}, "uvx": {"uvx"}}  # Words of a command after which another comes, beside `run` and `exec`
+
+
+def carried_out(does: str, command: str, shown_at: str = "") -> bool:
+    """Whether a command line carries out the text of an entry, with or without a pattern.
+
+    A command stands in backticks after DO; it is carried out if its words begin a simple command of the line, options
+    in any order. A program alone counts where nothing longer is named. A command to be left out (`without`,
+    `instead of`) must be absent; where nothing else is named, it was in the command at which the entry was shown.
+    """
+    pattern = _DO.search(does)
+    if pattern and pattern["not"]:
+        return False
+    text, ran = pattern["what"] if pattern else does, _commands(command)
+    required, left_out = list[list[list[str]]](), list[list[list[str]]]()
+    for span in _SPAN.finditer(text):
+        before = text[: span.start()].rpartition("`")[2]
+        (left_out if _LEFT_OUT.search(before) else required).append(_commands(_PLACEHOLDER.sub(" ", span[1])))
+    if any(_has(ran, commands) for commands in left_out):
+        return False
+    if required:
+        longer = [commands for commands in required if any(len(words) > 1 for words in commands)]
+        return any(_has(ran, commands) for commands in longer or required)
+    return any(_has(_commands(shown_at), commands) for commands in left_out) and same_job(shown_at, command)
+
+
+def same_job(failed: str, command: str) -> bool:
+    """Whether a command tries again what failed: the same attempt, or the same words behind another program.
+
+    >>> same_job("python a.py", "python3 a.py"), same_job("python a.py", "python b.py")
+    (True, False)
+    """
+    attempts = transcripts.attempts(command)
+    ran = [words for words in _commands(command) if transcripts.attempts(" ".join(words))]
+    for words in _commands(failed):
+        attempt = next(iter(transcripts.attempts(" ".join(words))), "")
+        if " " in attempt and attempt in attempts:
+            return True
+        if attempt and "''" not in words and any(_again(words, other) for other in ran):
+            return True
+    return failed == command
+
+
+def _again(words: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether a command is another one once more, behind a program that runs it or in place of it."""
+    same = words[0] in other or words[0].rstrip("0123456789.") == other[0].rstrip("0123456789.")
+    return (same and set(words[1:]) <= set(other)) or (len(words) > 2 and words[1:] == other[1:])
+
+
+def _commands(line: str) -> list[list[str]]:
+    """The words of the simple commands of a line, each program without its folder."""
+    return [[transcripts.base_name(words[0]), *words[1:]] for words in transcripts.simple_commands(line)]
+
+
+def _has(ran: Sequence[list[str]], commands: Sequence[list[str]]) -> bool:
+    """Whether each of the commands begins one that ran, perhaps behind `uv run` and its like."""
+    every = list(ran)
+    for words in ran:
+        run = next((at for at, word in enumerate(words) if word in _RUN.get(words[0], {"run", "exec"})), len(words))
+        every += [[transcripts.base_name(words[at]), *words[at + 1 :]] for at in range(run + 1, len(words))]
+    return bool(commands) and all(any(_begins(command, words) for words in every) for command in commands)
+
+
+def _begins(command: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether the words of a command stand at the beginning of another: its options anywhere, the others in order."""
+    options = {word for word in command[1:] if word.startswith("-")}
+    if command[0] != words[0] or not options <= set(words):
+        return False
+    expected, before = [word for word in command[1:] if word not in options], ""
+    for word in words[1:]:
+        if expected and word == expected[0]:
+            del expected[0]
+        elif expected and not word.startswith("-") and not before.startswith("-"):
+            return False  # nor is it the value of an option
+        before = word
+    return not expected
+
+
+_NO = re.compile(
+    r"(?i)(?:please |but |and )?(?:"
+    r"(?:no|nope|wrong)\b(?! (?:problem|worries|need|rush|hurry|doubt|idea|matter|more|issue|thanks?)\b)"
+    r"|stop (?:\w+ing\b|it\b|that\b)|stop(?=[.,:;!]|$)"
+    r"|(?:don['\u2019]t|do not|never|not)\b(?! (?:forget|worry|hesitate|mind|bother)\b))"
+)
+_WRONG = re.compile(
+    r"(?i)\b(?:is|are|was|that['\u2019]s) (?:wrong|not (?:right|true))\b|\b(?:is|are|was)n['\u2019]t (?:right|true)\b"
+    r"|\bdoes(?:n['\u2019]t| not) (?:work|hold|apply)\b"
+)
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
+_SHORT = 3  # Words of a sentence that says no and nothing else: what it is about stands in the next one
+_LONG_WORD = re.compile(r"[^\W\d_][\w-]{4,}")
+_COMMON = frozenset({
+    "about", "after", "again", "always", "another", "because", "before", "being", "between", "branch", "change",
+    "check", "code", "command", "could", "doing", "error", "every", "fails", "files", "first", "folder", "instead",
+    "never", "other", "please", "project", "python", "repository", "right", "running", "should", "since", "start",
+    "still", "tests", "their", "there", "these", "thing", "under", "until", "using", "version", "where", "which",
+    "while", "without", "works", "would", "write", "wrong",
+})  # fmt: skip
+
+
+def corrects(prompt: str, shown: ShownEntry) -> bool:
+    """Whether a user's prompt takes back an entry that was shown: it says no, and names it in that sentence.
+
+    Named is what stands there in backticks, a program with its subcommand, or two words that are rare.
+    """
+    sentences = [part for part in _SENTENCE.split(prompt.strip()) if part]
+    for sentence, after in zip(sentences, [*sentences[1:], ""], strict=False):
+        if no := _NO.match(sentence) or _WRONG.search(sentence):
+            alone = no.end() == len(sentence.rstrip(".!,;: ")) or len(sentence.split()) <= _SHORT
+            if _names(f"{sentence} {after}" if alone else sentence, shown):
+                return True
+    return False
+
+
+def _names(text: str, shown: ShownEntry) -> bool:
+    pattern = _DO.search(shown.does)
+    does = f"{shown.title} {pattern['what'] if pattern else shown.does}"
+    names = [name for span in _SPAN.findall(does) for name in (span, *transcripts.attempts(span)) if not name.isalpha()]
+    if any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) for name in names):
+        return True
+    return len(_rare(does) & _rare(text)) > 1
+
+
+def _rare(text: str) -> set[str]:
+    return {word.lower() for word in _LONG_WORD.findall(text)} - _COMMON

@@ -1,0 +1,302 @@
+"""Folds events to numbers: how an entry has done, its confidence, and the adaptive parameters.
+
+Only counts are folded, each id once: logs may be merged, repeated and read in any order. A parameter is a Beta
+distribution of the position (0 to 1) of its best setting; a sample of it is used (Thompson, Biometrika 25, 1933),
+inside the bounds that a person set. The outcome of a lesson that passed a threshold only just moves the position by a
+reach, weighted by the worth of the outcome (Robbins and Monro, Annals of Mathematical Statistics 22, 1951).
+"""
+
+from __future__ import annotations
+
+import json
+from math import sqrt
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.learning.events import (
+    BOUNDS,
+    CONTRADICTED,
+    FOLLOWED,
+    HELPFUL,
+    IGNORED,
+    OBSERVED,
+    RECURRED,
+    RESET,
+    WORKED,
+    Event,
+)
+from ai_lessons.model.entries import json_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    Draw = Callable[[float, float], float]
+    """A sample of the Beta distribution of these two parameters: `random.Random(seed).betavariate`."""
+
+HELPFUL_ALPHA, IGNORED_BETA, CONTRADICTED_BETA = 1.0, 0.1, 1.5
+"""What one outcome adds to the Beta distribution of a lesson: the update rules of the specification."""
+
+SEEN = {FOLLOWED: 1.0, WORKED: 0.5, RECURRED: 0.25}
+"""The weight of an outcome that a session showed, compared with one that a person stated (helpful, contradicted)."""
+
+WORTH = {HELPFUL: HELPFUL_ALPHA, IGNORED: -IGNORED_BETA, CONTRADICTED: -CONTRADICTED_BETA}
+"""The worth of showing a lesson, by its outcome."""
+
+PRIOR_STRENGTH = 2.0  # alpha + beta before anything happened: as much as two outcomes
+PRIOR = {"very-low": 0.1, "low": 0.3, "medium": 0.5, "high": 0.7, "very-high": 0.9}
+"""Where a lesson starts, by the word of its author."""
+
+UNSTATED = PRIOR["medium"]
+
+STANDING_SWING = 0.15  # How far what was learned moves the score of a search, either way
+
+
+class Tallies(NamedTuple):
+    """How often each event happened to one entry. `last_used` is ISO 8601 in UTC, empty if it never was used.
+
+    Ignored, contradicted and recurred count since the entry was last restored. `unused`: in how many sessions it came
+    here since it last helped, proved right (`held`), was restored or edited. `local`: the counts of this clone; None
+    where all are.
+    """
+
+    injected: int = 0
+    helpful: int = 0
+    ignored: int = 0
+    contradicted: int = 0
+    script_ok: int = 0
+    script_failed: int = 0
+    wrong: int = 0
+    restored: int = 0
+    left_out: int = 0
+    followed: int = 0
+    worked: int = 0
+    recurred: int = 0
+    held: int = 0
+    passed: int = 0
+    last_used: str = ""
+    unused: int = 0
+    local: Tallies | None = None
+
+    @property
+    def outcomes(self) -> int:
+        """How often a person or agent stated an outcome."""
+        return self.helpful + self.ignored + self.contradicted
+
+
+NOTHING = Tallies()
+
+
+def tallies(row: Iterable[int | str], local: Iterable[int]) -> Tallies:
+    """The tallies of an entry, and those of this clone, from the values of their fields in order."""
+    return Tallies._make((*row, Tallies(*local)))  # type: ignore[arg-type]
+
+
+class UsageTally(NamedTuple):
+    """How an entry has done. `alpha` and `beta` begin with the author's word; a search multiplies with `standing`."""
+
+    tallies: Tallies
+    alpha: float
+    beta: float
+    standing: float = 1.0
+
+    @property
+    def confidence(self) -> float:
+        """The mean of its Beta distribution: how sure it is that it helps, 0 to 1."""
+        return round(self.alpha / (self.alpha + self.beta), 9)
+
+    def as_json(self) -> dict[str, float | str | None]:
+        """The counts by what happened, and what was learned from them; `last_used` is None before the first time."""
+        counts = self.tallies
+        return {
+            "times_injected": counts.injected,
+            "times_helpful": counts.helpful,
+            "times_ignored": counts.ignored,
+            "times_contradicted": counts.contradicted,
+            "last_used": counts.last_used or None,
+            "alpha": self.alpha,
+            "beta": self.beta,
+            "confidence": self.confidence,
+            "seen_helpful": counts.followed + counts.worked,
+            "seen_again": counts.recurred,
+        }
+
+
+def prior(word: object) -> float:
+    """Where a lesson starts whose author is `word` sure; the middle for a word that we do not know."""
+    return PRIOR.get(word, UNSTATED) if isinstance(word, str) else UNSTATED
+
+
+def usage(tallies: Tallies, start: float) -> UsageTally:
+    """The Beta distribution after these outcomes, for an entry that began at `start` (0 to 1)."""
+    good = tallies.helpful + SEEN[FOLLOWED] * tallies.followed + SEEN[WORKED] * tallies.worked
+    bad = tallies.contradicted + SEEN[RECURRED] * tallies.recurred
+    return UsageTally(
+        tallies,
+        round(PRIOR_STRENGTH * start + HELPFUL_ALPHA * good, 9),
+        round(PRIOR_STRENGTH * (1 - start) + IGNORED_BETA * tallies.ignored + CONTRADICTED_BETA * bad, 9),
+    )
+
+
+def standing(used: UsageTally, start: float) -> float:
+    """The factor of a lesson's score: 1 as long as outcomes have not moved it from the author's word (`start`)."""
+    return 1.0 + STANDING_SWING * (used.confidence - start) / max(start, 1 - start)
+
+
+def inherited(start: float, parents: Iterable[UsageTally]) -> float:
+    """Where a derived lesson starts: half way from its author's word to its best parent after two outcomes, then on."""
+    proven = [(used.tallies.outcomes / (used.tallies.outcomes + PRIOR_STRENGTH), used.confidence) for used in parents]
+    share, confidence = max(proven, default=(0.0, start))
+    return start + share * (confidence - start)
+
+
+def worth(tallies: Tallies) -> float:
+    """The sum of the outcomes of an entry, weighted as they move its distribution."""
+    outcomes = {HELPFUL: tallies.helpful, IGNORED: tallies.ignored, CONTRADICTED: tallies.contradicted}
+    return sum(WORTH[outcome] * count for outcome, count in outcomes.items())
+
+
+BUDGET = "injection_budget"
+CONFIDENCE = "confidence_threshold"
+SIMILARITY = "semantic_similarity_threshold"
+ASSESSMENT = "assessment_sample_rate"
+ABLATION = "ablation_frequency"
+
+SETTING_STRENGTH = 4.0
+"""alpha + beta before anything was observed: the setting that we ship counts as much as four outcomes."""
+
+REACH = 0.25  # How far an outcome is from the position that was used, at most
+HEAVIEST = 10.0  # No observation weighs more
+
+
+class Definition(NamedTuple):
+    """What a parameter is: the ends of its range, where it starts; `opens`: a higher one lets more lessons through."""
+
+    help: str
+    low: float
+    high: float
+    start: float
+    opens: bool = False
+    whole: bool = False
+
+
+DEFINITIONS: Mapping[str, Definition] = {
+    BUDGET: Definition("lessons and rules that one context may bring", 1, 20, 10, opens=True, whole=True),
+    CONFIDENCE: Definition("least confidence of a lesson that comes unasked", 0, 0.9, 0.2),
+    SIMILARITY: Definition("least similarity to the words of the question", 0, 0.9, 0.3),
+    ASSESSMENT: Definition("share of sessions that are asked how lessons did", 0, 1, 0.3),
+    ABLATION: Definition("how often a lesson is left out on purpose, to measure it", 0, 0.2, 0.02),
+}
+
+
+@json_fields("name", "help", "value", "uncertainty", "observations", "alpha", "beta", "low", "high", "updated_at")
+class ParameterState(NamedTuple):
+    """One parameter as it stands. `value`, `low` and `high` are in its own unit; `alpha` and `beta` of its position."""
+
+    name: str
+    alpha: float
+    beta: float
+    uncertainty: float = 1.0
+    observations: int = 0
+    low: float = 0.0
+    high: float = 1.0
+    updated_at: str | None = None
+
+    @property
+    def help(self) -> str:
+        """What it is."""
+        return DEFINITIONS[self.name].help
+
+    @property
+    def position(self) -> float:
+        """The mean of the distribution: 0 at the low end of the range, 1 at the high one."""
+        return self.alpha / (self.alpha + self.beta)
+
+    @property
+    def value(self) -> float:
+        """What it stands at."""
+        return self.at(self.position)
+
+    def at(self, position: float) -> float:
+        """A position in the parameter's own unit, inside the bounds that are set."""
+        definition = DEFINITIONS[self.name]
+        value = definition.low + position * (definition.high - definition.low)
+        return min(max(float(round(value)) if definition.whole else value, self.low), self.high)
+
+    def update(self, outcome: float, weight: float = 1.0, at: str | None = None) -> ParameterState:
+        """With one more outcome (0 to 1)."""
+        counts = weight / (1.0 + self.uncertainty)
+        seen = self.observations + 1
+        return self._replace(
+            alpha=self.alpha + outcome * counts,
+            beta=self.beta + (1.0 - outcome) * counts,
+            observations=seen,
+            uncertainty=curiosity(seen),
+            updated_at=at,
+        )
+
+    def sample(self, draw: Draw) -> float:
+        """A position to try: a sample of the distribution; its mean as long as there are no observations."""
+        return draw(self.alpha, self.beta) if self.observations else self.position
+
+
+def initial(name: str, start: float | None = None) -> ParameterState:
+    """A parameter without observations, at `start` or at our default."""
+    definition = DEFINITIONS[name]
+    low, high = definition.low, definition.high
+    value = min(max(definition.start if start is None else start, low), high)
+    # never quite at an end, where the distribution has no width
+    position = min(max((value - low) / (high - low), 0.01), 0.99)
+    return ParameterState(name, SETTING_STRENGTH * position, SETTING_STRENGTH * (1 - position), low=low, high=high)
+
+
+def fold_parameters(
+    happened: Iterable[Event], before: Mapping[str, ParameterState] = MappingProxyType({})
+) -> dict[str, ParameterState]:
+    """Every parameter after these events, in the order of their ids, on top of `before`. Nonsense changes nothing."""
+    state = {name: before.get(name) or initial(name) for name in DEFINITIONS}
+    for event in happened:
+        if event.entry in state:
+            state[event.entry] = _turned(state[event.entry], event)
+    return state
+
+
+def dumped(state: Mapping[str, ParameterState]) -> str:
+    """Parameters as text that `loaded` takes."""
+    return json.dumps([list(parameter) for parameter in state.values()])
+
+
+def loaded(text: str) -> dict[str, ParameterState]:
+    """Parameters from their text; none from none."""
+    return {parameter.name: parameter for parameter in map(ParameterState._make, json.loads(text or "[]"))}
+
+
+def _turned(parameter: ParameterState, event: Event) -> ParameterState:
+    definition = DEFINITIONS[parameter.name]
+    if event.event == OBSERVED and event.value is not None:
+        weight = 1.0 if event.weight is None else event.weight
+        valid = 0 <= event.value <= 1 and 0 <= weight <= HEAVIEST
+        return parameter.update(event.value, weight, event.at) if valid else parameter
+    if event.event == BOUNDS:
+        low = definition.low if event.value is None else max(event.value, definition.low)
+        high = definition.high if event.weight is None else min(event.weight, definition.high)
+        return parameter._replace(low=low, high=high, updated_at=event.at) if low <= high else parameter
+    if event.event == RESET:
+        fresh = initial(parameter.name, event.value)._replace(updated_at=event.at)
+        return fresh if event.value is None else fresh._replace(low=parameter.low, high=parameter.high)
+    return parameter
+
+
+def learned(outcome: str, edge: Mapping[str, float]) -> list[Event]:
+    """The observations of parameters at whose edge a lesson with this outcome was; `edge` holds their positions."""
+    value = WORTH[outcome]
+    observations = []
+    for name, position in edge.items():
+        if name in DEFINITIONS and 0 <= position <= 1:
+            reach = min(position, 1 - position, REACH) * (1 if (value > 0) == DEFINITIONS[name].opens else -1)
+            observations.append(Event("", "", OBSERVED, name, value=round(position + reach, 6), weight=abs(value)))
+    return observations
+
+
+def curiosity(trials: int) -> float:
+    """How much one more trial teaches after so many: 1 before the first, then less and less."""
+    return 1.0 / (1.0 + sqrt(trials))

@@ -1,0 +1,352 @@
+"""Words of approval: people, commits, evidence, trailers, and names of rules' files and branches. Decides nothing."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
+
+from ai_lessons.errors import InvalidEntry
+from ai_lessons.model.entries import Kind
+from ai_lessons.model.layout import CONFIG_PATH, MARKDOWN_SUFFIXES, place
+from ai_lessons.model.markdown import decode, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+How = Literal["merge", "squash", "rebase", "direct", "evil-merge", "self-merge", "signed", "unsigned"]
+# Levels of evidence. 0 is a text that is on no approval branch at all, which is nothing to judge
+ON_BRANCH, MERGED, SIGNED = 1, 2, 3
+
+
+class Person(NamedTuple):
+    """A person as git knows them. Two with the same address (in any case) are one."""
+
+    name: str
+    email: str
+
+    def __str__(self) -> str:
+        return f"{self.name} <{self.email}>" if self.email not in {"", self.name} else self.name
+
+    def same(self, other: Person) -> bool:
+        """True for the same address."""
+        return self.email.casefold() == other.email.casefold()
+
+
+class PathChange(NamedTuple):
+    """What a commit did to a path against one parent: blob ids, None for no text (of a rule: or another rule's)."""
+
+    path: str
+    old: str | None
+    new: str | None
+
+
+class CommitInfo(NamedTuple):
+    """The header and message of a commit. `cut`: it has other parents here (shallow); `odd`: why it proves nothing.
+
+    `signed`: it has a signature, good or not.
+    """
+
+    author: Person
+    committer: Person
+    committed: int  # seconds since 1970
+    message: str
+    cut: bool
+    odd: str
+    signed: bool = False
+
+
+class CommitStep(NamedTuple):
+    """A commit as far as one rule is concerned; `node` and `parents` are numbers (-1: nothing before).
+
+    `changes` to that rule's texts against each parent (one list, empty tree, for a root); `branches` are what it says
+    it merged, see `merged_branches`; `rules` are all whose texts it changed.
+    """
+
+    id: str
+    node: int
+    parents: tuple[int, ...]
+    info: CommitInfo
+    branches: tuple[str, ...] | None
+    rules: frozenset[str]
+    changes: tuple[tuple[PathChange, ...], ...]
+
+
+class Proposal(NamedTuple):
+    """A text (None: the removal) of a rule, seen on a proposal branch that may be deleted since."""
+
+    branch: str
+    commit: str
+    rule: str
+    path: str
+    blob: str | None
+    author: Person
+    at: int
+
+
+class Evidence(NamedTuple):
+    """How a text came to the branch. `at` is in seconds since 1970; `reason` is for people."""
+
+    level: int
+    how: How
+    by: Person | None
+    at: int
+    suggested_by: tuple[Person, ...]
+    commit: str
+    reason: str
+
+
+class UnapprovedChange(NamedTuple):
+    """A text, or (blob None) a removal, on the branch without enough evidence."""
+
+    path: str
+    blob: str | None
+    evidence: Evidence
+
+
+class Verdict(NamedTuple):
+    """The text of a rule in force (`path` and `blob`, or None), its evidence, and what else the branch has."""
+
+    rule: str
+    in_force: bool
+    path: str | None
+    blob: str | None
+    evidence: Evidence
+    unapproved: tuple[UnapprovedChange, ...] = ()
+
+
+class Known(NamedTuple):
+    """Proposals that this clone knows: by (rule, blob), and the branches by their tips."""
+
+    texts: Mapping[tuple[str, str | None], tuple[Proposal, ...]] = {}
+    tips: Mapping[str, str] = {}
+
+
+Require = Literal["merge", "forge", "signed"]
+
+
+class ApprovalPolicy(NamedTuple):
+    """What an approval needs. `distinct`: another person than the proposer."""
+
+    require: Require = "merge"
+    distinct: bool = False
+
+
+class Signature(NamedTuple):
+    """A good signature: the name in the list of signers, and the fingerprint of the key."""
+
+    who: str
+    key: str
+
+
+class Signers(Protocol):
+    """The signers that count. `digest` changes with them."""
+
+    @property
+    def digest(self) -> str:  # noqa: D102
+        ...
+
+    def verified(self, commits: Sequence[str]) -> Mapping[str, Signature]:
+        """The commits that one of them signed."""
+
+
+class _NoSigners:
+    digest = "-"
+
+    def verified(self, _commits: Sequence[str]) -> Mapping[str, Signature]:
+        return {}
+
+
+NO_SIGNERS: Final[Signers] = _NoSigners()
+
+
+class Alarm(NamedTuple):
+    """A warning about the approval branch, which stays until a person acknowledges it.
+
+    `rewritten`: a commit seen before is gone. `weakened`: the policy asks for less or other evidence. `shallow`: older
+    approvals cannot be found. `settings`: they cannot be read.
+    """
+
+    kind: Literal["rewritten", "weakened", "shallow", "settings"]
+    message: str
+    hint: str = ""
+
+
+class BranchView(NamedTuple):
+    """The approval branch as judged: its tip (None: no such branch), the policy, and the verdict on every rule.
+
+    `files` are its rule files and watched files, with their blobs. `stated` is the policy in its settings; None where
+    these cannot be read. `damaged`: a line about every branch of a proposal that could not be read.
+    """
+
+    ref: str
+    tip: str | None
+    policy: ApprovalPolicy
+    verdicts: Mapping[str, Verdict]
+    files: Mapping[str, str]
+    alarms: tuple[Alarm, ...] = ()
+    stated: ApprovalPolicy | None = None
+    damaged: tuple[str, ...] = ()
+
+
+def project_of(path: str) -> str:
+    """The first folder of a path, which says where a rule applies."""
+    return path.partition("/")[0]
+
+
+def moment(seconds: int) -> str:
+    """ISO 8601 in UTC; empty for 0."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if seconds else ""
+
+
+APPROVALS: Final = ".ai-lessons/approvals/"
+REJECTED: Final = ".ai-lessons/rejected/"
+SIGNERS: Final = ".ai-lessons/allowed_signers"
+TEXT_LIMIT: Final = 1024 * 1024  # Bytes. A longer text is no rule: no person could have read it before approving it
+_ULID: Final = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+_MATTER: Final = re.compile(rb"---\n((?:[^\n]+\n)+?)---\n")
+# Lines that can mean only one thing: printable ASCII, nothing quoted over several lines, no flow collections, block
+# scalars or anchors; a list only below a key without a value, where it cannot go on with the line above.
+_TEXT: Final = rb"[A-Za-z0-9._/(][ -\"$-9;-~]*(?::[!-\"$-9;-~][ -\"$-9;-~]*)*"
+_PLAIN: Final = re.compile(
+    rb"(?:[a-z_]+: +(?:TEXT|\"[ !#-\[\]-~]*\")\n|[a-z_]+:\n(?: *- TEXT(?:: TEXT)?\n)*)+".replace(b"TEXT", _TEXT)
+)
+_PLAIN_ID: Final = re.compile(rb"^id: ([0-7][0-9A-HJKMNP-TV-Z]{25})$", re.MULTILINE)
+
+
+@lru_cache(maxsize=1 << 16)
+def is_rule(path: str) -> bool:
+    """True for a file below a rules folder. A rule that lies elsewhere is never in force, whatever it says it is."""
+    if not path.lower().endswith(MARKDOWN_SUFFIXES) or "rules/" not in path:
+        return False
+    where = place(path)
+    return where is not None and where.kind is Kind.RULE
+
+
+def is_watched(path: str) -> bool:
+    """True for the other files that approval reads from the branch: settings, signed records, rejections, signers."""
+    return path.startswith((APPROVALS, REJECTED, SIGNERS)) or path == CONFIG_PATH
+
+
+def stated_id(data: bytes) -> str | None:
+    """The id that a text states; plain frontmatter is read without the YAML reader, which is slower."""
+    try:
+        if len(data) > TEXT_LIMIT or "\0" in data.decode():
+            return None
+    except UnicodeDecodeError:
+        return None
+    match = _MATTER.match(data)
+    if match is not None and _PLAIN.fullmatch(match[1]):
+        ids = _PLAIN_ID.findall(match[1])
+        keys = match[1].count(b"\nid:") + match[1].startswith(b"id:")
+        if len(ids) == keys == 1 and not ids[0].isdigit():  # digits alone are a number to YAML
+            return str(ids[0].decode())
+    return parsed_id(data)
+
+
+def parsed_id(data: bytes) -> str | None:
+    """The id that a text states, by the YAML reader."""
+    try:
+        value = parse(decode(data, "")).fields.get("id")
+    except InvalidEntry:
+        return None
+    return value.upper() if isinstance(value, str) and _ULID.fullmatch(value.upper()) else None
+
+
+APPROVE_SUBJECT: Final = "Approve rule"
+APPROVE: Final = "Approve"
+PROPOSAL_TRAILER: Final = "Proposal"
+RULE_TRAILER: Final = "Rule"
+ENTRY_TRAILER: Final = "Entry"
+# On the commit of a proposal that is not about a rule: its branch, so that a squash or rebase still tells it
+PROPOSED_TRAILER: Final = "Proposed-as"
+REPORT_LIMIT: Final = 32_000  # Characters of a report that are read
+BATCH: Final = "Batch"  # The trailer with the name of the import that made a proposal
+AGENT_TRAILER: Final = "Agent"
+
+# Committer addresses behind which a forge hides the person who pressed the button
+FORGES: Final = frozenset({"noreply@github.com", "noreply@gitlab.com"})
+_TAIL: Final = re.compile(r"rules/(?:r-)?([0-9a-hjkmnp-tv-z]{6,26})(?:-[^/]*)?", re.IGNORECASE)
+_OTHER_TAIL: Final = re.compile(r"proposals/(?:[lds]-)?([0-9a-hjkmnp-tv-z]{6,26})(?:-[^/]*)?", re.IGNORECASE)
+_MERGE: Final = re.compile(
+    r"Merge (remote-tracking )?branch(?:es)? ('[^']+'(?:(?:,| and) '[^']+')*)(?: of \S+)?(?: into '?([^' ]+)'?)?"
+)
+_GITHUB: Final = re.compile(r"Merge pull request #\d+ from [^/ ]+/(\S+)")
+_GITEA: Final = re.compile(r"Merge pull request '.*' \([#!]\d+\) from (?:[^: ]+:)?([^: ]+) into ([^: ]+)")
+_BITBUCKET: Final = re.compile(r"Merged in (\S+) \(pull request #\d+\)")
+_OURS: Final = re.compile(rf"(?:{APPROVE_SUBJECT}s?|{APPROVE} (?:lesson|doc|script)): .+")
+_PULL_REQUEST: Final = re.compile(r".+ \([#!]\d+\)")
+_TRAILER: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]*): (.+)")
+
+
+def rule_end(branch: str) -> str | None:
+    """The end of the rule id that a proposal branch names (`rules/R-8F3K2A-use-x`), in capitals; None for others."""
+    match = _TAIL.fullmatch(branch)
+    return match[1].upper() if match else None
+
+
+def entry_end(branch: str) -> str | None:
+    """The same for a proposal about anything else (`proposals/L-8F3K2A-use-x`)."""
+    match = _OTHER_TAIL.fullmatch(branch)
+    return match[1].upper() if match else None
+
+
+def merged_branches(message: str, approval_branch: str) -> tuple[str, ...] | None:
+    """The branches that a merge names, in the order of its parents; none for other branches, None for free text."""
+    subject = message.partition("\n")[0].strip()
+    to_us = {None, approval_branch, f"refs/heads/{approval_branch}"}  # git leaves out its main branch
+    if match := _MERGE.fullmatch(subject):
+        if match[3] not in to_us:
+            return ()
+        names = [re.sub("^refs/(?:heads|remotes)/", "", name) for name in re.findall(r"'([^']+)'", match[2])]
+        return tuple(name.partition("/")[2] if match[1] else name for name in names)
+    if match := _GITEA.fullmatch(subject):
+        return (match[1],) if match[2] in to_us else ()
+    if match := _GITHUB.fullmatch(subject) or _BITBUCKET.fullmatch(subject):
+        return (match[1],)
+    if _OURS.fullmatch(subject):
+        return tuple(value for key, value in trailers(message) if key == PROPOSAL_TRAILER)
+    if subject.startswith(("Merge branch", "Merge remote-tracking", "Merge pull request", "Merge tag")):
+        return ()
+    return None
+
+
+def trailers(message: str) -> tuple[tuple[str, str], ...]:
+    """The `Key: value` lines of the last paragraph, if that is all it holds and it is not the subject."""
+    paragraphs = re.split(r"\n\s*\n", message.strip())
+    if len(paragraphs) < 2:
+        return ()
+    matches = [_TRAILER.fullmatch(line.strip()) for line in paragraphs[-1].splitlines()]
+    return tuple((match[1], match[2]) for match in matches if match) if all(matches) else ()
+
+
+def report(message: str) -> str:
+    """The text between the subject and the trailers of a proposal's commit; its first `REPORT_LIMIT` characters."""
+    parts = re.split(r"(\n\s*\n)", message.strip())
+    text = "".join(parts[2:-2] if trailers(message) else parts[2:])
+    return text if len(text) <= REPORT_LIMIT else f"{text[:REPORT_LIMIT]}\n…"
+
+
+def with_report(message: str, report: str) -> str:
+    """A message (subject, blank line, trailers) with a report in between, without control characters."""
+    plain = "".join(c if c.isprintable() or c in "\n\t" else " " for c in report.replace("\r\n", "\n"))
+    lines = "\n".join(line.rstrip() for line in plain.split("\n")).strip("\n")
+    subject, _, trailers = message.partition("\n\n")
+    return f"{subject}\n\n{lines}\n\n{trailers}" if lines and trailers else message
+
+
+def made_by_agent(message: str) -> bool:
+    """True if the commit itself says that an agent made it."""
+    return any(key.casefold() == AGENT_TRAILER.casefold() for key, _ in trailers(message))
+
+
+def names_pull_request(message: str) -> bool:
+    """True for the subject that a forge gives to a squashed pull request, `Use X (#7)`."""
+    return _PULL_REQUEST.fullmatch(message.partition("\n")[0].strip()) is not None
+
+
+def copied_from(message: str) -> frozenset[str]:
+    """The commits that a message names as its sources: `git merge --squash` lists them, `cherry-pick -x` names one."""
+    squashed = re.findall(r"^commit ([0-9a-f]{40})$", message, re.MULTILINE) if "Squashed commit" in message else []
+    return frozenset(squashed + re.findall(r"\(cherry picked from commit ([0-9a-f]{40})\)", message))

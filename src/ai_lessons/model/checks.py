@@ -1,0 +1,388 @@
+"""What can be wrong with a readable entry, and what is found before an entry is promoted. Repairs nothing."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import defaultdict
+from datetime import date, datetime
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from ai_lessons.errors import Problem, Refused
+from ai_lessons.model import layout, lessons, links
+from ai_lessons.model.command_patterns import MOST_SEEN, Seen
+from ai_lessons.model.entries import KINDS, SHARED, Entry, Kind, Relation, json_fields, stated_id
+from ai_lessons.model.frontmatter import LINK_WEIGHT, is_word
+from ai_lessons.model.markdown import TITLE_LENGTH, key_lines, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+FACTS_OF_HISTORY = ("approved", "approved_by", "approved_at", "suggested_by")
+"""Keys that a rule must not have: git has these facts, and a file could state others."""
+
+_KINDS = tuple(kind.value for kind in Kind)
+_RELATIONS = tuple(relation.value for relation in Relation)
+_LISTS = ("tags", "versions", "contexts", "applies_to")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:[Zz]|[+-]\d{2}:?\d{2})?)?")
+_LOOKS_LIKE_A_VERSION = re.compile(r"[vV]?\d|(?:latest|main|master|stable|lts|next|current)$")
+
+Complaint = tuple[str, str]  # (top-level key it is about, or empty; what is wrong)
+
+
+class Fix(NamedTuple):
+    """A safe fix: move the entry's files so that the runnable or Markdown file is `path`."""
+
+    path: str
+    message: str
+
+
+def check_entry(entry: Entry, text: str = "") -> list[Problem]:
+    """The problems of one entry; with the `text` that holds its frontmatter each has its line."""
+    if entry.derived and not _says_kind(entry) and entry.kind is not Kind.RULE and not _misspelt_kind(entry):
+        return []
+    file = entry.side_path or entry.path
+    complaints = [complaint for check in _CHECKS for complaint in check(entry)]
+    lines = key_lines(text) if text and complaints else {}
+    problems = [Problem(file, message, lines.get(key, 0)) for key, message in complaints]
+    problems += [Problem(file, fix.message, 0, fixable=entry.kind is not Kind.RULE) for fix in fixes(entry)]
+    return sorted(problems, key=lambda problem: problem.line)
+
+
+def _says_kind(entry: Entry) -> bool:
+    kind = entry.fields.get("kind")
+    return isinstance(kind, str) and kind.strip().lower() in _KINDS
+
+
+def _misspelt_kind(entry: Entry) -> str:
+    """The kind that a misspelt `kind` is closest to; empty if none is close."""
+    kind = entry.fields.get("kind")
+    if not isinstance(kind, str) or _says_kind(entry):
+        return ""
+    return next(iter(get_close_matches(kind.strip().lower(), _KINDS, n=1, cutoff=0.75)), "")
+
+
+def _check_identity(entry: Entry) -> Iterator[Complaint]:
+    kind, stated = entry.fields.get("kind"), entry.fields.get("id")
+    if kind is not None and not _says_kind(entry):
+        meant = _misspelt_kind(entry)
+        yield "kind", f"unknown kind {kind!r}" + (f", did you mean {meant!r}?" if meant else f" ({', '.join(_KINDS)})")
+    elif entry.kind is Kind.RULE and isinstance(kind, str) and kind.strip().lower() != Kind.RULE:
+        yield "kind", f"says that it is a {kind}, but lies among rules and is read as one"
+    if stated is not None and stated_id(stated) is None:
+        yield "id", f"id {stated!r} is not a ULID; take the line out and run `ai-lessons admin adopt`"
+    try:
+        layout.check_path(entry.path)
+    except Refused as error:
+        yield "", error.message
+
+
+def _check_title(entry: Entry) -> Iterator[Complaint]:
+    title = entry.fields.get("title")
+    if title is None or (isinstance(title, str) and not title.strip()):
+        yield "title", "title is missing" if title is None else "title is empty"
+    elif not is_word(title):
+        yield "title", "title is not text"
+    elif len(str(title)) > TITLE_LENGTH:
+        yield "title", f"title has {len(str(title))} characters, more than {TITLE_LENGTH}"
+    elif any(unicodedata.category(character) in {"Cc", "Cs"} for character in str(title)):
+        yield "title", "title holds a line break or control character"
+
+
+def _check_choices(entry: Entry) -> Iterator[Complaint]:
+    """Required keys and allowed words of `KINDS`."""
+    facts = KINDS[entry.kind]
+    for key in facts.required:
+        value = entry.fields.get(key)
+        if not isinstance(value, str) or not value.strip():
+            yield key, f"a {entry.kind} needs a {key}" + (": why it is so" if key == "rationale" else "")
+    for key, allowed in facts.choices.items():
+        value = entry.fields.get(key)
+        if key == "source" and isinstance(value, dict):
+            yield from ((key, fault) for fault in lessons.faults(value))
+        elif value is not None and value not in allowed:
+            yield key, f"{key} {value!r} is none of {', '.join(allowed)}"
+    scope = entry.fields.get("scope")
+    if entry.kind is Kind.LESSON and scope is not None and not (isinstance(scope, str) and lessons.is_scope(scope)):
+        yield "scope", f"scope {scope!r} is none of global, user:NAME, project:PATH"
+    for key in FACTS_OF_HISTORY if entry.kind is Kind.RULE else ():
+        if key in entry.fields:
+            yield key, f"a rule has no {key}: who suggested and approved it is read from git"
+
+
+def _check_lists(entry: Entry) -> Iterator[Complaint]:
+    for key in _LISTS:
+        value = entry.fields.get(key)
+        if value is None:
+            continue
+        if not isinstance(value, list):
+            yield key, f"{key} is not a list, one `- value` a line"
+            continue
+        for item in value:
+            if not is_word(item) or not str(item).strip():
+                yield key, f"{key} holds {item!r}, which is not text"
+            elif key == "applies_to" and (fault := _glob_fault(str(item))):
+                yield key, f"applies_to {item!r} is no glob: {fault}"
+
+
+def _glob_fault(pattern: str) -> str:
+    """Why a text is no glob over paths of a project; empty if it is one."""
+    if pattern.startswith(("/", "~")) or re.match(r"[A-Za-z]:", pattern):
+        return "it must be relative to the project"
+    if ".." in pattern.split("/"):
+        return "it leads outside the project"
+    if "\\" in pattern or any(unicodedata.category(character) == "Cc" for character in pattern):
+        return "folders are divided by `/`"
+    without_sets = re.sub(r"\[!?\]?[^\]]*\]", "", pattern)
+    if "[" in without_sets:
+        return "a `[` is never closed"
+    return "a `{` is never closed" if pattern.count("{") != pattern.count("}") else ""
+
+
+def _check_times(entry: Entry) -> Iterator[Complaint]:
+    day = "day such as 2027-05-21"
+    for key, form in (("created", "time such as 2026-11-21T20:14:00Z"), ("review_by", day), ("reviewed", day)):
+        if entry.fields.get(key) is not None and day_of(entry.fields[key]) is None:
+            yield key, f"{key} {entry.fields[key]!r} is not a {form}"
+
+
+def day_of(value: object) -> date | None:
+    """The date of a value; None if it is none."""
+    if not isinstance(value, str) or not _DATE.fullmatch(value):
+        return None
+    try:
+        return datetime.fromisoformat(value.upper()).date()
+    except ValueError:
+        return None
+
+
+def _check_pattern(entry: Entry) -> Iterator[Complaint]:
+    pattern = entry.fields.get("pattern")
+    if "pattern" not in KINDS[entry.kind].fields or pattern is None:
+        return
+    if not isinstance(pattern, dict):
+        yield "pattern", "pattern is not `when:`, `do:` or `dont:`, and `because:`, one a line"
+        return
+    if "do" in pattern and "dont" in pattern:
+        yield "pattern", "pattern has both do and dont"
+    action = "dont" if "dont" in pattern and "do" not in pattern else "do"
+    for part in ("when", action, "because"):
+        if part not in pattern:
+            yield "pattern", f"pattern has no {'do or dont' if part == 'do' else part}"
+        elif not is_word(pattern[part]) or not str(pattern[part]).strip():
+            yield "pattern", f"pattern.{part} is empty"
+
+
+def _check_seen(entry: Entry) -> Iterator[Complaint]:
+    seen = entry.fields.get("seen")
+    if "seen" not in KINDS[entry.kind].fields or seen is None:
+        return
+    if not isinstance(seen, dict) or seen.keys() != set(Seen._fields):
+        yield "seen", f"seen is not {', '.join(f'`{name}:`' for name in Seen._fields)}, one a line"
+    elif not all(isinstance(value, int) and 0 <= value < MOST_SEEN for value in seen.values()):
+        yield "seen", "seen holds what is no count"
+    elif seen["failures"] > seen["calls"]:
+        yield "seen", "seen has more failures than calls"
+
+
+def _check_links(entry: Entry) -> Iterator[Complaint]:
+    links = entry.fields.get("links")
+    if links is not None and not isinstance(links, list):
+        yield "links", "links is not a list of `- relation: id`"
+        return
+    for item in links or ():
+        yield from (("links", fault) for fault in _link_faults(item, entry.id))
+    proves = entry.fields.get("proves")
+    for target in proves if isinstance(proves, list) else [proves] if proves is not None else []:
+        if stated_id(target) is None:
+            yield "proves", f"proves {target!r}, which is not an id"
+
+
+def _link_faults(item: Any, entry_id: str) -> Iterator[str]:
+    if not isinstance(item, dict):
+        yield f"link {item!r} is not `relation: id`"
+        return
+    edges = {key: target for key, target in item.items() if key != LINK_WEIGHT}
+    if len(edges) != 1:
+        yield f"link {item!r} must have one relation, and at most a weight beside it"
+    for relation, target in edges.items():
+        if relation not in _RELATIONS:
+            meant = get_close_matches(relation, _RELATIONS, n=1)
+            yield f"unknown relation {relation!r}" + (f", did you mean {meant[0]!r}?" if meant else "")
+        if stated_id(target) is None:
+            yield f"{relation} leads to {target!r}, which is not an id"
+        elif stated_id(target) == entry_id:
+            yield f"{relation} leads to the entry itself"
+    weight = item.get(LINK_WEIGHT, 1)
+    if not isinstance(weight, int | float) or isinstance(weight, bool) or weight < 0:
+        yield f"weight {weight!r} is not a number from 0 up"
+
+
+_CHECKS: tuple[Callable[[Entry], Iterator[Complaint]], ...] = (
+    _check_identity, _check_title, _check_choices, _check_lists, _check_times, _check_pattern, _check_seen,
+    _check_links,
+)  # fmt: skip
+
+
+def fixes(entry: Entry) -> list[Fix]:
+    """The move to the path that follows from the frontmatter, if the entry is elsewhere. Plain files stay."""
+    where = layout.place(entry.path if entry.kind is not Kind.SCRIPT else layout.side_of(entry.path))
+    if where is None or where.kind is None or (entry.derived and not _says_kind(entry)):
+        return []
+    if where.kind is not entry.kind:
+        target = _home(entry)
+        return [Fix(target, f"a {entry.kind} lies among {where.kind.folder}; it belongs at {target}")]
+    if not entry.kind.is_resource or where.bucket == layout.bucket(entry.versions):
+        return []
+    # a folder that looks like no version is only a folder, as long as the frontmatter names none either
+    versioned = where.bucket and (where.bucket == SHARED or _LOOKS_LIKE_A_VERSION.match(where.bucket))
+    if not entry.versions and not versioned:
+        return []
+    target = layout.relocated(entry.path, None, entry.versions)
+    stated = ", ".join(entry.versions) or "none"
+    return [Fix(target, f"versions ({stated}) and folder ({where.bucket or 'none'}) differ; it belongs at {target}")]
+
+
+def _home(entry: Entry) -> str:
+    name = entry.path.rpartition("/")[2]
+    created = entry.fields.get("created")
+    if entry.kind is Kind.LESSON and isinstance(created, str) and day_of(created):
+        return f"{entry.project}/{entry.kind.folder}/{created[:7]}/{name}"
+    if entry.kind.is_resource:
+        return layout.resource_path(entry.kind, entry.project, entry.versions, name)
+    return f"{entry.project}/{entry.kind.folder}/{name}"
+
+
+def check_together(entries: Iterable[Entry]) -> list[Problem]:
+    """Problems between entries: duplicate ids and paths, links without target, circles of links."""
+    ordered = sorted(entries, key=lambda entry: entry.path)
+    by_id: dict[str, list[Entry]] = defaultdict(list)
+    for entry in ordered:
+        by_id[entry.id].append(entry)
+    problems = [
+        Problem(_file(entry), f"has the id of {_file(group[0])}: {entry.id}")
+        for group in by_id.values()
+        for entry in group[1:]
+    ]
+    problems += [problem for entry in ordered for problem in _misled(entry, by_id)]
+    seen: dict[str, str] = {}
+    for path in (path for entry in ordered for path in (entry.path, entry.side_path) if path is not None):
+        # one file where case, or the way an accent is written, does not count (macOS, Windows)
+        other = seen.setdefault(unicodedata.normalize("NFC", path).casefold(), path)
+        if other != path:
+            problems.append(Problem(path, f"is the same file as {other} on systems that ignore case"))
+    edges = [links.Edge(entry.id, *link) for entry in ordered for link in entry.links]
+    for relation, ids in links.circles(edges):
+        names = [_file(by_id[entry_id][0]) for entry_id in ids if entry_id in by_id]
+        circle = " -> ".join([*names, names[0]])
+        problems.append(Problem(_file(by_id[ids[0]][0]), f"{relation} leads round in a circle: {circle}"))
+    return problems
+
+
+def _file(entry: Entry) -> str:
+    return entry.side_path or entry.path
+
+
+def _misled(entry: Entry, by_id: Mapping[str, list[Entry]]) -> Iterator[Problem]:
+    """Links without target (but for the original of a promotion), or between kinds that their relation excludes."""
+    original = lessons.original_of(entry.fields.get("source"))
+    for relation, target, _ in entry.links:
+        if target not in by_id and stated_id(target) and not entry.derived and target != original:
+            yield Problem(_file(entry), f"{relation} leads to {target}, and no entry has that id")
+        faults = [links.wrong_kinds(relation, entry.kind, other.kind) for other in by_id.get(target, ())]
+        if faults and all(faults):
+            yield Problem(_file(entry), f"{faults[0]} (it leads to {target})")
+
+
+LONGEST = 300  # Characters of a line of what others wrote and we repeat
+_NAMED = 6  # Values of one sort that are named; of more the number is stated
+
+_NOT_EXAMPLE = r"(?!(?:user|you|your|me|my|name|example|some|runner|app|project|repo|path)\b)[\w.-]{1,40}"
+_UNIX = re.compile(rf"(?<![\w.~$}}-])/(?:home|Users)/{_NOT_EXAMPLE}(?:/[\w.@+%-]{{1,80}}){{0,12}}/?")
+_WINDOWS = re.compile(
+    rf"(?<!\w)[A-Z]:\\{{1,2}}Users\\{{1,2}}{_NOT_EXAMPLE}(?:\\{{1,2}}[\w.@+ -]{{1,80}}){{0,12}}", re.IGNORECASE
+)
+
+
+class Tie(NamedTuple):
+    """Text at `start` that belongs to one machine or project; `sort` names which."""
+
+    sort: str
+    value: str
+    start: int
+
+
+def ties(text: str, projects: Iterable[str] = ()) -> list[Tie]:
+    """Paths of a home folder and these names of projects (of three letters or more), in their order; linear time."""
+    result = [
+        Tie("path of one machine", match[0].rstrip(".%"), match.start())  # the end of the sentence it stands in
+        for shape in (_UNIX, _WINDOWS)
+        for match in shape.finditer(text)
+    ]
+    folded = text.casefold()
+    for words in {tuple(name.split()) for name in projects if len(name.strip()) >= 3}:
+        if words[0].casefold() in folded:
+            spaced = r"\s+".join(map(re.escape, words))
+            matches = re.finditer(rf"(?<!\w){spaced}(?!\w)", text, re.IGNORECASE)
+            result += [Tie("name of a project", match[0], match.start()) for match in matches]
+    return sorted(result, key=lambda tie: tie.start)
+
+
+Recommendation = Literal["approve", "revise", "reject"]
+NOTE, WARNING, STOP = "note", "warning", "stop"
+_FOLLOWS: Final[Mapping[str, Recommendation]] = {STOP: "reject", WARNING: "revise"}
+
+
+class EvaluationFinding(NamedTuple):
+    """A finding (`message`, without full stop); `where` is `path:line`, or empty.
+
+    `check` is secrets, duplicates, contradictions or specificity. `severity`: a `note` is to be known, a `warning` asks
+    for a revision, a `stop` speaks against it.
+    """
+
+    check: str
+    severity: str
+    message: str
+    where: str = ""
+
+
+@json_fields("recommendation", "findings")
+class EvaluationReport(NamedTuple):
+    """The findings about an entry."""
+
+    findings: tuple[EvaluationFinding, ...] = ()
+
+    @property
+    def recommendation(self) -> Recommendation:
+        """By the gravest finding; a person decides."""
+        severities = {finding.severity for finding in self.findings}
+        return next((follows for severity, follows in _FOLLOWS.items() if severity in severities), "approve")
+
+
+def specific(files: Mapping[str, str], projects: Sequence[str]) -> Iterator[EvaluationFinding]:
+    """One finding for each sort of tie in these texts (by path), at the place of the first."""
+    values: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for path, text in files.items():
+        for tie in ties(text, projects):
+            values[tie.sort].setdefault(tie.value, f"{path}:{text.count(chr(10), 0, tie.start) + 1}")
+    for sort, places in values.items():
+        named = ", ".join(one_line(value, 80) for value in list(places)[:_NAMED])
+        omitted = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
+        what = sort if len(places) == 1 else f"{sort} ({len(places)})"
+        yield EvaluationFinding("specificity", WARNING, f"{what}: {named}{omitted}", next(iter(places.values())))
+
+
+def render(report: EvaluationReport) -> str:
+    """Short Markdown for a commit message: the recommendation, and a line for each finding."""
+    lines = [f"- {finding_line(finding)}" for finding in report.findings] or [
+        "- nothing was found that speaks against it"
+    ]
+    return "\n".join([f"Evaluation: {report.recommendation}", "", *lines]) + "\n"
+
+
+def finding_line(finding: EvaluationFinding) -> str:
+    """A finding in one line: `warning, specificity: … (path:line)`; what others wrote makes no lines of its own."""
+    severity = "" if finding.severity == NOTE else f"{finding.severity}, "
+    message, where = one_line(finding.message, LONGEST), one_line(finding.where, LONGEST)
+    return f"{severity}{finding.check}: {message}" + (f" ({where})" if where else "")

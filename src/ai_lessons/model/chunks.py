@@ -1,0 +1,425 @@
+"""Cuts entries into the passages that are embedded, and long texts into sections. Home of markdown-it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from itertools import takewhile
+from typing import TYPE_CHECKING, NamedTuple
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import table
+
+from ai_lessons.model.entries import Entry, Kind, json_fields
+from ai_lessons.model.frontmatter import description
+from ai_lessons.model.markdown import may_have_headings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from markdown_it.rules_block import StateBlock
+    from markdown_it.token import Token
+
+    from ai_lessons.model.config import Chunking
+
+_TOKEN = re.compile(r"[A-Za-z]{1,7}|[0-9]{1,3}|[^\sA-Za-z0-9]")
+_SEAMS = (
+    re.compile(r"\n[ \t]*\r?\n"),
+    re.compile(r"\n"),
+    re.compile(r"(?<=[.!?;:。！？])\s+"),  # noqa: RUF001 - the full-width ones end sentences too
+    re.compile(r"\s+"),
+)
+
+
+class Span(NamedTuple):
+    """Characters `start` to `end` of a text, and how many tokens they are estimated to be."""
+
+    start: int
+    end: int
+    tokens: int
+    opens: bool = False
+
+
+def estimate_tokens(text: str) -> int:
+    """How many tokens the default model would make of a text: 0.87 to 1.10 of them for nine texts of ten.
+
+    Counts runs of at most seven letters or three digits, and every other visible character.
+    """
+    return len(_TOKEN.findall(text))
+
+
+def span(text: str, start: int, end: int, *, opens: bool = False) -> Span:
+    """A stretch of a text with its size. `opens`: something new begins here, better not joined to what was before."""
+    return Span(start, end, estimate_tokens(text[start:end]), opens)
+
+
+def fits(text: str, limit: int) -> bool:
+    """True if the text is at most so many tokens; cheap for short texts, as a token is a character or more."""
+    return len(text) <= limit or estimate_tokens(text) <= limit
+
+
+def pieces(text: str, whole: Span, target: int, seam: int = 0) -> list[Span]:
+    """Cut a stretch into pieces of at most `target` tokens: at blank lines, else lines, sentences, words, anywhere."""
+    if whole.tokens <= target:
+        return [whole]
+    if seam == len(_SEAMS):
+        ends = [*range(whole.start + target, whole.end, target), whole.end]
+        return [span(text, start, end) for start, end in zip([whole.start, *ends], ends, strict=False)]
+    matches = _SEAMS[seam].finditer(text, whole.start, whole.end)
+    starts = [whole.start, *(match.end() for match in matches if whole.start < match.end() < whole.end)]
+    result: list[Span] = []
+    for start, end in zip(starts, [*starts[1:], whole.end], strict=True):
+        part = span(text, start, end)
+        for piece in pieces(text, part, target, seam + 1):
+            joined = result[-1].tokens + piece.tokens if result else 0
+            if result and part is piece and joined <= target:
+                result[-1] = Span(result[-1].start, piece.end, joined)
+            else:
+                result.append(piece)
+    return result
+
+
+def packed(text: str, blocks: Iterable[Span], chunking: Chunking) -> list[Span]:
+    """Neighbouring blocks joined up to the target; one that is over the limit alone is cut into pieces.
+
+    A stretch below the minimum may grow up to the limit; after one that is not, a block that `opens` starts a new one.
+    """
+    result: list[Span] = []
+    last: Span | None = None
+    for block in blocks:
+        if block.tokens > chunking.limit:
+            result += pieces(text, block, chunking.target)
+            last = None
+            continue
+        joined = Span(last.start, block.end, last.tokens + block.tokens, last.opens) if last else block
+        small = last is not None and last.tokens < chunking.minimum
+        if last and joined.tokens <= (chunking.limit if small else chunking.target) and (small or not block.opens):
+            result[-1] = last = joined
+        else:
+            result.append(last := block)
+    return result
+
+
+_BLOCK = re.compile(r"\n[ \t]*\r?\n(?=[^\s)\]}])(?!(?:fi|done|esac|end|else|elif|except|finally|EOF)\b)")
+_DEFINITION = re.compile(
+    r"^(?:export\s+|pub\s+|public\s+|static\s+|async\s+|default\s+)*"
+    r"(?:(?:def|class|function|func|fn|sub|proc|module|interface|struct)\s+(\w[\w:.\-]*)|(\w[\w:.\-]*)\s*\(\s*\)\s*\{)",
+    re.MULTILINE,
+)
+_NOT_ABOUT = re.compile(r"(?:vim|author|date|copyright|\(c\)|licen[cs]e|spdx|https?|shellcheck|[\w-]+=)", re.IGNORECASE)
+_SUMMARY = 120
+_NAMES = 3
+
+
+def cut_code(code: str, chunking: Chunking) -> list[Span]:
+    """Blocks of a script joined up to the target; a function begins a new stretch."""
+    starts = [0, *(match.end() for match in _BLOCK.finditer(code))]
+    blocks = (
+        span(code, start, end, opens=_DEFINITION.search(code, start, end) is not None)
+        for start, end in zip(starts, [*starts[1:], len(code)], strict=True)
+    )
+    return packed(code, blocks, chunking)
+
+
+def summary(code: str) -> str:
+    """The first sentence-like line of the docstring or leading comment; empty if there is none."""
+    lines = (line.strip() for line in description(code.encode()).splitlines())
+    return next((line[:_SUMMARY] for line in lines if len(line.split()) > 2 and not _NOT_ABOUT.match(line)), "")
+
+
+def names(code: str) -> str:
+    """What is defined at the left margin of a stretch of code, the first few names."""
+    defined = [match[1] or match[2] for match in _DEFINITION.finditer(code)]
+    return ", ".join(defined[:_NAMES])
+
+
+HEADING_LENGTH = 200  # Characters of a heading path that are kept: it stands before every passage below it
+LONG_HEADING = 100  # Characters from which a heading is taken for text
+_READ_HEADING = 400  # Characters of a heading that are read: looking for markup takes time with their square
+_MOST_LINES = 100_000  # Lines of a text that are read as Markdown, in a second or two; what follows is plain text
+_MOST_CELLS = 200_000  # Cells of the tables of one text: short rows are filled up, so that few characters make many
+
+
+def bounded(parser: MarkdownIt) -> MarkdownIt:
+    """The same parser, for which rows of tables that would have too many cells are text."""
+
+    def rows(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # as the package calls it
+        columns = state.src.count("|", state.bMarks[start], state.eMarks[start]) + 1
+        left = _MOST_CELLS - state.env.get("cells", 0)
+        is_table = table(state, start, min(end, start + left // columns), silent)
+        if is_table and not silent:
+            state.env["cells"] = _MOST_CELLS - left + columns * (state.line - start)
+        return is_table
+
+    parser.block.ruler.at("table", rows, {"alt": ["paragraph", "reference"]})
+    return parser
+
+
+# Only blocks are looked at: leaving out the inline rules makes a parse four times faster.
+_PARSER = bounded(MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"], ignoreInvalid=True))
+_MARKUP = re.compile(r"[`*]|\[([^\]]*)\]\([^)]*\)|<[^>]*>|\\(?=\W)")
+_CODE = frozenset({"fence", "code_block"})
+_ATOMIC = _CODE | {"table_open"}
+
+
+class Passage(NamedTuple):
+    """One piece of an entry, as it stands in the file. `ordinal` counts from 0.
+
+    `heading` is the path of headings above it, `Section > Subsection`, without the title of the entry. `start` and
+    `end` are its first and last line (from 1) in the body, for code in the script; 0 where it is from the frontmatter.
+    `section` is the number of the section in which it begins, 0 for none.
+    """
+
+    ordinal: int
+    heading: str
+    text: str
+    start: int
+    end: int
+    section: int = 0
+
+
+@json_fields("number", "heading", "level", "lines")
+class TextSection(NamedTuple):
+    """One section of a text, subsections included, numbered from 1 in the order of the headings.
+
+    `start` and `end` are its first and last line, from 1, in `lines_of` the text. The first heading of a text, if it
+    is the only one of its level, is its title, and its section ends at the next heading.
+    """
+
+    number: int
+    heading: str
+    level: int
+    start: int
+    end: int
+
+    @property
+    def lines(self) -> int:
+        """How many it has."""
+        return self.end - self.start + 1
+
+
+class _Block(NamedTuple):
+    """A top-level block of Markdown by its lines (from 0, end exclusive); `level` above 0 for a heading.
+
+    `heading` is that without its markup, on one line.
+    """
+
+    start: int
+    end: int
+    level: int = 0
+    heading: str = ""
+    atomic: bool = False
+
+
+class _Stretch(NamedTuple):
+    """Text below one path of headings: from `opening` with its own heading line, from `start` without."""
+
+    path: tuple[str, ...]
+    opening: int
+    start: int
+    end: int
+    tokens: int
+    section: int = 0
+    has_own_path: bool = True
+
+    @property
+    def is_bare(self) -> bool:
+        """A heading with nothing below."""
+        return self.start == self.end
+
+
+def split(entry: Entry, chunking: Chunking) -> tuple[Passage, ...]:
+    """The passages of an entry, none if it has no text. Its title is not repeated in them.
+
+    A lesson begins with its pattern, a rule with its rationale; a script is its description, then its code.
+    """
+    head, body = entry.opening, entry.body
+    code = entry.code if entry.kind is Kind.SCRIPT else ""
+    whole = "\n".join(part for part in (head, body.strip("\r\n"), code.strip("\r\n")) if part.strip())
+    if not whole.strip():
+        return ()
+    if fits(whole, chunking.target):
+        alone = code if not body.strip() else body
+        end = _lines(alone)(len(alone.rstrip())) if alone.strip() else 0
+        return (Passage(0, "", whole, 1 if alone.strip() else 0, end),)
+    cut = [*_cut_body(entry.title, head, body, chunking), *_cut_script(entry, code, chunking)]
+    return tuple(Passage(n, *passage) for n, passage in enumerate(cut))
+
+
+_Cut = tuple[str, str, int, int, int]
+"""Heading, text, first line, last line, section."""
+
+
+def _cut_body(title: str, head: str, body: str, chunking: Chunking) -> Iterator[_Cut]:
+    """The frontmatter's words stand before the first passage if both fit, else alone."""
+    cut = list(_cut_markdown(title, body, chunking))
+    if head and cut and fits(head + cut[0][1], chunking.limit):
+        heading, text, start, end, section = cut[0]
+        cut[0] = (heading, f"{head}\n{text}", start, end, section)
+    elif head:
+        spans = pieces(head, span(head, 0, len(head)), chunking.limit)
+        yield from (("", head[piece.start : piece.end].strip(), 0, 0, 0) for piece in spans)
+    yield from cut
+
+
+def _cut_markdown(title: str, body: str, chunking: Chunking) -> Iterator[_Cut]:
+    if not body.strip():
+        return
+    joined, line = _joined(_stretches(body, chunking), chunking), _lines(body)
+    for stretch in joined:
+        start = stretch.start if stretch.has_own_path and not stretch.is_bare else stretch.opening
+        text = body[start : stretch.end]
+        start += len(text) - len(text.lstrip("\r\n"))
+        if text := text.lstrip("\r\n").rstrip():
+            yield _path(title, stretch.path), text, line(start), line(start + len(text) - 1), stretch.section
+
+
+def _cut_script(entry: Entry, code: str, chunking: Chunking) -> Iterator[_Cut]:
+    """File name and leading comment go with every stretch of code, as headings do in a text."""
+    if not code.strip():
+        return
+    name, about, line = entry.path.rpartition("/")[2], summary(code), _lines(code)
+    for span in cut_code(code, chunking):
+        text = code[span.start : span.end]
+        start = span.start + len(text) - len(text.lstrip("\r\n"))
+        if text := text.lstrip("\r\n").rstrip():
+            path = (name, about if span.start else "", names(text))
+            yield _path(entry.title, path), text, line(start), line(start + len(text) - 1), 0
+
+
+def _path(title: str, headings: tuple[str, ...]) -> str:
+    kept = [heading for n, heading in enumerate(headings) if heading and not (n == 0 and heading == title)]
+    return " > ".join(kept)[:HEADING_LENGTH]
+
+
+def _lines(text: str) -> Callable[[int], int]:
+    """From a position in the text to its line, from 1. Looks for the line ends once: texts have megabytes."""
+    ends = [match.start() for match in re.finditer("\n", text)]
+    return lambda position: bisect_left(ends, position) + 1
+
+
+lines_of = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+").findall
+"""The lines of a text with their ends, as Markdown counts them: `str.splitlines` knows a dozen more line ends."""
+
+
+def _parsed(text: str) -> tuple[list[Token], list[str]]:
+    """The tokens of what is read as Markdown, and the lines that follow, mostly none."""
+    if len(text) <= _MOST_LINES or len(rows := lines_of(text)) <= _MOST_LINES:
+        return _PARSER.parse(text), []
+    return _PARSER.parse("".join(rows[:_MOST_LINES])), rows[_MOST_LINES:]
+
+
+def blocks(text: str) -> Iterator[_Block]:
+    """The top-level blocks; a list is its items."""
+    tokens, unread = _parsed(text)
+    for place, token in enumerate(tokens):
+        is_item = token.type == "list_item_open" and token.level == 1
+        if token.map is None or token.nesting < 0 or not (token.level == 0 or is_item):
+            continue
+        if token.type in {"bullet_list_open", "ordered_list_open"}:
+            continue
+        start, end = token.map
+        if token.type == "heading_open":
+            heading = _MARKUP.sub(lambda match: match[1] or "", tokens[place + 1].content[:_READ_HEADING])
+            yield _Block(start, end, int(token.tag[1:]), " ".join(heading.split()))
+        else:
+            yield _Block(start, end, atomic=token.type in _ATOMIC)
+    if unread:
+        yield _Block(_MOST_LINES, _MOST_LINES + len(unread))
+
+
+def _stretches(body: str, chunking: Chunking) -> Iterator[_Stretch]:
+    """Each section's blocks, packed, with the path of headings above them. Together they are the whole text."""
+    offsets = [0]
+    for line in lines_of(body):
+        offsets.append(offsets[-1] + len(line))
+    path: list[tuple[int, str]] = []
+    opening, starts, section = 0, [(0, False)], 0
+    for block in blocks(body):
+        start = offsets[block.start]
+        if not block.level:
+            starts.append((start, block.atomic))
+            continue
+        yield from _section(body, tuple(text for _, text in path), opening, starts, start, section, chunking)
+        path = [*((level, text) for level, text in path if level < block.level), (block.level, block.heading)]
+        opening, starts, section = start, [(offsets[block.end], False)], section + 1
+    yield from _section(body, tuple(text for _, text in path), opening, starts, len(body), section, chunking)
+
+
+def _section(
+    body: str,
+    path: tuple[str, ...],
+    opening: int,
+    starts: list[tuple[int, bool]],
+    closing: int,
+    section: int,
+    chunking: Chunking,
+) -> Iterator[_Stretch]:
+    """The stretches of one section. A block reaches to the next: what the parser skips (link targets) stays with it."""
+    heading_tokens = estimate_tokens(body[opening : starts[0][0]])
+    if starts[0][0] - opening > LONG_HEADING:  # as text, because paths are cut off and passages are not
+        heading_tokens, starts = 0, [(opening, False), *starts]
+    ends = [*(start for start, _ in starts[1:]), closing]
+    spans: list[Span] = []
+    for (start, atomic), end in zip(starts, ends, strict=True):
+        whole = span(body, start, end)
+        if atomic and not chunking.code_whole:
+            spans += pieces(body, whole, chunking.target)
+        elif whole.tokens:
+            spans.append(whole)
+    if heading_tokens and not spans:
+        yield _Stretch(path, opening, closing, closing, heading_tokens, section)
+    for number, piece in enumerate(packed(body, spans, chunking)):
+        if number:  # the heading goes with the first stretch
+            opening, heading_tokens = piece.start, 0
+        yield _Stretch(path, opening, piece.start, piece.end, piece.tokens + heading_tokens, section)
+
+
+def _joined(stretches: Iterator[_Stretch], chunking: Chunking) -> list[_Stretch]:
+    """Sections below the minimum go together with a neighbour; what they share of their paths is the new path."""
+    result: list[_Stretch] = []
+    for stretch in stretches:
+        if result and result[-1].is_bare and result[-1].path == stretch.path[: len(result[-1].path)]:
+            bare = result.pop()
+            stretch = stretch._replace(opening=bare.opening, tokens=stretch.tokens + bare.tokens)  # noqa: PLW2901
+        last = result[-1] if result else None
+        small = last is not None and min(last.tokens, stretch.tokens) < chunking.minimum
+        if last is None or not small or last.tokens + stretch.tokens > chunking.limit:
+            result.append(stretch)
+            continue
+        pairs = zip(last.path, stretch.path, strict=False)
+        path = tuple(heading for heading, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        has_own_path = last.has_own_path and path == last.path
+        tokens = last.tokens + stretch.tokens
+        result[-1] = last._replace(path=path, end=stretch.end, tokens=tokens, has_own_path=has_own_path)
+    return result
+
+
+def sections(body: str) -> tuple[TextSection, ...]:
+    """The sections of a Markdown text, none if it has no headings. Text before the first heading is in none."""
+    if not may_have_headings(body):
+        return ()
+    headings = [block for block in blocks(body) if block.level]
+    last_line = len(lines_of(body))
+    titled = len(headings) > 1 and all(other.level > headings[0].level for other in headings[1:])
+    result: list[TextSection] = []
+    next_of = dict.fromkeys(range(1, 7), last_line)  # by level: where the next heading of it, or above it, begins
+    for place, block in reversed(list(enumerate(headings))):
+        end = next_of[6 if place == 0 and titled else block.level]
+        result.append(TextSection(place + 1, block.heading, block.level, block.start + 1, end))
+        next_of |= dict.fromkeys(range(block.level, 7), block.start)
+    return tuple(reversed(result))
+
+
+def code_blocks(text: str) -> tuple[str, ...]:
+    """What stands in fenced and indented blocks of code, wherever they are nested, and in HTML that says `<pre`.
+
+    Code inside a sentence is none of them, and an empty block is left out. Lines that were not parsed count as code.
+    """
+    tokens, unread = _parsed(text)
+    code = (
+        token.content.strip()
+        for token in tokens
+        if token.type in _CODE or (token.type == "html_block" and "<pre" in token.content.lower())
+    )
+    return tuple(filter(None, (*code, "".join(unread).strip())))

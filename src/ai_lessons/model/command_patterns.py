@@ -1,0 +1,496 @@
+"""Commands that fail more often than not, and what works in their place: learned from many sessions. Pure.
+
+A `Form` is the stable part of a command: its program, the program with its next words, or the name of the folder that
+the command stands in. `learn` counts how often each form was called and failed, and by what *difference* the next
+command that worked was another: another program, without the `cd`, other options, a step before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from math import sqrt
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons.model import transcripts
+from ai_lessons.model.transcripts import ANSWERS_BY_FAILING, Shape, base_name, simple_commands
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from ai_lessons.model.transcripts import Step
+
+    Words = Sequence[str]
+
+BAR = 0.5  # Share of the calls of a form that fail, above which the hint comes before the command
+LEAST_SESSIONS = 2  # Sessions in which a form failed, before it is a pattern
+SURELY = 1.64  # Standard deviations below a mean that 95 of 100 lie above
+PRIOR = 0.5  # Calls of each outcome that count as seen before the first: Beta(1/2, 1/2), after Jeffreys
+STRENGTH = 12.0  # What was seen before a lesson was kept counts as at most so many calls: machines change
+AFTER = 6  # Commands after a failure among which the one that worked in its place is looked for
+
+_LONGEST, _WORDS = 40, 3  # Characters of a word, and words, of a form
+_SHARED = 0.6  # Share of their words from which two commands do the same
+_ONCE = frozenset(("words", "prefix", "after"))  # Differences that count when one session had them
+_MAJORITY = 0.5  # Share of the failures with a known way out that have to have the same one
+
+_ENOUGH = 3  # Words of a message, without names and numbers, that make it distinct
+MOST_SEEN = 10**9  # No count is larger
+_NAMED = 4  # Forms that a draft names
+_LINE = 120  # Characters of a message in a draft
+
+DESTROYS = re.compile(
+    r"(?x) (?<![\w-]) (?: --force(?!-with-lease)\b | --no-verify | --no-gpg-sign | --break-system-packages | --hard\b"
+    r" | --yes\b | --delete\b | --prune\b | --purge\b | --skip-\w+ | --no-check\S* | --ignore-\w+ | --allow-\w+"
+    r" | rm\s | rmdir\s | dd\s | mkfs | shred\s | truncate\s | kill(?:all)?\s | pkill\s | sudo\s | su\s"
+    r" | chmod\s | chown\s"
+    r" | git\s+(?:\S+\s+)*(?:clean|reset|restore|stash|rebase|branch\s+-D)"
+    r" | git\s+(?:\S+\s+)*(?:push\s+(?:\S+\s+)*-\w*f|checkout\s+(?:\S+\s+)*--)"
+    r" | drop\s+(?:table|database) | curl\s.*\|\s*(?:ba)?sh | -rf? (?=\s|$) | -f (?=\s|$) )"
+)
+"""Commands that destroy or skip a check: shown to people as part of the record, never drafted or hinted."""
+
+_PLAIN = re.compile(r"--?[\w-]+(?:=[\w.-]{1,20})?|[A-Za-z][\w:-]{0,19}|[A-Z_]{2,20}")
+_PATHS = re.compile(r"[/\\]|\.[A-Za-z]|\d{3}")
+_INSIDE = re.compile(r"\binside (?:of )?`([^`\s]+)`")
+_PATTERN = re.compile(r"(?s)WHEN (.*?) -> (DO(?: NOT)? .*) -> BECAUSE ")
+_SPAN = re.compile(r"`([^`\n]+)`")
+
+Called = tuple[tuple[str, ...], str]
+"""The words of a simple command, and the name of the folder that it is called in."""
+
+
+class Form(NamedTuple):
+    """The stable part of a command: its first words; with `inside` only where the folder of that name is stood in."""
+
+    words: tuple[str, ...]
+    inside: str = ""
+
+    def fits(self, words: Words, folder: str) -> bool:
+        """Whether a simple command, called in the folder of this name, is of this form; `…` stands for any word."""
+        if self.inside:
+            return folder == self.inside and self == inside(words, folder)
+        return len(words) >= len(self.words) and all(
+            form_word in {word, "…"}
+            for form_word, word in zip(self.words, (base_name(words[0]), *words[1:]), strict=False)
+        )
+
+    def __str__(self) -> str:
+        return " ".join(self.words)
+
+
+class Seen(NamedTuple):
+    """What a form rests on: how often it was called and failed, and in how many sessions it failed."""
+
+    calls: int = 0
+    failures: int = 0
+    sessions: int = 0
+
+    @property
+    def least(self) -> float:
+        """The lower end of the 90 % interval of Beta(1/2, 1/2) after this, by its normal approximation: 0 to 1."""
+        bad, all_ = PRIOR + self.failures, 2 * PRIOR + self.calls
+        mean = bad / all_
+        return mean - SURELY * sqrt(mean * (1 - mean) / (all_ + 1))
+
+    def chance(self, failed: int = 0, passed: int = 0) -> float:
+        """The mean of Beta(1/2, 1/2) after this and what happened since: that the next call fails, 0 to 1."""
+        weight = min(1.0, STRENGTH / self.calls) if self.calls else 0.0
+        bad = PRIOR + weight * self.failures + failed
+        return bad / (2 * PRIOR + weight * self.calls + failed + passed)
+
+
+def seen_of(fields: Mapping[str, Any]) -> Seen | None:
+    """The counts in the frontmatter of a lesson; None if there are none."""
+    stated = fields.get("seen")
+    if not isinstance(stated, dict):
+        return None
+    counts = [count for name in Seen._fields if type(count := stated.get(name)) is int and 0 <= count < MOST_SEEN]
+    return Seen(*counts) if len(counts) == len(Seen._fields) else None
+
+
+def seen_in(details: Mapping[str, Any]) -> Seen | None:
+    """The counts in the details of a `Light` entry."""
+    counts = details.get("seen")
+    return Seen._make(counts) if counts else None
+
+
+class Difference(NamedTuple):
+    """By what the command that worked was another than the one that failed, in words that hold for the next one too."""
+
+    how: str
+    old: str = ""
+    new: str = ""
+
+    @property
+    def does(self) -> str:
+        """The DO of a lesson."""
+        return {
+            "program": f"use `{self.new}`",
+            "prefix": f"run it as `{self.new} {self.old}`",
+            "inside": f"run the command without `{self.old}`: you are in that folder already",
+            "without": f"run the command without `{self.old}`",
+            "words": f"run `{self.new}`",
+            "after": f"run `{self.new}` first",
+        }[self.how]
+
+
+class Happened(NamedTuple):
+    """One simple command that ended: `output` has the telling lines of a failure, `ways` what worked in its place."""
+
+    words: tuple[str, ...]
+    folder: str
+    failed: bool
+    output: str
+    ways: tuple[Difference, ...]
+    done: str
+    session: str
+    project: str
+    place: str
+    at: str
+    host: str
+
+    def fits(self, forms: Iterable[Form]) -> bool:
+        """Whether it is of one of the forms."""
+        return any(form.fits(self.words, self.folder) for form in forms)
+
+
+class CommandPattern(NamedTuple):
+    """Forms that fail, what to do in their place, and what that rests on: one form, or several inside of one folder.
+
+    `before`: it fails more often than not, and may be told before it is run. `messages` are lines that failures of it
+    said, the commonest first; `worked` in how many of its failures that was the way out. `examples` are failures of it,
+    newest first.
+    """
+
+    forms: tuple[Form, ...]
+    does: Difference | None
+    before: bool
+    seen: Seen
+    worked: int
+    messages: tuple[str, ...]
+    examples: tuple[Happened, ...]
+    done: tuple[str, ...] = ()
+
+
+def forms(words: Words) -> Iterator[Form]:
+    """The forms of a simple command that begin with its program, the shortest first.
+
+    >>> [str(form) for form in forms(["git", "-C", "app", "add", "-A"])]
+    ['git', 'git -C', 'git -C app']
+    """
+    first = (base_name(words[0]), *words[1:_WORDS])
+    for n in range(1, len(first) + 1):
+        if n > 1 and (first[n - 1] == "''" or len(first[n - 1]) > _LONGEST):
+            return
+        yield Form(first[:n])
+
+
+def inside(words: Words, folder: str) -> Form | None:
+    """The form of a command that names the folder which it is called in, up to that name; None where it does not.
+
+    >>> inside(["ls", "-l", "./app/src"], "app")
+    Form(words=('ls', '-l', 'app'), inside='app')
+    """
+    position = next((n for n, word in enumerate(words) if n and folder and _first(word) == folder), 0)
+    return Form((base_name(words[0]), *words[1:position], folder), folder) if position else None
+
+
+def _first(path: str) -> str:
+    return path.removeprefix("./").split("/", 1)[0]
+
+
+def named_forms(when: str) -> tuple[Form, ...]:
+    """The forms that the WHEN of a lesson names in backticks; after `inside` stands the folder that they are called in.
+
+    >>> named_forms("running `git push` or `hg push`")
+    (Form(words=('git', 'push'), inside=''), Form(words=('hg', 'push'), inside=''))
+    """
+    where = _INSIDE.search(when)
+    folder = where[1].rstrip("/") if where else ""
+    spans = (simple_commands(span) for span in _SPAN.findall(_INSIDE.sub("", when)))
+    return tuple(Form((base_name(commands[0][0]), *commands[0][1:]), folder) for commands in spans if commands)
+
+
+def when_and_does(pattern: str) -> tuple[str, str]:
+    """The WHEN, and the DO or DO NOT, of a pattern as text; empty where it is none."""
+    match = _PATTERN.match(pattern)
+    return (match[1], match[2]) if match else ("", "")
+
+
+def fits(forms: Iterable[Form], called: Iterable[Called]) -> bool:
+    """Whether one of the simple commands is of one of the forms."""
+    return any(form.fits(*command) for command in called for form in forms)
+
+
+def called(line: str, cwd: str) -> list[Called]:
+    """The simple commands of a line, each with the name of the folder that it is called in; empty behind `cd ..`."""
+    folder, commands = folder_name(cwd), list[Called]()
+    for words in simple_commands(line):
+        commands.append((tuple(words), folder))
+        if words[0] == "cd":
+            folder = folder_name(words[1]).strip(".") if len(words) > 1 else ""
+    return commands
+
+
+# --- what happened in a session ---
+
+
+def blamed_call(error: str, cwd: str) -> list[Called]:
+    """The command of a failure (`$ command`, then its output) that is to blame; nothing where no command is named."""
+    command, output = transcripts.parted(error)
+    calls = called(command, cwd)
+    return [calls[blamed([words for words, _ in calls], output)]] if calls else []
+
+
+def happened(steps: Sequence[Step], session: str, project: str, host: str, file: str) -> Iterator[Happened]:
+    """Every simple command of a session, with how it ended; of a line that failed, the one that is to blame."""
+    for at, step in enumerate(steps):
+        if step.sort != "command" or step.failed is None:
+            continue
+        commands = called(step.text, step.cwd)
+        guilty = blamed([words for words, _ in commands], step.output) if step.failed else None
+        for n, (words, folder) in enumerate(commands):
+            failed = n == guilty
+            if guilty is not None and n > guilty:
+                break  # what stands behind it did not run, or it is not known how it ended
+            done = next(_worked(steps[at + 1 :], words, folder, step), (None, "")) if failed else (None, "")
+            yield Happened(
+                words, folder, failed, step.output if failed else "",
+                (done[0],) if done[0] else (), done[1], session, project, f"{file}:{step.line}", step.at, host,
+            )  # fmt: skip
+
+
+def folder_name(cwd: str) -> str:
+    """The last part of a folder's path."""
+    return cwd.rstrip("/").rpartition("/")[2]
+
+
+def blamed(commands: Sequence[Words], output: str) -> int:
+    """Which command of a line that failed is to blame: the one that the output names, else the last one in earnest."""
+    names = [re.escape(base_name(words[0])) for words in commands]
+    for n, name in enumerate(names):
+        if re.search(rf"(?m)^(?:[^\s:]*: )?(?:[^\s:]*/)?(?:\(eval\):)?{name}:|: {name}: ", output):
+            return n
+    earnest = [n for n, words in enumerate(commands) if base_name(words[0]) not in ANSWERS_BY_FAILING]
+    return (earnest or [len(commands) - 1])[-1]
+
+
+def _worked(later: Sequence[Step], words: Words, folder: str, failed: Step) -> Iterator[tuple[Difference, str]]:
+    """By what the commands after a failure that worked in its place were another, and those commands."""
+    edited, before = False, ""
+    commands = 0
+    for step in later:
+        edited |= step.sort == "edit"
+        if step.sort != "command":
+            continue
+        commands += 1
+        if commands > AFTER:
+            return
+        if step.failed is False:
+            difference = _difference(words, folder, failed, step, before, edited=edited)
+            if difference:
+                yield difference, step.text
+            before = step.text
+
+
+def _difference(
+    words: Words, folder: str, failed: Step, worked: Step, before: str, *, edited: bool
+) -> Difference | None:
+    good = simple_commands(worked.text)
+    name = base_name(words[0])
+    short = _without(words, folder)
+    if name == "cd" and len(words) > 1:
+        programs = {base_name(command[0]) for command in simple_commands(failed.text)} - {"cd"}
+        stays = worked.cwd == failed.cwd and not any(command[0] == "cd" for command in good)
+        if stays and programs & {base_name(command[0]) for command in good}:
+            return Difference("inside", folder) if short else Difference("without", f"cd {words[1]}")
+        return None
+    for command in good:
+        other = base_name(command[0])
+        if short and other == name and not inside(command, folder) and _similar(short, command):
+            return Difference("inside", folder)
+        if other != name and _replaces_program(words, command):
+            return Difference("program", name, other)
+        if name in command[1:4] and _similar(words, command[command.index(name) :]):
+            return Difference("prefix", name, " ".join(map(_general, [other, *command[1 : command.index(name)]])))
+        if other == name and name not in ANSWERS_BY_FAILING and command != list(words) and _options(words, command):
+            return Difference("words", name, " ".join([name, *map(_general, command[1:])]))
+        if command == list(words) and before and not edited and (step := _step(before)):
+            return Difference("after", name, step)
+    return None
+
+
+def _without(words: Words, folder: str) -> list[str]:
+    """The words without the name of the folder; empty if none has it."""
+    if not inside(words, folder):
+        return []
+    short = (
+        word.removeprefix("./").removeprefix(folder).lstrip("/") if _first(word) == folder else word for word in words
+    )
+    return [word for word in short if word]
+
+
+def _similar(left: Words, right: Words) -> bool:
+    return len({*left} & {*right}) >= _SHARED * max(min(len({*left}), len({*right})), 1)
+
+
+def _replaces_program(words: Words, other: Words) -> bool:
+    """Whether another program replaces the first: by a similar name, or with the same arguments."""
+    name, its = base_name(words[0]), base_name(other[0])
+    if len(name) > 1 and len(its) > 1 and (name in its or its in name):
+        return True
+    return len(words) > 1 and words[1:] == other[1:] and not {name, its} & ANSWERS_BY_FAILING
+
+
+def _options(words: Words, other: Words) -> bool:
+    """Whether two calls of a program differ in options and subcommands alone, and share most of the rest."""
+    changed = set(words) ^ set(other)
+    return len(changed) <= 4 and all(_PLAIN.fullmatch(word) for word in changed) and _similar(words, other)
+
+
+def _step(line: str) -> str:
+    """The command of a line that changed something, in general words; empty if it only looked."""
+    for words in reversed(simple_commands(line)):
+        name = base_name(words[0])
+        key = " ".join([name, *words[1:2]])
+        if name not in ANSWERS_BY_FAILING and key not in ANSWERS_BY_FAILING:
+            return " ".join([name, *map(_general, words[1:6])])
+    return ""
+
+
+def _general(word: str) -> str:
+    """A word of a command as a lesson may say it: options and subcommands as they are, the rest as `…`."""
+    return word if _PLAIN.fullmatch(word) and not _PATHS.search(word) else "…"
+
+
+def is_general(text: str) -> bool:
+    """Whether nothing of a task stands in a text about commands, as a path would, and it destroys nothing."""
+    return "…" not in text and not DESTROYS.search(text) and not _PATHS.search(text.replace("`/`", ""))
+
+
+# --- many sessions ---
+
+
+def _seen(calls: int, failed: Sequence[Happened]) -> Seen:
+    return Seen(calls, len(failed), len({call.session for call in failed}))
+
+
+def learn(every: Sequence[Happened]) -> list[CommandPattern]:
+    """The patterns of calls in order of time: those to show before a command, then those for a failure.
+
+    A general form comes before the specific ones, which count only what it does not explain.
+    """
+    left, patterns = list(every), list[CommandPattern]()
+    for level in range(_WORDS + 1):
+        calls: Counter[Form] = Counter()
+        failed: dict[Form, list[Happened]] = defaultdict(list)
+        for call in left:
+            named = [inside(call.words, call.folder)] if not level else list(forms(call.words))[level - 1 : level]
+            for form in named:
+                if form and (form.words[0] == "cd" or form.words[0] not in ANSWERS_BY_FAILING):
+                    calls[form] += 1
+                    failed[form] += [call] if call.failed else []
+        together: dict[object, list[Form]] = defaultdict(list)
+        for form in calls:
+            seen = _seen(calls[form], failed[form])
+            if seen.sessions >= LEAST_SESSIONS and seen.least > BAR:
+                together[form.inside or form].append(form)  # forms inside of the same folder are one pattern
+        explained: dict[str, list[Form]] = defaultdict(list)
+        for several in map(tuple, together.values()):
+            failures_of = [call for form in several for call in failed[form]]
+            pattern = _pattern(several, sum(calls[form] for form in several), failures_of, before=True)
+            if pattern and pattern.does and (level or pattern.does.how == "inside"):
+                patterns.append(pattern)
+                for form in pattern.forms:
+                    explained[form.words[0]].append(form)
+        left = [call for call in left if not call.fits(explained.get(base_name(call.words[0]), ()))]
+    return [*patterns, *_at_failures(left)]
+
+
+def _at_failures(left: Sequence[Happened]) -> Iterator[CommandPattern]:
+    """One pattern for each distinct failure of an attempt."""
+    groups: dict[str, list[tuple[Shape, list[Happened]]]] = defaultdict(list)
+    calls: Counter[str] = Counter()
+    for call in left:
+        attempt = next(iter(transcripts.attempts(" ".join(call.words))), "")
+        calls[attempt] += 1
+        if not call.failed or not attempt or transcripts.is_host(call.output):
+            continue
+        shape = transcripts.shape(transcripts.headline(call.output))
+        if len(transcripts.words_of(shape)) < _ENOUGH:
+            continue
+        near = (
+            group
+            for other, group in reversed(groups[attempt][-transcripts.COMPARED :])
+            if transcripts.alike(shape, other, {}) >= transcripts.SAME
+        )
+        group = next(near, None)
+        if group is None:
+            groups[attempt].append((shape, [call]))
+        else:
+            group.append(call)
+    for attempt, kinds in groups.items():
+        for _, group in kinds:
+            if pattern := _pattern((Form(tuple(attempt.split())),), calls[attempt], group, before=False):
+                yield pattern
+
+
+def _pattern(named: tuple[Form, ...], calls: int, failed: Sequence[Happened], *, before: bool) -> CommandPattern | None:
+    """The common way out of the failures of these forms; None if no lesson could state it."""
+    ways: dict[Difference, set[str]] = defaultdict(set)
+    counts: Counter[Difference] = Counter()
+    for call in failed:
+        for way in call.ways:
+            ways[way].add(call.session)
+            counts[way] += 1
+    best, worked = counts.most_common(1)[0] if counts else (None, 0)
+    seen = _seen(calls, failed)
+    several = seen.sessions >= LEAST_SESSIONS
+    if best and (worked < _MAJORITY * sum(counts.values()) or not is_general(best.does)):
+        best = None
+    if best and len(ways[best]) < LEAST_SESSIONS:  # seen once, only a difference of words says what it was about
+        best = best if not several and best.how in _ONCE and all(map(is_general, map(str, named))) else None
+    if best is None and not several:
+        return None
+    # the line of a failure that says what went wrong, without what it is about
+    messages = (transcripts.NAMES.sub("…", transcripts.headline(call.output)).split() for call in failed)
+    lines = Counter(" ".join(words)[:_LINE] for words in messages)
+    done = Counter(call.done for call in failed if call.done)
+    return CommandPattern(
+        named, best, before, seen, worked if best else 0,
+        tuple(line for line, _ in lines.most_common(3) if line),
+        tuple(sorted(failed, key=lambda call: call.at, reverse=True)),
+        tuple(line for line, _ in done.most_common(3)),
+    )  # fmt: skip
+
+
+def texts(pattern: CommandPattern) -> tuple[str, str, str, str]:
+    """Title, WHEN, DO and BECAUSE of a pattern; DO is empty where only a person can say what helps."""
+    seen, does = pattern.seen, pattern.does.does if pattern.does else ""
+    if pattern.does and pattern.does.how == "inside":
+        leads = [form for form in pattern.forms if form.words[0] == "cd"] or [Form(pattern.forms[0].words[1:])]
+        does = pattern.does._replace(old=str(leads[0])).does
+    message = pattern.messages[0] if pattern.messages else "it fails"
+    first, named = pattern.forms[0], _listed([f"`{form}`" for form in pattern.forms[:_NAMED]])
+    when = f"running {named}" if pattern.before else f"{named} fails: {message}"
+    title = f"`{first}` fails here: {does}" if pattern.before else f"`{first}`: {message}"
+    if first.inside:
+        when, title = f"inside `{first.inside}`, {when}", f"`{first}` fails inside `{first.inside}`"
+    counted = f"failed {seen.failures} of {seen.calls} times, in {count(seen.sessions, 'session')}"
+    worked = f"; this worked in {pattern.worked}" if pattern.worked else ""
+    why = (
+        f"{message} ({counted}{worked})"
+        if pattern.before
+        else f"it failed in {count(seen.sessions, 'session')}{worked}"
+    )
+    return title, when, does, why
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def count(number: int, noun: str) -> str:
+    """A number with its noun."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

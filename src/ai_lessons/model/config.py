@@ -1,0 +1,413 @@
+"""The repository's settings, `.ai-lessons/config.yaml`, and enterprise policies. A pulled file: all is checked."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from enum import StrEnum
+from operator import attrgetter
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ai_lessons.errors import InvalidEntry, Problem, UnsupportedRepository, UsageError
+from ai_lessons.model.entries import ENTERPRISE, PROJECT, USER
+from ai_lessons.model.layout import CONFIG_PATH
+from ai_lessons.model.markdown import BOM, REMOVE, edit_mapping, parse_mapping
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    Files = Mapping[str, bytes]
+    Changes = Mapping[str, bytes | None]  # new contents by path; None takes a file away
+
+GROUP: Final = "governance"  # The group of the settings that state policies
+# The key of an entry's frontmatter by which its enterprise lets it go: for each tier the digest of the text meant
+RELEASED: Final = "release_to"
+
+OUTBOUND: Final = "outbound_policy"
+FROM_CONTEXT: Final = "promotion_from_enterprise_context"
+PERSONAL: Final = "personal_learning_during_enterprise"
+
+
+class PolicyVerdict(StrEnum):
+    """What may be done, the most generous first; `generic`: it goes without what ties it down, or once released."""
+
+    AS_IS = "as_is"
+    GENERIC = "generic"
+    NEEDS_RELEASE = "needs_release"
+    REFUSED = "refused"
+
+
+class Policy(NamedTuple):
+    """Asked of an entry that goes from a tier to a tier whose names begin so. `values`: the strictest first.
+
+    A value has three verdicts: on plain words, on words that belong to one place, on code.
+    """
+
+    source: str
+    target: str
+    values: Mapping[str, tuple[PolicyVerdict, PolicyVerdict, PolicyVerdict]]
+
+
+_AS_IS, _GENERIC, _RELEASE, _REFUSED = PolicyVerdict
+_CLOSED, _ASK, _OPEN = (_REFUSED,) * 3, (_RELEASE,) * 3, (_AS_IS,) * 3
+POLICIES: Final[Mapping[str, Policy]] = {
+    OUTBOUND: Policy(
+        ENTERPRISE,
+        "",
+        {
+            "block_all": _CLOSED,
+            "require_approval": _ASK,
+            "allow_generic": (_AS_IS, _GENERIC, _GENERIC),
+            "allow_all": _OPEN,
+        },
+    ),
+    FROM_CONTEXT: Policy(PROJECT, "", {"block_all": _CLOSED, "require_approval": _ASK, "allow": _OPEN}),
+    PERSONAL: Policy("", USER, {"block": _CLOSED, "allow_non_code": (_AS_IS, _AS_IS, _GENERIC), "allow": _OPEN}),
+}
+"""`outbound_policy` is that of the enterprise that the entry leaves; the others are that of the project worked in."""
+
+VALUES: Final = {name: tuple(policy.values) for name, policy in POLICIES.items()}
+"""What each policy may be, strictest first; the second is the default."""
+
+
+class Policies(NamedTuple):
+    """The three policies of one enterprise. The defaults are the safe ones, for an enterprise that states none."""
+
+    outbound_policy: str = VALUES[OUTBOUND][1]
+    promotion_from_enterprise_context: str = VALUES[FROM_CONTEXT][1]
+    personal_learning_during_enterprise: str = VALUES[PERSONAL][1]
+
+
+class PolicyValue(NamedTuple):
+    """What holds of one policy, what a person should mend (`note`), and where it is stated (a file at a commit)."""
+
+    policy: str
+    value: str
+    note: str = ""
+    place: str = ""
+
+    def __str__(self) -> str:
+        default = "the default" if self.value == VALUES[self.policy][1] else ""
+        return f"{GROUP}.{self.policy} is {self.value} ({', '.join(filter(None, (self.note or default, self.place)))})"
+
+
+def defaults(note: str) -> tuple[PolicyValue, ...]:
+    """Every policy at its default, and why."""
+    return tuple(PolicyValue(policy, values[1], note) for policy, values in VALUES.items())
+
+
+def strictest(note: str) -> tuple[PolicyValue, ...]:
+    """Every policy at its strictest value, and why."""
+    return tuple(PolicyValue(policy, values[0], note) for policy, values in VALUES.items())
+
+
+def read(fields: Mapping[str, Any]) -> tuple[PolicyValue, ...]:
+    """The policies in the fields of a settings file.
+
+    What is not stated is the default; what means nothing is the strictest: a slip of the pen must open nothing.
+    """
+    group = {} if fields.get(GROUP) is None else fields[GROUP]
+    if not isinstance(group, dict):
+        return strictest(f"{GROUP} is no group of settings, so the strictest policies hold")
+    return tuple(_read(policy, values, group.get(policy)) for policy, values in VALUES.items())
+
+
+def _read(policy: str, values: tuple[str, ...], value: Any) -> PolicyValue:
+    if value is None or value in values:
+        return PolicyValue(policy, value or values[1])
+    note = f"{GROUP}.{policy} cannot be {str(value)[:40]!r}, so {values[0]} holds"
+    return PolicyValue(policy, values[0], note)
+
+
+def stricter(ours: Sequence[PolicyValue], theirs: Sequence[PolicyValue]) -> tuple[PolicyValue, ...]:
+    """Of each policy the stricter value; of the same value theirs."""
+    return tuple(min(pair, key=lambda x: VALUES[x.policy].index(x.value)) for pair in zip(theirs, ours, strict=True))
+
+
+def questions(source: str, target: str, here: str) -> list[tuple[str, str]]:
+    """The enterprise and the policy that are asked when an entry goes from tier to tier; none in what goes into one.
+
+    `source` is empty for what is written to the target. `here` is the tier of the enterprise whose project is worked
+    in, or empty; between the two nothing is asked.
+    """
+    if source == target or (here and {source, target} <= {here, PROJECT}):
+        return []
+    applying = (n for n, way in POLICIES.items() if source.startswith(way.source) and target.startswith(way.target))
+    asked = ((source if name == OUTBOUND else here, name) for name in applying)
+    return [(enterprise, name) for enterprise, name in asked if enterprise]
+
+
+def answer(policy: str, value: str, *, code: bool, tied: bool) -> PolicyVerdict:
+    """What a policy with this value says of an entry in which there is code, or something that ties it to one place.
+
+    A text that a person released counts as `as_is` where this says `generic` or `needs_release`.
+    """
+    return POLICIES[policy].values[value][2 if code else int(tied)]
+
+
+FORMAT = 1  # of the files, which this program reads and writes
+FIRST_FORMAT = 1  # of a repository that states none
+DEFAULT_MODEL = "bge-small-en-v1.5"
+
+
+@dataclass(frozen=True, slots=True)
+class Chunking:
+    """How long texts are cut, in estimated tokens; with `code_whole`, code and tables only if alone over the limit."""
+
+    target: int = 256
+    limit: int = 400
+    minimum: int = 128
+    code_whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryConfig:
+    """The settings in force. `autocommit` None: not inside a bigger repository; `events_shared` None: if we commit."""
+
+    format: int = FIRST_FORMAT
+    autocommit: bool | None = None
+    approval_branch: str = "main"
+    approval_require: str = "merge"
+    approval_distinct: bool = False
+    governance: Policies = field(default_factory=Policies)
+    events: bool = True
+    events_shared: bool | None = None
+    model: str = DEFAULT_MODEL
+    chunking: Chunking = field(default_factory=Chunking)
+    index_uri: str | None = None
+    tag_aliases: Mapping[str, str] = field(default_factory=dict)
+
+
+class Nonsense(ValueError):
+    """What a value must be instead."""
+
+
+class Key(NamedTuple):
+    """One setting: its attribute in `RepositoryConfig`, how its value is read (raises Nonsense), how it is shown."""
+
+    attribute: str
+    read: Callable[[Any], Any]
+    show: Callable[[Any], object] = lambda value: value
+
+
+def _words(attribute: str, words: Mapping[str | bool, Any]) -> Key:
+    """A setting that has one of these words, each with the value that it means."""
+    names = [str(word).lower() if isinstance(word, bool) else word for word in words]
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, str | bool) or value not in words:
+            raise Nonsense(f"{', '.join(names[:-1])} or {names[-1]}")
+        return words[value]
+
+    shown = {value: word for word, value in words.items()}
+    return Key(attribute, read, lambda value: shown[value])
+
+
+def _number(attribute: str, high: int, what: str) -> Key:
+    def read(value: Any) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= high:
+            raise Nonsense(f"a number {what} to {high}")
+        return value
+
+    return Key(attribute, read)
+
+
+def _text(attribute: str, pattern: str, what: str) -> Key:
+    def read(value: Any) -> str | None:
+        if not isinstance(value, str) or not re.fullmatch(pattern, value):
+            raise Nonsense(what)
+        return value or None
+
+    return Key(attribute, read, lambda value: value or "")
+
+
+def _aliases(value: Any) -> dict[str, str]:
+    """Each alias with the tag that it leads to in the end."""
+    if not isinstance(value, dict) or not all(isinstance(x, str) and x.strip() for x in value.values()):
+        raise Nonsense("lines of `alias: tag`")
+    ends: dict[str, str] = dict(value)
+    for _ in range(len(value).bit_length()):  # each time as far again
+        ends = {alias: ends.get(end, end) for alias, end in ends.items()}
+    if any(end in value for end in ends.values()):
+        raise Nonsense("aliases that do not lead round in a circle")
+    return ends
+
+
+_MODEL = r"(?!.*\.\.)[\w][\w./-]{0,199}"
+_BRANCH = r"(?!refs/)(?!.*(?:\.\.|@\{|//|/\.|\.lock(?:/|$)))[\w][^\x00-\x20\x7f~^:?*\[\\]*(?<![./])"
+_ADDRESS = r"(?:(?:s3|gs|az|abfss?)://[^\s\x00-\x1f]{1,1000})?"
+_TOKENS = 100_000, "of tokens from 1"
+_FLAG: Mapping[str | bool, bool] = {True: True, False: False}
+_TYPED = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+KEYS: Mapping[str, Key] = {
+    "format": Key("format", lambda value: _number("format", FORMAT, "up").read(value)),
+    "git.autocommit": _words("autocommit", {"auto": None, True: True, False: False}),
+    "git.events": _words("events_shared", {"auto": None, "local": False, "shared": True}),
+    "approval.branch": _text("approval_branch", _BRANCH, "the name of a branch"),
+    "approval.require": _words("approval_require", {word: word for word in ("merge", "forge", "signed")}),
+    "approval.distinct": _words("approval_distinct", _FLAG),
+    **{f"{GROUP}.{policy}": _words(f"{GROUP}.{policy}", {v: v for v in values}) for policy, values in VALUES.items()},
+    "events": _words("events", _FLAG),
+    "search.model": _text("model", _MODEL, "the name of a model"),
+    **{f"search.chunking.{size}": _number(f"chunking.{size}", *_TOKENS) for size in ("target", "limit", "minimum")},
+    "search.chunking.code_whole": _words("chunking.code_whole", _FLAG),
+    "search.index": _text("index_uri", _ADDRESS, "empty, or an address that starts with s3://, gs:// or az://"),
+    "tag_aliases": Key("tag_aliases", _aliases, dict),
+}  # Every setting by its dotted name, in the order of the file; docs/reference describes them
+
+
+def parse_config(text: str) -> RepositoryConfig:
+    """The settings that a config file states, the rest as default; unknown keys are left to newer programs.
+
+    Raises InvalidEntry: no YAML, or values that mean nothing. UnsupportedRepository: a newer format.
+    """
+    fields = known_fields(text)
+    groups: dict[str, dict[str, Any]] = {"": {}, "chunking": {}, "governance": {}}
+    problems = []
+    for name, key in KEYS.items():
+        value = _find(fields, name)
+        group, _, attribute = key.attribute.rpartition(".")
+        try:
+            if value is not None:
+                groups[group][attribute] = key.read(value)
+        except Nonsense as expected:
+            shown = repr(value[0] if isinstance(value, tuple) else value)[:80]
+            problems.append(_problem(text, name, f"{name} must be {expected}, not {shown}"))
+    cut, policies = Chunking(**groups["chunking"]), Policies(**groups["governance"])
+    if not problems and not cut.minimum <= cut.target <= cut.limit:
+        message = f"minimum <= target <= limit, not {cut.minimum}, {cut.target}, {cut.limit}"
+        problems = [_problem(text, "search.chunking", f"search.chunking must have {message}")]
+    if problems:
+        raise InvalidEntry(problems)
+    return RepositoryConfig(**groups[""], chunking=cut, governance=policies)
+
+
+def known_fields(text: str) -> dict[str, Any]:
+    """What a config file states. Raises as `parse_config`, but for values that mean nothing."""
+    fields = fields_of(text)
+    stated = fields.get("format", FIRST_FORMAT)
+    if isinstance(stated, int) and stated > FORMAT:
+        raise UnsupportedRepository(
+            f"the knowledge repository has format {stated}, this program knows {FORMAT}",
+            hint="update ai-lessons: pipx upgrade ai-lessons",
+        )
+    return fields
+
+
+def refuse_older(config: RepositoryConfig) -> None:
+    """Raise UnsupportedRepository for a repository of an older format: only files in the newest one are changed."""
+    if config.format < FORMAT:
+        raise UnsupportedRepository(
+            f"the knowledge repository has format {config.format}, this program writes {FORMAT}",
+            hint="ai-lessons admin migrate",
+        )
+
+
+def fields_of(text: str) -> dict[str, Any]:
+    """The unchecked fields of the file. Raises InvalidEntry: no YAML."""
+    lead = _lead(text)
+    return parse_mapping(text[len(lead) :], CONFIG_PATH, first_line=1 + lead.count("\n"))
+
+
+def _lead(text: str) -> str:
+    """A byte order mark and the `---` that may open a YAML file."""
+    match = re.match(rf"{BOM}?(?:(?:[ \t]*(?:#[^\n]*)?\r?\n)*---[ \t]*\r?\n)?", text)
+    return match[0] if match else ""
+
+
+def _find(fields: Mapping[str, Any], name: str) -> Any:
+    """The value behind a dotted name, None for none; one in the place of a group comes in a tuple, which none reads."""
+    head, _, tail = name.partition(".")
+    value = fields.get(head)
+    if not tail or value is None:
+        return value
+    return _find(value, tail) if isinstance(value, dict) else (value,)
+
+
+def _problem(text: str, name: str, message: str) -> Problem:
+    """Names the line of the last part of the key, as far as a plain search finds it."""
+    position = 0
+    for part in name.split("."):
+        match = re.compile(rf"^[ \t]*['\"]?{re.escape(part)}['\"]?[ \t]*:", re.MULTILINE).search(text, position)
+        position = match.end() if match else position
+    return Problem(CONFIG_PATH, message, text.count("\n", 0, position) + 1)
+
+
+def values_of(config: RepositoryConfig) -> dict[str, object]:
+    """Every setting in force by its dotted name, in the order of the file."""
+    return {name: key.show(attrgetter(key.attribute)(config)) for name, key in KEYS.items()}
+
+
+RETIRED = frozenset({"approval.threshold"})  # Settings of earlier versions, which do nothing and do no harm
+
+
+def unknown_keys(text: str) -> list[Problem]:
+    """Keys of a config file that this program does not know: typing errors, or settings of a newer one."""
+    groups = {name.rpartition(".")[0] for name in KEYS} | {"search"}
+
+    def unknown(fields: Mapping[str, Any], above: str) -> Iterator[str]:
+        for key, value in fields.items():
+            name = f"{above}{key}"
+            if name in groups and isinstance(value, dict):
+                yield from unknown(value, f"{name}.")
+            elif name not in KEYS and name not in groups and name not in RETIRED:
+                yield name
+
+    names = unknown(fields_of(text), "")
+    return [_problem(text, name, f"unknown setting {name!r}{_meant(name)}") for name in names]
+
+
+def _meant(name: str) -> str:
+    close = get_close_matches(name, KEYS, n=1, cutoff=0.85)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def set_value(text: str, key: str, value: Any) -> str:
+    """The file with one setting changed and everything else, comments too, as it was; empty text restores the default.
+
+    `value` may be text as typed (`true`, `300`, `auto`); `tag_aliases.k8s` names one alias. Raises UsageError: no such
+    setting, or it cannot have that value. InvalidEntry: the file itself is invalid.
+    """
+    alias = key.startswith("tag_aliases.") and len(key) > len("tag_aliases.")
+    if not alias and key not in KEYS:
+        raise UsageError(f"no setting {key!r}{_meant(key)}", hint="see them all: ai-lessons admin config get")
+    typed = value
+    if isinstance(value, str) and not alias:  # as the file would read it
+        word = value.strip().lower()
+        typed = int(word) if re.fullmatch(r"-?[0-9]{1,9}", word) else _TYPED.get(word, value.strip())
+    lead = _lead(text)
+    body = text[len(lead) :]
+    newline = "\r\n" if "\r\n" in text else "\n"
+    unended = bool(body) and not body.endswith("\n")
+    change = {key: REMOVE if typed in ("", None) else typed}
+    result = edit_mapping(body + newline * unended, change, newline, nesting=1 if alias else 2)
+    result = lead + (result.removesuffix(newline) if unended else result)
+    try:
+        parse_config(result)
+    except InvalidEntry as error:
+        raise UsageError(error.problems[0].message) from error
+    return result
+
+
+class Migration(NamedTuple):
+    """A step from one version to the next, with its description for people."""
+
+    says: str
+    change: Callable[[Files], Changes]
+
+
+STEPS: Mapping[int, Migration] = MappingProxyType({})
+"""The step *from* each version; version 1 is the first and the newest."""
+
+
+def migrated_files(
+    files: Files, stated: int, target: int = FORMAT, steps: Mapping[int, Migration] = STEPS
+) -> dict[str, bytes | None]:
+    """What all steps from the stated version to the target change together."""
+    now: dict[str, bytes | None] = dict(files)
+    for version in range(stated, target):
+        now |= steps[version].change({path: data for path, data in now.items() if data is not None})
+    return {path: data for path, data in now.items() if files.get(path) != data}

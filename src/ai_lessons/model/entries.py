@@ -1,0 +1,447 @@
+"""Domain types: kinds, entries, links, ids, handles, tiers; and which fields of an answer are keys of its JSON."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+T = TypeVar("T")
+
+
+class JsonFields(NamedTuple):
+    """Names of fields or properties that are keys; `optional` ones are left out while empty.
+
+    `entry`: the keys of the light entry in the field `entry` stand in front, on the same level. A name such as `from_`
+    is the key `from`.
+    """
+
+    names: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+    entry: bool = False
+
+
+_DECLARED = "__json_fields__"
+
+
+def json_fields(
+    *names: str, hidden: Sequence[str] = (), optional: tuple[str, ...] = (), entry: bool = False
+) -> Callable[[type[T]], type[T]]:
+    """Declare the keys of a class, see `JsonFields`. Without `names` they are all fields but the `hidden` ones."""
+
+    def declare(answer: type[T]) -> type[T]:
+        left_out = {*hidden, *optional, *(["entry"] if entry else [])}
+        keys = names or tuple(name for name in _field_names(answer) or () if name not in left_out)
+        setattr(answer, _DECLARED, JsonFields(keys, optional, entry))
+        return answer
+
+    return declare
+
+
+def _field_names(answer: type) -> tuple[str, ...] | None:
+    names = getattr(answer, "_fields", None) or getattr(answer, "__dataclass_fields__", None)
+    return None if names is None else tuple(names)
+
+
+def fields_of(answer: type) -> JsonFields | None:
+    """The keys of a class that declares them, of a NamedTuple or of a dataclass; None for other types."""
+    declared: JsonFields | None = getattr(answer, _DECLARED, None)
+    if declared is not None:
+        return declared
+    names = _field_names(answer)
+    return None if names is None else JsonFields(names)
+
+
+def record(value: Any) -> dict[str, Any]:
+    """The keys of a value of such a class, with what they hold. Raises TypeError: its class has no fields."""
+    fields = fields_of(type(value))
+    if fields is None:
+        raise TypeError(f"{type(value).__name__} has no fields")
+    data: dict[str, Any] = value.entry.as_json() if fields.entry else {}
+    data |= {name.rstrip("_"): getattr(value, name) for name in fields.names}
+    return data | {name: held for name in fields.optional if (held := getattr(value, name))}
+
+
+HANDLE_LENGTH = 6  # Fewest characters of an id that a handle shows
+
+UNVERSIONED = "unversioned"
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32, as ULIDs are written
+_ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+SHARED = "shared"
+GLOBAL_PROJECT = "global"
+
+
+class Moment(StrEnum):
+    """An event of an agent's session at which hints are shown."""
+
+    BEGIN = "begin"
+    PROMPT = "prompt"
+    BEFORE_TOOL = "before-tool"
+    TOOL_DONE = "tool-done"
+    TOOL_FAILED = "tool-failed"
+    STOP = "stop"
+
+
+class Confidence(StrEnum):
+    """How sure the author of a lesson is, weakest first."""
+
+    VERY_LOW = "very-low"
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    VERY_HIGH = "very-high"
+
+
+class Source(StrEnum):
+    """How the author of a lesson learned it."""
+
+    TESTED = "tested"
+    DOCUMENTED = "documented"
+    OBSERVED = "observed"
+    INFERRED = "inferred"
+    HEARSAY = "hearsay"
+
+
+class Status(StrEnum):
+    """State of a lesson; only `active` ones are in results."""
+
+    ACTIVE = "active"
+    WRONG = "wrong"
+    PROMOTED = "promoted"
+
+
+class Category(StrEnum):
+    """What sort of thing a lesson teaches."""
+
+    CODE_PATTERN = "code_pattern"
+    PREFERENCE = "preference"
+    SOLUTION = "solution"
+    ERROR_RECOVERY = "error_recovery"
+    TOOL_USAGE = "tool_usage"
+    HARNESS_KNOWLEDGE = "harness_knowledge"
+
+
+class Kind(StrEnum):
+    """What an entry is; all that differs between kinds is in `KINDS`. A *resource* is a kind that carries versions."""
+
+    LESSON = "lesson"
+    RULE = "rule"
+    DOC = "doc"
+    SCRIPT = "script"
+
+    @property
+    def letter(self) -> str:
+        """The first letter of a handle."""
+        return KINDS[self].letter
+
+    @property
+    def folder(self) -> str:
+        """The folder below the project that holds this kind, and the name of its group in answers."""
+        return KINDS[self].folder
+
+    @property
+    def is_resource(self) -> bool:
+        """True for docs and scripts: they have versions and an outside source."""
+        return KINDS[self].versioned
+
+
+class KindFacts(NamedTuple):
+    """What one kind is.
+
+    `heading` stands above its group of results. `fields` are the keys of its frontmatter besides those of every kind,
+    with the value of a new entry (None: left out); `required` must be stated, `choices` have one of these words.
+    `details` are always in its light entry (`Light.details`), `if_stated` only with a value; `light` are those of them
+    that a result shows in JSON. `opening` is the key whose text is embedded in front of the body. `shape` is that of
+    Graphviz, `brackets` those of Mermaid.
+    """
+
+    letter: str
+    folder: str
+    heading: str
+    fields: Mapping[str, Any]
+    shape: str
+    brackets: tuple[str, str]
+    versioned: bool = False
+    statuses: frozenset[Status] = frozenset({Status.ACTIVE})
+    required: tuple[str, ...] = ()
+    choices: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    details: tuple[str, ...] = ()
+    if_stated: tuple[str, ...] = ()
+    light: tuple[str, ...] = ()
+    opening: str = ""
+
+
+REVIEW_KEYS = ("review_by", "reviewed")
+_COPIED = ("source_path", "source_ref", "content_hash")
+_OF_PAGE = ("source_url", "source_date", "etag")
+
+KINDS: Mapping[Kind, KindFacts] = {
+    Kind.RULE: KindFacts(
+        "R", "rules", "Rules (follow these):", dict.fromkeys(("rationale", "applies_to")), "octagon", ("{{", "}}"),
+        required=("rationale",), details=("rationale", "applies_to"), if_stated=REVIEW_KEYS,
+        light=("rationale", "applies_to"), opening="rationale",
+    ),
+    Kind.SCRIPT: KindFacts(
+        "S", "scripts", "Scripts (try these):", dict.fromkeys(("path", "source_ref", "content_hash", "interpreter")),
+        "component", ("[[", "]]"), versioned=True, if_stated=("path", *_COPIED, "interpreter", *REVIEW_KEYS),
+    ),
+    Kind.LESSON: KindFacts(
+        "L", "lessons", "Lessons (context):",
+        {"confidence": "medium", "source": "observed", "from": "user", "status": "active"}
+        | dict.fromkeys(("category", "scope", "contexts", "applies_to", "pattern", "seen")),
+        "box", ("[", "]"), statuses=frozenset(Status),
+        choices={
+            "confidence": tuple(Confidence), "source": tuple(Source), "from": ("ai", "user"), "status": tuple(Status),
+            "category": tuple(Category),
+        },
+        details=("confidence", "source", "from", "category"),
+        if_stated=("scope", "contexts", "applies_to", *REVIEW_KEYS),
+        light=("confidence", "source", "status"), opening="pattern",
+    ),
+    Kind.DOC: KindFacts(
+        "D", "docs", "Docs (reference):", dict.fromkeys((*_COPIED, *_OF_PAGE, "source")), "note", ("(", ")"),
+        versioned=True, if_stated=(*_COPIED, *_OF_PAGE, *REVIEW_KEYS),
+    ),
+}  # fmt: skip
+"""Every kind, in the order of the groups of an answer. All other tables by kind derive from this one."""
+
+
+class Relation(StrEnum):
+    """How one entry stands to another. `contradicts` and `related_to` hold both ways."""
+
+    RELATED_TO = "related_to"
+    DERIVED_FROM = "derived_from"
+    HAS_SCRIPT = "has_script"
+    HAS_DOC = "has_doc"
+    PROVES = "proves"
+    CONTRADICTS = "contradicts"
+    SUPERSEDES = "supersedes"
+    SPECIALIZES = "specializes"
+
+    @property
+    def symmetric(self) -> bool:
+        """True where a link from A to B holds from B to A, too."""
+        return self in {Relation.RELATED_TO, Relation.CONTRADICTS}
+
+
+class Link(NamedTuple):
+    """One edge of the graph, as written in the entry that carries it. `target` is a full id."""
+
+    relation: str
+    target: str
+    weight: float | None = None
+
+
+class Pattern(NamedTuple):
+    """WHEN `when` -> DO (or, if `negative`, DO NOT) `action` -> BECAUSE `because`."""
+
+    when: str
+    action: str
+    because: str
+    negative: bool = False
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """Its keys and values in frontmatter."""
+        return {"when": self.when, "dont" if self.negative else "do": self.action, "because": self.because}
+
+    def as_json(self) -> dict[str, str]:
+        """The parts; `do` is the action, whether to do it or not."""
+        action = "dont" if self.negative else "do"
+        return {"when": self.when, "action": action, "do": self.action, "because": self.because}
+
+    def __str__(self) -> str:
+        return f"WHEN {self.when} -> {'DO NOT' if self.negative else 'DO'} {self.action} -> BECAUSE {self.because}"
+
+
+UNSTATED = "which does not say why: say it before you approve"
+"""End of the placeholder rationale of an imported rule whose source states none; the file format demands one."""
+
+
+class Entry(NamedTuple):
+    """One lesson, rule, doc or script, as read from its file or files.
+
+    `path` is relative to the repository, with `/`: the Markdown file, or for a script the runnable file, whose
+    `side_path` is then the Markdown beside it (None where there is none). `body` is the Markdown below the
+    frontmatter; `code` the text of a script. `fields` is the whole frontmatter, unknown keys included.
+    `derived` says that the id comes from the path because no file states one.
+    """
+
+    id: str
+    kind: Kind
+    title: str
+    path: str
+    project: str
+    tags: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
+    fields: Mapping[str, Any] = MappingProxyType({})
+    body: str = ""
+    code: str = ""
+    side_path: str | None = None
+    derived: bool = False
+
+    @property
+    def file(self) -> str:
+        """The file that holds the frontmatter (for a plain script: the one that would hold it)."""
+        return self.path if self.kind is not Kind.SCRIPT else self.path + ".md"
+
+    @property
+    def status(self) -> Status:
+        """One of the statuses of its kind, else active."""
+        value = self.fields.get("status")
+        return Status(value) if value in tuple(KINDS[self.kind].statuses) else Status.ACTIVE
+
+    @property
+    def source(self) -> str | None:
+        """Of a lesson, in one word: `source.how`, else `source.type`, else the word that stands there."""
+        source = self.fields.get("source")
+        if isinstance(source, dict):
+            source = source.get("how", source.get("type"))
+        return source if isinstance(source, str) else None
+
+    @property
+    def rationale(self) -> str:
+        """Why a rule is so; empty for the placeholder of an import, see `UNSTATED`."""
+        rationale = str(self.fields.get("rationale") or "")
+        return "" if rationale.endswith(UNSTATED) else rationale
+
+    @property
+    def opening(self) -> str:
+        """Text of the frontmatter that is embedded in front of the body; empty if there is none."""
+        key = KINDS[self.kind].opening
+        text = (str(self.pattern) if self.pattern else None) if key == "pattern" else self.fields.get(key)
+        return text.strip() if isinstance(text, str) and not text.endswith(UNSTATED) else ""
+
+    @property
+    def pattern(self) -> Pattern | None:
+        """The lesson's WHEN, DO, BECAUSE, if it states all three."""
+        return pattern_of(self.fields)
+
+
+def pattern_of(fields: Mapping[str, Any]) -> Pattern | None:
+    """The WHEN, DO, BECAUSE that frontmatter states, if it states all three."""
+    raw = fields.get("pattern")
+    if not isinstance(raw, dict) or not raw.get("when") or not raw.get("because"):
+        return None
+    negative = "dont" in raw
+    action = raw.get("dont" if negative else "do")
+    return Pattern(str(raw["when"]), str(action), str(raw["because"]), negative) if action else None
+
+
+class EntrySummary(NamedTuple):
+    """An entry as lists and results show it, from the catalog alone.
+
+    `handle` is unique in the repository at the time it was read. `details` carries what differs by kind:
+    lessons `confidence`, `source`, `from`, `status`, `pattern`; rules `rationale`, `applies_to`.
+    """
+
+    id: str
+    handle: str
+    kind: Kind
+    title: str
+    project: str
+    tags: tuple[str, ...]
+    versions: tuple[str, ...]
+    path: str
+    snippet: str = ""
+    tier: str = "user"
+    score: float | None = None
+    details: Mapping[str, Any] = MappingProxyType({})
+
+    def as_json(self, *, scored: bool = False) -> dict[str, Any]:
+        """What every entry has, and the details of its kind; only a result of a search is `scored`."""
+        data: dict[str, Any] = {
+            "id": self.id,
+            "handle": self.handle,
+            "kind": self.kind.value,
+            "title": self.title,
+            "project": self.project,
+            "tier": self.tier,
+            "tags": list(self.tags),
+            "versions": list(self.versions),
+            "path": self.path,
+            "snippet": self.snippet,
+        }
+        if scored:
+            data["score"] = self.score
+        return data | {key: self.details.get(key) for key in KINDS[self.kind].light}
+
+
+_LETTERS = frozenset(kind.letter for kind in Kind)
+
+
+def stated_id(value: object) -> str | None:
+    """A stated id in capitals. Anything that is not a ULID is a foreign file's own and stays a field."""
+    return value.upper() if isinstance(value, str) and _ULID.fullmatch(value.upper()) else None
+
+
+def ulid(milliseconds: int, chance: bytes) -> str:
+    """A ULID of a time (since 1970) and ten random bytes. Written out, because the package loads slowly."""
+    number = int.from_bytes(milliseconds.to_bytes(6, "big") + chance, "big")
+    return "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
+
+
+def handle(kind: Kind, entry_id: str, length: int = HANDLE_LENGTH) -> str:
+    """`L-8F3K2A`: kind letter and the last `length` characters of the id."""
+    return f"{kind.letter}-{entry_id[-length:]}"
+
+
+def id_end(name: str) -> str:
+    """The end of an id that a handle names (`L-8F3K2A`), in capitals; other names as they are."""
+    letter, _, end = name.strip().upper().partition("-")
+    return end if letter in _LETTERS else name.strip().upper()
+
+
+def shared_tail(left: str, right: str) -> int:
+    """How many characters at the end of two ids are the same."""
+    pairs = enumerate(zip(reversed(left), reversed(right), strict=False))
+    return next((count for count, (a, b) in pairs if a != b), min(len(left), len(right)))
+
+
+def handle_lengths(ids: Iterable[str]) -> dict[str, int]:
+    """For every id the number of last characters (at least `HANDLE_LENGTH`) that no other id here ends with."""
+    ordered = sorted({i[::-1] for i in ids})
+    lengths = {}
+    for n, reversed_id in enumerate(ordered):
+        neighbours = ordered[max(n - 1, 0) : n] + ordered[n + 1 : n + 2]
+        common = max((shared_tail(reversed_id[::-1], other[::-1]) for other in neighbours), default=0)
+        lengths[reversed_id[::-1]] = max(HANDLE_LENGTH, common + 1)
+    return lengths
+
+
+USER, PROJECT, ENTERPRISE = "user", "project", "enterprise:"  # names of tiers; the last goes on with its own
+
+
+class TierPlace(NamedTuple):
+    """Where the repository of a tier lies, or would. `why` says what names it, `url` where an enterprise shares it."""
+
+    name: str
+    root: Path
+    why: str = ""
+    url: str | None = None
+
+    def remedy(self, otherwise: str) -> str:
+        """The command that brings a missing repository here; `otherwise` where it was not said from where."""
+        return f"ai-lessons admin init {self.root} --from {self.url}" if self.url else otherwise
+
+
+class Places(NamedTuple):
+    """The tiers that are read from where one stands (none: only what is opened), and all known, nearest first.
+
+    `belongs_to`: the tier of the code project's enterprise, known here or not. `named`: the one that is read was named,
+    so that no other applies. `file`: where enterprises are named. `note`: what is wrong with the project's
+    own file about it.
+    """
+
+    reads: tuple[TierPlace, ...] = ()
+    known: tuple[TierPlace, ...] = ()
+    belongs_to: str = ""
+    named: bool = False
+    file: str = "config.toml"
+    note: str = ""

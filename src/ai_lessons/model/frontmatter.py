@@ -1,0 +1,242 @@
+"""From the bytes of a file to an entry, and the frontmatter of new entries."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from datetime import UTC, datetime
+from functools import partial
+from inspect import cleandoc
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
+
+from ai_lessons.errors import InvalidEntry, Problem
+from ai_lessons.model.entries import (
+    KINDS,
+    SHARED,
+    UNVERSIONED,
+    Entry,
+    EntrySummary,
+    Kind,
+    Link,
+    Relation,
+    stated_id,
+    ulid,
+)
+from ai_lessons.model.layout import Place, derived_id, is_markdown, place
+from ai_lessons.model.markdown import parse_mapping, texts_of
+from ai_lessons.model.yaml_edit import SORTED_KEYS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+OWN_KEYS = frozenset(
+    ("id", "kind", "title", "versions", "tags", "content_hash", "created", "links", "source_path", "source_ref")
+) | {"source_url", "source_date", "etag"}
+"""Keys of a doc that are ours to set; a source's own frontmatter keeps the others."""
+_LINK_TO = {Kind.SCRIPT: Relation.HAS_SCRIPT, Kind.DOC: Relation.HAS_DOC}
+_COMMENT = re.compile(r"\s*(?:#|//|--|;|%|REM\b|::)+!?[ \t]?", re.IGNORECASE)
+_DOCSTRING = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*(?:[rRuU]?(\"\"\"|\'\'\')(.*?)\1|/\*+(.*?)\*+/)", re.DOTALL)
+_DESCRIBED = 4000
+
+
+def new_id(now: datetime) -> str:
+    """A ULID of this time with fresh random bytes: consecutive ones would make similar handles."""
+    return ulid(int(now.timestamp() * 1000), secrets.token_bytes(10))
+
+
+def stamp(now: datetime) -> str:
+    """ISO 8601 in UTC to the second, with `Z`."""
+    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def resolved(links: Iterable[tuple[str, str]], resolve: Callable[[str], EntrySummary]) -> list[tuple[str, str]]:
+    """(relation, id) of links given as (relation, reference); no relation: the one that fits the kind."""
+    targets = ((relation, resolve(ref)) for relation, ref in links)
+    return [(relation or _LINK_TO.get(target.kind, Relation.RELATED_TO), target.id) for relation, target in targets]
+
+
+def body_of(content: str) -> str:
+    """A body that ends in one line end; empty stays empty."""
+    return content.rstrip("\n") + "\n" if content.strip() else ""
+
+
+def new_fields(kind: Kind, entry_id: str, created: str, *, title: str, **stated: Any) -> dict[str, Any]:
+    """Frontmatter of a new entry: the defaults of `KINDS` and the stated values, without empty ones.
+
+    `origin` is the key `from`; `when`, `do`, `dont` and `because` are those of the pattern; `links` are (relation, id).
+    Raises TypeError for a key that the kind does not have.
+    """
+    facts = KINDS[kind]
+    if "origin" in stated:
+        stated["from"] = stated.pop("origin")
+    if "pattern" in facts.fields:
+        stated["pattern"] = _without_empty({part: stated.pop(part, None) for part in ("when", "do", "dont", "because")})
+    links = [{relation: target} for relation, target in stated.pop("links", ())]
+    if unknown := stated.keys() - facts.fields.keys() - {"tags"} - ({"versions"} if facts.versioned else set()):
+        raise TypeError(f"a {kind} has no {', '.join(sorted(unknown))}")
+    kind_fields = {**facts.fields, **stated}
+    for key, value in kind_fields.items():
+        if isinstance(value, str):
+            kind_fields[key] = value.strip()
+        elif value is not None and key in SORTED_KEYS:
+            kind_fields[key] = sorted(set(value))
+        elif isinstance(value, tuple):
+            kind_fields[key] = list(value)
+    common_fields = {
+        "id": entry_id,
+        "kind": kind.value,
+        "title": " ".join(title.split()),
+        "created": created,
+        "links": links,
+    }
+    return _without_empty(common_fields | kind_fields)
+
+
+lesson_fields = partial(new_fields, Kind.LESSON)
+rule_fields = partial(new_fields, Kind.RULE)
+doc_fields = partial(new_fields, Kind.DOC)
+script_fields = partial(new_fields, Kind.SCRIPT)
+
+
+def _without_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if value not in (None, "", [], {})}
+
+
+def identity(entry: Entry) -> dict[str, Any]:
+    """The keys that keep the identity of a file without an id when it is moved."""
+    fields = {"id": entry.id, "kind": entry.kind.value, "title": entry.title}
+    versions = versions_of_place(entry.path)
+    return fields | ({"versions": list(versions)} if versions and not entry.versions else {})
+
+
+def versions_of_place(path: str) -> tuple[str, ...]:
+    """The version that a resource's folder names; none for `shared`, `unversioned` or no version folder."""
+    where = place(path)
+    bucket = where.bucket if where else None
+    return (bucket,) if bucket and bucket not in {SHARED, UNVERSIONED} else ()
+
+
+def link_items(links: Iterable[Link], add: tuple[str, str, float | None] | None = None) -> list[dict[str, Any]]:
+    """Links as they are written, `add` last."""
+    every = [*links, *([Link(*add)] if add else [])]
+    return [{link.relation: link.target} | ({} if link.weight is None else {"weight": link.weight}) for link in every]
+
+
+def description(code: bytes) -> str:
+    """The docstring or the leading comment of a script, without comment signs; empty if there is none."""
+    text = code[:_DESCRIBED].decode("utf-8", "replace").replace("\r\n", "\n")
+    if docstring := _DOCSTRING.match(text):
+        return cleandoc(docstring[2] if docstring[1] else re.sub(r"(?m)^[ \t]*\* ?", "", docstring[3])).strip()
+    lines = takewhile(_COMMENT.match, re.sub(r"\A#!.*\n?", "", text).lstrip().splitlines())
+    return "\n".join(_COMMENT.sub("", line, count=1).rstrip() for line in lines).strip()
+
+
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(\S[^\n]*)$|^(\S[^\r\n]*)\r?\n=+[ \t]*\r?$", re.MULTILINE)
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*\r?$|\Z)", re.MULTILINE | re.DOTALL)
+LINK_WEIGHT = "weight"  # the one key of a link that names no relation
+_RELEVANT = 4000  # characters of a body in which its title is looked for
+
+
+def read_entry(path: str, data: bytes, side: bytes | None = None) -> Entry:
+    """The entry that a file holds; `side` are the bytes of the Markdown file beside a script, if there is one.
+
+    A side file alone is read as the script that it describes, if it says with `path:` where that lies. Raises
+    InvalidEntry: not text, frontmatter that cannot be read, a path that is no entry's, or a side file without script.
+    """
+    where = place(path)
+    if where is None:
+        raise InvalidEntry([Problem(path, "no entry can have this path")])
+    script = where.kind is Kind.SCRIPT and not (is_markdown(path) and side is None)
+    texts = texts_of(path, data, side if script else None, script=script)
+    fields = parse_mapping(texts.matter, texts.file, first_line=2) if texts.matter is not None else {}
+    if script:
+        side_path = texts.file if side is not None else None
+        return _entry(Kind.SCRIPT, path, where, fields, body=texts.body, code=texts.code, side_path=side_path)
+    kind = _kind(fields, where)
+    if kind is not Kind.SCRIPT:
+        return _entry(kind, path, where, fields, body=texts.body, title=_first_heading(texts.body))
+    outside, beside = fields.get("path"), path.rpartition(".")[0]
+    if not isinstance(outside, str) or not outside.strip():
+        raise InvalidEntry(
+            [Problem(path, f"describes a script, but there is no {beside!r} beside it", 1)],
+            hint="put the script there, or say with `path:` where it lies",
+        )
+    return _entry(Kind.SCRIPT, beside, where, fields, body=texts.body, side_path=path)
+
+
+def _kind(fields: dict[str, Any], where: Place) -> Kind:
+    """A rule by `kind` or by folder (fail closed); else by `kind`, else by folder."""
+    stated = fields.get("kind")
+    stated = stated.strip().lower() if isinstance(stated, str) else ""
+    if where.kind is Kind.RULE or stated == Kind.RULE:
+        return Kind.RULE
+    if stated in set(Kind):
+        return Kind(stated)
+    if where.kind is Kind.SCRIPT:
+        return Kind.SCRIPT if fields.get("path") else Kind.DOC  # a README among scripts is a doc
+    return where.kind or Kind.DOC
+
+
+def _entry(kind: Kind, path: str, where: Place, fields: dict[str, Any], *, title: str = "", **texts: Any) -> Entry:
+    stated, title_value = stated_id(fields.get("id")), fields.get("title")
+    name = path.rpartition("/")[2]
+    own_title = " ".join(str(title_value).split()) if is_word(title_value) else ""
+    return Entry(
+        id=stated or derived_id(path),
+        kind=kind,
+        title=own_title or title or (name if kind is Kind.SCRIPT else name.rpartition(".")[0]),
+        path=path,
+        project=where.project,
+        tags=_words(fields.get("tags")),
+        versions=_words(fields.get("versions")),
+        links=_links(fields),
+        fields=fields,
+        derived=stated is None,
+        **texts,
+    )
+
+
+def _first_heading(body: str) -> str:
+    """The first heading outside code; empty if there is none near the top."""
+    top = body[:_RELEVANT]
+    if "```" in top or "~~~" in top:
+        top = _FENCE.sub("", top)
+    heading = _HEADING.search(top)
+    if not heading:
+        return ""
+    words = (heading[1] or heading[2]).split()
+    return " ".join(words[:-1] if len(words) > 1 and not words[-1].strip("#") else words)
+
+
+def _words(value: object) -> tuple[str, ...]:
+    """A list of short texts; foreign files write `a, b` or one bare word, `#tag` included."""
+    if value is None:
+        return ()
+    items = value if isinstance(value, list) else str(value).split(",") if is_word(value) else []
+    words = (str(item).strip().lstrip("#") for item in items if is_word(item))
+    return tuple(dict.fromkeys(word for word in words if word))
+
+
+def is_word(value: object) -> bool:
+    """Text, or a whole number: those are written back as they are read."""
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def _links(fields: dict[str, Any]) -> tuple[Link, ...]:
+    """`- relation: target` with an optional `weight` beside it, and a script's `proves`. The rest is for `checks`."""
+    links = [Link(Relation.PROVES.value, _target(target)) for target in _words(fields.get("proves"))]
+    stated = fields.get("links")
+    for item in stated if isinstance(stated, list) else ():
+        if isinstance(item, dict):
+            weight = item.get(LINK_WEIGHT)
+            number = float(weight) if isinstance(weight, int | float) and not isinstance(weight, bool) else None
+            ends = {
+                key: end for key, end in item.items() if key != LINK_WEIGHT and isinstance(end, str) and end.strip()
+            }
+            links += [Link(relation, _target(end), number) for relation, end in ends.items()]
+    return tuple(dict.fromkeys(links))
+
+
+def _target(text: str) -> str:
+    return stated_id(text.strip()) or text.strip()

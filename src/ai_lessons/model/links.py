@@ -1,0 +1,206 @@
+"""Links between entries: which kinds they may join, and walks over them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ai_lessons.model.entries import Kind, Relation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+MOST_CIRCLES = 50  # Of one relation: each is looked for anew
+SYMMETRIC = frozenset(relation.value for relation in Relation if relation.symmetric)
+ACYCLIC = frozenset({Relation.DERIVED_FROM.value, Relation.SUPERSEDES.value, Relation.SPECIALIZES.value})
+"""Relations that make no sense in a circle: each would hide, or be born of, itself."""
+
+_ANY = frozenset(Kind)
+_SAYS = frozenset({Kind.LESSON, Kind.RULE})
+
+JOINS: Final[Mapping[Relation, tuple[tuple[frozenset[Kind], frozenset[Kind]], ...]]] = {
+    Relation.HAS_SCRIPT: ((_ANY, frozenset({Kind.SCRIPT})),),
+    Relation.HAS_DOC: ((_ANY, frozenset({Kind.DOC})),),
+    Relation.PROVES: ((frozenset({Kind.LESSON}), frozenset({Kind.RULE})), (frozenset({Kind.SCRIPT}), _SAYS)),
+    Relation.DERIVED_FROM: ((_ANY, _ANY),),
+    Relation.CONTRADICTS: ((_ANY - {Kind.SCRIPT}, _ANY - {Kind.SCRIPT}),),
+    Relation.SUPERSEDES: (
+        *((frozenset({kind}), frozenset({kind})) for kind in Kind),
+        (frozenset({Kind.RULE}), frozenset({Kind.LESSON})),
+    ),
+    Relation.SPECIALIZES: ((_SAYS, _SAYS), (frozenset({Kind.DOC}), frozenset({Kind.DOC}))),
+    Relation.RELATED_TO: ((_ANY, _ANY),),
+}
+"""The kinds that a relation may lead from and to. No lesson supersedes a rule: a person decides what is in force."""
+
+
+def joins(relation: str, source: Kind, target: Kind) -> bool:
+    """Whether a link of this relation may lead from that kind of entry to this one; an unknown relation may not."""
+    pairs = JOINS[Relation(relation)] if relation in set(Relation) else ()
+    return any(source in sources and target in targets for sources, targets in pairs)
+
+
+def wrong_kinds(relation: str, source: Kind, target: Kind) -> str:
+    """Why no link of this relation may lead between these kinds, and which may; empty if it may, or is unknown."""
+    if relation not in set(Relation) or joins(relation, source, target):
+        return ""
+    ends = ", or ".join(f"from {_any_of(start)} to {_any_of(end)}" for start, end in JOINS[Relation(relation)])
+    fitting = ", ".join(name for name in JOINS if joins(name, source, target))
+    return f"{relation} leads {ends}, not from a {source} to a {target}; what fits: {fitting}"
+
+
+def _any_of(kinds: frozenset[Kind]) -> str:
+    return "any entry" if kinds == _ANY else " or ".join(f"a {kind}" for kind in Kind if kind in kinds)
+
+
+class Edge(NamedTuple):
+    """A link as written: the entry `source` says that it stands in `relation` to `target`, which may not exist."""
+
+    source: str
+    relation: str
+    target: str
+    weight: float | None = None
+
+
+def derived_from(edges: Iterable[Edge], entry_id: str) -> list[str]:
+    """What an entry was derived from, of the links that start or end at it."""
+    return [edge.target for edge in edges if edge.relation == Relation.DERIVED_FROM and edge.source == entry_id]
+
+
+class GraphStep(NamedTuple):
+    """An entry that was reached: over which relation, from which side it was written, and how many links away."""
+
+    target: str
+    relation: str
+    outgoing: bool
+    weight: float | None
+    depth: int
+    source: str
+
+
+def reach(edges: Iterable[Edge], start: str, depth: int = 1) -> tuple[GraphStep, ...]:
+    """Everything within `depth` links of `start`, either way, nearest first, strongest weight first.
+
+    An entry is reached at its smallest depth only, once for every relation that leads to it; circles end where they
+    began. A symmetric relation that is written on both sides is one. `start` itself is never in the answer.
+    """
+    around: dict[str, list[GraphStep]] = defaultdict(list)
+    between = [edge for edge in edges if edge.source != edge.target]
+    for outgoing in (True, False):  # what an entry writes itself comes first
+        for edge in between:
+            source, target = (edge.source, edge.target) if outgoing else (edge.target, edge.source)
+            around[source].append(GraphStep(target, edge.relation, outgoing, edge.weight, 1, source))
+    seen, border = {start}, [start]
+    steps: list[GraphStep] = []
+    for level in range(1, depth + 1):
+        ring: dict[tuple[str, str, bool], GraphStep] = {}
+        for source in border:
+            for step in around.get(source, ()):
+                if step.target not in seen:
+                    key = step.target, step.relation, step.outgoing or step.relation in SYMMETRIC
+                    ring.setdefault(key, step._replace(depth=level))
+        steps += sorted(ring.values(), key=lambda s: (-(s.weight or 0.0), s.relation, not s.outgoing, s.target))
+        border = list(dict.fromkeys(step.target for step in ring.values()))
+        seen.update(border)
+    return tuple(steps)
+
+
+def circles(edges: Iterable[Edge]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """(relation, ids) for circles of a relation of `ACYCLIC`, at most so many; without the last links there is none.
+
+    The ids of one come in the order of a walk round the circle, the smallest first.
+    """
+    by_relation: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for edge in edges:
+        if edge.relation in ACYCLIC and edge.source != edge.target:
+            by_relation[edge.relation][edge.source].append(edge.target)
+    result: dict[tuple[str, tuple[str, ...]], None] = {}
+    for name, targets in sorted(by_relation.items()):
+        left = {source: sorted(ends) for source, ends in sorted(targets.items())}
+        for _ in range(MOST_CIRCLES):  # one after the other, the link that closes each taken away
+            try:
+                TopologicalSorter(left).prepare()
+                break
+            except CycleError as error:
+                circle = error.args[1][:0:-1]  # given from end to beginning, and its first one twice
+                first = circle.index(min(circle))
+                result[name, (*circle[first:], *circle[:first])] = None
+                left[circle[-1]].remove(circle[0])
+    return tuple(result)
+
+
+def clusters(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
+    """Groups of three ids or more that hang together over these pairs, the largest first, each in order of its ids.
+
+    Two that are related say no more than their link; from three on they are a topic.
+    """
+    around, groups = _around(pairs), []
+    while around:
+        group = _nearest(around, (next(iter(around)),), len(around))
+        groups.append(tuple(sorted(group)))
+        for entry_id in group:
+            del around[entry_id]
+    return tuple(sorted((group for group in groups if len(group) > 2), key=lambda group: (-len(group), group)))
+
+
+class Line(NamedTuple):
+    """A link of a drawn graph; one that holds both ways is there once."""
+
+    source: str
+    relation: str
+    target: str
+    weight: float | None
+    both_ways: bool
+
+
+class Drawing(NamedTuple):
+    """A part of the graph: ids in their order, the links between them, and how many more ids there would be."""
+
+    ids: tuple[str, ...]
+    lines: tuple[Line, ...]
+    left_out: int = 0
+
+
+def drawing(edges: Iterable[Edge], starts: Sequence[str] = (), *, depth: int = 1, most: int = 1000) -> Drawing:
+    """What lies within `depth` links of `starts`, nearest first, or with none all that has links, most linked first.
+
+    At most `most` ids, but all `starts`. Links of an entry to itself are left out.
+    """
+    between = [edge for edge in edges if edge.source != edge.target]
+    around = _around((edge.source, edge.target) for edge in between)
+    if starts:
+        ordered = _nearest(around, tuple(dict.fromkeys(starts)), depth)
+    else:
+        ordered = sorted(around, key=lambda name: (-len(around[name]), name))
+    kept = ordered[: max(most, len(set(starts)))]
+    inside = frozenset(kept)
+    lines = set()
+    for edge in between:
+        if edge.source in inside and edge.target in inside:
+            both_ways = edge.relation in SYMMETRIC
+            source, target = sorted((edge.source, edge.target)) if both_ways else (edge.source, edge.target)
+            lines.add(Line(source, edge.relation, target, edge.weight, both_ways))
+    # written on both sides with other weights it is still one
+    once = {line[:3]: line for line in sorted(lines, key=lambda line: (*line[:3], line.weight or 0.0))}
+    return Drawing(tuple(kept), tuple(once.values()), len(ordered) - len(kept))
+
+
+def _around(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    """What hangs together with each, either way."""
+    around: dict[str, set[str]] = defaultdict(set)
+    for start, end in pairs:
+        around[start].add(end)
+        around[end].add(start)
+    return around
+
+
+def _nearest(around: Mapping[str, set[str]], starts: tuple[str, ...], depth: int) -> list[str]:
+    reached = dict.fromkeys(starts)
+    border: Iterable[str] = starts
+    for _ in range(depth):
+        if not border:
+            break
+        border = sorted({name for near in border for name in around.get(near, ())} - reached.keys())
+        reached |= dict.fromkeys(border)
+    return list(reached)

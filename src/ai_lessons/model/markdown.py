@@ -1,0 +1,451 @@
+"""A text as frontmatter and body: read, changed key by key, written; other markup as Markdown."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import frontmatter
+from frontmatter.default_handlers import YAMLHandler
+
+from ai_lessons.errors import InvalidEntry, Problem
+from ai_lessons.model.layout import is_markdown, side_of
+from ai_lessons.model.yaml_edit import (
+    BLOCK_SCALARS,
+    SORTED_KEYS,  # fmt: skip
+    Node,
+    compose,
+    entry_lines,  # fmt: skip
+    flow,  # fmt: skip
+    head_and_lines,  # fmt: skip
+    item_lines,  # fmt: skip
+    mapping_lines,  # fmt: skip
+    normal,  # fmt: skip
+    rank,  # fmt: skip
+    same,  # fmt: skip
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+BOM = "\ufeff"
+TITLE_LENGTH = 200  # Characters of a title that lists and commits still show
+
+_JOINING = "\u0600-\u109f\u1780-\u18af\ua800-\uabff\ufb50-\ufdff\ufe70-\ufefc\U00010a00-\U00011fff\U0001e900-\U0001e95f"
+_EMOJI = "\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+_OBEYED = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U00013430-\U0001343f\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    rf"|(?<![{_JOINING}])\u200c|\u200c(?![{_JOINING}])"
+    rf"|(?<![{_JOINING}{_EMOJI}\ufe0f])\u200d|\u200d(?![{_JOINING}{_EMOJI}])"
+    rf"|(?<![{_EMOJI}])[\ufe0e\ufe0f](?!\u20e3)|(?<![{_EMOJI}#*0-9])[\ufe0e\ufe0f]"
+)
+"""What a terminal obeys and what no reader sees: C0 (but tab and line feed), C1, lone surrogates (bytes that are no
+UTF-8), line separators, and, as Unicode lists them, the default ignorable code points and the format characters (Cf)
+but for those that are drawn (signs before Arabic, Syriac and Kaithi numbers). A model reads all of them, so that a text
+could give an agent orders that the person who approves it does not see.
+
+Left alone, one at a time between visible characters: a joiner between letters of scripts that join (Arabic to Myanmar,
+Khmer, Mongolian, …) and between emoji, and the choice between text and emoji after an emoji or in a keycap."""
+
+_OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
+_CLOSING = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+
+
+class Texts(NamedTuple):
+    """An entry's frontmatter as written in `file` (None: none), exactly what stands below it, and a script's code."""
+
+    file: str
+    matter: str | None
+    body: str = ""
+    code: str = ""
+
+
+class Cut(NamedTuple):
+    """A text cut at the lines around its frontmatter; together they are the text."""
+
+    opening: str
+    matter: str | None
+    closing: str
+    body: str
+
+
+def texts_of(path: str, data: bytes, side: bytes | None = None, *, script: bool) -> Texts:
+    """The texts of an entry; for a `script` give `side`, the bytes of the Markdown beside it, if there is one.
+
+    Raises InvalidEntry: not text, which only the file of a script with a `side` may be: its code is empty then.
+    """
+    if side is not None:
+        file = side_of(path)
+        matter, body = split(decode(side, file))
+        return Texts(file, matter, body, "" if b"\0" in data else data.decode("utf-8", "replace"))
+    text = decode(data, path)
+    if script:
+        return Texts(path, None, code=text)
+    return Texts(path, *split(text)) if is_markdown(path) else Texts(path, None, text.removeprefix(BOM))
+
+
+def decode(data: bytes, path: str) -> str:
+    """Bytes of a file as text, line ends and byte order mark kept. Raises InvalidEntry: not UTF-8, or a NUL byte."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InvalidEntry(
+            [Problem(path, f"not UTF-8 text (byte 0x{data[error.start]:02x})", line)],
+            hint="save it as UTF-8, or move it out of the knowledge folders",
+        ) from error
+    if "\0" in text:
+        line = data.count(b"\n", 0, data.index(0)) + 1
+        raise InvalidEntry([Problem(path, "holds a NUL byte, so it is not text", line)])
+    return text
+
+
+def split(text: str) -> tuple[str | None, str]:
+    """The text of the frontmatter (None if there is none) and the body, exactly as it stands."""
+    parts = cut(text)
+    return parts.matter, parts.body
+
+
+def cut(text: str) -> Cut:
+    """The text in its four parts: a `---` line at the very start opens frontmatter, the next one closes it."""
+    opening = _OPENING.match(text)
+    closing = _CLOSING.search(text, opening.end()) if opening else None
+    if not opening or not closing:
+        mark = BOM if text.startswith(BOM) else ""
+        return Cut(mark, None, "", text[len(mark) :])
+    return Cut(opening[0], text[opening.end() : closing.start()], closing[0], text[closing.end() :])
+
+
+def escaped(text: str) -> str:
+    """Text in which every character that a terminal would obey, or that is not seen, is shown as an escape."""
+    return _OBEYED.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+_MAY_BE_HEADING = re.compile(r"(?:^|\r) {0,3}(?:#{1,6}(?:[ \t\r]|$)|(?:=+|-+)[ \t]*(?:\r|$))", re.MULTILINE)
+
+
+def may_have_headings(text: str) -> bool:
+    """False only where no line can be a heading of CommonMark, of either kind; True promises nothing."""
+    return _MAY_BE_HEADING.search(text) is not None
+
+
+_KEY_PARTS = 500  # of a dotted key of TOML; tomllib takes time with their square
+
+
+def toml(text: str) -> dict[str, Any]:
+    """The tables of TOML text. Raises ValueError: it is none, or nested as no person writes it."""
+    import tomllib  # noqa: PLC0415  # 8 ms that only those pay who have such a file
+
+    if any(part.count(".") > _KEY_PARTS for line in text.split("\n") for part in line.split("=")):
+        raise ValueError(f"a key of more than {_KEY_PARTS} parts")
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+
+
+def one_line(text: object, limit: int = TITLE_LENGTH) -> str:
+    """A title: one line without control characters, cut between words where it is too long."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())
+    start = line[: limit - 1].rpartition(" ")[0]
+    return line if len(line) <= limit else f"{start.rstrip(' ,;:')}…" if start else line[:limit]
+
+
+_RST_TITLE = re.compile(r"^(?:(([^\w\s])\2+)[ \t]*\n)?(?![ \t])(?=[^\n]*\w)([^\n]+)\n(([^\w\s])\5+)[ \t]*$", re.M)
+_ADOC_TITLE = re.compile(r"(={1,6})[ \t]+(?=\S)")
+_ADOC_SOURCE = re.compile(r"\[source,[ \t]*(\w+).*\]")
+_ADOC_CODE = re.compile(r"-{4,}|\.{4,}")
+
+
+def rst(text: str) -> str:
+    """Titles that are underlined become headings, of a level for each sort of line in the order of their coming."""
+    levels: list[tuple[bool, str]] = []
+
+    def heading(match: re.Match[str]) -> str:
+        over, title, under = match[1], match[3].rstrip(), match[4]
+        if len(under) < len(title.strip()) or (over and over != under):
+            return match[0]
+        kind = (bool(over), under[0])
+        if kind not in levels:
+            levels.append(kind)
+        return f"{'#' * min(levels.index(kind) + 1, 6)} {title.strip()}"
+
+    return _RST_TITLE.sub(heading, text)
+
+
+def adoc(text: str) -> str:
+    """Titles become headings, and blocks of code are fenced."""
+    rows, made = text.split("\n"), list[str]()
+    last = {row.rstrip(" \t"): at for at, row in enumerate(rows)}  # a block that nothing closes is none
+    closing = ""
+    for at, row in enumerate(rows):
+        if closing and row.rstrip(" \t") == closing:
+            made.append("```")
+            closing = ""
+        elif not closing and _ADOC_CODE.fullmatch(row) and last[row] > at:
+            source = _ADOC_SOURCE.fullmatch(made[-1]) if made else None
+            made[-1 if source else len(made) :] = [f"```{source[1] if source else ''}"]
+            closing = row
+        elif not closing and row.startswith("```") and last.get("```", at) > at:
+            made.append(row)
+            closing = "```"
+        else:
+            made.append(row if closing else _ADOC_TITLE.sub(lambda match: "#" * len(match[1]) + " ", row, count=1))
+    return "\n".join(made)
+
+
+def notebook(text: str) -> str:
+    """The cells of a Jupyter notebook, code in fences, without output. Raises InvalidEntry: it is none."""
+    try:
+        document: Any = json.loads(text)
+        language = document.get("metadata", {}).get("language_info", {}).get("name", "")
+        cells = [(cell["cell_type"], "".join(cell["source"])) for cell in document["cells"]]
+    except (ValueError, RecursionError, AttributeError, KeyError, TypeError) as error:
+        raise InvalidEntry([Problem("notebook", "not a Jupyter notebook of version 4")]) from error
+    shown = (f"```{language}\n{text}\n```" if kind == "code" else text for kind, text in cells if text.strip())
+    return "\n\n".join(shown) + "\n"
+
+
+MARKUPS: dict[str, Callable[[str], str]] = {".rst": rst, ".adoc": adoc, ".asciidoc": adoc, ".ipynb": notebook}
+"""By how the name of a file ends."""
+
+
+class Document(NamedTuple):
+    """A text taken apart. `body` is exactly what stands below the frontmatter, first blank line and all."""
+
+    fields: dict[str, Any]
+    body: str
+
+
+def parse(text: str, path: str = "") -> Document:
+    """Take a text apart. Raises InvalidEntry as `yaml_tree.compose`; lines count from the start of the file."""
+    matter, body = split(text)
+    return Document({} if matter is None else parse_mapping(matter, path, first_line=2), body)
+
+
+def parse_mapping(matter: str, path: str = "", *, first_line: int = 1) -> dict[str, Any]:
+    """The fields of YAML text that is not wrapped in a Markdown file; the same limits and errors as `parse`."""
+    root = compose(matter, path, first_line)
+    fields: dict[str, Any] = root.plain() if root else {}
+    return fields
+
+
+def key_lines(text: str) -> dict[str, int]:
+    """The line of the file (from 1) on which each top-level key stands; empty where there is no valid frontmatter."""
+    matter = split(text)[0] or ""
+    try:
+        root = compose(matter)
+    except InvalidEntry:
+        return {}
+    return {key.value: matter.count("\n", 0, key.start) + 2 for key in (root.keys if root else None) or ()}
+
+
+class _Handler(YAMLHandler):
+    """python-frontmatter with our way to write: fixed order, and a body that is not trimmed."""
+
+    def format(self, post: frontmatter.Post, **_kwargs: object) -> str:
+        return "".join(f"{line}\n" for line in ("---", *mapping_lines(post.metadata), "---")) + post.content
+
+
+def render(fields: Mapping[str, Any], body: str) -> str:
+    """The text of a new file, LF, keys in the fixed order. Never for a file that a person may have written."""
+    post = frontmatter.Post(body)
+    post.metadata = dict(fields)
+    return str(frontmatter.dumps(post, handler=_Handler()))
+
+
+def edit(text: str, changes: Mapping[str, Any], body: str | None = None) -> str:
+    """The same text with some keys changed, and nothing else: comments, order, quotes, line ends all stay.
+
+    A key may be dotted to reach below a mapping (`pattern.do`); `REMOVE` takes it away; a mapping is replaced key by
+    key; into `tags`, `versions` and `contexts` additions are sorted. `body` replaces the body exactly as given. Raises
+    InvalidEntry: the frontmatter is invalid, or a key cannot be changed without touching others.
+    """
+    opening, matter, closing, old_body = cut(text)
+    newline = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"
+    changed = edit_mapping(matter or "", changes, newline, first_line=2)
+    new_body = old_body if body is None else body
+    if matter is None:
+        if not changed:
+            return opening + new_body
+        opening, closing = f"{opening}---{newline}", f"---{newline}"
+    if new_body and not closing.endswith("\n"):
+        closing += newline
+    return opening + changed + closing + new_body
+
+
+# --- changes of YAML text ---
+
+REMOVE: Final[Any] = object()  # as a value in the changes of `edit_mapping`: take the key away
+
+Splice = tuple[int, int, str]  # Replace text[start:end] by a string
+_BLANK = re.compile(r"(?:[ \t]*\r?\n)+")
+
+
+def line_start(text: str, position: int) -> int:
+    """Start of the line that holds `position`."""
+    return text.rfind("\n", 0, position) + 1
+
+
+def line_end(text: str, position: int) -> int:
+    """Start of the line after the one that holds `position`."""
+    return text.find("\n", position) + 1 or len(text)
+
+
+def _merged(old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
+    """The items of `new` in the order of `old`; additions stand before the first greater item."""
+    additions = {_identity(item): item for item in reversed(new)}
+    result = [item for item in old if _identity(item) in additions]
+    for item in result:
+        additions.pop(_identity(item), None)
+    for name, item in sorted(additions.items()):
+        result.insert(next((n for n, other in enumerate(result) if _identity(other) > name), len(result)), item)
+    return result
+
+
+def _identity(item: Any) -> str:
+    return item if isinstance(item, str) else json.dumps(item, sort_keys=True, default=str)
+
+
+def edit_mapping(
+    matter: str, changes: Mapping[str, Any], newline: str = "\n", *, first_line: int = 1, nesting: int = 1
+) -> str:
+    """The same YAML text with some keys changed, see `markdown.edit`. Its last line must have its line end.
+
+    `nesting`: how many dots of a key may lead below mappings; a key that has dots of its own is meant itself.
+    """
+    root = compose(matter, "", first_line)
+    for name, value in changes.items():
+        way = [name] if root is not None and root.find(name) >= 0 else name.split(".", nesting)
+        for keys, target in _steps(root, way, value):
+            matter = _change(matter, root, keys, target, newline, first_line)
+            root = compose(matter, "", first_line)
+    return matter
+
+
+def _steps(node: Node | None, keys: list[str], value: Any) -> list[tuple[list[str], Any]]:
+    """The single changes that give the key its value; none if it has it."""
+    old = _at(node, keys)
+    if value is REMOVE:
+        return [(keys, REMOVE)] if old is not None else []
+    value = normal(value)
+    if keys[-1] in SORTED_KEYS and isinstance(value, list):
+        before = old.plain() if old is not None else []
+        value = _merged(before if isinstance(before, list) else [], value)
+    if old is None:  # set the first key that is missing, or is no mapping, to a mapping of the rest
+        while len(keys) > 1 and not ((above := _at(node, keys[:-1])) and above.is_mapping):
+            keys, value = keys[:-1], {keys[-1]: value}
+        return [(keys, value)]
+    if same(old.plain(), value):
+        return []
+    if isinstance(value, dict) and value and old.is_mapping and old.items:
+        gone: dict[str, Any] = {key.value: REMOVE for key in old.keys or () if key.value not in value}
+        return [step for key, item in {**value, **gone}.items() for step in _steps(node, [*keys, key], item)]
+    return [(keys, value)]
+
+
+def _at(node: Node | None, keys: list[str]) -> Node | None:
+    for key in keys:
+        if node is None or (place := node.find(key)) < 0 or node.items is None:
+            return None
+        node = node.items[place]
+    return node
+
+
+def _change(matter: str, root: Node | None, keys: list[str], value: Any, newline: str, first_line: int) -> str:
+    """One change of one key: the finest cut whose result reads back as meant."""
+    above = _at(root, keys[:-1])
+    if value is REMOVE and len(keys) > 1 and above is not None and len(above.keys or ()) == 1:
+        keys = keys[:-1]  # a mapping that lost its last key would read as null
+    expected = _expected(root.plain() if root else {}, keys, value)
+    for start, end, new in _cuts(matter, root, keys, value, newline):
+        result = matter[:start] + new + matter[end:]
+        if reads_as(result, expected):
+            return result
+    line = matter.count("\n", 0, node.start) + first_line if (node := _at(root, keys)) else first_line
+    message = f"key {'.'.join(keys)!r} is written so that it cannot be changed alone"
+    raise InvalidEntry([Problem("", message, line)], hint="change it in an editor")
+
+
+def _cuts(matter: str, root: Node | None, keys: list[str], value: Any, newline: str) -> Iterator[Splice]:
+    """Ways to make the change, finest first."""
+    for count in range(len(keys)):
+        above = _at(root, keys[:count])
+        if above is not None and above.is_flow and above.is_mapping:
+            if "#" not in matter[above.start : above.end]:
+                yield above.start, above.end, flow(_expected(above.plain(), keys[count:], value))
+            return
+    parent = _at(root, keys[:-1]) or Node(len(matter), len(matter), keys=[], items=[])
+    at = parent.find(keys[-1])
+    if at < 0:
+        yield _insertion(matter, parent, keys[-1], value, newline)
+        return
+    key, old = (parent.keys or [])[at], (parent.items or [])[at]
+    start, end = line_start(matter, key.start), line_end(matter, old.end)
+    if value is REMOVE:
+        yield start, end, ""
+        if blank := _BLANK.match(matter, end):  # which a `|+` above would take for its own
+            yield start, blank.end(), ""
+        return
+    if old.is_flow and "#" in matter[old.start : old.end]:
+        return
+    head, below = head_and_lines(key.value, value, key.start - start)
+    if old.is_flow and isinstance(value, list | dict):
+        head, below = flow(value), []
+    if not (below or old.is_block or old.style in BLOCK_SCALARS):
+        empty = old.start == old.end and matter[old.start - 1 : old.start] == ":"
+        yield old.start, old.end, f" {head}" if empty else head
+    if isinstance(value, list) and value and old.is_block and not old.is_mapping:
+        yield _changed_items(matter, old, value, newline)
+    yield start, end, _joined(entry_lines(key.value, value, key.start - start), newline)
+
+
+def _insertion(matter: str, mapping: Node, key: str, value: Any, newline: str) -> Splice:
+    """A new key behind the nearest earlier known key; unknown ones at the end, the earliest at the top."""
+    keys, items = mapping.keys or [], mapping.items or []
+    place = len(keys)
+    if (own_rank := rank(key)) < rank(""):
+        earlier = [(rank(other.value), n + 1) for n, other in enumerate(keys) if rank(other.value) < own_rank]
+        place = max(earlier, default=(0, 0))[1]
+    first = line_start(matter, keys[0].start) if keys else mapping.end
+    position = line_end(matter, items[place - 1].end) if place else first
+    return position, position, _joined(entry_lines(key, value, keys[0].start - first if keys else 0), newline)
+
+
+def _changed_items(matter: str, old: Node, value: Sequence[Any], newline: str) -> Splice:
+    """A block list with these items: items that it has keep their text, with the comments above."""
+    start = at = line_start(matter, old.start)
+    written: dict[str, str] = {}
+    for item in old.items or ():
+        end = line_end(matter, item.end)
+        written[_identity(item.plain())] = matter[at:end]
+        at = end
+    new = (written.get(_identity(item)) or _joined(item_lines(item, old.start - start), newline) for item in value)
+    return start, at, "".join(new)
+
+
+def _joined(lines: Sequence[str], newline: str) -> str:
+    return "".join(line + newline for line in lines)
+
+
+def _expected(fields: dict[str, Any], keys: list[str], value: Any) -> dict[str, Any]:
+    """The fields as they must read after the change."""
+    head, *below = keys
+    if below:
+        old = fields.get(head)
+        value = _expected(old if isinstance(old, dict) else {}, below, value)
+    if value is REMOVE:
+        return {key: item for key, item in fields.items() if key != head}
+    return {**fields, head: value}
+
+
+def reads_as(matter: str, expected: Mapping[str, Any], shown: Callable[[Any], Any] = dict) -> bool:
+    """Whether the text reads as these fields, both as they are `shown`."""
+    try:
+        root = compose(matter)
+    except InvalidEntry:
+        return False
+    return same(shown(root.plain() if root else {}), shown(expected))

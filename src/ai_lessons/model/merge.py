@@ -1,0 +1,323 @@
+"""Merges two edits of a file: field by field where the format is known, else line by line."""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_left
+from collections import Counter
+from difflib import Match, SequenceMatcher
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+from ai_lessons.errors import InvalidEntry
+from ai_lessons.model.entries import Kind
+from ai_lessons.model.layout import CONFIG_PATH, is_markdown, place
+from ai_lessons.model.markdown import REMOVE, cut, decode, edit_mapping, line_end, parse, reads_as
+from ai_lessons.model.yaml_edit import SORTED_KEYS, Node, compose, same
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_STEPS = 20_000_000  # A few seconds. Texts of 4,000 lines, each there once, take fewer
+
+
+class LineMatcher(SequenceMatcher[str]):
+    """The same as its base, but for texts that would take it minutes."""
+
+    def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
+        """Of two texts, by lines."""
+        super().__init__(None, before, after)
+        self._both, self._left = (before, after), _STEPS
+
+    def get_matching_blocks(self) -> list[Match]:
+        """The stretches that are the same, and an empty one at the end."""
+        before, after = self._both
+        if _steps(before, after) <= _STEPS:
+            return super().get_matching_blocks()
+        blocks: list[Match] = []
+        for a, b, size in filter(lambda stretch: stretch[2], self._stretches()):
+            if blocks and (blocks[-1].a + blocks[-1].size, blocks[-1].b + blocks[-1].size) == (a, b):
+                a, b, size = blocks[-1].a, blocks[-1].b, blocks.pop().size + size  # noqa: PLW2901
+            blocks.append(Match(a, b, size))
+        return [*blocks, Match(len(before), len(after), 0)]
+
+    def _stretches(self) -> Iterator[tuple[int, int, int]]:
+        before, after = self._both
+        a = b = 0
+        for next_a, next_b in (*_in_order(before, after), (len(before), len(after))):
+            start = a
+            while a < next_a and b < next_b and before[a] == after[b]:
+                a, b = a + 1, b + 1
+            yield start, b - (a - start), a - start
+            end, same = next_a, 0
+            while end > a and next_b - same > b and before[end - 1] == after[next_b - same - 1]:
+                end, same = end - 1, same + 1
+            old_lines, new_lines = before[a:end], after[b : next_b - same]
+            if (steps := _steps(old_lines, new_lines)) <= self._left:
+                self._left -= steps
+                for block in SequenceMatcher(None, old_lines, new_lines).get_matching_blocks()[:-1]:
+                    yield a + block.a, b + block.b, block.size
+            yield end, next_b - same, same + (next_a < len(before))
+            a, b = next_a + 1, next_b + 1
+
+
+def _steps(before: Sequence[str], after: Sequence[str]) -> int:
+    """How many difflib takes at most: each stretch that it finds compares every line with its like."""
+    counts = Counter(after)
+    return (len(before) + sum(counts[line] for line in before)) * min(len(before), len(after))
+
+
+def _in_order(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
+    """The places of lines that both have once, the longest row that has the same order in both."""
+    places = {line: at for at, line in enumerate(after)}
+    ours, theirs = Counter(before), Counter(after)
+    ends: list[int] = []
+    rows: list[tuple[tuple[int, int], object]] = []  # the last pair of the best row of each length, with its beginning
+    for a, line in enumerate(before):
+        if ours[line] == theirs[line] == 1:
+            at = bisect_left(ends, places[line])
+            ends[at : at + 1] = [places[line]]
+            rows[at : at + 1] = [((a, places[line]), rows[at - 1] if at else None)]
+    pairs: list[tuple[int, int]] = []
+    row: object = rows[-1] if rows else None
+    while isinstance(row, tuple):
+        pairs.append(row[0])
+        row = row[1]
+    return pairs[::-1]
+
+
+EVENTS: Final = ".ai-lessons/events/"
+BODY: Final = "the text"
+FRONTMATTER: Final = "the frontmatter"
+WHOLE: Final = "the file"
+RULE: Final = "a rule, which is never merged"
+
+Text = TypeVar("Text", str, bytes)
+_COMMENT = re.compile(r"(?:^|(?<=[ \t]))#[^\r\n]*", re.MULTILINE)
+
+
+class Merged(NamedTuple):
+    """What came of it: the bytes, or None and what both sides changed (keys, `the text`, …)."""
+
+    data: bytes | None
+    conflicts: tuple[str, ...] = ()
+
+
+_MISSING: Final[Any] = object()  # the value of a key that is not there
+
+
+class _Conflict(Exception):
+    """Both sides changed the same value differently."""
+
+
+def _one_side(base: Text | None, ours: Text, theirs: Text) -> Text | None:
+    """What both have, or what the one side has that alone changed something; None if both did."""
+    return ours if theirs in (ours, base) else theirs if ours == base else None
+
+
+def merge_file(path: str, base: bytes | None, ours: bytes, theirs: bytes) -> Merged:
+    """One file of the repository as both sides left it; `base` is what both began with, None if neither had it."""
+    if (only := _one_side(base, ours, theirs)) is not None:
+        return Merged(only)
+    if path.startswith(EVENTS):  # a line that is in both is the same event, because each has its ULID
+        our_lines, our_set = ours.splitlines(), set(ours.splitlines())
+        lines = (*our_lines, *(line for line in theirs.splitlines() if line not in our_set))
+        return Merged(b"".join(line + b"\n" for line in lines if line))
+    if path.startswith(".ai-lessons/") and path != CONFIG_PATH:
+        return Merged(None, (WHOLE,))
+    try:
+        texts = [decode(data, path) for data in (base or b"", ours, theirs)]
+    except InvalidEntry:
+        return Merged(None, (WHOLE,))
+    if any(_is_rule(path, text) for text in texts):
+        return Merged(None, (RULE,))
+    if path == CONFIG_PATH:
+        merged, faults = _merge_matter(*texts)
+    elif is_markdown(path):
+        merged, faults = merge_entry(*texts)
+    else:
+        plain = merge_lines(*texts)
+        merged, faults = plain or "", () if plain is not None else (BODY,)
+    return Merged(None, faults) if faults else Merged(merged.encode())
+
+
+def _is_rule(path: str, text: str) -> bool:
+    where = place(path)
+    if where is not None and where.kind is not None:
+        return where.kind is Kind.RULE
+    try:
+        return parse(text).fields.get("kind") == Kind.RULE.value
+    except InvalidEntry:
+        return False
+
+
+def merge_entry(base: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
+    """The text of one entry and what is in conflict; with conflicts the text means nothing. An empty base is none."""
+    if (only := _one_side(base, ours, theirs)) is not None:
+        return only, ()
+    before, our, their = cut(base), cut(ours), cut(theirs)
+    matter, faults = _merge_matter(before.matter or "", our.matter or "", their.matter or "")
+    body = merge_lines(before.body, our.body, their.body)
+    if body is None:
+        return "", (*faults, BODY)
+    # the lines around the frontmatter, of a side that has some; nothing is lost between `---` and `--- `
+    frames = [(parts.opening, parts.closing) for parts in (our, their) if parts.matter is not None]
+    changed = [frame for frame in frames if frame != (before.opening, before.closing)]
+    opening, closing = (changed or frames or [(our.opening, "")])[0]
+    if body and closing and not closing.endswith("\n"):
+        closing += "\n"
+    return opening + matter + closing + body, faults
+
+
+def _merge_matter(base: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
+    if (only := _one_side(base, ours, theirs)) is not None:
+        return only, ()
+    try:
+        before, our, their = _Matter(base), _Matter(ours), _Matter(theirs)
+    except InvalidEntry:
+        return "", (FRONTMATTER,)
+    blocks: dict[str, str] = {}
+    expected: dict[str, Any] = {}
+    clashes: list[str] = []
+    for key in _order(list(our.values), list(their.values)):
+        try:
+            value = _merge_values(key, *(side.values.get(key, _MISSING) for side in (before, our, their)))
+            blocks[key] = _merge_block(key, value, before, our, their)
+        except (_Conflict, InvalidEntry):
+            clashes.append(key)
+        else:
+            expected |= {} if value is _MISSING else {key: value}
+    if clashes:
+        return "", tuple(clashes)
+    tail = merge_lines(before.tail, our.tail, their.tail)
+    if tail is None:  # comments behind the last key: nothing that either side added is left out
+        our_comments = {*lines_of(our.tail), *lines_of(before.tail)}
+        tail = our.tail + "".join(line for line in lines_of(their.tail) if line not in our_comments)
+    text = "".join(blocks.values()) + tail
+    return (text, ()) if reads_as(text, expected, _sorted) else ("", (FRONTMATTER,))
+
+
+class _Matter:
+    """Frontmatter cut into blocks of whole lines: a key and its value, with the comments that stand above."""
+
+    def __init__(self, text: str) -> None:
+        root = compose(text)
+        self.newline = "\r\n" if "\r\n" in text else "\n"
+        self.values: dict[str, Any] = root.plain() if root else {}
+        self.blocks: dict[str, str] = {}
+        at = 0
+        for key, item in zip(root.keys or (), root.items or (), strict=True) if root else ():
+            end = line_end(text, item.end)
+            self.blocks[key.value] = text[at:end]
+            at = max(at, end)
+        self.tail = text[at:]
+
+
+def _order(ours: list[str], theirs: list[str]) -> list[str]:
+    """Our keys, and each of theirs that we lack behind the one that it follows there."""
+    order = list(ours)
+    for number, key in enumerate(theirs):
+        if key not in order:
+            order.insert(order.index(theirs[number - 1]) + 1 if number else 0, key)
+    return order
+
+
+def _merge_block(key: str, value: Any, before: _Matter, our: _Matter, their: _Matter) -> str:
+    """The lines that say `value`, with the comments of both sides; InvalidEntry: neither's can be changed to say it."""
+    base, ours, theirs = (matter.blocks.get(key, "") for matter in (before, our, their))
+    lines = merge_lines(base, ours, theirs)
+    if lines is not None and reads_as(lines, {} if value is _MISSING else {key: value}, _sorted):
+        return lines
+    first, second, newline = (ours, theirs, our.newline) if ours else (theirs, ours, their.newline)
+    made = edit_mapping(first, {key: REMOVE if value is _MISSING else value}, newline)
+    present = {*_comments(base), *_comments(made)}
+    new = dict.fromkeys(comment for comment in (*_comments(first), *_comments(second)) if comment not in present)
+    return "".join(f"{comment}{newline}" for comment in new) + made
+
+
+def _sorted(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values with those lists sorted whose order says nothing: an addition stands where it belongs."""
+    return {
+        key: sorted(value, key=repr) if key in SORTED_KEYS and isinstance(value, list) else value
+        for key, value in values.items()
+    }
+
+
+def _comments(block: str) -> list[str]:
+    """The comments of a block: what begins with `#` outside of every value."""
+    root = compose(block)
+    for node in _scalars(root) if root else ():
+        block = block[: node.start] + "x" * (node.end - node.start) + block[node.end :]
+    return [comment.rstrip() for comment in _COMMENT.findall(block)]
+
+
+def _scalars(node: Node) -> list[Node]:
+    children = (*(node.keys or ()), *(node.items or ()))
+    return [scalar for child in children for scalar in ([child] if child.items is None else _scalars(child))]
+
+
+def _merge_values(key: str, base: Any, ours: Any, theirs: Any) -> Any:
+    """One value of both sides; `_MISSING` for no such key. Raises _Conflict: both changed it differently."""
+    if key == "id" and _MISSING not in (ours, theirs) and not same(ours, theirs):
+        raise _Conflict(key)  # two entries: one took the place of the other, or git's guess of a rename went wrong
+    if same(ours, theirs) or same(theirs, base):
+        return ours
+    if same(ours, base):
+        return theirs
+    if key == "reviewed" and isinstance(ours, str) and isinstance(theirs, str):
+        return max(ours, theirs)  # of two looks the later one counts, and days sort as text
+    present = [value for value in (base, ours, theirs) if value is not _MISSING]
+    if all(isinstance(value, list) for value in present):
+        lists = ([] if value is _MISSING else value for value in (base, ours, theirs))
+        return _merge_lists(key, *lists) or _MISSING
+    if isinstance(ours, dict) and isinstance(theirs, dict) and all(isinstance(value, dict) for value in present):
+        sides = [{} if base is _MISSING else base, ours, theirs]
+        names = _order(list(ours), list(theirs))
+        merged = {name: _merge_values(name, *(side.get(name, _MISSING) for side in sides)) for name in names}
+        return {name: value for name, value in merged.items() if value is not _MISSING} or _MISSING
+    raise _Conflict(key)
+
+
+def _merge_lists(key: str, *lists: list[Any]) -> list[Any]:
+    """Lists as sets: what either added is in, what either took out is not; ours come first, in their order."""
+    sides = []
+    for items in lists:  # by what makes two items the same: of a link relation and target, of all else the whole value
+        side = {}
+        for item in items:
+            is_link = key == "links" and isinstance(item, dict)
+            identity = {name: value for name, value in item.items() if name != "weight"} if is_link else item
+            side[json.dumps(identity, sort_keys=True, default=str)] = item
+        if len(side) != len(items):  # an item is there twice, so the list is no set
+            raise _Conflict(key)
+        sides.append(side)
+    merged = [_merge_values(key, *(side.get(name, _MISSING) for side in sides)) for name in {**sides[1], **sides[2]}]
+    return [item for item in merged if item is not _MISSING]
+
+
+lines_of = re.compile(r"[^\n]*\n|[^\n]+").findall
+"""The lines of a text with their ends. Only a newline ends one, as git has it; a form feed does not."""
+
+
+def merge_lines(base: str, ours: str, theirs: str) -> str | None:
+    """The text with the changes of both; None where they change the same lines, or lines next to each other."""
+    if (only := _one_side(base, ours, theirs)) is not None:
+        return only
+    before, our_lines, their_lines = lines_of(base), lines_of(ours), lines_of(theirs)
+    to_ours, to_theirs = _line_map(before, our_lines), _line_map(before, their_lines)
+    shared = [(at, to_ours[at], to_theirs[at]) for at in range(len(before)) if at in to_ours and at in to_theirs]
+    made: list[str] = []
+    b = m = o = 0
+    for next_b, next_m, next_o in (*shared, (len(before), len(our_lines), len(their_lines))):
+        old_part, our_part, their_part = before[b:next_b], our_lines[m:next_m], their_lines[o:next_o]
+        if our_part not in (old_part, their_part) and their_part != old_part:
+            return None
+        made += their_part if our_part == old_part else our_part
+        made += before[next_b : next_b + 1]
+        b, m, o = next_b + 1, next_m + 1, next_o + 1
+    return "".join(made)
+
+
+def _line_map(before: Sequence[str], after: Sequence[str]) -> dict[int, int]:
+    """Which line of `after` each line of `before` became, where it stayed."""
+    blocks = LineMatcher(before, after).get_matching_blocks()
+    return {block.a + n: block.b + n for block in blocks for n in range(block.size)}

@@ -1,0 +1,582 @@
+"""Transcripts of agent hosts as steps, and what a failed command printed: its shape, how similar two failures are."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from contextlib import suppress
+from itertools import product
+from math import exp, log
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping
+
+    from ai_lessons.model.entries import Entry
+
+    Json = Mapping[str, Any]
+
+BAR, SECOND = 0.25, 0.5  # Chance from which one lesson is told at a failure, and another beside it: see `bench.moment`
+_BIAS, _SIMILARITY, _SHAPE = -6.7, 4.6, 4.4
+_WORDS_BIAS, _WORDS_SHAPE = -3.45, 5.3  # The same where no vectors tell, from words alone
+
+_FEW, _LINE, _OUTPUT = 6, 300, 20_000
+SAME, COMPARED = 0.7, 50  # How alike two failures are that count as one; kinds of failures that one is compared with
+_LONG_LINE, _ONE_LINE = 6, 0.8  # Words of a line that can tell by itself, and what it counts beside the whole
+_ERROR = re.compile(
+    r"(?i)\b\w*(?:error|exception)\b|\b(?-i:E[A-Z]{3,})\b|\b(?:fatal|panic|fail\w*|cannot|can't|unable|unknown|invalid|"
+    r"unrecogni[sz]ed|not|no|denied|refused|missing|already|ambiguous|rejected|conflict|did you mean|usage)\b"
+)
+_SURE = re.compile(
+    r"(?im)^(?:\S+: )*(?:error|fatal|panic)\b|\b[A-Z]\w*(?:Error|Exception):|^Traceback \(|: (?:command )?not found\b|"
+    r"\b(?:No such file or directory|Permission denied|ERR!)"
+)
+_MESSAGE = (
+    r"(?:(?i:fatal error|error|fatal|panic)(?:\[\w+\]| [A-Z]+\d+)?"
+    r"|(?:\w+\.)*[A-Z]\w*(?:Error|Exception)(?: \[\w+\])?): *\S"
+)
+_IS_MESSAGE = re.compile(
+    rf"(?:\S+: |line \d+: )*{_MESSAGE}|Traceback \(most recent|E {{3,}}\S|npm (?:ERR!|error) \S"
+    r"|make(?:\[\d+\])?: \*\*\*|(?i:(?:\w+ ){0,4}exit(?:ed with)? (?:code|status):? -?[1-9]\d*)(?:$|[:.])"
+    r"|(?:\S+: )+(?:.*: )?(?:(?:command )?not found(?:: \S+)?|No such file or directory)$"
+)
+_MAY_BE_MESSAGE = re.compile(
+    r"(?i)(?:\S+: )+(?:\(\d+\) )?(?:error|fatal|panic|cannot|can't|could not|failed|unable|invalid|unknown)\b"
+    r"|(?:.*: )?permission denied\b|error \w[^:]{0,40}: \S|.*\[rejected\]"
+)
+_MENTIONED = re.compile(rf"(?<!\w){_MESSAGE}")
+_QUESTION = re.compile(r"(?i)(?:how|what|why|when|where|which|who|can|could|should|is|are|do|does|did)\b|.*\?$")
+_EXIT = re.compile(r"\A\s*(?:Error: )?Exit code -?\d+\n")
+_HOST = re.compile(
+    r"(?i)tool_use_error|user doesn't want to (?:proceed|take this action)|interrupted by (?:the )?user|"
+    r"requires? approval|permission to use|was (?:blocked|denied) by|cancelled: parallel tool call|"
+    r"running in (?:the )?background|hook (?:error|blocked)"
+)
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
+NAMES = re.compile(
+    r"(?<!\w)'[^'\n]*'(?!\w)|\"[^\"\n]*\"|`[^`'\n]*[`']|\u2018[^\u2019\n]*\u2019|“[^”\n]*”"  # quoted
+    r"|(?<!\w)(?:[A-Za-z]:)?[\w.~+-]*(?:[/\\][\w.@~+*-]*)+"  # a path
+)
+_WORD = re.compile(r"[^\W\d_][\w-]+")
+_BLOCK = re.compile(r"(?ms)^ {0,3}(`{3,}+|~{3,}+)[^\n]*\n\$ ([^\n]*)\n(.*?)(?:^ {0,3}\1|\Z)")
+_SAID = re.compile(r"\"([^\"\n]{12,})\"|“([^”\n]{12,})”|`([^`\n]{12,})`|'([^'\n]{12,})'")
+
+
+def telling(output: str) -> str:
+    """The lines of an output that show the error: all of a short one, else the first, the last, and error lines."""
+    text = _EXIT.sub("", _ESCAPES.sub("", output[:_OUTPUT] + output[_OUTPUT:][-_OUTPUT:]))
+    lines = [line.strip()[:_LINE] for line in text.splitlines() if any(map(str.isalnum, line))]
+    if len(lines) > _FEW:
+        errors = [line for line in lines if _ERROR.search(line)]
+        lines = [lines[0], *errors[:2], *errors[-2:], *lines[-2:]]
+    return "\n".join(dict.fromkeys(lines))
+
+
+def is_host(output: str) -> bool:
+    """Whether the agent host wrote this in place of the output: no lesson about the command."""
+    return bool(_HOST.search(output))
+
+
+def parted(error: str) -> tuple[str, str]:
+    """The command of a failure (empty if unknown) and its output."""
+    command, newline, output = error.partition("\n")
+    return (command[2:], output) if newline and command.startswith("$ ") else ("", error)
+
+
+def looks_failed(output: str) -> bool:
+    """Whether an output ends like an error; for commands whose exit code is unknown."""
+    return bool(_SURE.search("\n".join(telling(output).splitlines()[-3:])))
+
+
+def headline(output: str) -> str:
+    """The line that shows the error best: the first that is surely one, else the last line."""
+    lines = [line for line in telling(output).splitlines() if not line.startswith("Traceback (")]
+    sure, likely = ([line for line in lines if pattern.search(line)] for pattern in (_SURE, _ERROR))
+    return next(iter([*sure, *likely, *reversed(lines)]), "")
+
+
+def shown_in(question: str) -> tuple[str, bool]:
+    r"""The failure that a question to the search shows, as `$ command` and output, and whether it asks nothing else.
+
+    Empty for a question in words, also one that names an error.
+
+    >>> shown_in("how do I handle ENOENT: no such file in node")
+    ('', False)
+    >>> shown_in("$ git push\nfatal: not a git repository")
+    ('$ git push\nfatal: not a git repository', True)
+    """
+    every = [line.strip() for line in question.splitlines()]
+    lines = [line for line in every if line and not line.startswith(("```", "~~~"))]
+    if len(lines) == 1:  # it may name a command before the message
+        line = lines[0]
+        if _QUESTION.match(line):
+            return "", False
+        if _IS_MESSAGE.match(line) or _MAY_BE_MESSAGE.match(line):
+            return line, bool(_IS_MESSAGE.match(line))
+        named = _MENTIONED.search(line)
+        return (f"$ {line[: named.start()].strip()}\n{line[named.start() :]}", False) if named else ("", False)
+    typed = next((n for n, line in enumerate(lines[:-1]) if line.startswith("$ ")), -1)
+    if typed == 0 or (typed > 0 and _ERROR.search("\n".join(lines[typed + 1 :]))):
+        return "\n".join(lines[typed:]), True
+    first = 1 if lines and _QUESTION.match(lines[0]) else 0
+    patterns = (_IS_MESSAGE,) if first else (_IS_MESSAGE, _MAY_BE_MESSAGE)
+    failed = any(pattern.match(line) for pattern in patterns for line in lines[first:] if not _QUESTION.match(line))
+    return ("\n".join(lines[first:]), True) if failed else ("", False)
+
+
+Shape = tuple[frozenset[str], ...]
+"""The words of each line of `telling`, without quoted names, paths and numbers."""
+
+
+def shape(output: str) -> Shape:
+    """The words of an output without names, paths and numbers.
+
+    >>> [sorted(line) for line in shape("fatal: pathspec 'a.py' did not match any files")]
+    [['any', 'did', 'fatal', 'files', 'match', 'not', 'pathspec']]
+    """
+    lines = (_WORD.findall(line) for line in NAMES.sub(" ", telling(output)).splitlines())
+    words = (frozenset(word.lower() for word in line if not any(map(str.isdigit, word))) for line in lines)
+    return tuple(dict.fromkeys(filter(None, words)))
+
+
+def words_of(words: Shape) -> frozenset[str]:
+    """The words of all lines."""
+    return frozenset().union(*words)
+
+
+def recorded(entry: Entry) -> Iterator[Shape]:
+    """The shapes of the failures in an entry: `$ command` and output in a fenced block, quoted messages in its WHEN.
+
+    The output of a command that succeeded has a shape, too; no failure is similar to it.
+    """
+    for block in _BLOCK.finditer(entry.body):
+        yield shape(block[3])
+    for match in _SAID.finditer(entry.pattern.when if entry.pattern else ""):
+        yield shape(" ".join(filter(None, match.groups())))
+
+
+def in_block(command: str, output: str) -> str:
+    """A failure as a fenced block, see `recorded`."""
+    first, further, _ = command.strip().partition("\n")
+    fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", output))])
+    return f"{fence}\n$ {first}{' …' * bool(further)}\n{output.strip()}\n{fence}\n"
+
+
+def keeps_one(text: str) -> bool:
+    """Whether a text has such a block."""
+    return bool(_BLOCK.search(text))
+
+
+def before_failure(body: str) -> str:
+    """The text before the first such block; all of it without one."""
+    match = _BLOCK.search(body)
+    return body[: match.start()].strip() if match else body.strip()
+
+
+def rarity(shapes: Collection[Shape]) -> dict[str, float]:
+    """The weight of each word: the fewer failures have it, the higher."""
+    counts = Counter(word for shape in shapes for word in words_of(shape))
+    return {word: log((len(shapes) + 1) / (count + 0.5)) for word, count in counts.items()}
+
+
+def alike(left: Shape, right: Shape, weights: Mapping[str, float]) -> float:
+    """Similarity of two shapes, 0 to 1: of all their words, or of the two most similar lines.
+
+    Weighted Jaccard index. Only long lines count, by less than the whole.
+    """
+    unknown = max(weights.values(), default=1.0)
+
+    def shared(words: frozenset[str], other_words: frozenset[str]) -> float:
+        either = sum(weights.get(word, unknown) for word in words | other_words)
+        return sum(weights.get(word, unknown) for word in words & other_words) / either if either else 0.0
+
+    long = ([line for line in lines if len(line) >= _LONG_LINE] for lines in (left, right))
+    return max([shared(words_of(left), words_of(right)), *(_ONE_LINE * shared(*two) for two in product(*long))])
+
+
+def chance(alike: float, similarity: float | None = None) -> float:
+    """The chance that what helped at one failure helps at another, from their similarities of words and vectors.
+
+    Logistic regression over labelled failures; see `bench.moment`.
+    """
+    by_words = _WORDS_BIAS + _WORDS_SHAPE * alike
+    x = by_words if similarity is None else _BIAS + _SIMILARITY * similarity + _SHAPE * alike
+    return 1 / (1 + exp(-x))
+
+
+# --- what a command line of a shell runs, as far as one can tell by looking ---
+
+_STRINGS = re.compile(
+    r"(?<!<)<<-?\s*(['\"]?)([A-Za-z_]\w*)\1[^\n]*\n.*?(?:^\s*\2$|\Z)|'[^']*'|\"(?:\\.|[^\"\\])*(?:\"|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+_ENDS = re.compile(r"\|\|?&?|&&?|;+|\n|[(){}`]|\$\(|(?<=\s)!(?=\s)")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_REDIRECTION = re.compile(r"(?:(?<!\d)\d+|&)?[<>]+[&|]?[ \t]*[^\s|&;()]*")
+_ARGUMENT = re.compile(r"[\w./~+@:-]+\Z")
+_BEFORE = frozenset({
+    "sudo", "env", "time", "nice", "nohup", "exec", "command", "builtin", "xargs", "timeout", "stdbuf", "setsid",
+    "if", "then", "else", "elif", "do", "while", "until", "!",
+})  # fmt: skip
+"""Words after which another program comes."""
+
+_NOT_PROGRAMS = frozenset({"fi", "done", "esac", "for", "case", "in", "function", "select", "[[", "]]"})
+_WITH_VALUE = frozenset({"timeout", "-u", "-g", "-n", "-k", "-s", "-I", "-P"})
+"""Of those words and their options, the ones that a value follows."""
+
+ANSWERS_BY_FAILING = frozenset({
+    "grep", "egrep", "fgrep", "rg", "ag", "test", "[", "diff", "cmp", "which", "type", "command", "ls", "cat", "head",
+    "tail", "find", "fd", "stat", "file", "pgrep", "cd", "pwd", "echo", "printf", "true", "false", "sleep", "wc",
+    "sort", "kill", "pkill", "git status", "git diff", "git log", "git show", "git branch", "git grep", "git rev-parse",
+    "git check-ignore", "git ls-files", "git config",
+})  # fmt: skip
+"""Commands that only look: their failure is an answer, not a failed attempt."""
+
+_INTERPRETERS = re.compile(r"(?:python|pypy)[\d.]*|node|bash|sh|zsh|dash|ruby|perl|deno|bun")
+_CONTRIBUTES = re.compile(
+    r"\bai-lessons\b.*\bcontribute\s+add(?:-lesson)?(?![\w-])|(?:^|[\s;&|(])lesson\s+add\b", re.DOTALL
+)
+
+
+def simple_commands(command: str) -> list[list[str]]:
+    """The words of every simple command of the line, its program first; quoted texts count as no word."""
+    text = _STRINGS.sub(" '' ", command.replace("\\\n", " "))
+    parts = _ENDS.split(_REDIRECTION.sub(" ", text))
+    return [words for part in parts if (words := _from_program(part.split()))]
+
+
+def _from_program(words: list[str]) -> list[str]:
+    skip = 0
+    for at, word in enumerate(words):
+        if skip:
+            skip -= 1
+        elif word in _WITH_VALUE:
+            skip = 1
+        elif not (word in _BEFORE or word.startswith("-") or _ASSIGNMENT.match(word)):
+            return words[at:] if _ARGUMENT.match(word) and word not in _NOT_PROGRAMS else []
+    return []
+
+
+def programs(command: str) -> tuple[str, ...]:
+    """The names of the programs that the line runs, without their folders, each once, in order.
+
+    >>> programs("cd app && GIT_PAGER=cat git log | head -3")
+    ('cd', 'git', 'head')
+    """
+    return tuple(dict.fromkeys(base_name(words[0]) for words in simple_commands(command)))
+
+
+def attempts(command: str) -> tuple[str, ...]:
+    """The commands of a line that can fail in earnest, in a form that is the same for a second try.
+
+    >>> attempts("cd app; ls; npm test -- --watch; python3 try_2.py")
+    ('npm test', 'python3')
+    """
+    keys = []
+    for words in simple_commands(command):
+        name = base_name(words[0])
+        skip = 3 if name == "git" and words[1:2] in (["-C"], ["-c"]) else 1  # and the value that stands behind it
+        first = next((word for word in words[skip:] if not word.startswith("-") and _ARGUMENT.match(word)), "")
+        key = f"{name} {first}".strip()
+        if name in ANSWERS_BY_FAILING or key in ANSWERS_BY_FAILING:
+            continue
+        keys.append(name if _INTERPRETERS.fullmatch(name) else key)
+    return tuple(dict.fromkeys(keys))
+
+
+def adds_a_lesson(command: str) -> bool:
+    """Whether the line adds a lesson."""
+    return bool(_CONTRIBUTES.search(command))
+
+
+def base_name(program: str) -> str:
+    """The name of a program without its folders."""
+    return program.rstrip("/").rpartition("/")[2] or program
+
+
+READER = 6
+"""Counts up when what is read of a transcript changes, so that every transcript is read once more."""
+
+EDITORS = frozenset({
+    "edit", "multiedit", "write", "notebookedit", "strreplace", "replace", "write_file", "apply_patch",
+})  # fmt: skip
+"""The tools that change a file, in small letters."""
+
+_COMMAND, _FILE = ("command", "cmd"), ("file_path", "filePath", "notebook_path", "path")
+_NEW = ("new_string", "newString", "content", "contents")
+_CODE = re.compile(r"(?m)^(?:Process exited with code|Exit [Cc]ode:?) (-?\d+)\s*$")
+_CODEX = re.compile(r"\A(?:.*\n)*?Output:\n")
+_GEMINI = re.compile(
+    r"(?s)(?:\A|\n)Output: (.*?)\n?(?:\nError: .*|\nExit Code: .*|\nProcess Group .*|</untrusted.*)?\Z"
+)
+_PATCHED = re.compile(r"(?m)^\*\*\* (?:(?:Update|Add) File|Move to): (.+?)\s*$")
+_NOT_SAID = (
+    "<", "[Request interrupted", "Caveat:", "# AGENTS.md", "Stop hook feedback",
+    "This session is being continued from a previous", "Another language model started to solve this problem",
+    "[Previous conversation summary]",
+)  # fmt: skip
+_TAGS = re.compile(r"\A\s*<timestamp>.*?</timestamp>\s*|</?user_query>")
+_SHELL = re.compile(r"(?:/\S*/)?(?:ba|z|da)?sh")
+
+
+class Step(NamedTuple):
+    """What happened in a session: `said` by the user, a `command` that ended, or an `edit` of a file.
+
+    `text` is what was said, the command line, or the file; `output` that of the command, or what the edit wrote.
+    `failed` is None where nothing more is known of a call; `at` is in ISO 8601, `line` that of the transcript, `cwd`
+    the folder that it was called in.
+    """
+
+    sort: str
+    text: str
+    output: str = ""
+    failed: bool | None = None
+    line: int = 0
+    at: str = ""
+    cwd: str = ""
+
+
+class Transcript:
+    """One session as it is read, begun in `first_cwd`. `known` and `unknown` count records: forms change."""
+
+    def __init__(self, session: str = "", cwd: str = "", file: str = "") -> None:
+        """As the name and the place of its file say, until a record says more."""
+        self.host, self.session, self.cwd, self.file = "", session, cwd, file
+        self.first_cwd = cwd
+        self.steps: list[Step] = []
+        self._calls: dict[str, list[Step]] = {}
+        self.itemized = False  # Codex says of every tool that a script called what it did
+        self._line, self._at = 0, ""
+        self.known = self.unknown = 0
+
+    def take(self, line: int, record: object) -> None:
+        """One record of the file, at this line; what is not known is counted and left."""
+        self._line, is_known = line, False
+        with suppress(TypeError, ValueError, AttributeError, RecursionError):  # of a known form, with other values
+            is_known = isinstance(record, dict) and self._read(record)
+        self.known += is_known
+        self.unknown += not is_known
+
+    def _read(self, record: Json) -> bool:
+        host, read = next(((host, read) for host, fits, read in FORMS if fits(record)), ("", None))
+        if read is not None:
+            self.host = self.host or host
+            stamp = record.get("timestamp") or record.get("at") or ""
+            self._at = stamp if isinstance(stamp, str) and stamp else self._at
+        return read is not None and read(self, record) is not False
+
+    def begins(self, session: Any, cwd: Any) -> None:
+        """What a record says of the session that it belongs to."""
+        self.session = session if isinstance(session, str) and session else self.session
+        self.cwd = cwd if isinstance(cwd, str) and cwd else self.cwd
+        self.first_cwd = self.first_cwd or self.cwd
+
+    def add_remark(self, text: str) -> None:
+        """The user said something; what the host wraps in a tag, or writes in the user's name, is not the user's."""
+        words = _TAGS.sub("", text).strip()
+        if words and not words.startswith(_NOT_SAID):
+            self.closed()
+            self.steps.append(Step("said", words, line=self._line, at=self._at))
+
+    def add_call(self, call: Any, tool: Any, arguments: Any) -> None:
+        """A tool was called; it is a step once it is known how it ended."""
+        if isinstance(arguments, str):
+            arguments = json.loads(arguments) if arguments.lstrip().startswith("{") else {"patch": arguments}
+        command = next((arguments[key] for key in _COMMAND if arguments.get(key)), None)
+        if isinstance(command, list):
+            inner = len(command) > 2 and _SHELL.fullmatch(str(command[0]))
+            command = command[2] if inner else " ".join(map(str, command))
+        if isinstance(command, str) and not command.startswith("apply_patch"):
+            self._calls[str(call)] = [Step("command", command, line=self._line, at=self._at, cwd=self.cwd)]
+        elif str(tool).lower() in EDITORS or command:
+            patch = str(arguments.get("patch") or arguments.get("input") or command or "")
+            files = [arguments[key] for key in _FILE if isinstance(arguments.get(key), str)][:1] or patched_files(patch)
+            text = next((arguments[key] for key in _NEW if isinstance(arguments.get(key), str)), patch)
+            step = Step("edit", "", text[:_KEPT], None, self._line, self._at, self.cwd)
+            self._calls[str(call)] = [step._replace(text=file) for file in files]
+
+    def end_call(self, call: Any, output: str, failed: bool | None) -> None:
+        """A call ended so. An edit that failed changed nothing, and an output matters only where a command failed."""
+        for step in self._calls.pop(str(call), ()):
+            if step.sort == "edit" and failed:
+                continue
+            if failed is None or (not failed and "|" in step.text):  # of a pipe the code is that of its last command
+                failed = looks_failed(output)
+            kept = "" if step.sort == "edit" or failed is False else output[:_KEPT] + output[_KEPT:][-_KEPT:]
+            self.steps.append(step._replace(output=step.output or kept, failed=failed))
+
+    def closed(self) -> Transcript:
+        """With the calls of which nothing more is said: they did happen, and how they ended is not known."""
+        self.steps += [step for steps in self._calls.values() for step in steps]
+        self._calls.clear()
+        return self
+
+
+def patched_files(patch: str) -> list[str]:
+    r"""The files that a patch in the form of Codex's `apply_patch` writes.
+
+    >>> patched_files("*** Begin Patch\n*** Update File: a.py\n-x\n+y\n*** Add File: b.py\n+z\n*** End Patch")
+    ['a.py', 'b.py']
+    """
+    return _PATCHED.findall(patch)
+
+
+_KEPT = 4000  # Characters from the beginning and from the end of an output
+
+
+def _tables(value: Any) -> Iterator[Json]:
+    if isinstance(value, str):
+        yield {"type": "text", "text": value}
+    elif isinstance(value, list):
+        for part in value:
+            yield from [part] if isinstance(part, dict) else _tables(part)
+
+
+def _text(value: Any) -> str:
+    return "\n".join(str(part["text"]) for part in _tables(value) if part.get("text"))
+
+
+def _messages(to: Transcript, record: Json) -> None:
+    """Claude Code and Cursor: messages of the Anthropic API, one a line. Cursor writes no outcomes of calls."""
+    message = record["message"]
+    to.begins(record.get("sessionId"), record.get("cwd"))
+    user = (message.get("role") or record.get("role")) == "user"
+    user = user and not record.get("isMeta") and not record.get("isCompactSummary")
+    for part in _tables(message.get("content")):
+        if part.get("type") == "tool_use":
+            to.add_call(part.get("id") or part, part.get("name"), part["input"])
+        elif part.get("type") == "tool_result":
+            output = _text(part.get("content"))
+            to.end_call(part.get("tool_use_id"), output, bool(part.get("is_error")))
+        elif part.get("type") == "text" and user and not record.get("isSidechain"):
+            to.add_remark(str(part["text"]))
+
+
+def _codex(to: Transcript, record: Json) -> bool:
+    """Codex: rollouts. A tool says its exit code in the text, or in a JSON object, by its age.
+
+    Where the model writes scripts that call tools (code mode), only the items that are completed say which.
+    """
+    item, sort = record["payload"], record["payload"].get("type")
+    if record["type"] in {"session_meta", "turn_context"}:
+        to.begins(item.get("id"), item.get("cwd"))
+    elif record["type"] == "event_msg":
+        return sort != "item_completed" or _codex_item(to, item["item"])
+    elif record["type"] != "response_item":
+        return record["type"] in _CODEX_RECORDS
+    elif sort == "message" and item.get("role") == "user":
+        kinds = (item.get("internal_chat_message_metadata_passthrough") or {}).get("content_item_kinds")
+        if not kinds or any(kind.startswith("user.") for kind in kinds):
+            to.add_remark(_text(item.get("content")))
+    elif sort == "local_shell_call":
+        to.add_call(item.get("call_id"), sort, item["action"])
+    elif sort in {"function_call", "custom_tool_call"}:
+        to.add_call(item["call_id"], item.get("name"), item.get("arguments") or item.get("input") or "{}")
+        return to.itemized or item.get("name") != "exec"
+    elif sort in {"function_call_output", "custom_tool_call_output"}:
+        _codex_output(to, item["call_id"], item.get("output"))
+    return sort is None or sort in _CODEX_ITEMS
+
+
+def _codex_output(to: Transcript, call: str, output: Any) -> None:
+    code = None
+    if isinstance(output, str) and output.startswith("{"):
+        output = json.loads(output)
+    if isinstance(output, dict):
+        code = (output.get("metadata") or {}).get("exit_code")
+        output = output.get("output") or output.get("content")
+    output = _text(output)
+    match = _CODE.search(output)
+    code = int(match[1]) if match else 1 if output.startswith("apply_patch verification failed") else code
+    if not _RUNS_ON.search(output):
+        to.end_call(call, _CODEX.sub("", output), None if code is None else code != 0)
+
+
+def _codex_item(to: Transcript, item: Json) -> bool:
+    """What a tool did. Of one that no script called, the call and its output have records of their own, too."""
+    sort, to.itemized = item.get("type"), True
+    if sort == "CommandExecution" and item.get("status") != "declined":
+        to.begins(None, _folder(str(item.get("cwd") or "")))
+        to.add_call(item["id"], sort, {"command": item["command"]})
+        code = item.get("exit_code")
+        to.end_call(item["id"], str(item.get("aggregated_output") or ""), None if code is None else code != 0)
+    elif sort == "FileChange":
+        for file, change in item["changes"].items():
+            if change.get("type") != "delete":
+                text = change.get("content") or change.get("unified_diff") or ""
+                to.add_call(item["id"], "edit", {"path": change.get("move_path") or file, "content": text})
+                to.end_call(item["id"], "", item.get("status") != "completed")
+    return sort in _CODEX_ITEMS
+
+
+def _folder(address: str) -> str:
+    """The folder that an address names.
+
+    >>> _folder("file:///home/ann/my%20shop")
+    '/home/ann/my shop'
+    """
+    data = address.removeprefix("file://").encode()
+    return re.sub(rb"%([0-9A-Fa-f]{2})", lambda code: bytes.fromhex(code[1].decode()), data).decode("utf-8", "replace")
+
+
+_RUNS_ON = re.compile(r"(?m)^Process running with session ID")
+_CODEX_RECORDS = frozenset({"compacted", "world_state", "token_usage_record", "inter_agent_communication"})
+_CODEX_ITEMS = frozenset({
+    "message", "agent_message", "reasoning", "additional_tools", "function_call", "function_call_output",
+    "custom_tool_call", "custom_tool_call_output", "local_shell_call", "tool_search_call", "tool_search_output",
+    "web_search_call", "image_generation_call", "compaction", "context_compaction", "UserMessage", "AgentMessage",
+    "Reasoning", "Plan", "CommandExecution", "FileChange", "McpToolCall", "DynamicToolCall", "CollabAgentToolCall",
+    "SubAgentActivity", "WebSearch", "ImageView", "ImageGeneration", "ContextCompaction", "Sleep", "HookPrompt",
+    "EnteredReviewMode", "ExitedReviewMode",
+})  # fmt: skip
+"""What a rollout holds that is read, or says nothing of a command, a file or the user."""
+
+
+def _gemini(to: Transcript, record: Json) -> None:
+    """Gemini CLI: a message is written again when its calls have ended."""
+    to.begins(record.get("sessionId"), None)
+    if record.get("type") == "user":
+        to.add_remark(_text(record.get("content")))
+    for call in record.get("toolCalls") or ():
+        if call.get("status") not in {"success", "error"}:
+            continue
+        to.add_call(call["id"], call.get("name"), call["args"])
+        outputs = (str(result["functionResponse"]["response"].get("output", "")) for result in call.get("result") or ())
+        output = "\n".join(outputs)
+        code, inner = _CODE.search(output), _GEMINI.search(output)
+        failed = call["status"] == "error" or bool(code and code[1] != "0")
+        to.end_call(call["id"], inner[1] if inner else output, failed)
+
+
+def _opencode(to: Transcript, record: Json) -> None:
+    """opencode: parts of messages, as `repository.outside.records` reads them from its database."""
+    part = record["part"]
+    to.begins(record.get("session"), record.get("cwd"))
+    if part.get("type") == "text" and record.get("role") == "user" and not part.get("synthetic"):
+        text = str(part["text"]).strip()
+        to.add_remark(text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text)
+    elif part.get("type") == "tool":
+        state = part["state"]
+        done = state.get("metadata") or {}
+        if state.get("status") == "completed":
+            code = done.get("exit")
+            to.add_call(part["callID"], part.get("tool"), state["input"])
+            to.end_call(part["callID"], str(state.get("output") or ""), None if code is None else code != 0)
+
+
+_GEMINI_KEYS = frozenset({"projectHash", "$set"})
+_CLAUDE_SAYS_NOTHING = frozenset({
+    "attachment", "queue-operation", "last-prompt", "system", "mode", "permission-mode", "summary", "progress",
+    "file-history-snapshot", "ai-title", "custom-title", "agent-name",
+})  # fmt: skip
+
+FORMS: tuple[tuple[str, Callable[[Json], object], Callable[[Transcript, Json], object]], ...] = (
+    ("opencode", lambda record: "part" in record, _opencode),
+    ("codex", lambda record: isinstance(record.get("payload"), dict) and "type" in record, _codex),
+    ("cursor", lambda record: "role" in record and isinstance(record.get("message"), dict), _messages),
+    ("claude-code", lambda record: isinstance(record.get("message"), dict), _messages),
+    ("claude-code", lambda record: record.get("type") in _CLAUDE_SAYS_NOTHING, lambda _to, _record: True),
+    ("gemini", lambda record: not _GEMINI_KEYS.isdisjoint(record) or record.get("type") in {"user", "gemini"}, _gemini),
+)
+"""Host, what tells its records from others, and what reads one (False: it is of a form that is not known)."""

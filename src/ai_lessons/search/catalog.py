@@ -1,0 +1,618 @@
+"""The catalog: what lists and shows need to know of every entry, up to date before each read."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+import time
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from ai_lessons.errors import AmbiguousName, NotFound, Problem, UsageError
+from ai_lessons.model.entries import HANDLE_LENGTH, Entry, EntrySummary, Kind, Status, handle, handle_lengths
+from ai_lessons.model.links import Edge
+from ai_lessons.search.catalog_update import (
+    SEPARATOR,
+    Attested,
+    CatalogRecord,
+    Disk,
+    FolderChange,
+    record,
+    survey,
+    write_approved,
+    write_folders,
+)
+from ai_lessons.search.database import Database, Schema
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from ai_lessons.model.transcripts import Shape
+    from ai_lessons.search.catalog_update import Parse, Progress, Read, Scan
+
+T = TypeVar("T")
+_KINDS = {kind.value: kind for kind in Kind}
+_ORDERS = {
+    "newest": "created DESC, id DESC",
+    "created": "created, id",
+    "title": "title COLLATE NOCASE, id",
+    "path": "path, id",
+    "firm": "json_extract(details, '$.firm') IS 1 DESC, created DESC, id DESC",
+}
+_CONDITIONS = {
+    "kinds": "kind IN (SELECT value FROM json_each(:kinds))",
+    "project": "project = :project",
+    "status": "status = :status",
+    "tags": """key IN (
+        SELECT key FROM tags WHERE tag IN (SELECT value FROM json_each(:tags))
+        GROUP BY key HAVING count(*) = json_array_length(:tags))""",
+    "versions": """key IN (
+        SELECT key FROM versions WHERE version IN (SELECT value FROM json_each(:versions))
+        GROUP BY key HAVING count(*) = json_array_length(:versions))""",
+    "without": "key NOT IN (SELECT key FROM shown WHERE id IN (SELECT value FROM json_each(:without)))",
+    "scopes": """CASE WHEN instr(details, '"scope":') THEN json_extract(details, '$.scope') ELSE '' END
+        IN (SELECT value FROM json_each(:scopes))""",
+    "title": "title = :title COLLATE NOCASE",
+    "category": "CASE WHEN instr(details, '\"category\":') THEN json_extract(details, '$.category') END = :category",
+}
+_SELECT = "SELECT id, handle, kind, title, project, tags, versions, path, snippet, details FROM shown WHERE "
+# a match in the text leaves few rows to parse; the parsed details decide
+_LIKELY_GLOBS = """
+status = 'active' AND instr(details, '"applies_to":') AND NOT instr(details, '"applies_to":null')
+AND kind IN (SELECT value FROM json_each(?))
+"""
+# rules that name a command, lessons that rest on calls of one, and what a person stated about one
+_LIKELY_COMMANDS = """
+status = 'active' AND (kind = 'rule' AND instr(title, '`') OR kind = 'lesson' AND instr(details, 'running `') AND
+(instr(details, '"seen":[') OR instr(details, '"firm":true') OR instr(details, '"firm":1')))
+"""
+# each once, however many problems it has
+UNREADABLE = "SELECT (SELECT count(DISTINCT file) FROM problems) + (SELECT count(*) FROM entries WHERE standing = 2)"
+_BY_IDS = "id IN (SELECT value FROM json_each(?))"
+_TAKEN = """
+SELECT e.path, e.id, min(w.path) FROM entries e JOIN entries w ON w.id = e.id AND w.standing <> 2
+WHERE e.standing = 2 GROUP BY e.key
+"""
+
+
+class Filter(NamedTuple):
+    """Which entries, in which order. `tags` and `versions` must all be there; `status` None shows every status.
+
+    `without`: ids that are left out. `scopes`: what an entry may state as its scope, "" for nothing.
+    """
+
+    kinds: frozenset[Kind] = frozenset()
+    project: str | None = None
+    tags: Sequence[str] = ()
+    versions: Sequence[str] = ()
+    status: Status | None = Status.ACTIVE
+    sort: str = "newest"
+    limit: int | None = None
+    without: frozenset[str] = frozenset()
+    scopes: frozenset[str] = frozenset()
+    title: str | None = None
+    category: str | None = None
+
+
+class Location(NamedTuple):
+    """The files of an entry and git's blob ids of what they held. `hash` is None for a script kept elsewhere.
+
+    `approved` says that it is a rule in force: its text is the blob, whatever the file at `path` holds.
+    """
+
+    id: str
+    path: str
+    side_path: str | None
+    hash: str | None
+    side_hash: str | None
+    approved: bool = False
+
+
+class Tally(NamedTuple):
+    """How many entries carry a tag or version or lie in a project, by kind."""
+
+    name: str
+    total: int
+    by_kind: Mapping[str, int]
+
+
+class Sizes(NamedTuple):
+    """Counts for statistics. `files` and `bytes` are entry files, readable or not."""
+
+    entries: Mapping[str, int] = MappingProxyType({})
+    projects: int = 0
+    tags: int = 0
+    files: int = 0
+    bytes: int = 0
+    unreadable: int = 0
+    oldest: str | None = None
+    newest: str | None = None
+
+
+class CatalogReader(Database):
+    """The queries of a catalog."""
+
+    _tier: str
+    _memory: tuple[int, dict[object, Any]] = (-1, {})
+
+    def _once(self, key: object, make: Callable[[], T]) -> T:
+        """A value that many questions need, kept until the catalog is written."""
+        now = self.generation
+        if self._memory[0] != now:
+            self._memory = now, {}
+        if key not in self._memory[1]:
+            self._memory[1][key] = make()
+        value: T = self._memory[1][key]
+        return value
+
+    def _one(self, query: str, values: Any = ()) -> int:
+        return int(self._rows(query, values)[0][0])
+
+    @property
+    def generation(self) -> int:
+        """Moves with every write; a rebuilt catalog never comes back to a number it had before."""
+        return int(self._meta("generation") or 0)
+
+    def _meta(self, key: str) -> Any:
+        """A value of the catalog itself; None: not set."""
+        return next((value for (value,) in self._rows("SELECT value FROM meta WHERE key = ?", (key,))), None)
+
+    def select(self, entry_filter: Filter) -> list[EntrySummary]:
+        """The entries that pass a filter, in its order, with handles that are unique in the repository.
+
+        Raises UsageError: an unknown order.
+        """
+        if entry_filter.sort not in _ORDERS:
+            raise UsageError(f"no order {entry_filter.sort!r}", hint="one of: " + ", ".join(_ORDERS))
+        values = _values(entry_filter)
+        query = f"{_SELECT}{_passes(values)} ORDER BY {_ORDERS[entry_filter.sort]} LIMIT :limit"
+        limit = -1 if entry_filter.limit is None else entry_filter.limit
+        return self._lights(query, values | {"limit": limit})
+
+    def count(self, entry_filter: Filter) -> int:
+        """How many entries pass a filter, whatever its limit."""
+        values = _values(entry_filter)
+        whole = entry_filter.scopes or entry_filter.title or entry_filter.category
+        return self._one(f"SELECT count(*) FROM {'shown' if whole else 'counted'} WHERE {_passes(values)}", values)  # noqa: S608
+
+    def get(self, entry_id: str) -> EntrySummary:
+        """The entry with this full id. Raises NotFound."""
+        if light := self.many([entry_id]).get(entry_id):
+            return light
+        raise NotFound("entry", entry_id)
+
+    def many(self, ids: Iterable[str]) -> dict[str, EntrySummary]:
+        """The entries with these full ids; ids that do not exist are left out."""
+        return {light.id: light for light in self._lights(_SELECT + _BY_IDS, (json.dumps(list(ids)),))}
+
+    def locate(self, entry_id: str) -> Location:
+        """The files of one entry. Raises NotFound."""
+        if locations := self.locations([entry_id]):
+            return locations[0]
+        raise NotFound("entry", entry_id)
+
+    def locations(self, ids: Iterable[str] | None = None) -> list[Location]:
+        """The files of these entries, or of all."""
+        query = "SELECT id, path, side_path, hash, side_hash, source = 'approved' FROM shown"
+        rows = self._rows(query) if ids is None else self._rows(f"{query} WHERE {_BY_IDS}", (json.dumps(list(ids)),))
+        return [Location._make((*row[:5], bool(row[5]))) for row in rows]
+
+    def fields(self, entry_id: str) -> dict[str, Any]:
+        """The whole frontmatter of an entry, as it was read from the contents that `locate` names."""
+        rows = self._rows("SELECT fields FROM shown JOIN fields USING (key) WHERE id = ?", (entry_id,))
+        fields: dict[str, Any] = json.loads(rows[0][0]) if rows else {}
+        return fields
+
+    def openings(self, ids: Iterable[str]) -> dict[str, str]:
+        """How the texts of these lessons and rules begin, by id: what stands before a failure that they keep."""
+        query = "SELECT id, opening FROM shown JOIN fields USING (key)"
+        return dict(self._rows(f"{query} WHERE {_BY_IDS}", (json.dumps(list(ids)),)))
+
+    def failures(self) -> list[tuple[str, Shape]]:
+        """The id of every entry that keeps a failure and is not wrong, and its shape: one row for each failure."""
+        query = "SELECT id, words FROM failures JOIN shown USING (key) WHERE status <> 'wrong'"
+
+        def read() -> list[tuple[str, Shape]]:
+            rows = self._rows(query)
+            return [(entry, tuple(frozenset(line.split()) for line in words.split("\n"))) for entry, words in rows]
+
+        return self._once("failures", read)
+
+    def rules_in_force(self) -> dict[str, tuple[str, str]]:
+        """(path, blob hash) of every rule that was put in, by id."""
+        rows = self._rows("SELECT id, path, hash FROM shown WHERE source = 'approved'")
+        return {entry_id: (path, blob) for entry_id, path, blob in rows}
+
+    def with_globs(self, kinds: Collection[str]) -> list[EntrySummary]:
+        """The active entries of these kinds that state globs of files."""
+
+        def read() -> list[EntrySummary]:
+            lights = self._lights(_SELECT + _LIKELY_GLOBS, (_array(kinds) or "[]",))
+            return [light for light in lights if light.details.get("applies_to")]
+
+        return self._once(("globs", frozenset(kinds)), read)
+
+    def about_commands(self) -> list[EntrySummary]:
+        """The active rules and lessons that may be shown before a command: see `_LIKELY_COMMANDS`."""
+        return self._once("commands", lambda: self._lights(_SELECT + _LIKELY_COMMANDS))
+
+    def tags(self) -> list[Tally]:
+        """The tags of active entries, most used first."""
+        return self._tallies("SELECT tag, kind, count(*) FROM shown JOIN tags USING (key)")
+
+    def versions(self, project: str | None = None) -> list[Tally]:
+        """The versions of active entries, of one project or all, most used first."""
+        only = "" if project is None else "AND project = ?"
+        query = "SELECT version, kind, count(*) FROM shown JOIN versions USING (key)"
+        return self._tallies(query, only, () if project is None else (project,))
+
+    def versions_of_projects(self) -> Mapping[str, frozenset[str]]:
+        """The versions of active entries, by project; projects without any are left out."""
+        query = "SELECT DISTINCT project, version FROM shown JOIN versions USING (key) WHERE status = 'active'"
+
+        def read() -> Mapping[str, frozenset[str]]:
+            versions: dict[str, set[str]] = {}
+            for project, version in self._rows(query):
+                versions.setdefault(project, set()).add(version)
+            return {project: frozenset(names) for project, names in sorted(versions.items())}
+
+        return self._once("versions", read)
+
+    def projects(self) -> list[Tally]:
+        """The projects of active entries, largest first."""
+        return self._once("projects", lambda: self._tallies("SELECT project, kind, count(*) FROM shown"))
+
+    def _tallies(self, query: str, only: str = "", values: tuple[str, ...] = ()) -> list[Tally]:
+        by_name: dict[str, dict[str, int]] = {}
+        for name, kind, number in self._rows(f"{query} WHERE status = 'active' {only} GROUP BY 1, 2", values):
+            by_name.setdefault(name, {})[kind] = number
+        tallies = [Tally(name, sum(kinds.values()), kinds) for name, kinds in by_name.items()]
+        return sorted(tallies, key=lambda tally: (-tally.total, tally.name))
+
+    def edges(self, entry_id: str | None = None) -> list[Edge]:
+        """The links that start or end at an entry, or the whole graph. Says nothing of which hold both ways."""
+        query = "SELECT id, relation, target, weight FROM links JOIN shown USING (key)"
+        order = " ORDER BY id, relation, target"
+        if entry_id is None:
+            return [Edge(*row) for row in self._rows(query + order)]
+        outgoing = self._rows(f"{query} WHERE id = ?{order}", (entry_id,))
+        incoming = self._rows(f"{query} WHERE target = ? AND id <> ?{order}", (entry_id, entry_id))
+        return [Edge(*row) for row in outgoing + incoming]
+
+    def fingerprints(self) -> list[tuple[str, str, str]]:
+        """(id, text hash, meta hash) of every entry, by id: what an index compares with its own rows."""
+        return self._rows("SELECT id, text_hash, meta_hash FROM shown ORDER BY id")
+
+    def unreadable(self) -> list[Problem]:
+        """Every reason why a file gives no entry, by path: it cannot be read, is invalid, or its id is taken."""
+        problems = [Problem(*row) for row in self._rows("SELECT path, message, line FROM problems")]
+        for path, entry_id, winner in self._rows(_TAKEN):
+            message = f"has the id {entry_id} of {winner}, so it is left out: give it an id of its own"
+            problems.append(Problem(path, message))
+        return sorted(problems, key=lambda problem: (problem.path, problem.line, problem.message))
+
+    def sizes(self) -> Sizes:
+        """Counts for statistics."""
+        ((files, size),) = self._rows("SELECT count(*), coalesce(sum(size), 0) FROM files")
+        ((oldest, newest),) = self._rows("SELECT min(created), max(created) FROM shown WHERE created <> ''")
+        return Sizes(
+            entries=dict(self._rows("SELECT kind, count(*) FROM shown GROUP BY kind")),
+            projects=self._one("SELECT count(DISTINCT project) FROM shown"),
+            tags=self._one("SELECT count(DISTINCT tag) FROM shown JOIN tags USING (key)"),
+            files=files,
+            bytes=size,
+            unreadable=self._one(UNREADABLE),
+            oldest=oldest,
+            newest=newest,
+        )
+
+    def _lights(self, query: str, values: Any = ()) -> list[EntrySummary]:
+        """The entries of a query that begins with `_SELECT`."""
+        rows = self._rows(query, values)
+        # One JSON text for all rows: half the time of one parse a row, and lists of 10,000 must be quick.
+        details = json.loads(f"[{','.join(row[9] for row in rows)}]")
+        return [
+            EntrySummary(
+                row[0], row[1], _KINDS[row[2]], row[3], row[4],
+                tuple(row[5].split(SEPARATOR)) if row[5] else (), tuple(row[6].split(SEPARATOR)) if row[6] else (),
+                row[7], row[8], self._tier, None, detail,
+            )
+            for row, detail in zip(rows, details, strict=True)
+        ]  # fmt: skip
+
+
+def _passes(values: Mapping[str, str | int]) -> str:
+    """The conditions for these values, and no others: each costs time for every row."""
+    return " AND ".join(_CONDITIONS[name] for name in values) or "TRUE"
+
+
+def _values(entry_filter: Filter) -> dict[str, str | int]:
+    """The values of a filter, by the name of their condition."""
+    values: dict[str, str | int] = {}
+    for name in _CONDITIONS:
+        value = getattr(entry_filter, name)
+        if value is not None and not isinstance(value, str):
+            value = _array(value)
+        if value is not None:
+            values[name] = value
+    return values
+
+
+def _array(values: Iterable[str]) -> str | None:
+    distinct = sorted(set(values))
+    return json.dumps(distinct) if distinct else None
+
+
+_HOPEFUL_TRIES = 3  # How often a refresh reads first and locks after; then it holds the write lock while it reads
+
+_TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE folders (folder TEXT PRIMARY KEY, digest BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE files (
+    folder TEXT NOT NULL, name TEXT NOT NULL,
+    mtime INTEGER NOT NULL, ctime INTEGER NOT NULL, size INTEGER NOT NULL, inode INTEGER NOT NULL,
+    mode INTEGER NOT NULL, racy INTEGER NOT NULL, hash TEXT NOT NULL,
+    PRIMARY KEY (folder, name)
+) WITHOUT ROWID;
+CREATE TABLE problems (file TEXT NOT NULL, path TEXT NOT NULL, line INTEGER NOT NULL, message TEXT NOT NULL);
+CREATE INDEX problems_file ON problems (file);
+
+-- standing: 0 shown; 1 a rule of the working tree, which counts only as approved; 2 a second file with a taken id.
+-- The check is the wall: no statement, however wrong, can show a rule that did not come from the approval branch.
+CREATE TABLE entries (
+    key INTEGER PRIMARY KEY,
+    source TEXT NOT NULL CHECK (source IN ('files', 'approved')),
+    file TEXT NOT NULL,
+    standing INTEGER NOT NULL CHECK (standing <> 0 OR kind <> 'rule' OR source = 'approved'),
+    id TEXT NOT NULL, tail TEXT NOT NULL, handle TEXT NOT NULL, kind TEXT NOT NULL,
+    project TEXT NOT NULL, path TEXT NOT NULL, side_path TEXT, status TEXT NOT NULL, created TEXT NOT NULL,
+    title TEXT NOT NULL, tags TEXT NOT NULL, versions TEXT NOT NULL, snippet TEXT NOT NULL, details TEXT NOT NULL,
+    hash TEXT, side_hash TEXT, text_hash TEXT NOT NULL, meta_hash TEXT NOT NULL
+);
+CREATE UNIQUE INDEX entries_file ON entries (file, source);
+CREATE INDEX entries_id ON entries (id);
+CREATE UNIQUE INDEX shown_id ON entries (id, text_hash, meta_hash) WHERE standing = 0;
+CREATE INDEX shown_tail ON entries (tail) WHERE standing = 0;
+CREATE INDEX shown_newest ON entries (created DESC, id DESC, status, kind, project) WHERE standing = 0;
+CREATE INDEX shown_path ON entries (path) WHERE standing = 0;
+CREATE INDEX shown_side_path ON entries (side_path) WHERE standing = 0 AND side_path IS NOT NULL;
+CREATE INDEX hidden ON entries (standing) WHERE standing <> 0;
+CREATE INDEX approved ON entries (id, standing, path, hash) WHERE source = 'approved';
+CREATE TABLE tags (
+    key INTEGER NOT NULL REFERENCES entries ON DELETE CASCADE, tag TEXT NOT NULL, PRIMARY KEY (key, tag)
+) WITHOUT ROWID;
+CREATE TABLE versions (
+    key INTEGER NOT NULL REFERENCES entries ON DELETE CASCADE, version TEXT NOT NULL, PRIMARY KEY (key, version)
+) WITHOUT ROWID;
+CREATE TABLE links (
+    key INTEGER NOT NULL REFERENCES entries ON DELETE CASCADE,
+    relation TEXT NOT NULL, target TEXT NOT NULL, weight REAL, PRIMARY KEY (key, relation, target)
+) WITHOUT ROWID;
+CREATE INDEX links_target ON links (target);
+-- the whole frontmatter as JSON and how the text begins, apart from the entries, so that lists do not read past it
+CREATE TABLE fields (
+    key INTEGER PRIMARY KEY REFERENCES entries ON DELETE CASCADE, fields TEXT NOT NULL, opening TEXT NOT NULL
+);
+-- the shapes of failures that entries keep: lines of words
+CREATE TABLE failures (key INTEGER NOT NULL REFERENCES entries ON DELETE CASCADE, words TEXT NOT NULL);
+CREATE INDEX failures_key ON failures (key);
+CREATE VIEW shown AS SELECT * FROM entries WHERE standing = 0;
+-- the same entries with what filters ask for: it stands in the index, so that no row is read only to be counted
+CREATE VIEW counted AS SELECT key, status, kind, project FROM entries INDEXED BY shown_newest WHERE standing = 0;
+"""
+
+_UNATTESTED = """
+SELECT id FROM shown WHERE kind = 'lesson' AND NOT instr(details, '"stated_by":')
+AND (instr(details, '"from":"user"') OR instr(details, '"start":'))
+"""
+
+_STATED = """
+UPDATE entries SET details = json_set(details, '$.stated_by', ?, '$.firm', ?) WHERE id = ? AND standing = 0
+"""
+_UNPROVEN = "UPDATE entries SET details = json_remove(details, '$.start') WHERE id = ? AND standing = 0"
+
+SUGGESTIONS = 5
+ALIKE = 0.8  # Likeness of two ends of ids that differ in one character
+_LETTERS = {kind.letter: kind.value for kind in Kind}
+_HANDLE = rf"(?:([{''.join(_LETTERS)}])-)?([0-9A-Z]{{1,26}})"
+_MISREAD = str.maketrans("ILO", "110")  # Letters that no id has, and what Crockford's base 32 takes them for
+
+_HANDLES = """
+SELECT handle, title FROM shown WHERE handle LIKE :like ESCAPE '\\' OR substr(handle, 3) LIKE :like ESCAPE '\\'
+ORDER BY status <> 'active', created DESC LIMIT :limit
+"""
+_COUNTED = {"project": "shown", "tag": "shown JOIN tags USING (key)", "version": "shown JOIN versions USING (key)"}
+
+VERSION = 11  # Raise it when the tables change, or when the same file would be read into another entry
+
+SCHEMA = Schema("catalog", _TABLES, VERSION)
+
+
+class CatalogRefresh(NamedTuple):
+    """What a refresh found; `unreadable` counts files that give no entry.
+
+    `rebuilt` is a sentence for the user where the catalog had to be made anew or is kept in memory, else empty.
+    """
+
+    generation: int
+    unreadable: int = 0
+    rebuilt: str = ""
+
+
+class Catalog(CatalogReader):
+    """One catalog file, opened. A damaged file is replaced and filled again."""
+
+    def __init__(self, path: Path, *, tier: str = "user", clock: Callable[[], int] = time.time_ns) -> None:
+        self._tier, self._clock = tier, clock
+        self._disk: Disk | None = None
+        super().__init__(path, SCHEMA)
+
+    def refresh(self, scan: Scan, read: Read, parse: Parse, progress: Progress = lambda *_: None) -> CatalogRefresh:
+        """Bring the catalog up to date with the files.
+
+        `scan()` walks the folders anew each time, as `(folder, [(name, mtime_ns, ctime_ns, size, inode, mode)])`
+        with UTF-8 names; `read(path)` gives bytes, NotFound where the file is gone, another error of ours where it
+        cannot be read; `parse` makes an Entry of them, and is called only for what changed.
+        """
+        self._disk = Disk(scan, read, parse, progress)
+        return self.ask(lambda _: self._refresh())
+
+    def set_rules_in_force(
+        self, tree: str, rules: Iterable[tuple[Entry, str]], *, keep: Collection[str] = ()
+    ) -> CatalogRefresh:
+        """Replace the rules of the approval branch, each with its blob hash.
+
+        Earlier ones are removed, but for the ids in `keep`. `tree` names the state that they come from, for
+        `rules_tree`; it is noted even where no rule changed. Rules of the working tree are never shown.
+        """
+        records = [record(entry, entry.path, blob, None) for entry, blob in rules]
+        return self.ask(lambda _: self._put_rules(tree, records, frozenset(keep)))
+
+    def resolve(self, ref: str) -> EntrySummary:
+        """The entry that a person means: handle, id, unique end of an id, or repository-relative path of a file.
+
+        Raises NotFound: no entry matches; the hint names similar ones. AmbiguousName: several match.
+        """
+        name = ref.strip().encode("utf-8", "replace").decode()  # half a character, which no database takes, becomes `?`
+        path = posixpath.normpath(name)
+        rows = self._rows(
+            "SELECT id FROM shown WHERE path = ?1 UNION SELECT id FROM shown WHERE side_path = ?1", (path,)
+        )
+        match = re.fullmatch(_HANDLE, name.upper())
+        ids = [row[0] for row in rows]
+        if match and not ids:
+            kind, end = _LETTERS.get(match[1] or ""), match[2]
+            ids = self._ids_ending(end, kind) or self._ids_ending(end.translate(_MISREAD), kind)
+        if not ids:
+            similar = (match and self._similar_ids(match[2].translate(_MISREAD))) or self._similar_words(name)
+            raise NotFound("entry", ref, suggestions=self._described(similar))
+        if len(ids) > 1:
+            raise AmbiguousName(ref, self._described(ids))
+        return self.get(ids[0])
+
+    def handle_beside(self, kind: Kind, entry_id: str) -> str:
+        """The handle of an entry that was just written, unique among the entries of the last refresh."""
+        upper = entry_id.upper()
+        similar = {other.upper() for other in self._ids_ending(upper[-HANDLE_LENGTH:])}
+        return handle(kind, entry_id, handle_lengths({upper, *similar})[upper])
+
+    def _ids_ending(self, end: str, kind: str | None = None) -> list[str]:
+        tail = end[::-1]
+        query = "SELECT id FROM shown WHERE tail >= ? AND tail < ? AND (? IS NULL OR kind = ?)"
+        return [row[0] for row in self._rows(query, (tail, tail + "~", kind, kind))]
+
+    def _similar_ids(self, end: str) -> list[str]:
+        """Ids that end so, of any kind; else ids one character away."""
+        if (ids := self._ids_ending(end)) or len(end) < HANDLE_LENGTH - 1:
+            return ids
+        from difflib import get_close_matches  # noqa: PLC0415  # only for a mistyped handle
+
+        handles = {name[2:]: entry_id for name, entry_id in self._rows("SELECT handle, id FROM shown")}
+        return [handles[match] for match in get_close_matches(end[-HANDLE_LENGTH:], handles, 20, ALIKE)]
+
+    def _similar_words(self, name: str) -> list[str]:
+        """Entries whose titles and paths share half of the words."""
+        words = [word for word in re.split(r"[^\w]+", name.lower()) if len(word) > 1][:8]
+        query = """
+            SELECT id FROM shown
+            JOIN (SELECT value AS word FROM json_each(?)) ON instr(lower(title || ' ' || path), word)
+            GROUP BY id HAVING count(*) * 2 >= ? ORDER BY count(*) DESC, id DESC LIMIT ?
+        """
+        return [row[0] for row in self._rows(query, (json.dumps(words), len(words), SUGGESTIONS))]
+
+    def _described(self, ids: list[str]) -> list[str]:
+        """Handle and title of the first few, and how many follow."""
+        entries = self.many(ids[:SUGGESTIONS])
+        described = [
+            f"{entries[entry_id].handle} ({entries[entry_id].title})" for entry_id in ids if entry_id in entries
+        ]
+        hidden = len(ids) - SUGGESTIONS
+        return [*described, f"{hidden} more"] if hidden > 0 else described
+
+    def complete(self, what: str, prefix: str, limit: int = 50) -> list[tuple[str, str]]:
+        """Values of `what` that start with `prefix`, each with a word of help, for the completion of a shell.
+
+        `what` is `id` (handles, by kind letter and beginning; without a letter any handle's end), `project`, `tag`,
+        `version`; anything else has no values.
+        """
+        like = re.sub(r"([\\%_])", r"\\\1", prefix) + "%"
+        query = _HANDLES if what == "id" else ""
+        if what in _COUNTED:
+            query = f"SELECT {what}, count(*) || ' entries' FROM {_COUNTED[what]} WHERE {what} LIKE :like ESCAPE '\\'"  # noqa: S608
+            query += " GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT :limit"
+        return self._rows(query, {"like": like, "limit": limit}) if query else []
+
+    def rules_tree(self) -> str:
+        """The state that `set_rules_in_force` last got; empty in a new catalog."""
+        return str(self._meta("rules_tree") or "")
+
+    def unattested(self) -> list[str]:
+        """Ids of lessons that claim to be a person's, or proven elsewhere, and were not given to `attest` yet."""
+        now = self.generation
+        if self._meta("attested") == now:
+            return []  # nothing was written since the last query
+        ids = [row[0] for row in self._rows(_UNATTESTED)]
+        if not ids:
+            self._put_meta("attested", now)
+        return ids
+
+    def attest(self, proofs: Mapping[str, Attested]) -> None:
+        """Note the proof of such claims by id. It holds until the file changes, and changes no hash."""
+        stated = [(proof.stated_by, int(proof.firm), entry_id) for entry_id, proof in proofs.items()]
+        unproven = [(entry_id,) for entry_id, proof in proofs.items() if not proof.start]
+
+        def put(_: sqlite3.Connection) -> None:
+            with self.transaction() as db:
+                db.executemany(_STATED, stated)
+                db.executemany(_UNPROVEN, unproven)
+
+        self.ask(put)
+
+    def _refresh(self) -> CatalogRefresh:
+        """Read and parse without a lock; survey again where another process wrote meanwhile."""
+        for _ in range(_HOPEFUL_TRIES):
+            base = self.generation
+            if not (changes := self._survey()):
+                return self._refreshed()
+            with self.transaction():
+                if self.generation == base:
+                    write_folders(self.connection, changes)
+                    return self._written()
+        with self.transaction():
+            if not (changes := self._survey()):
+                return self._refreshed()
+            write_folders(self.connection, changes)
+            return self._written()
+
+    def _survey(self) -> list[FolderChange]:
+        assert self._disk is not None, "a survey needs the ways to the disk"  # noqa: S101 - for the type checker
+        return survey(self.connection, self._disk, self._clock())
+
+    def _put_rules(self, tree: str, records: list[CatalogRecord], keep: frozenset[str]) -> CatalogRefresh:
+        with self.transaction():
+            self._put_meta("rules_tree", tree)
+            if not records and keep >= self.rules_in_force().keys():
+                return self._refreshed()
+            write_approved(self.connection, records, keep)
+            return self._written()
+
+    def _put_meta(self, key: str, value: object) -> None:
+        self._rows("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def _written(self) -> CatalogRefresh:
+        # from the clock, so that a catalog made anew does not count through the numbers of the last one
+        self._put_meta("generation", max(self._clock(), self.generation + 1))
+        self._put_meta("unreadable", self._one(UNREADABLE))
+        return self._refreshed()
+
+    def _refreshed(self) -> CatalogRefresh:
+        notice, self.notice = self.notice, ""
+        return CatalogRefresh(self.generation, int(self._meta("unreadable") or 0), notice)
+
+    def _refill(self) -> None:
+        """Fill a new database, and keep its notice for the next refresh."""
+        if self._disk is not None:
+            self.notice = self._refresh().rebuilt

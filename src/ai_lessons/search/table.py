@@ -1,0 +1,351 @@
+"""One table of passages in LanceDB, searchable by text and by vector. Home of lancedb and pyarrow."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import timedelta
+from importlib.metadata import version
+from math import ceil, sqrt
+from typing import TYPE_CHECKING, Any, cast
+
+from ai_lessons.search.lazy_imports import defer, unchecked
+
+# lancedb imports a REST client for servers that we do not use: half of what its import costs (0.4 s of 0.9)
+defer("lance_namespace_urllib3_client")
+
+with unchecked():
+    import lancedb
+import pyarrow as pa  # type: ignore[import-untyped]  # it ships no stubs
+from lancedb.background_loop import LOOP
+from lancedb.index import FTS, IvfSq
+from lancedb.query import MatchQuery
+
+from ai_lessons.search.ranking import IndexStatus, Match, Row, embedded_text, one_of, with_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+
+
+FORMAT = 3  # Raised when the columns or what is written into them change: older tables are rebuilt
+
+FTS_COLUMN = "fts_text"
+
+HIT = ("entry_id", "ordinal", "heading", "text", "section")
+"""Columns of a hit. Beside them the score is asked for: lance prints a warning per query otherwise."""
+
+FTS_INDEX = "fts_text_idx"
+KEEP_VERSIONS = timedelta(minutes=1)
+"""A question takes a fraction of it, and a reader whose version was removed ("Not found") asks once more.
+
+Each tidying writes the table anew, 28 MB for 10,000 passages: kept for an hour, 1,000 edits took 2 GB.
+"""
+
+TAIL = 64  # Rows outside the full-text index from which on it is brought up to date: each costs a query 0.03 ms
+FRAGMENTS = 12  # Data files from which on they are merged: an edit makes one, and ten cost a search a fifth of its time
+
+VECTOR_INDEX = "vector_idx"
+FLAT = 12_000
+"""Passages up to which a question is compared with every vector, 8 ms for 10,000; more get an IVF_SQ index.
+
+Measured on 48,555 real vectors (8 bit a number, every partition asked, the best 2 x depth compared again in full): the
+same answers as without an index, 13 times as fast, made in a second. Product quantisation and graphs took ten times
+as long to make and lost some: `python -m bench.scale`.
+"""
+
+ROWS_AT_ONCE = 4096  # Vectors of one part, where all are read: 6 MB
+REFINE = 2  # Times the depth: as many of the nearest by index are compared in full
+PARTITIONS_PER_ROOT = 3  # Partitions are the root of the number of rows, divided by this
+PROBED = 150_000  # Rows that a question is compared with, those of the nearest partitions; of fewer all
+
+LANCE_ERRORS = (RuntimeError, ValueError, OSError)
+"""What lancedb raises for trouble with a table; it has no errors of its own."""
+
+
+INDEX_CACHE, METADATA_CACHE = 512 << 20, 32 << 20
+"""Bytes of the table that are kept in memory at most. 10,000 passages with their full-text index take about 12 MB, the
+index of a million vectors 390 MB, which a smaller cache would read again for every question."""
+
+IMPATIENT = {
+    "timeout": "20s",
+    "connect_timeout": "5s",
+    "client_max_retries": "2",
+    "client_retry_timeout": "20",
+    "download_retry_count": "2",
+}
+"""For object stores: by default they are tried for minutes before a wrong address is an error."""
+
+
+def connect(uri: str) -> tuple[Any, Callable[[str], Awaitable[Any]]]:
+    """The database at a folder or address, and a function that opens a table of it for asynchronous questions."""
+    options: dict[str, Any] = {
+        # Without an interval of zero an open table never sees what other processes commit.
+        "read_consistency_interval": timedelta(0),
+        "storage_options": IMPATIENT if "://" in uri else None,
+        # Lance would keep up to 7 GB of what it has read; every small commit adds to it.
+        "session": lancedb.Session(index_cache_size_bytes=INDEX_CACHE, metadata_cache_size_bytes=METADATA_CACHE),
+    }
+
+    async def reopen(name: str) -> Any:
+        return await (await lancedb.connect_async(uri, **options)).open_table(name)
+
+    return lancedb.connect(uri, **options), reopen
+
+
+class Passages:
+    """One table. Every method is one question or one commit; raises what lancedb raises (LANCE_ERRORS)."""
+
+    def __init__(self, table: Any, number: int, reopen: Callable[[str], Awaitable[Any]]) -> None:
+        self._table, self.number = table, number
+        self._reopen = reopen
+        self._reopened: Any = None
+        self.made_with: dict[str, str] = json.loads((table.schema.metadata or {}).get(b"ai-lessons", b"{}"))
+        self.model = self.made_with.get("model", "")
+        self.dimensions = int(self.made_with.get("dimensions", 0))
+
+    @property
+    def version(self) -> int:
+        """Grows with every commit of any process."""
+        return int(self._table.version)
+
+    def add(self, rows: Sequence[Row], vectors: Mapping[str, bytes]) -> None:
+        """Append rows of entries that the table does not have. Vectors by text key."""
+        if rows:
+            self._table.add(as_arrow(rows, vectors, self.made_with), on_bad_vectors="null")
+
+    def finish(self) -> None:
+        """Make the full-text index: from now on the table is the one in use."""
+        # Positions serve phrase queries only and cost a third more; tokens over the limit are silently not indexed.
+        self._table.create_index(FTS_COLUMN, config=FTS(with_position=False, max_token_length=100))
+        self.tidy(thorough=True)
+
+    def replace(self, rows: Sequence[Row], vectors: Mapping[str, bytes]) -> None:
+        """Put these rows in the place of all rows of their entries, in one commit."""
+        entries = sorted({row.entry_id for row in rows})
+        merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+        merge.when_not_matched_by_source_delete(one_of("entry_id", entries)).execute(
+            as_arrow(rows, vectors, self.made_with), on_bad_vectors="null"
+        )
+
+    def remove(self, entries: Iterable[str]) -> None:
+        """Remove all rows of these entries, in one commit."""
+        self._table.delete(one_of("entry_id", sorted(entries)))
+
+    def set_vectors(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
+        """Fill in (row id, text key, packed vector), in one commit. Rows whose text changed meanwhile stay."""
+        ids, keys, packed = zip(*vectors, strict=True)
+        column = vector_column(packed, self.dimensions)
+        source = pa.table({"id": pa.array(ids), "text_key": pa.array(keys), "vector": column})
+        merge = self._table.merge_insert("id").when_matched_update_all(where="target.text_key = source.text_key")
+        merge.execute(source, on_bad_vectors="null")
+
+    def fingerprints(self) -> dict[str, str]:
+        """The fingerprint that every entry was indexed with. Reads two columns of the whole table."""
+        rows = self.select("true", "entry_id", "row_hash")
+        return dict(zip(rows["entry_id"].to_pylist(), rows["row_hash"].to_pylist(), strict=True))
+
+    def vectors(self) -> Iterator[list[tuple[str, bytes]]]:
+        """All vectors as (text key, packed vector), in parts."""
+        search = self._table.search().where("vector IS NOT NULL").select(["text_key", "vector"])
+        for batch in search.limit(max(1, self.count())).to_batches(ROWS_AT_ONCE):
+            halves = batch.column("vector").flatten().cast(pa.float16())
+            width = 2 * self.dimensions
+            packed = halves.buffers()[1].to_pybytes()[2 * halves.offset :]
+            keys = batch.column("text_key").to_pylist()
+            yield [(key, packed[n * width : (n + 1) * width]) for n, key in enumerate(keys)]
+
+    def take(self, other: Passages) -> Iterator[int]:
+        """Append all rows of another table in parts; how many there are after each."""
+        done, names = 0, schema(self.made_with).names
+        search = other._table.search().select(names).limit(max(1, other.count()))
+        for batch in search.to_batches(ROWS_AT_ONCE):
+            self._table.add(pa.Table.from_batches([batch]).select(names), on_bad_vectors="null")
+            done += batch.num_rows
+            yield done
+
+    def without_vector(self, limit: int) -> list[tuple[str, str, str]]:
+        """(row id, text key, what to embed) of up to `limit` rows that have no vector yet."""
+        columns = self.select("vector IS NULL", "id", "text_key", "title", "heading", "text", limit=limit).columns
+        rows = zip(*(column.to_pylist() for column in columns), strict=True)
+        return [(row, key, embedded_text(*texts)) for row, key, *texts in rows]
+
+    def count(self, where: str | None = None) -> int:
+        """How many rows there are, or how many fulfil a condition."""
+        return int(self._table.count_rows(where))
+
+    def missing(self) -> int:
+        """How many rows have no vector yet."""
+        return self.count("vector IS NULL")
+
+    def by_text(self, text: str, where: str, depth: int) -> Callable[[], tuple[Match, ...]]:
+        """Passages by BM25, best first: the question is on its way, and what is returned waits for the answer.
+
+        `text` is data, never a query language.
+        """
+        future = asyncio.run_coroutine_threadsafe(self._by_text(text, where, depth, HIT), LOOP.loop)
+        return lambda: _hits(rows := future.result(), rows.column("_score").to_pylist())
+
+    def rows_by_text(self, text: str, where: str, depth: int) -> Callable[[], list[tuple[int, float]]]:
+        """As `by_text`, but (row, score) in any order, for callers that hold the rows: each that is read costs time."""
+        future = asyncio.run_coroutine_threadsafe(self._by_text(text, where, depth, ()), LOOP.loop)
+
+        def answer() -> list[tuple[int, float]]:
+            rows = future.result()
+            return list(zip(rows["_rowid"].to_pylist(), rows["_score"].to_pylist(), strict=True))
+
+        return answer
+
+    async def _by_text(self, text: str, where: str, depth: int, columns: Sequence[str]) -> pa.Table:
+        # the synchronous way takes half as long again: it goes to and fro between two threads
+        if self._reopened is None:
+            self._reopened = await self._reopen(self._table.name)
+        match = MatchQuery(with_parts(text), column=FTS_COLUMN)  # type: ignore[call-arg]  # pydantic's defaults
+        query = self._reopened.query().nearest_to_text(match)
+        query = (query.where(where) if where else query).select([*columns, "_score"]).limit(depth)
+        return await query.with_row_id().to_arrow()
+
+    def holding(self, hits: tuple[Match, ...], where: str, depth: int) -> tuple[Match, ...]:
+        """The hits of a text search, and then what else fulfils the condition: stop words alone are in no index."""
+        seen = {(hit.entry_id, hit.ordinal) for hit in hits}
+        rows = self._table.search().where(where).select(list(HIT)).limit(depth).to_list()
+        matches = (Match(score=0.0, **{name: row[name] for name in HIT}) for row in rows)
+        added = [hit for hit in matches if (hit.entry_id, hit.ordinal) not in seen]
+        return (*hits, *sorted(added, key=lambda hit: (hit.entry_id, hit.ordinal)))[:depth]
+
+    def by_vector(self, vector: Sequence[float], where: str, depth: int, *, exact: bool = False) -> tuple[Match, ...]:
+        """Passages by cosine similarity, best first. `exact`: whatever index there is, compare with every vector."""
+        search = self._table.search(vector, vector_column_name="vector", query_type="vector").distance_type("cosine")
+        search = search.bypass_vector_index() if exact else search.nprobes(self._probes()).refine_factor(REFINE)
+        if where:
+            search = search.where(where, prefilter=True)
+        rows = search.select([*HIT, "_distance", "vector"]).limit(depth).to_arrow()
+        return _hits(rows, cosines(self._matrix(rows), vector))
+
+    def _probes(self) -> int:
+        """How many partitions a question asks; of few rows all, also where most were removed since."""
+        rows = max(1, self.count())
+        return rows if rows <= PROBED else ceil(PROBED / (PARTITIONS_PER_ROOT * sqrt(rows)))
+
+    def all_vectors(self, at_most: int) -> tuple[list[int], Any, list[tuple[str, int, str, str, int]]] | None:
+        """Rows, vectors as rows of a matrix (float32), and hits of what has a vector; None if more than so many."""
+        table = self.select("vector IS NOT NULL", "_rowid", *HIT, "vector", limit=at_most + 1)
+        if table.num_rows > at_most:
+            return None
+        rows, *hits = (table.column(name).to_pylist() for name in ("_rowid", *HIT))
+        return rows, self._matrix(table), list(zip(*hits, strict=True))
+
+    def _matrix(self, rows: pa.Table) -> Any:
+        return rows.column("vector").combine_chunks().flatten().to_numpy().reshape(-1, self.dimensions)
+
+    def rows(self, where: str) -> list[int]:
+        """The rows that fulfil a condition."""
+        return cast("list[int]", self.select(where, "_rowid").column("_rowid").to_pylist())
+
+    def tidy(self, *, thorough: bool = False) -> bool:
+        """Merge files, bring the indices up to date and forget old versions, if it is time for it."""
+        statistics = self._table.stats()
+        tail = self.unindexed()
+        if not thorough and tail <= TAIL and statistics["fragment_stats"]["num_fragments"] <= FRAGMENTS:
+            return False
+        self._table.optimize(cleanup_older_than=KEEP_VERSIONS)
+        self._index_vectors()
+        return True
+
+    def _index_vectors(self) -> None:
+        """Make the index of vectors where there are many, most of them computed, and no index yet."""
+        rows = self.count()
+        if rows <= FLAT or self.vectors_indexed() is not None or 2 * self.missing() > rows:
+            return
+        partitions = max(1, int(sqrt(rows) / PARTITIONS_PER_ROOT))
+        self._table.create_index("vector", config=IvfSq(distance_type="cosine", num_partitions=partitions))
+
+    def vectors_indexed(self) -> int | None:
+        """How many rows the index of vectors covers; None where there is none and all are compared."""
+        statistics = self._table.index_stats(VECTOR_INDEX)
+        return None if statistics is None else int(statistics.num_indexed_rows)
+
+    def unindexed(self) -> int:
+        """Rows that the full-text index does not cover; they are found all the same, by reading them."""
+        statistics = self._table.index_stats(FTS_INDEX)
+        return 0 if statistics is None else int(statistics.num_unindexed_rows)
+
+    def status(self) -> IndexStatus:
+        """Sizes; the bytes are those of the newest version with its indices."""
+        passages = self.count()
+        return IndexStatus(
+            entries=len(self.fingerprints()),
+            passages=passages,
+            vectors=passages - self.missing(),
+            bytes=int(self._table.stats()["total_bytes"]),
+            unindexed=self.unindexed(),
+            indexed=self.vectors_indexed(),
+            model=self.model,
+        )
+
+    def select(self, where: str, *columns: str, limit: int | None = None) -> pa.Table:
+        """These columns of the rows that fulfil a condition; `_rowid` is one of the columns that may be asked for."""
+        stored = [name for name in columns if name != "_rowid"] or ["id"]
+        search = self._table.search().where(where).select(stored).with_row_id(with_row_id="_rowid" in columns)
+        return search.limit(max(1, self.count()) if limit is None else limit).to_arrow().select(list(columns))
+
+
+def cosines(rows: Any, vector: Sequence[float]) -> list[float]:
+    """The similarity of each row of a matrix to a vector; independent of how the rows were found, to the last digit."""
+    exact = rows.astype("float64")
+    lengths = ((exact * exact).sum(axis=1) * sum(x * x for x in vector)) ** 0.5
+    return cast("list[float]", (exact.dot(vector) / lengths.clip(1e-30)).round(9).tolist())
+
+
+def _hits(rows: pa.Table, scores: Sequence[float]) -> tuple[Match, ...]:
+    entries, ordinals, *texts = (rows.column(name).to_pylist() for name in HIT)
+    return tuple(sorted(map(Match, entries, ordinals, scores, *texts), key=hit_order))
+
+
+def hit_order(hit: Match) -> tuple[float, str, int]:
+    """A key that sorts hits: best first, equal scores by entry and place."""
+    return -hit.score, hit.entry_id, hit.ordinal
+
+
+def made_with(model: str, dimensions: int) -> dict[str, str]:
+    """What a table must have been made with to be used. An FTS index of an older lancedb may make it panic."""
+    return {"format": str(FORMAT), "model": model, "dimensions": str(dimensions), "lancedb": version("lancedb")}
+
+
+def schema(made: Mapping[str, str]) -> pa.Schema:
+    """Columns of the table. A passage without a vector yet has null there."""
+    texts = ("project", "status", "title", "heading", "text", FTS_COLUMN, "row_hash", "text_key")
+    return pa.schema(
+        [
+            pa.field("id", pa.string(), nullable=False),
+            pa.field("entry_id", pa.string(), nullable=False),
+            pa.field("ordinal", pa.int32(), nullable=False),
+            pa.field("section", pa.int32(), nullable=False),
+            pa.field("kind", pa.string(), nullable=False),
+            pa.field("tags", pa.list_(pa.string())),
+            pa.field("versions", pa.list_(pa.string())),
+            *(pa.field(name, pa.string(), nullable=False) for name in texts),
+            pa.field("vector", pa.list_(pa.float32(), int(made["dimensions"]))),
+        ],
+        metadata={"ai-lessons": json.dumps(dict(made))},
+    )
+
+
+def vector_column(vectors: Sequence[bytes | None], dimensions: int) -> pa.Array:
+    """Packed vectors (little-endian float16) as a column of float32; anything of another length becomes null."""
+    good = [vector if vector is not None and len(vector) == 2 * dimensions else None for vector in vectors]
+    data = b"".join(vector or bytes(2 * dimensions) for vector in good)
+    values = pa.Array.from_buffers(pa.float16(), len(good) * dimensions, [None, pa.py_buffer(data)])
+    mask = pa.array([vector is None for vector in good], type=pa.bool_())
+    return pa.FixedSizeListArray.from_arrays(values.cast(pa.float32()), dimensions, mask=mask)
+
+
+def as_arrow(rows: Sequence[Row], vectors: Mapping[str, bytes], made: Mapping[str, str]) -> pa.Table:
+    """Rows as a table made as asked; vectors (packed) by text key."""
+    kinds, dimensions = schema(made), int(made["dimensions"])
+    columns = [
+        vector_column([vectors.get(row.text_key) for row in rows], dimensions)
+        if column.name == "vector"
+        else pa.array([getattr(row, column.name) for row in rows], type=column.type)
+        for column in kinds
+    ]
+    return pa.Table.from_arrays(columns, schema=kinds)

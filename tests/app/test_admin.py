@@ -1,0 +1,374 @@
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from ai_lessons.app import entries, health, hints, search_index, setup, sharing
+from ai_lessons.app.setup import init_repository
+from ai_lessons.app.workspace import Library
+from ai_lessons.errors import InvalidEntry, NotFound, Refused, Unreachable, UsageError
+from ai_lessons.model.entries import Kind
+from app.world import DOC, LESSON, OTHER, SCRIPT, CountingEmbedder, World, lesson, options, rule
+from real_world import Git, put_file
+
+
+def problems(world: World, *paths: str) -> list[str]:
+    return [str(problem) for problem in health.validate(world.library, paths).problems]
+
+
+def states(world: World) -> dict[str, str]:
+    return {check.name: check.state for check in health.doctor(world.library)}
+
+
+def test_init_makes_a_repository_with_a_starter_set_once(world: World, git: Git, tmp_path: Path) -> None:
+    made = init_repository(tmp_path / "kb", world.options, starters=True)
+    assert made.created
+    assert made.commit == git(tmp_path / "kb", "rev-parse", "HEAD")
+    assert made.hooks
+    again = init_repository(tmp_path / "kb", world.options)
+    assert (again.created, again.commit) == (False, None)
+    assert git(tmp_path / "kb", "status", "--porcelain") == ""
+    with Library(tmp_path / "kb", world.options) as library:
+        assert health.stats(library).entries["lesson"] >= 12
+        assert hints.pending_count(library.primary) >= 4
+        assert [light for light in entries.list_entries(library).entries if light.kind == "rule"] == []
+        assert health.validate(library).problems == ()
+        assert {check.state for check in health.doctor(library)} <= {"ok", "warning"}
+
+
+def test_init_takes_a_full_folder_as_it_is(world: World, git: Git, tmp_path: Path) -> None:
+    home = tmp_path / "reference"
+    put_file(home / "docs" / "a.md", b"# A\r\ntext")
+    made = init_repository(home, world.options, hooks=False)
+    assert (made.created, made.adopted, made.hooks) == (True, 1, ())
+    assert (home / "docs" / "a.md").read_bytes() == b"# A\r\ntext"
+    assert git(home, "status", "--porcelain") == ""
+    with Library(home, world.options) as library:
+        assert [light.title for light in entries.list_entries(library).entries] == ["A"]
+
+
+def test_init_of_a_folder_of_a_bigger_repository_commits_nothing(world: World, git: Git) -> None:
+    place = world.root / ".ai" / "reference"
+    made = init_repository(place, world.options)
+    assert made.commit is None
+    assert made.hooks == ()
+    assert world.commits() == ["first"]
+    with Library(place, world.options) as library:
+        from ai_lessons.app.answers import LessonDraft
+
+        written = entries.add_lesson(library, LessonDraft("Beside the code"))
+        assert written.commit is None
+        assert written.notes == ()
+        assert entries.show(library, written.handle).entry.title == "Beside the code"
+        entries.delete(library, [written.id])
+    assert world.commits() == ["first"]
+
+
+def test_init_from_a_url_clones(world: World, tmp_path: Path) -> None:
+    world.committed("p/lessons/a.md", lesson())
+    made = init_repository(tmp_path / "clone", world.options, from_url=str(world.root))
+    assert made.created
+    with Library(tmp_path / "clone", world.options) as library:
+        assert [light.id for light in entries.list_entries(library).entries] == [LESSON]
+    with pytest.raises(Unreachable) as error:
+        init_repository(tmp_path / "other", world.options, from_url=str(tmp_path / "nothing"))
+    assert error.value.hint
+
+
+def test_validate_names_file_line_and_problem(world: World) -> None:
+    world.write("p/lessons/a.md", lesson(confidence="sure", links=f"[{{likes: {OTHER}}}]"))
+    world.write("p/lessons/b.md", "---\ntitle: [open\n---\n")
+    world.write("p/lessons/c.md", lesson())
+    world.write("p/rules/r.md", rule().replace("rationale: zanzibar knows\n", "approved: true\n"))
+    world.write("p/docs/binary.md", b"\x00\xff")
+    world.write(".ai-lessons/config.yaml", "format: 1\ngit:\n  autocomit: false\n")
+    found = problems(world)
+    for pattern in (
+        r"^p/lessons/a\.md:5: confidence 'sure'",
+        r"^p/lessons/a\.md:6: unknown relation 'likes'",
+        r"^p/lessons/b\.md:[23]: ",
+        r"^p/lessons/c\.md:\d+: has the id of p/lessons/a\.md",
+        r"^p/rules/r\.md:\d+: a rule needs a rationale",
+        r"^p/rules/r\.md:5: a rule has no approved",
+        r"^p/docs/binary\.md:1: ",
+        r"^\.ai-lessons/config\.yaml:3: unknown setting 'git\.autocomit'.*git\.autocommit",
+    ):
+        assert any(re.match(pattern, line) for line in found), (pattern, found)
+    assert found == sorted(found, key=lambda line: (line.split(":")[0], int(line.split(":")[1])))
+
+
+def test_validate_of_one_place_looks_only_there(world: World) -> None:
+    world.write("p/lessons/a.md", lesson(confidence="sure"))
+    world.write("q/lessons/b.md", lesson(OTHER, confidence="sure"))
+    assert len(problems(world, "p")) == 1
+    assert len(problems(world, str(world.root / "q/lessons/b.md"))) == 1
+    assert len(problems(world, str(world.root))) == 2
+    assert health.validate(world.library, ["p"]).files == 1
+    with pytest.raises(NotFound, match="nowhere"):
+        problems(world, "nowhere")
+    with pytest.raises(NotFound, match="passwd"):
+        problems(world, "/etc/passwd")
+
+
+def test_fix_moves_what_lies_in_the_wrong_folder_in_one_commit(world: World) -> None:
+    world.write("p/docs/v1/a.md", f"---\nid: {DOC}\nkind: doc\ntitle: A\nversions:\n  - v2\n---\ntext\n")
+    world.write("p/scripts/v1/go.sh", "#!/bin/sh\n")
+    os.chmod(world.root / "p/scripts/v1/go.sh", 0o700)
+    world.committed("p/scripts/v1/go.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: go\n---\n")
+    assert [problem.fixable for problem in health.validate(world.library).problems] == [True, True]
+    report = health.validate(world.library, fix=True)
+    assert report.problems == ()
+    assert set(report.fixed) == {
+        "p/docs/v1/a.md -> p/docs/v2/a.md",
+        "p/scripts/v1/go.sh -> p/scripts/unversioned/go.sh",
+    }
+    assert os.access(world.root / "p/scripts/unversioned/go.sh", os.X_OK)
+    assert len(world.commits()) == 3
+    assert world.status() == ""
+    assert entries.show(world.library, DOC).entry.path == "p/docs/v2/a.md"
+
+
+def test_fix_never_overwrites_and_never_moves_a_rule(world: World) -> None:
+    world.write("p/docs/v1/a.md", f"---\nid: {DOC}\nkind: doc\ntitle: A\nversions:\n  - v2\n---\nmine\n")
+    world.write("p/docs/v2/a.md", "# there\n")
+    world.write("p/docs/v1/rule.md", rule())
+    report = health.validate(world.library, fix=True)
+    assert report.fixed == ()
+    assert [problem.path for problem in report.problems if "belongs" in problem.message] == [
+        "p/docs/v1/a.md",
+        "p/docs/v1/rule.md",
+    ]
+    assert world.read("p/docs/v2/a.md") == "# there\n"
+    assert (world.root / "p/docs/v1/rule.md").exists()
+
+
+def test_two_files_that_fix_would_put_in_one_place_are_not_both_moved(world: World) -> None:
+    for bucket, entry_id in (("v1", DOC), ("v3", OTHER)):
+        head = f"---\nid: {entry_id}\nkind: doc\ntitle: A\nversions:\n  - v2\n---\n"
+        world.write(f"p/docs/{bucket}/a.md", head + bucket)
+    report = health.validate(world.library, fix=True)
+    assert len(report.fixed) == 1
+    assert len(report.problems) == 1
+    assert {light.id for light in entries.list_entries(world.library).entries} == {DOC, OTHER}
+
+
+def test_the_doctor_looks_at_everything_and_writes_nothing(world: World, git: Git) -> None:
+    checks = {check.name: check for check in health.doctor(world.library)}
+    assert list(checks) == [
+        "repository", "git", "identity", "pending", "files", "entries", "approval", "hooks", "catalog",
+        "index", "model", "config", "disk",
+    ]  # fmt: skip
+    assert checks["repository"].state == checks["identity"].state == checks["entries"].state == "ok"
+    assert (checks["approval"].state, checks["approval"].detail) == ("ok", "0 rules in force by merge")
+    assert checks["model"].remedy == "ai-lessons admin model pull"
+    assert "hooks install" in checks["hooks"].remedy
+    assert all(check.remedy for check in checks.values() if check.state != "ok")
+    world.write("notes/bad.md", b"\xff")
+    world.write(".ai-lessons/config.yaml", "nonsense: [")
+    git(world.root, "switch", "-q", "--detach")
+    found = states(world)
+    assert (found["entries"], found["config"], found["repository"]) == ("error", "error", "warning")
+    git(world.root, "config", "user.useConfigOnly", "true")
+    git(world.root, "config", "user.email", "")
+    assert "identity" in found
+
+
+def test_the_doctor_names_a_note_of_a_write_that_cannot_be_read(world: World) -> None:
+    put_file(world.library.primary.store.state_dir / "journal" / "00000000000000000001-abcd.json", "{torn")
+    world.add("one", "text")
+    (check,) = [check for check in health.doctor(world.library) if check.name == "pending"]
+    assert check.state == "warning"
+    assert "00000000000000000001-abcd" in check.detail
+    assert "journal/*.damaged" in check.remedy
+
+
+def test_stats_count(world: World) -> None:
+    world.add("one", "text", tags=["a", "b"], project="p")
+    world.write("notes/x.md", "# X\n")
+    world.write("notes/bad.md", b"\xff")
+    world.write("p/rules/r.md", rule())
+    world.search("text")
+    stats = health.stats(world.library)
+    assert stats.entries == {"lesson": 1, "doc": 1}
+    assert (stats.projects, stats.tags, stats.unreadable, stats.pending) == (2, 2, 1, 0)
+    assert stats.passages == 2
+    assert stats.vectors == 0
+    assert stats.commits_30_days >= 1
+    assert stats.catalog_bytes > 0
+    assert stats.newest == "2026-11-21T20:14:00Z"
+
+
+def test_reindex_completes_and_rebuilds(world: World, embedder: CountingEmbedder) -> None:
+    made = world.add("one", "text")
+    world.write("p/docs/a.md", "# A\n")
+    done = setup.reindex(world.library)
+    assert (done.entries, done.embedded, done.missing, done.rebuilt) == (2, 2, 0, "")
+    assert setup.reindex(world.library).entries == 0
+    assert setup.reindex(world.library, [made.handle]).entries == 1
+    assert setup.reindex(world.library, kinds=[Kind.DOC, Kind.SCRIPT]).entries == 1
+    full = setup.reindex(world.library, full=True)
+    assert full.entries == 2
+    assert full.rebuilt
+    assert len(embedder.asked) == 2
+    with pytest.raises(NotFound):
+        setup.reindex(world.library, ["nonsense"])
+
+
+def test_reindex_without_a_model_says_what_is_missing(world: World) -> None:
+    world.add("one", "text")
+    done = setup.reindex(world.library)
+    assert done.missing == 1
+    assert any("full text only" in note for note in done.notes)
+
+
+def test_scripts_kept_elsewhere_grow_stale(world: World, tmp_path: Path) -> None:
+    for name in ("fresh", "newer", "gone"):
+        (tmp_path / f"{name}.sh").write_text("#!/bin/sh\n")
+        os.utime(tmp_path / f"{name}.sh", (1, 1))
+        world.bring(tmp_path / f"{name}.sh", kind=Kind.SCRIPT, in_place=True)
+    assert tuple(health.stale(world.library.primary)) == ()
+    (tmp_path / "older.sh").write_text("#!/bin/sh\n")
+    side = f"---\nkind: script\ntitle: older.sh\npath: {tmp_path}/older.sh\n---\n"  # without a hash, as once written
+    later = world.write("global/scripts/unversioned/older.sh.md", side).stat().st_mtime + 60
+    for name in ("older", "fresh"):
+        os.utime(tmp_path / f"{name}.sh", (later, later))
+    (tmp_path / "newer.sh").write_text("#!/bin/sh\necho more\n")
+    (tmp_path / "gone.sh").unlink()
+    found = {one.title: one.reason for one in health.stale(world.library.primary)}
+    assert set(found) == {"newer.sh", "older.sh", "gone.sh"}
+    assert found["gone.sh"] == "gone"
+    assert "changed" in found["newer.sh"]
+
+
+def test_settings_are_read_and_written_one_line_at_a_time(world: World, git: Git) -> None:
+    library = world.library
+    assert setup.config_get(library)["git.autocommit"] == "auto"
+    assert setup.config_get(library, "search.chunking.target") == {"search.chunking.target": 256}
+    text = "# ours\nformat: 1\nsearch:\n  chunking:\n    target: 200  # shorter\n"
+    world.committed(".ai-lessons/config.yaml", text)
+    commit = setup.config_set(library, "search.chunking.target", "220")
+    assert commit == git(world.root, "rev-parse", "HEAD")
+    assert world.read(".ai-lessons/config.yaml") == text.replace("200", "220")
+    assert setup.config_get(library, "search.chunking.target") == {"search.chunking.target": 220}
+    assert setup.config_set(library, "search.chunking.target", "220") is None
+    setup.config_set(library, "tag_aliases.k8s", "kubernetes")
+    assert setup.config_get(library, "tag_aliases") == {"tag_aliases": {"k8s": "kubernetes"}}
+
+
+def test_wrong_settings_are_refused(world: World) -> None:
+    library = world.library
+    with pytest.raises(NotFound, match="autocommit") as error:
+        setup.config_get(library, "autocommit")
+    assert "git.autocommit" in error.value.hint
+    for key, value in (("git.autocomit", "true"), ("search.chunking.target", "many"), ("approval.require", "luck")):
+        with pytest.raises(UsageError, match=re.escape(key)):
+            setup.config_set(library, key, value)
+    assert not (world.root / ".ai-lessons").exists()
+    world.write(".ai-lessons/config.yaml", b"format: \xff\n")
+    with pytest.raises(InvalidEntry, match=r"config\.yaml"):
+        setup.config_set(library, "events", "false")
+
+
+def test_a_model_that_nobody_has_is_refused_and_named_by_validation(world: World) -> None:
+    with pytest.raises(NotFound, match="no embedding model") as caught:
+        setup.config_set(world.library, "search.model", "BAAI/bge-small-en-v1.6")
+    assert "BAAI/bge-small-en-v1.5" in caught.value.suggestions
+    world.write(".ai-lessons/config.yaml", "format: 1\nsearch:\n  model: nobody/nothing\n")
+    (problem,) = health.validate(world.library).problems
+    assert str(problem).startswith(".ai-lessons/config.yaml:3: no embedding model 'nobody/nothing'")
+
+
+def test_a_pulled_autocommit_commits_nothing_in_a_code_project_and_git_config_does(
+    git_repo: Path, git: Git, tmp_path: Path
+) -> None:
+    put_file(git_repo / ".ai/reference/.ai-lessons/config.yaml", "format: 1\ngit:\n  autocommit: true\n")
+    world = World(git_repo / ".ai" / "reference", git, options(tmp_path / "person"))
+    assert world.add("pulled").commit is None
+    assert git(git_repo, "log", "--format=%s") == "first"
+    pending = next(one for one in health.doctor(world.library) if one.name == "pending")
+    assert "counts for nothing" in pending.detail
+    with pytest.raises(Refused, match="counts for nothing") as caught:
+        setup.config_set(world.library, "git.autocommit", "true")
+    assert caught.value.hint == f"git -C {world.root} config ai-lessons.autocommit true"
+    git(world.root, "config", "ai-lessons.autocommit", "true")
+    assert world.add("my wish").commit is not None
+    assert git(git_repo, "log", "-1", "--format=%s") == "Add lesson: my wish"
+    world.close()
+
+
+def test_without_autocommit_files_are_written_and_not_committed(world: World) -> None:
+    world.committed(".ai-lessons/config.yaml", "git:\n  autocommit: false\n")
+    made = world.add("mine to commit")
+    assert made.commit is None
+    assert made.notes == ()
+    assert world.commits() == ["by hand", "first"]
+    assert sharing.save(world.library) == ((), ())
+
+
+def test_a_broken_config_stops_writes_and_says_why(world: World) -> None:
+    world.write(".ai-lessons/config.yaml", "git: [\n")
+    with pytest.raises(InvalidEntry, match=r"config\.yaml") as error:
+        world.add("not now")
+    assert error.value.hint
+    assert world.titles() == []
+
+
+def test_hooks_come_and_go(world: World) -> None:
+    library = world.library
+    assert all("installed" in line for line in setup.hooks(library, "install"))
+    assert (world.root / ".git/hooks/pre-commit").exists()
+    assert states(world)["hooks"] == "ok"
+    setup.hooks(library, "uninstall")
+    assert not (world.root / ".git/hooks/pre-commit").exists()
+    assert any("not installed" in line for line in setup.hooks(library, "status"))
+
+
+def test_adopt_writes_down_what_plain_files_leave_unsaid(world: World) -> None:
+    world.write("notes/a.md", "# A\n\ntext\n")
+    world.write("notes/b.md", "---\nauthor: me # kept\n---\n# B\n")
+    world.write("p/scripts/v1/go.sh", "#!/bin/sh\n# Goes.\n")
+    world.committed("p/rules/r.md", "# a rule, not adopted\n")
+    ids = {light.path: light.id for light in entries.list_entries(world.library).entries}
+    done = health.adopt(world.library, [str(world.root)])
+    assert {one.path: one.id for one in done} == ids
+    assert world.read("notes/b.md") == (
+        f"---\nid: {ids['notes/b.md']}\nkind: doc\ntitle: B\nauthor: me # kept\n---\n# B\n"
+    )
+    assert world.read("p/scripts/v1/go.sh.md").endswith("---\nGoes.\n")
+    assert world.read("p/rules/r.md") == "# a rule, not adopted\n"
+    assert world.commits()[0] == "Adopt 3 files"
+    assert problems(world, "notes", "p/scripts") == []
+    with pytest.raises(NotFound, match="adopt"):
+        health.adopt(world.library, ["notes"])
+    with pytest.raises(NotFound, match="nowhere"):
+        health.adopt(world.library, ["nowhere"])
+
+
+def test_save_commits_what_waited(world: World, git: Git) -> None:
+    git(world.root, "switch", "-q", "--detach")
+    made = world.add("waits")
+    assert made.commit is None
+    assert any("detached" in note for note in made.notes)
+    assert health.stats(world.library).pending == 1
+    assert states(world)["pending"] == "warning"
+    commits, notes = sharing.save(world.library)
+    assert commits == ()
+    assert "detached" in notes[0]
+    git(world.root, "switch", "-q", "main")
+    (commit,), notes = sharing.save(world.library)
+    assert notes == ()
+    assert commit == git(world.root, "rev-parse", "HEAD")
+    assert world.commits()[0] == "Add lesson: waits"
+    assert sharing.save(world.library) == ((), ())
+
+
+def test_the_model_is_looked_for_and_its_absence_explained(world: World) -> None:
+    state = search_index.model_status(world.library.primary)
+    assert (state.present, state.path) == (False, None)
+    with pytest.raises(Unreachable, match="offline") as error:
+        search_index.model_pull(world.library.primary)
+    assert "model pull" in error.value.hint
+    assert error.value.exit_code == 7

@@ -1,0 +1,393 @@
+"""The list of the issue: each with the class of the error, a message that names the thing, and a next step."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from ai_lessons.app import entries, health, resources, search, setup, sharing
+from ai_lessons.app.answers import LessonDraft, ResourceDraft
+from ai_lessons.app.setup import init_repository
+from ai_lessons.app.workspace import Library
+from ai_lessons.errors import (
+    AiLessonsError,
+    Conflict,
+    InvalidEntry,
+    NoRepository,
+    NotFound,
+    Refused,
+    StorageFailed,
+    UnsupportedRepository,
+)
+from ai_lessons.model.entries import Kind
+from app.world import LESSON, World, lesson
+from real_world import Git
+
+
+def leftovers(root: Path) -> list[str]:
+    """Every file of the working tree, temporary ones included."""
+    return sorted(
+        str(file.relative_to(root)) for file in root.rglob("*") if file.is_file() and ".git" not in file.parts
+    )
+
+
+def test_no_repository(world: World, tmp_path: Path) -> None:
+    for place in (tmp_path / "nowhere", tmp_path):
+        with pytest.raises(NoRepository, match=str(place)) as error:
+            Library(place, world.options)
+        assert "admin init" in error.value.hint
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(AiLessonsError, match="file"):
+        Library(tmp_path / "file", world.options)
+    with pytest.raises(Conflict, match="file"):
+        init_repository(tmp_path / "file", world.options)
+
+
+def test_a_bare_repository(world: World, git: Git, tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "--bare", "bare.git")
+    with pytest.raises((UnsupportedRepository, NoRepository), match=r"bare\.git"):
+        Library(tmp_path / "bare.git", world.options)
+
+
+def test_a_newer_format(world: World) -> None:
+    world.write(".ai-lessons/config.yaml", "format: 99\n")
+    with pytest.raises(UnsupportedRepository, match="99") as error:
+        world.add("no")
+    assert error.value.hint
+    assert "has format 99" in " ".join(world.search("anything").notes), "readers go on"
+
+
+def test_a_repository_without_commits_and_entries_answers_everything(git: Git, tmp_path: Path, world: World) -> None:
+    root = tmp_path / "empty"
+    git(tmp_path, "init", "-q", str(root))
+    with Library(root, world.options) as library:
+        assert entries.list_entries(library).entries == ()
+        assert entries.tags(library) == entries.versions(library) == entries.projects(library) == ()
+        from ai_lessons.app.answers import Query
+
+        assert search.search(library, Query("anything")).prompt
+        assert health.validate(library).problems == ()
+        assert health.stats(library).commits_30_days == 0
+        assert setup.reindex(library).entries == 0
+        assert tuple(health.stale(library.primary)) == ()
+        assert sharing.save(library) == ((), ())
+        assert {check.state for check in health.doctor(library)} <= {"ok", "warning"}
+        with pytest.raises(NotFound, match="L-8F3K2A"):
+            entries.show(library, "L-8F3K2A")
+        (root / "note.md").write_text("# Note\n")
+        assert entries.log(library, "note.md") == ()
+        assert "+# Note" in entries.diff(library, "note.md")
+        made = entries.add_lesson(library, LessonDraft("The first"))
+        assert made.commit == git(root, "rev-parse", "HEAD")
+        assert git(root, "log", "--format=%s") == "Add lesson: The first"
+        assert entries.log(library, made.id)[0].commit == made.commit
+    assert git(root, "fsck", "--strict", "--no-dangling") == ""
+
+
+def test_a_path_outside(world: World) -> None:
+    outside = world.root.parent / "outside.md"
+    outside.write_text("# Outside\n")
+    world.add("inside")
+    for ref in (str(outside), "../outside.md", "/etc/passwd", "..", "/", "~"):
+        for ask in (
+            partial(entries.show, world.library),
+            partial(entries.log, world.library),
+            partial(entries.diff, world.library),
+        ):
+            with pytest.raises(NotFound):
+                ask(ref)
+        with pytest.raises(NotFound):
+            entries.delete(world.library, [ref])
+        with pytest.raises(AiLessonsError) as error:
+            health.validate(world.library, [ref])
+        assert str(world.root) in error.value.hint
+    assert outside.exists()
+
+
+def test_a_folder_that_is_a_link_out_is_neither_read_nor_written(world: World, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "secret.md").write_text("# Secret\n")
+    (world.root / "jira").symlink_to(tmp_path / "elsewhere")
+    assert world.titles() == []
+    with pytest.raises(Refused, match="jira") as error:
+        world.add("goes out", project="jira")
+    assert "link" in error.value.message
+    assert leftovers(tmp_path / "elsewhere") == ["secret.md"]
+
+
+UNKNOWN = ("", " ", "L-", "L-ZZZZZZ", "nonsense", "0" * 26, "a/b/c.md", "*", "L-8F3K2A; rm", "\x00", "x" * 5000)
+
+
+@pytest.mark.parametrize("ref", UNKNOWN)
+def test_an_unknown_name(world: World, ref: str) -> None:
+    world.add("something")
+    with pytest.raises(NotFound) as error:
+        entries.show(world.library, ref)
+    assert error.value.exit_code == 3
+
+
+def test_a_file_of_five_megabytes(world: World, tmp_path: Path) -> None:
+    text = "# Large\n\n" + "A sentence about limnology. " * 190_000
+    (tmp_path / "large.md").write_text(text)
+    assert len(text) > 5_000_000
+    made = world.bring(tmp_path / "large.md").written[0]
+    assert len(entries.show(world.library, made.id).body) == len(text)
+    assert health.validate(world.library).problems == ()
+
+
+def test_a_file_over_the_limit(world: World, tmp_path: Path) -> None:
+    (tmp_path / "huge.md").write_bytes(b"x\n" * 5_000_000)
+    with pytest.raises(InvalidEntry, match=r"huge\.md.*bytes"):
+        world.bring(tmp_path / "huge.md")
+    world.write("notes/huge.md", b"x\n" * 5_000_000)
+    world.write("notes/fine.md", "# Fine\n")
+    assert world.titles() == ["Fine"]
+    (problem,) = health.validate(world.library).problems
+    assert problem.path == "notes/huge.md"
+
+
+def test_a_binary_file_and_invalid_utf8(world: World, tmp_path: Path) -> None:
+    (tmp_path / "picture.md").write_bytes(b"\x89PNG\r\n\0\0")
+    (tmp_path / "latin.md").write_bytes("# Größe\n\nüber\n".encode("latin-1"))
+    for name, reason in (("picture.md", "UTF-8|NUL"), ("latin.md", "UTF-8")):
+        with pytest.raises(InvalidEntry, match=reason) as error:
+            world.bring(tmp_path / name)
+        assert name in error.value.message
+    os.mkfifo(tmp_path / "pipe.md")
+    with pytest.raises(InvalidEntry, match="not a regular file"):
+        world.bring(tmp_path / "pipe.md")
+    assert world.commits() == ["first"]
+
+
+def test_invalid_frontmatter_is_named_when_the_file_is_asked_for(world: World) -> None:
+    world.write("p/lessons/bad.md", "---\nid: x\ntitle: [open\n---\n")
+    for ref in ("p/lessons/bad.md", str(world.root / "p/lessons/bad.md")):
+        with pytest.raises(InvalidEntry, match=r"p/lessons/bad\.md:\d") as error:
+            entries.show(world.library, ref)
+        assert error.value.hint
+        with pytest.raises(InvalidEntry, match=r"bad\.md"):
+            entries.update(world.library, ref, title="x")
+    assert world.read("p/lessons/bad.md") == "---\nid: x\ntitle: [open\n---\n"
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a file system of its own of 1.5 MB; skips where this user may not mount."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1536k", "tmpfs", str(place)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("a file system of its own cannot be mounted here")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=False)
+
+
+def test_no_space_leaves_the_repository_as_it_was(world: World, git: Git, small_disk: Path, tmp_path: Path) -> None:
+    root = small_disk / "repo"
+    git(small_disk, "init", "-q", str(root))
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for n in range(40):
+        (folder / f"{n:02}.md").write_text(f"# Page {n}\n\n" + "words " * 10_000)
+    with Library(root, world.options) as library:
+        entries.add_lesson(library, LessonDraft("Fits"))
+        before = leftovers(root)
+        with pytest.raises(StorageFailed, match="space") as error:
+            resources.add_resources(library, ResourceDraft(Kind.DOC, [str(folder)], recursive=True))
+        assert error.value.hint
+        assert leftovers(root) == before
+        assert [light.title for light in entries.list_entries(library).entries] == ["Fits"]
+    assert git(root, "status", "--porcelain") == ""
+    assert git(root, "log", "--format=%s") == "Add lesson: Fits"
+
+
+def test_no_space_as_the_system_reports_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = world.add("Before", "text")
+    write = os.write
+
+    def full(fd: int, data: bytes) -> int:
+        if b"phlogiston" in bytes(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(fd, data)
+
+    monkeypatch.setattr("ai_lessons.git.files.os.write", full)
+    before = leftovers(world.root)
+    with pytest.raises(StorageFailed, match="space") as error:
+        world.add("After", "phlogiston")
+    assert error.value.hint
+    with pytest.raises(StorageFailed, match="space"):
+        entries.update(world.library, made.id, content="phlogiston")
+    monkeypatch.undo()
+    assert leftovers(world.root) == before
+    assert entries.show(world.library, made.id).body == "text\n"
+    assert health.stats(world.library).pending == 0
+
+
+def test_a_read_only_repository_can_be_read_and_says_so_when_written(world: World, git: Git, tmp_path: Path) -> None:
+    place = tmp_path / "view"
+    place.mkdir()
+    world.committed("notes/a.md", "# Apples\n\nAbout pomology.\n")
+    bound = subprocess.run(["mount", "--bind", str(world.root), str(place)], capture_output=True, check=False)
+    if (
+        bound.returncode
+        or subprocess.run(["mount", "-o", "remount,bind,ro", str(place)], capture_output=True, check=False).returncode
+    ):
+        subprocess.run(["umount", "-l", str(place)], capture_output=True, check=False)
+        pytest.skip("a read-only view cannot be mounted here")
+    try:
+        with Library(place, world.options) as library:
+            assert [light.title for light in entries.list_entries(library).entries] == ["Apples"]
+            assert entries.show(library, "notes/a.md").body.endswith("pomology.\n")
+            with pytest.raises(StorageFailed, match="read-only") as error:
+                entries.add_lesson(library, LessonDraft("no"))
+            assert error.value.hint
+            states = {check.name: check for check in health.doctor(library)}
+            assert states["disk"].state == "error"
+            assert states["catalog"].state == "warning"
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=False)
+    assert world.status() == ""
+
+
+def test_no_git_identity_keeps_the_write_and_names_the_remedy(world: World, git: Git, hermetic: Path) -> None:
+    (hermetic / ".gitconfig").write_text("[user]\n\tuseConfigOnly = true\n")
+    made = world.add("waits")
+    assert made.commit is None
+    assert any("who you are" in note or "user.name" in note for note in made.notes), made.notes
+    assert world.titles() == ["waits"]
+    identity = {check.name: check for check in health.doctor(world.library)}["identity"]
+    assert identity.state == "error"
+    assert "user.name" in identity.remedy
+    git(world.root, "config", "user.name", "Somebody")
+    git(world.root, "config", "user.email", "some@example.com")
+    second = world.add("second")
+    assert second.commit
+    assert world.commits() == ["Add lesson: second", "Add lesson: waits", "first"]
+
+
+def test_a_detached_head_keeps_the_write(world: World, git: Git) -> None:
+    git(world.root, "switch", "-q", "--detach")
+    made = world.add("waits")
+    assert made.commit is None
+    assert any("detached" in note and "switch" in note for note in made.notes)
+    assert world.titles() == ["waits"]
+    git(world.root, "switch", "-q", "main")
+    assert world.add("next").commit
+    assert world.commits() == ["Add lesson: next", "Add lesson: waits", "first"]
+
+
+def test_a_merge_in_progress_is_left_alone(world: World, git: Git) -> None:
+    world.committed("notes/a.md", "one\n", message="one")
+    git(world.root, "switch", "-qc", "side")
+    world.committed("notes/a.md", "two\n", message="two")
+    git(world.root, "switch", "-q", "main")
+    world.committed("notes/a.md", "three\n", message="three")
+    git(world.root, "merge", "side", check=False)
+    made = world.add("during the merge")
+    assert made.commit is None
+    assert any("merge" in note for note in made.notes)
+    assert "UU notes/a.md" in world.status()
+    world.write("notes/a.md", "both\n")
+    git(world.root, "add", "notes/a.md")
+    git(world.root, "commit", "-qm", "merged")
+    commits, _ = sharing.save(world.library)
+    assert len(commits) == 1
+    assert world.status() == ""
+    assert world.titles(kinds=[Kind.LESSON]) == ["during the merge"]
+    assert git(world.root, "fsck", "--strict", "--no-dangling") == ""
+
+
+def test_staged_and_unstaged_edits_of_others_stay_as_they_are(world: World, git: Git) -> None:
+    world.write("notes/a.md", "one\n")
+    world.committed("notes/b.md", "one\n")
+    world.write("notes/a.md", "staged\n")
+    git(world.root, "add", "notes/a.md")
+    world.write("notes/b.md", "unstaged\n")
+    before = world.status()
+    world.add("beside them")
+    assert world.status() == before
+
+
+def test_a_file_that_somebody_changes_meanwhile_is_not_overwritten(world: World) -> None:
+    world.write("p/lessons/a.md", lesson())
+
+    def editor(text: str, _suffix: str) -> str:
+        world.write("p/lessons/a.md", lesson(body="Theirs.\n"))
+        return text.replace("Seen twice.", "Mine.")
+
+    with pytest.raises(Conflict, match=r"p/lessons/a\.md") as error:
+        entries.edit(world.library, LESSON, editor)
+    assert error.value.hint
+    assert error.value.exit_code == 5
+    assert world.read("p/lessons/a.md") == lesson(body="Theirs.\n")
+
+
+@pytest.mark.parametrize("step", ["reading", "writing"])
+def test_an_import_that_is_interrupted_before_it_writes_leaves_nothing(world: World, tmp_path: Path, step: str) -> None:
+    folder = _pages(tmp_path)
+
+    def interrupt(what: str, done: int, _total: int) -> None:
+        if what == step and done == (7 if step == "reading" else 0):
+            raise KeyboardInterrupt
+
+    library = world.fresh(progress=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        resources.add_resources(library, ResourceDraft(Kind.DOC, [str(folder)], recursive=True))
+    assert leftovers(world.root) == ["README.md"]
+    assert world.titles() == []
+    assert health.stats(world.library).pending == 0
+
+
+@pytest.mark.parametrize("at", [3, 15, 25, 39])
+def test_ctrl_c_in_the_middle_of_an_import_leaves_all_of_it_or_nothing(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """The signal comes while the files are written beside their places, or while they are renamed into them."""
+    import signal
+
+    folder = _pages(tmp_path)
+    rename, write = os.rename, os.write
+    calls = 0
+
+    def count(function: object) -> object:
+        def call(*args: object, **named: object) -> object:
+            nonlocal calls
+            calls += 1
+            if calls == at:
+                os.kill(os.getpid(), signal.SIGINT)
+            return function(*args, **named)  # type: ignore[operator]
+
+        return call
+
+    with monkeypatch.context() as patched:
+        if at > 20:
+            patched.setattr("ai_lessons.git.files.os.rename", count(rename))
+            calls = 20
+        else:
+            patched.setattr("ai_lessons.git.files.os.write", count(write))
+        with pytest.raises(KeyboardInterrupt):
+            world.bring(folder, recursive=True)
+    there = len(world.titles())
+    assert there == (20 if at > 20 else 0)
+    sharing.save(world.library)
+    assert world.status() == ""
+    assert world.commits() == (["Add 20 docs", "first"] if there else ["first"])
+    assert world.bring(folder, recursive=True).unchanged == there
+
+
+def _pages(tmp_path: Path) -> Path:
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    for n in range(20):
+        (folder / f"{n:02}.md").write_text(f"# Page {n}\n")
+    return folder

@@ -1,0 +1,494 @@
+"""Policies of enterprises through the library: a user, a project, two enterprises, and people who try to get round."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_lessons.app import entries, promotion, proposals, resources, review
+from ai_lessons.app.answers import LessonDraft, Promoted, PromotionRequest, ResourceDraft, RuleDraft, Suggested
+from ai_lessons.app.open_repository import Options
+from ai_lessons.app.promotion import Move, decide, governed
+from ai_lessons.app.workspace import Library
+from ai_lessons.errors import InvalidEntry, NotFound, Refused
+from ai_lessons.model.chunks import code_blocks
+from ai_lessons.model.config import FROM_CONTEXT, OUTBOUND, PERSONAL, VALUES, PolicyVerdict
+from ai_lessons.model.entries import Entry, Kind, Places, TierPlace
+from app.world import lesson, options
+from real_world import Git
+
+ACME, BETA = "enterprise:acme", "enterprise:beta"
+CODE = "Do this:\n\n```sh\nrun --it\n```\n"
+POLICIES = {"outbound": OUTBOUND, "context": FROM_CONTEXT, "personal": PERSONAL}
+
+
+@dataclass
+class Company:
+    """The repositories of one person who works for acme, and how they stand to each other."""
+
+    folder: Path
+    git: Git
+    options: Options
+    closing: ExitStack
+
+    def root(self, tier: str) -> Path:
+        return self.folder / tier.rpartition(":")[2]
+
+    def make(self, tier: str) -> Path:
+        """A repository by git, with two commits on main."""
+        root = self.root(tier)
+        (root / "global/lessons").mkdir(parents=True)
+        self.git(root, "init", "-q")
+        for name in ("README.md", "CHANGES.md"):
+            (root / name).write_text("# Knowledge\n")
+            self.commit(tier, name)
+        return root
+
+    def commit(self, tier: str, message: str = "by hand") -> None:
+        self.git(self.root(tier), "add", "-A")
+        self.git(self.root(tier), "commit", "-qm", message)
+
+    def config(self, tier: str = ACME, text: str = "", **values: str) -> None:
+        """State policies in the file on disk."""
+        file = self.root(tier) / ".ai-lessons/config.yaml"
+        file.parent.mkdir(exist_ok=True)
+        rows = "".join(f"  {POLICIES[key]}: {value}\n" for key, value in values.items())
+        file.write_text(text or f"governance:\n{rows}")
+
+    def state(self, tier: str = ACME, text: str = "", **values: str) -> None:
+        self.config(tier, text, **values)
+        self.commit(tier, "State policies")
+
+    def tiers(self, *, here: str = "", writes: str = "project", **changed: Any) -> Library:
+        names = ("project", "user", ACME, BETA)
+        known = tuple(TierPlace(name, self.root(name)) for name in names)
+        reads = tuple(one for one in known if one.name in {"project", "user", here})
+        places = Places(reads, known, here)
+        return self.opened(writes, tier=writes, places=places, **changed)
+
+    def opened(self, root: str, **changed: Any) -> Library:
+        made = Library(self.root(root), self.options._replace(**changed))
+        self.closing.callback(made.close)
+        return made
+
+    def library(self, **how: Any) -> Library:
+        return self.tiers(**how)
+
+    def approve(self, branch: str, tier: str = ACME) -> None:
+        review.approve_rule(self.library(writes=tier), branch)
+
+
+@pytest.fixture
+def company(tmp_path: Path, git: Git, closing: ExitStack) -> Company:
+    made = Company(tmp_path, git, options(tmp_path), closing)
+    for tier in ("project", "user", ACME, BETA):
+        made.make(tier)
+    return made
+
+
+def move(source: str = ACME, target: str = "user", *, code: bool = False) -> Move:
+    entry = Entry("01JD3Z8QK5W7M2X9V4T68F3K2A", Kind.LESSON, "PUT replaces all", "global/lessons/x.md", "global")
+    return Move(entry, source, target, code)
+
+
+def verdict_of(tiers: Library, one: Move) -> PolicyVerdict:
+    return decide(tiers, one).verdict
+
+
+class TestWhatMayGo:
+    @pytest.mark.parametrize(
+        ("said", "way", "verdict"),
+        [
+            ({"outbound": "allow_all"}, (ACME, "user"), "as_is"),
+            ({"outbound": "allow_generic"}, (ACME, "user"), "as_is"),
+            ({"outbound": "require_approval"}, (ACME, "project"), "needs_release"),
+            ({}, (ACME, BETA), "needs_release"),
+            ({"context": "allow"}, ("project", BETA), "as_is"),
+            ({"context": "require_approval"}, ("project", BETA), "needs_release"),
+            ({"context": "allow", "personal": "allow"}, ("project", "user"), "as_is"),
+            ({"outbound": "block_all", "context": "block_all", "personal": "block"}, ("project", ACME), "as_is"),
+            ({"outbound": "block_all", "context": "block_all", "personal": "block"}, ("user", "project"), "as_is"),
+        ],
+    )
+    def test_the_policy_of_the_enterprise_decides(
+        self, company: Company, said: dict[str, str], way: tuple[str, str], verdict: str
+    ) -> None:
+        company.state(**said)
+        here = "" if way[0] == ACME else ACME
+        assert verdict_of(company.tiers(here=here), move(*way)) == verdict
+
+    @pytest.mark.parametrize(
+        ("said", "way", "key"),
+        [
+            ({"outbound": "block_all"}, (ACME, "user"), "governance.outbound_policy is block_all"),
+            ({"context": "block_all"}, ("project", "user"), "promotion_from_enterprise_context is block_all"),
+            ({"context": "allow", "personal": "block"}, ("project", "user"), "personal_learning_during_enterprise is"),
+        ],
+    )
+    def test_a_refusal_says_which_policy_and_where_it_stands(
+        self, company: Company, said: dict[str, str], way: tuple[str, str], key: str
+    ) -> None:
+        company.state(**said)
+        with pytest.raises(Refused) as refused:
+            decide(company.tiers(here=ACME), move(*way))
+        commit = company.git(company.root(ACME), "rev-parse", "HEAD")
+        message = refused.value.message
+        assert refused.value.exit_code == 8
+        assert key in message
+        assert ACME in message
+        assert f".ai-lessons/config.yaml on main at {commit[:10]})" in message
+        assert refused.value.hint
+
+    def test_code_is_refused_where_only_words_may_go(self, company: Company) -> None:
+        company.state(context="allow")
+        tiers = company.tiers(here=ACME)
+        assert verdict_of(tiers, move("project", "user")) is PolicyVerdict.AS_IS
+        with pytest.raises(Refused, match="general form only, and holds code: enterprise:acme: governance"):
+            decide(tiers, move("project", "user", code=True))
+
+    def test_a_script_and_a_block_of_code_are_code_wherever_they_stand(self) -> None:
+        hidden = b"---\ntitle: x\nrationale: |\n  ```\n  run --it\n  ```\n---\nWords.\n"
+        for path, data in (("x.md", f"---\ntitle: x\n---\n{CODE}".encode()), ("x.sh", b"echo\n"), ("x.md", hidden)):
+            assert promotion.code_in(path, data)
+        assert not promotion.code_in("x.md", b"Say `git push`.\n")
+
+    def test_where_only_what_is_general_may_go_it_is_said_what_is_not(self, company: Company) -> None:
+        company.state(outbound="allow_generic")
+        one = move(code=True)._replace(ties=("path of one machine (/home/ada)", "name of a project (shop)"))
+        with pytest.raises(Refused, match=r"holds code, path of one machine \(/home/ada\), name of a project \(shop\)"):
+            decide(company.tiers(), one)
+
+    def test_nobody_is_asked_outside_of_enterprises(self, company: Company) -> None:
+        for way in (("project", "user"), ("user", "project"), ("project", ACME)):
+            assert verdict_of(company.tiers(), move(*way)) is PolicyVerdict.AS_IS
+
+
+@given(st.text(alphabet="`~ \t\n->1.*+)x<preE", max_size=60))
+def test_no_block_of_code_is_missed_to_be_quick(text: str) -> None:
+    assert bool(promotion.code_in("x.md", text.encode())) == bool(code_blocks(text)) or text.startswith("---")
+
+
+class TestWhereThePolicyStands:
+    def test_an_edit_of_the_file_on_disk_opens_nothing(self, company: Company) -> None:
+        company.state(outbound="block_all")
+        company.config(outbound="allow_all")
+        with pytest.raises(Refused):
+            decide(company.tiers(), move())
+        company.git(company.root(ACME), "add", "-A")
+        with pytest.raises(Refused):
+            decide(company.tiers(), move())
+
+    def test_a_commit_on_another_branch_opens_nothing(self, company: Company) -> None:
+        company.state(outbound="block_all")
+        company.git(company.root(ACME), "switch", "-qc", "side")
+        company.state(outbound="allow_all")
+        with pytest.raises(Refused):
+            decide(company.tiers(), move())
+        company.git(company.root(ACME), "checkout", "-q", "--detach")
+        with pytest.raises(Refused):
+            decide(company.tiers(), move())
+
+    def test_a_setting_on_disk_that_names_another_branch_opens_nothing(self, company: Company) -> None:
+        company.state(outbound="block_all")
+        company.git(company.root(ACME), "branch", "open")
+        company.git(company.root(ACME), "switch", "-q", "open")
+        company.state(text="approval:\n  branch: open\ngovernance:\n  outbound_policy: allow_all\n")
+        with pytest.raises(Refused):
+            decide(company.tiers(), move())
+
+    def test_a_commit_that_only_this_clone_has_can_close_but_not_open(self, company: Company) -> None:
+        company.state(outbound="require_approval")
+        company.git(company.folder, "clone", "-q", "--bare", str(company.root(ACME)), "hub.git")
+        company.git(company.root(ACME), "remote", "add", "origin", str(company.folder / "hub.git"))
+        company.git(company.root(ACME), "fetch", "-q", "origin")
+        company.state(outbound="allow_all")
+        assert verdict_of(company.tiers(), move()) is PolicyVerdict.NEEDS_RELEASE
+        assert "on origin/main at" in decide(company.tiers(), move()).sentence
+        company.state(outbound="block_all")
+        with pytest.raises(Refused, match=r"on main at"):
+            decide(company.tiers(), move())
+        company.state(outbound="allow_all")
+        company.git(company.root(ACME), "push", "-q", "origin", "main")
+        assert verdict_of(company.tiers(), move()) is PolicyVerdict.AS_IS
+
+    def test_what_means_nothing_is_the_strictest(self, company: Company) -> None:
+        company.state(outbound="allow", context="allow")
+        at = governed(company.tiers(), ACME)
+        assert [value.value for value in at.values] == ["block_all", "allow", "allow_non_code"]
+        assert at.values[0].note == "governance.outbound_policy cannot be 'allow', so block_all holds"
+        with pytest.raises(Refused, match=r"is block_all \(governance.outbound_policy cannot be 'allow', so block_all"):
+            decide(company.tiers(), move())
+
+    @pytest.mark.parametrize("text", ["governance: [\n", "governance: allow_all\n", "a: 1\na: 2\n", "\udcff"])
+    def test_a_file_that_cannot_be_read_closes_everything(self, company: Company, text: str) -> None:
+        (company.root(ACME) / ".ai-lessons").mkdir()
+        (company.root(ACME) / ".ai-lessons/config.yaml").write_bytes(text.encode("utf-8", "surrogateescape"))
+        company.commit(ACME)
+        for way in ((ACME, BETA), ("project", BETA)):
+            with pytest.raises(Refused):
+                decide(company.tiers(here=ACME), move(*way))
+
+    def test_settings_of_another_sort_that_mean_nothing_change_no_policy(self, company: Company) -> None:
+        company.state(text="search: nonsense\nevents: perhaps\ngovernance:\n  outbound_policy: allow_all\n")
+        assert verdict_of(company.tiers(), move()) is PolicyVerdict.AS_IS
+
+    def test_what_a_newer_program_states_closes_everything(self, company: Company) -> None:
+        company.state(text="format: 99\ngovernance:\n  outbound_policy: allow_all\n")
+        with pytest.raises(Refused, match="cannot be read, so the strictest"):
+            decide(company.tiers(), move())
+
+    def test_a_clone_without_blobs_fetches_what_a_policy_needs_and_is_strict_where_it_cannot(
+        self, company: Company
+    ) -> None:
+        company.state(outbound="allow_all")
+        root, hub = company.root(ACME), company.folder / "hub.git"
+        company.git(company.folder, "clone", "-q", "--bare", str(root), str(hub))
+        company.git(hub, "config", "uploadpack.allowFilter", "true")
+        root.rename(company.folder / "old")
+        company.git(company.folder, "clone", "-q", "--filter=blob:none", "--no-checkout", hub.as_uri(), str(root))
+        assert verdict_of(company.tiers(), move()) is PolicyVerdict.AS_IS
+        root.rename(company.folder / "older")
+        company.git(company.folder, "clone", "-q", "--filter=blob:none", "--no-checkout", hub.as_uri(), str(root))
+        hub.rename(company.folder / "gone.git")
+        with pytest.raises(Refused, match="cannot be read, so the strictest hold"):
+            decide(company.tiers(), move())
+
+    def test_an_enterprise_that_is_not_here_has_the_safe_defaults(self, company: Company) -> None:
+        gone = "enterprise:gone"
+        tiers = company.tiers(here=gone)
+        at = governed(tiers, gone)
+        note = f"the repository of {gone} is not on this machine, so the defaults hold"
+        assert [(value.value, value.note) for value in at.values] == [(row[1], note) for row in VALUES.values()]
+        assert verdict_of(tiers, move("project", BETA)) is PolicyVerdict.NEEDS_RELEASE
+        mine = entries.add_lesson(company.tiers(here=gone), LessonDraft("x", "Words.\n"))
+        with pytest.raises(NotFound):
+            promotion.promote(company.tiers(here=gone), mine.id, BETA)
+        with pytest.raises(Refused, match="not on this machine"):
+            entries.add_lesson(company.tiers(here=gone, writes="user"), LessonDraft("x", CODE))
+
+
+class TestReleases:
+    """What a person of the enterprise lets go: one text to one tier, said in the entry on its approval branch."""
+
+    @pytest.fixture
+    def theirs(self, company: Company) -> str:
+        return entries.add_lesson(company.library(writes=ACME), LessonDraft("PUT replaces all", "Plain words.\n")).id
+
+    def go(self, company: Company, ref: str, to: str = "user", **how: Any) -> Promoted:
+        return promotion.promote(company.library(here=ACME, **how), ref, to, PromotionRequest())
+
+    def outcome(self, company: Company, ref: str, to: str = "user") -> str:
+        return promotion.promote(company.library(here=ACME), ref, to, PromotionRequest()).outcome
+
+    def ask(self, company: Company, ref: str, to: str = "user", **how: Any) -> Suggested:
+        done = self.go(company, ref, to, **how)
+        assert (done.outcome, done.decided_in) == ("asked", ACME)
+        assert done.proposal is not None
+        return done.proposal
+
+    def file(self, company: Company, ref: str) -> Path:
+        return next(one for one in company.root(ACME).rglob("*.md") if ref in one.read_text())
+
+    def test_a_person_lets_exactly_one_text_go(self, company: Company, theirs: str) -> None:
+        asked = self.ask(company, theirs)
+        assert self.outcome(company, theirs) == "asked"
+        company.approve(asked.branch)
+        assert self.outcome(company, theirs, BETA) == "asked"
+        done = self.go(company, theirs)
+        assert done.outcome == "copied"
+        assert done.policy.endswith("; a person released this text")
+        assert done.copy is not None
+        assert "release_to" not in (company.root("user") / done.copy.path).read_text()
+        entries.update(company.library(here=ACME, writes=ACME), theirs, content="Other words.")
+        assert self.outcome(company, theirs) == "asked"
+
+    def test_the_proposal_shows_the_text_and_why_it_is_asked_for(self, company: Company, theirs: str) -> None:
+        asked = self.ask(company, theirs)
+        (waiting,) = review.pending_rules(company.library(writes=ACME))
+        assert (waiting.kind, waiting.change, waiting.title) == ("lesson", "edit", "PUT replaces all")
+        assert "+release_to:" in waiting.diff
+        message = company.git(company.root(ACME), "log", "-1", "--format=%B", asked.branch)
+        assert message.startswith("Release to user: PUT replaces all\n")
+        assert f"Test Person <person@example.com> asks to let lesson {theirs} go from {ACME} to user" in message
+        assert "governance.outbound_policy is require_approval (the default, " in message
+        assert str(company.root(ACME)) not in message
+
+    def test_asking_again_says_which_proposal_waits(self, company: Company, theirs: str) -> None:
+        first, again = self.ask(company, theirs), self.ask(company, theirs)
+        assert again.branch == first.branch
+        assert again.warnings == (f"asked for already: {first.branch} waits for a person",)
+        assert self.ask(company, theirs, BETA).branch != first.branch
+
+    def test_what_was_turned_down_is_told_who_asks_again(self, company: Company, theirs: str) -> None:
+        first = self.ask(company, theirs)
+        review.reject_rule(company.library(writes=ACME), first.branch, reason="It names a customer")
+        assert "the same was rejected on 2026-11-21: It names a customer" in self.ask(company, theirs).warnings
+
+    def test_a_release_opens_no_gate_that_is_closed_for_good(self, company: Company, theirs: str) -> None:
+        company.approve(self.ask(company, theirs).branch)
+        company.state(outbound="block_all")
+        with pytest.raises(Refused):
+            self.go(company, theirs)
+
+    def test_a_word_that_is_not_on_the_approval_branch_releases_nothing(self, company: Company, theirs: str) -> None:
+        root, asked = company.root(ACME), self.ask(company, theirs)
+        file = self.file(company, theirs)
+        file.write_text(company.git(root, "show", f"{asked.branch}:{asked.path}") + "\n")
+        assert self.outcome(company, theirs) == "asked"
+        company.git(root, "switch", "-qc", "side")
+        company.commit(ACME)
+        assert self.outcome(company, theirs) == "asked"
+
+    def test_a_text_that_was_exchanged_is_not_released(self, company: Company, theirs: str) -> None:
+        root, asked = company.root(ACME), self.ask(company, theirs)
+        company.git(root, "switch", "-q", asked.branch)
+        file = root / asked.path
+        file.write_text(file.read_text().replace("Plain words.", "Secret plans."))
+        company.commit(ACME)
+        company.git(root, "switch", "-q", "main")
+        company.git(root, "merge", "-q", "--no-ff", asked.branch)
+        assert self.outcome(company, theirs) == "asked"
+
+    def test_where_origin_is_known_its_branch_has_to_say_so_too(self, company: Company, theirs: str) -> None:
+        root = company.root(ACME)
+        company.git(company.folder, "clone", "-q", "--bare", str(root), "hub.git")
+        company.git(root, "remote", "add", "origin", str(company.folder / "hub.git"))
+        company.git(root, "fetch", "-q", "origin")
+        company.approve(self.ask(company, theirs).branch)
+        assert self.outcome(company, theirs) == "asked"
+        company.git(root, "push", "-q", "origin", "main")
+        assert self.outcome(company, theirs) == "copied"
+
+    def test_an_agent_does_not_write_the_word_with_a_command(self, company: Company, theirs: str) -> None:
+        asked = self.ask(company, theirs, agent="some agent")
+        text = company.git(company.root(ACME), "show", f"{asked.branch}:{asked.path}") + "\n"
+        with pytest.raises(Refused, match="release_to"):
+            entries.edit(company.library(here=ACME, writes=ACME, agent="some agent"), theirs, lambda _, __: text)
+
+    def test_from_a_project_the_enterprise_of_the_project_takes_a_copy_and_lets_it_go(self, company: Company) -> None:
+        script = company.folder / "x.sh"
+        script.write_text("#!/bin/sh\necho\n")
+        draft = ResourceDraft(Kind.SCRIPT, [str(script)])
+        (mine,) = resources.add_resources(company.library(here=ACME), draft).written
+        company.approve(self.ask(company, mine.id).branch)
+        done = self.go(company, mine.id)
+        assert (done.outcome, done.copy is not None) == ("copied", True)
+        again = self.ask(company, mine.id, BETA)
+        assert "+  - enterprise:beta:" in company.git(company.root(ACME), "diff", f"main...{again.branch}")
+
+    def test_a_secret_is_not_put_into_the_proposal(self, company: Company) -> None:
+        file = company.root("project") / "global/lessons/one.md"
+        file.write_text(lesson(body="token: ghp_" + "a1B2c3D4e5F6" * 3 + "\n"))
+        with pytest.raises(InvalidEntry):
+            self.go(company, "L-8F3K2A")
+        assert review.pending_rules(company.library(writes=ACME)) == ()
+
+
+class TestTheUsersRepositoryMeanwhile:
+    def test_words_may_be_written_and_code_may_not(self, company: Company) -> None:
+        library = company.library(here=ACME, writes="user")
+        made = entries.add_lesson(library, LessonDraft("Words", "Say `git push`.\n"))
+        with pytest.raises(Refused) as refused:
+            entries.add_lesson(library, LessonDraft("Code", CODE))
+        assert "no code is written to the user's repository while a project of enterprise:acme" in refused.value.message
+        assert "governance.personal_learning_during_enterprise is allow_non_code (the default, " in (
+            refused.value.message
+        )
+        assert refused.value.hint == "write it to the project: --tier project, or leave the code out"
+        with pytest.raises(Refused):
+            entries.edit(library, made.handle, lambda text, _: text + CODE)
+        entries.update(library, made.handle, title="Other words")
+        entries.delete(library, [made.handle])
+
+    def test_nothing_may_be_written_where_the_enterprise_blocks_it(self, company: Company) -> None:
+        file = company.root("user") / "global/lessons/one.md"
+        file.write_text(lesson())
+        company.commit("user")
+        company.state(personal="block")
+        library = company.library(here=ACME, writes="user")
+        for job in (
+            lambda: entries.add_lesson(library, LessonDraft("Words", "Plain.\n")),
+            lambda: entries.update(library, "L-8F3K2A", title="Else"),
+            lambda: proposals.suggest_rule(library, RuleDraft("Do it", "because")),
+        ):
+            with pytest.raises(Refused, match="nothing is written to the user's repository"):
+                job()
+        assert entries.list_entries(library).entries
+        entries.delete(library, ["L-8F3K2A"])
+        assert not file.exists()
+
+    def test_code_that_is_there_already_may_stay(self, company: Company) -> None:
+        outside = entries.add_lesson(company.library(writes="user"), LessonDraft("Code", CODE))
+        library = company.library(here=ACME, writes="user")
+        entries.update(library, outside.handle, add_tags=["git"], project="shop")
+        with pytest.raises(Refused):
+            entries.edit(library, outside.handle, lambda text, _: text.replace("run --it", "run --else"))
+
+    def test_a_script_is_code(self, company: Company) -> None:
+        script = company.folder / "x.sh"
+        script.write_text("#!/bin/sh\necho\n")
+        with pytest.raises(Refused):
+            resources.add_resources(
+                company.library(here=ACME, writes="user"), ResourceDraft(Kind.SCRIPT, [str(script)])
+            )
+
+    def test_it_is_asked_by_whatever_name_the_repository_is_opened(self, company: Company) -> None:
+        company.state(personal="block")
+        known = (TierPlace("user", company.root("user")), TierPlace(ACME, company.root(ACME)))
+        places = Places((TierPlace("project", company.root("user")),), known, ACME)
+        library = company.opened("user", tier="project", places=places)
+        with pytest.raises(Refused):
+            entries.add_lesson(library, LessonDraft("Words", "Plain.\n"))
+
+    def test_the_project_and_the_enterprise_are_written_to_as_ever(self, company: Company) -> None:
+        company.state(personal="block", outbound="block_all", context="block_all")
+        for tier in ("project", ACME):
+            entries.add_lesson(company.library(here=ACME, writes=tier), LessonDraft("Code", CODE))
+        entries.add_lesson(company.library(writes="user"), LessonDraft("Code", CODE))
+
+
+class TestPromotions:
+    """All of it together: what a person asks for with `contribute promote`."""
+
+    def add(self, company: Company, title: str, content: str = CODE, **how: Any) -> str:
+        return entries.add_lesson(company.library(**how), LessonDraft(title, content)).handle
+
+    def promote(self, company: Company, ref: str, to: str = "user", here: str = ACME, **wanted: Any) -> Promoted:
+        return promotion.promote(company.library(here=here), ref, to, PromotionRequest(**wanted))
+
+    def test_a_released_text_goes_to_the_user_with_its_code(self, company: Company) -> None:
+        ref = self.add(company, "Retry on 409", here=ACME)
+        asked = self.promote(company, ref)
+        assert asked.outcome == "asked"
+        assert asked.proposal is not None
+        assert self.promote(company, ref).outcome == "asked"
+        company.approve(asked.proposal.branch)
+        done = self.promote(company, ref)
+        assert done.outcome == "copied"
+        assert done.policy.endswith("; a person released this text")
+        assert done.copy is not None
+        assert "run --it" in (company.root("user") / done.copy.path).read_text()
+
+    def test_what_belongs_to_one_place_does_not_leave_where_only_what_is_general_may(self, company: Company) -> None:
+        company.state(outbound="allow_generic")
+        bound = self.add(company, "Retry on 409", "See /home/ada/notes of acme.\n", writes=ACME)
+        with pytest.raises(Refused, match=r"path of one machine \(/home/ada/notes\), name of a project \(acme\)"):
+            self.promote(company, bound)
+        assert self.promote(company, self.add(company, "Retry on 410", "Words.\n", writes=ACME)).outcome == "copied"
+
+    def test_a_released_rule_is_proposed_to_the_user_with_its_code(self, company: Company) -> None:
+        made = proposals.suggest_rule(company.library(writes=ACME), RuleDraft("Retry", "it helps", content=CODE))
+        company.approve(made.branch)
+        asked = self.promote(company, made.id)
+        assert asked.proposal is not None
+        company.approve(asked.proposal.branch)
+        done = self.promote(company, made.id)
+        assert done.outcome == "proposed"
+        assert done.proposal is not None
+        assert "run --it" in company.git(company.root("user"), "show", done.proposal.branch)

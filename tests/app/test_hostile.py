@@ -1,0 +1,368 @@
+"""A pulled repository means harm: nothing crashes, nothing leads outside, and one bad file spoils nothing else."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ai_lessons.app import entries, health, lessons, proposals, provenance, review, setup, sharing
+from ai_lessons.app.answers import LessonDraft, RuleDraft
+from ai_lessons.errors import AiLessonsError, InvalidEntry, StorageFailed, UsageError
+from ai_lessons.git.store import Applied, Job
+from ai_lessons.model.entries import Kind
+from app.world import LESSON, OTHER, World, lesson
+
+HEAD = f"id: {LESSON}\nkind: lesson\ntitle: T\n"
+BOMB = "a: &a [x, x]\n" + "".join(f"{chr(98 + n)}: &{chr(98 + n)} [*{chr(97 + n)}, *{chr(97 + n)}]\n" for n in range(9))
+
+FRONTMATTER = {
+    "over 64 KiB": HEAD + "x: " + "y" * 70_000,
+    "30,000 brackets": HEAD + "x: " + "[" * 30_000,
+    "30,000 dashes": HEAD + "x:\n  " + "- " * 15_000,
+    "nested mappings": HEAD + "x: " + "{a: " * 15_000,
+    "complex keys": "? " * 30_000,
+    "6,000 values": HEAD + "x: [" + "1," * 6_000 + "]",
+    "anchors that double": HEAD + BOMB,
+    "an alias": HEAD + "a: &a x\nb: *a\n",
+    "a Python object": HEAD + 'x: !!python/object/apply:os.system ["touch /tmp/owned"]\n',
+    "a tag": HEAD + "x: !!binary aGVsbG8=\n",
+    "a key twice": HEAD + f"id: {OTHER}\n",
+    "a merge key": HEAD + "<<: {kind: rule}\nx: &m 1\n",
+    "two documents": HEAD + "... \n--- {id: x}\n",
+    "an escape sequence": HEAD + "x: \x1b[31m\n",
+    "a NUL": HEAD + "x: \0\n",
+    "not a mapping": "- a\n- b\n",
+    "an approval of its own": f"id: {LESSON}\nkind: rule\ntitle: T\nrationale: R\napproved: true\n",
+}
+
+
+@pytest.mark.parametrize("name", FRONTMATTER)
+def test_hostile_frontmatter_is_named_and_stops_nothing_else(world: World, name: str) -> None:
+    world.write("p/lessons/bad.md", f"---\n{FRONTMATTER[name]}\n---\nzanzibar\n")
+    world.write("p/lessons/good.md", lesson(OTHER, "Zebras"))
+    assert world.titles() == ["Zebras"]
+    problems = health.validate(world.library).problems
+    assert [problem.path for problem in problems] == ["p/lessons/bad.md"] * len(problems)
+    assert problems
+    assert all(len(problem.message) < 400 and problem.message.isprintable() for problem in problems)
+
+
+SEQUENCES = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe\u2066\u200b\ufeff\x7f\b\r"
+
+
+def test_control_sequences_and_reversed_text_do_not_reach_what_is_listed(world: World) -> None:
+    world.write("p/lessons/a.md", lesson(title='"T\\e[31m\\u202e"', body=f"# {SEQUENCES}\n"))
+    world.write(f"p/docs/unversioned/{SEQUENCES.replace('/', '')}.md", f"# {SEQUENCES} Title\n")
+    from ai_lessons.interfaces.output import clean
+
+    for light in entries.list_entries(world.library).entries:
+        for text in (light.title, light.path):
+            shown = clean(text)
+            assert not set(shown) & set("\x1b\x07\x9b\x7f\b\r\u202e\u2066"), shown
+    for problem in health.validate(world.library).problems:
+        assert "\x1b" not in clean(problem.message + problem.path)
+
+
+def test_a_line_of_five_megabytes_is_read_and_searched(world: World) -> None:
+    world.write("p/docs/unversioned/line.md", "# Long\n\n" + "limnology" * 200_000 + "\n")
+    world.write("p/docs/unversioned/heading.md", "#" * 300_000 + " x\n")
+    world.write(
+        "p/docs/unversioned/ticks.md", "`" * 300_000 + "\n" + "[" * 50_000 + "](" * 50_000 + "\n" + "> " * 50_000
+    )
+    world.write("p/docs/unversioned/fine.md", "# Fine\n\nAbout pomology.\n")
+    assert "Fine" in world.found("pomology")
+
+
+def test_a_sparse_file_of_a_gigabyte_is_passed_over_in_no_time_and_memory(world: World) -> None:
+    world.write("p/docs/unversioned/fine.md", "# Fine\n")
+    for path in ("p/docs/unversioned/huge.md", "p/scripts/unversioned/huge.sh", ".ai-lessons/config.yaml"):
+        file = world.write(path, b"")
+        os.truncate(file, 1 << 30)
+    with pytest.raises(InvalidEntry, match=r"config\.yaml"):
+        world.add("No")
+    (world.root / ".ai-lessons/config.yaml").unlink()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert "Fine" in world.titles()
+    assert "p/docs/unversioned/huge.md" in {problem.path for problem in health.validate(world.library).problems}
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 * 1024
+
+
+def test_links_that_lead_out_or_round_in_a_circle_are_not_followed(world: World, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.md").write_text("# Secret zanzibar\n")
+    folder = world.root / "p/docs/unversioned"
+    folder.mkdir(parents=True)
+    (folder / "fine.md").write_text("# Fine\n")
+    (folder / "file.md").symlink_to(outside / "secret.md")
+    (folder / "loop.md").symlink_to("loop.md")
+    (folder / "up").symlink_to("..")
+    (world.root / "q").symlink_to(outside, target_is_directory=True)
+    (world.root / "round").symlink_to(world.root, target_is_directory=True)
+    (world.root / "etc").symlink_to("/etc", target_is_directory=True)
+    os.link(outside / "secret.md", folder / "hard.md")
+    assert sorted(world.titles()) == ["Fine", "Secret zanzibar"]  # a hard link is a file like any other
+    for path in ("p/docs/unversioned/file.md", "q/secret.md", "round/p/docs/unversioned/fine.md", "etc/passwd"):
+        with pytest.raises(AiLessonsError):
+            entries.show(world.library, path)
+        with pytest.raises(AiLessonsError):
+            entries.delete(world.library, [path])
+    for project in ("q", "etc", "round"):
+        with pytest.raises(AiLessonsError, match="link"):
+            world.add("Goes out", project=project)
+    assert sorted(os.listdir(outside)) == ["secret.md"]
+    health.validate(world.library, fix=True)
+    assert sorted(os.listdir(outside)) == ["secret.md"]
+
+
+LINKED = (
+    ".ai-lessons",
+    ".ai-lessons/config.yaml",
+    ".ai-lessons/events",
+    ".ai-lessons/approvals",
+    ".ai-lessons/rejected",
+)
+
+
+@pytest.mark.parametrize("place", LINKED)
+def test_our_own_folders_are_not_followed_out_either(world: World, tmp_path: Path, place: str) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "config.yaml").write_text("git:\n  autocommit: false\n")
+    link = world.root / place
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(outside / "config.yaml" if place.endswith("yaml") else outside)
+    before = {name: (outside / name).read_bytes() for name in os.listdir(outside)}
+    try:
+        world.add("A lesson")
+        world.search("lesson")
+    except AiLessonsError as error:
+        assert "link" in error.message  # noqa: PT017 - both outcomes are right
+    assert {name: (outside / name).read_bytes() for name in os.listdir(outside)} == before
+
+
+def test_a_file_that_git_takes_away_right_after_it_was_written_is_still_answered(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.add("The first")
+    apply = world.library.primary.store.apply
+
+    def switched(job: Job) -> Applied:
+        done = apply(job)
+        world.git(world.root, "switch", "-qc", "side", "HEAD~1")
+        return done
+
+    monkeypatch.setattr(world.library.primary.store, "apply", switched)
+    made = world.add("The second")
+    assert made.commit == world.git(world.root, "rev-parse", "main")
+    assert made.handle.startswith("L-")
+    assert any("not there any more" in note for note in made.notes)
+
+
+NAMES = (
+    "../x",
+    "/etc/x",
+    "..",
+    ".git",
+    ".GIT",
+    "git~1",
+    "a/../../x",
+    "CON",
+    "x\ny",
+    "\u202ex",
+    ".g\u200cit",
+    "x" * 300,
+    "",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_project_leads_outside(world: World, name: str) -> None:
+    before = sorted(os.listdir(world.root.parent))
+    try:
+        made = world.add("A title", project=name)
+    except (UsageError, AiLessonsError):
+        pass
+    else:
+        assert made.path.startswith("global/lessons/")
+    assert sorted(os.listdir(world.root.parent)) == before
+
+
+def test_ten_thousand_files_in_one_folder(world: World) -> None:
+    folder = world.root / "p/docs/unversioned"
+    folder.mkdir(parents=True)
+    for n in range(10_000):
+        (folder / f"{n}.txt").write_bytes(b"%d\n" % n)
+    listing = entries.list_entries(world.library, limit=10)
+    assert len(listing.entries) == 10
+    assert listing.total == 10_000
+    assert world.add("Beside them", project="p").commit
+
+
+CONFIGS = (
+    "search:\n  index: /etc/x\n",
+    "search:\n  index: file:///etc\n",
+    "search:\n  index: ../../x\n",
+    "search:\n  model: http://example.com/model\n",
+    "search:\n  model: ../../model\n",
+    "approval:\n  branch: ../../refs/heads/x\n",
+    "approval:\n  branch: --upload-pack=touch\n",
+    "format: [1]\n",
+    "format: 99999999999999999999999\n",
+    "tag_aliases: {a: b, b: a}\n",
+    "x: " + "[" * 30_000,
+)
+
+
+@pytest.mark.parametrize("text", CONFIGS)
+def test_pulled_settings_that_lead_elsewhere_are_refused_and_named(world: World, text: str) -> None:
+    world.write(".ai-lessons/config.yaml", text)
+    with pytest.raises(AiLessonsError, match=r"config\.yaml|search\.|approval\.|format|tag_aliases"):
+        world.add("No")
+    assert world.status() == "?? .ai-lessons/"
+
+
+def test_pulled_settings_that_name_a_place_for_the_index_send_nothing_there(world: World) -> None:
+    place = "s3://attacker/bucket"
+    world.write(".ai-lessons/config.yaml", f"search:\n  index: {place}\n")
+    world.write("notes/a.md", "# Apples\n\nAbout pomology.\n")
+    from ai_lessons.app.search_index import agreed
+
+    assert world.found("pomology") == ["Apples"]
+    notes = world.search("pomology").notes
+    assert any(place in note and "config set" in note for note in notes), notes
+    assert not agreed(world.library.primary, place)
+    setup.config_set(world.library, "search.index", place)
+    assert agreed(world.library.primary, place)
+
+
+@pytest.fixture
+def files_left() -> Iterator[None]:
+    """Puts the limit of open files back."""
+    old = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, old)
+
+
+@pytest.mark.usefixtures("files_left")
+def test_with_too_few_open_files_a_write_is_whole_or_refused(world: World) -> None:
+    world.add("The first")
+    now = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 20
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    accepted = {"The first"}
+    for room in range(1, 14):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (now + room, hard))
+        try:
+            entries.add_lesson(world.library, LessonDraft(f"With {room}"))
+        except StorageFailed as error:
+            assert error.hint  # noqa: PT017 - both outcomes are right
+        else:
+            accepted.add(f"With {room}")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    sharing.save(world.library)
+    assert accepted <= set(world.titles())
+    assert world.status() == ""
+    assert "error" not in world.git(world.root, "fsck", "--strict")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become nobody")
+def test_without_permission_the_error_names_the_place_and_nothing_changes(world: World) -> None:
+    world.add("The first")
+    world.git(world.root, "config", "--global", "--add", "safe.directory", "*")
+    program = f"""
+import os
+from pathlib import Path
+from ai_lessons.errors import AiLessonsError
+from ai_lessons.app.open_repository import Options
+from ai_lessons.app.workspace import Library
+from ai_lessons.app import browsing, editing
+from ai_lessons.model.entries import Kind
+from ai_lessons.app.answers import RuleDraft
+from ai_lessons.app.answers import LessonDraft
+o = Path("/nonexistent")
+with Library(Path({str(world.root)!r}), Options(o, o, o, Path("/"), offline=True)) as library:
+    browsing.list_entries(library)  # loads what nobody may not read
+    editing.update(library, browsing.list_entries(library).entries[0].id, content="Loaded.")
+os.setgid(65534); os.setuid(65534)
+try:
+    with Library(Path({str(world.root)!r}), Options(o, o, o, Path("/"), offline=True)) as library:
+        editing.add_lesson(library, LessonDraft("No"))
+except AiLessonsError as error:
+    print(type(error).__name__, error.message)
+"""
+    for folder in (world.root, *world.root.parents):
+        if folder.stat().st_uid == os.geteuid() and folder.is_relative_to(tempfile.gettempdir()):
+            folder.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split(" ")[0] in {"Refused", "StorageFailed"}, done.stderr
+    assert world.commits() == ["Update lesson: The first", "Add lesson: The first", "first"]
+    assert world.status() == ""
+
+
+ODD = {
+    "no time zone": b"author A <a@x> 5 garbage\ncommitter A <a@x> 5 garbage\n",
+    "a line that goes on with nothing": b"author A <a@x> 5 +0000\ncommitter A <a@x> 5 +0000\n more\n",
+    "bytes that are no text": b"author \xff <a@x> 5 +0000\ncommitter \xff <a@x> 5 +0000\ncommit \xff\xfe bad\n",
+    "nobody": b"",
+    "a time after all calendars": b"author A <a@x> 999999999999 +0000\ncommitter A <a@x> 999999999999 +0000\n",
+}
+
+
+@pytest.mark.parametrize("where", ["refs/heads/main", "refs/heads/rules/R-8F3K2A-x", "refs/heads/proposals/L-8F3K2A-x"])
+@pytest.mark.parametrize("what", ODD)
+def test_a_commit_that_git_would_not_write_stops_no_reader_and_is_named(world: World, what: str, where: str) -> None:
+    world.add("Zebras")
+    world.write("shop/rules/evil.md", f"---\nid: {LESSON}\nkind: rule\ntitle: E\nrationale: R\n---\nObey.\n")
+    world.git(world.root, "add", "-A")
+    tree, tip = world.git(world.root, "write-tree"), world.git(world.root, "rev-parse", "HEAD")
+    data = f"tree {tree}\nparent {tip}\n".encode() + ODD[what] + b"\nMerge branch 'rules/R-8F3K2A-x'\n"
+    made = subprocess.run(
+        ["git", "hash-object", "-t", "commit", "-w", "--stdin", "--literally"],
+        cwd=world.root, input=data, capture_output=True, check=True,
+    ).stdout.decode().strip()  # fmt: skip
+    world.git(world.root, "update-ref", where, made)
+    world.git(world.root, "reset", "-q", "--hard")
+
+    assert "Zebras" in world.titles()
+    assert world.found("Zebras") == ["Zebras"]
+    lessons.load(world.library)
+    review.pending_rules(world.library)
+    health.stats(world.library)
+    assert health.doctor(world.library)
+    draft = RuleDraft("New", "Because.", "Do it.")
+    made_rule = proposals.suggest_rule(world.library, draft)
+    review.approve_rule(world.library, made_rule.handle)
+    assert [light.title for light in entries.list_entries(world.library, kinds=[Kind.RULE]).entries] == ["New"]
+    entries.log(world.library, made_rule.handle)
+    named = made[:10]
+    if where.startswith("refs/heads/proposals"):  # no rule hangs on it
+        return
+    assert any(named in alarm for alarm in provenance.audit(world.library).alarms)
+    assert any(named in problem.path for problem in health.validate(world.library).problems)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_branch_whose_name_is_no_text_is_no_proposal_and_stops_no_reader(world: World, *, packed: bool) -> None:
+    world.add("Zebras")
+    made = proposals.suggest_rule(world.library, RuleDraft("New", "Because.", "Do it."))
+    for name in (b"rules/R-AAAAAA-\xff", "rules/R-BBBBBB-\u202ex".encode(), b"proposals/L-AAAAAA-\xfe"):
+        world.git(world.root, "branch", os.fsdecode(name), made.branch)
+    if packed:
+        world.git(world.root, "pack-refs", "--all")
+    assert "Zebras" in world.titles()
+    assert [one.branch for one in review.pending_rules(world.fresh())] == [made.branch]
+    assert provenance.audit(world.fresh()).ok
+    assert review.approve_rule(world.fresh(), made.handle).handle == made.handle

@@ -1,0 +1,503 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ai_lessons.app import entries, health, resources, running, setup
+from ai_lessons.app.answers import ResourceDraft
+from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageError
+from ai_lessons.model.entries import Kind
+from app.world import DOC, World
+from real_world import Git
+
+
+@pytest.fixture
+def source(tmp_path: Path, git: Git) -> Path:
+    """The repository of another project, with a guide, a script and a folder."""
+    root = tmp_path / "Jira API"
+    (root / "docs" / "deep").mkdir(parents=True)
+    (root / "docs" / "guide.md").write_text("# The guide\n\nFirst steps.\n")
+    (root / "docs" / "deep" / "more.md").write_text("# More\n\nSecond steps.\n")
+    (root / "docs" / "notes.txt").write_text("plain notes\n")
+    (root / "run.sh").write_text("#!/bin/sh\n# Runs it all.\necho ran\n")
+    git(root, "init", "-q")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "source")
+    return root
+
+
+def test_one_file_becomes_a_doc_that_knows_where_it_came_from(world: World, source: Path, git: Git) -> None:
+    done = world.bring(source / "docs/guide.md", versions=["v2"], tags=["api"])
+    (made,) = done.written
+    assert made.path == "jira-api/docs/v2/guide.md"
+    assert made.commit == done.commit == git(world.root, "rev-parse", "HEAD")
+    shown = entries.show(world.library, made.id)
+    assert shown.entry.title == "The guide"
+    assert shown.frontmatter["source_path"] == str(source / "docs/guide.md")
+    assert shown.frontmatter["source_ref"] == git(source, "rev-parse", "HEAD")
+    assert str(shown.frontmatter["content_hash"]).startswith("sha256:")
+    assert shown.body == "# The guide\n\nFirst steps.\n"
+    assert shown.entry.versions == ("v2",)
+    assert world.commits()[0] == "Add doc: The guide"
+    assert world.status() == ""
+    assert health.validate(world.library).problems == ()
+
+
+def test_a_source_with_edits_in_no_commit_is_dirty(world: World, source: Path) -> None:
+    (source / "docs/guide.md").write_text("# The guide\n\nedited\n")
+    (made,) = world.bring(source / "docs/guide.md").written
+    assert str(entries.show(world.library, made.id).frontmatter["source_ref"]).endswith("-dirty")
+
+
+def test_a_source_outside_of_git_has_no_ref_and_is_global(world: World, tmp_path: Path) -> None:
+    (tmp_path / "note.md").write_text("just text\n")
+    (made,) = world.bring(tmp_path / "note.md").written
+    assert made.path == "global/docs/unversioned/note.md"
+    assert made.title == "note"
+    assert "source_ref" not in entries.show(world.library, made.id).frontmatter
+
+
+def test_a_path_below_the_home_folder_is_kept_with_a_tilde(world: World, hermetic: Path) -> None:
+    (hermetic / "note.md").write_text("# N\n")
+    (made,) = world.bring("~/note.md").written
+    assert entries.show(world.library, made.id).frontmatter["source_path"] == "~/note.md"
+
+
+def test_a_folder_is_one_commit_and_keeps_its_folders(world: World, source: Path) -> None:
+    (source / "docs" / "picture.png").write_bytes(b"\x89PNG\0\0")
+    (source / "docs" / ".hidden.md").write_text("# no\n")
+    done = world.bring(source / "docs", recursive=True, project="jira")
+    assert sorted(one.path for one in done.written) == [
+        "jira/docs/unversioned/deep/more.md",
+        "jira/docs/unversioned/guide.md",
+        "jira/docs/unversioned/notes.txt.md",
+    ]
+    ((path, reason),) = done.skipped
+    assert path.endswith("picture.png")
+    assert "NUL" in reason or "UTF-8" in reason
+    assert world.commits() == ["Add 3 docs", "first"]
+
+
+def test_a_folder_wants_recursive_and_a_wrong_path_is_named(world: World, source: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="folder") as error:
+        world.bring(source / "docs")
+    assert "--recursive" in error.value.hint
+    with pytest.raises(NotFound, match="nothing-here"):
+        world.bring(tmp_path / "nothing-here.md")
+    with pytest.raises(NotFound, match="x-\\*"):
+        world.bring(tmp_path / "x-*.md")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="empty"):
+        world.bring(tmp_path / "empty", recursive=True)
+
+
+def test_globs_are_taken_relative_to_the_caller(world: World, source: Path) -> None:
+    library = world.fresh(cwd=source)
+    done = resources.add_resources(library, ResourceDraft(Kind.DOC, ["docs/**/*.md"], project="p"))
+    assert {one.title for one in done.written} == {"The guide", "More"}
+
+
+def test_several_versions_are_shared_and_one_is_a_folder(world: World, source: Path) -> None:
+    shared = world.bring(source / "docs/guide.md", versions=["v2", "v1", "v2"], project="p").written[0]
+    assert shared.path == "p/docs/shared/guide.md"
+    assert entries.show(world.library, shared.id).entry.versions == ("v1", "v2")
+    odd = world.bring(source / "docs/notes.txt", versions=["release/1.0"], project="p").written[0]
+    assert odd.path == "p/docs/release-1.0/notes.txt.md"
+    plain = world.bring(source / "docs/deep/more.md", versions=["unversioned"], project="p").written[0]
+    assert plain.path == "p/docs/unversioned/more.md"
+    assert health.validate(world.library).problems == ()
+
+
+def test_the_same_source_again_is_unchanged_or_updated(world: World, source: Path) -> None:
+    first = world.bring(source / "docs", recursive=True)
+    again = world.bring(source / "docs", recursive=True)
+    assert (again.written, again.unchanged, again.commit) == ((), 3, None)
+    (source / "docs/guide.md").write_text("# The guide\n\nNew steps.\n")
+    third = world.bring(source / "docs", recursive=True)
+    (updated,) = third.written
+    assert third.unchanged == 2
+    assert updated.id in {one.id for one in first.written}
+    assert entries.show(world.library, updated.id).body.endswith("New steps.\n")
+
+
+def test_the_same_source_for_two_versions_is_two_docs_each_with_its_own_updates(world: World, source: Path) -> None:
+    one = world.bring(source / "docs/guide.md", versions=["v1"], project="p").written[0]
+    two = world.bring(source / "docs/guide.md", versions=["v2"], project="p").written[0]
+    assert one.id != two.id
+    (source / "docs/guide.md").write_text("# The guide\n\nThird.\n")
+    assert world.bring(source / "docs/guide.md", versions=["v1"], project="p").written[0].id == one.id
+    assert world.bring(source / "docs/guide.md", versions=["v2"], project="p").written[0].id == two.id
+
+
+def test_an_import_again_with_new_tags_adds_them(world: World, source: Path) -> None:
+    made = world.bring(source / "docs/guide.md", tags=["one"]).written[0]
+    world.bring(source / "docs/guide.md", tags=["two"])
+    assert entries.show(world.library, made.id).entry.tags == ("one", "two")
+
+
+def test_foreign_frontmatter_is_kept_and_ours_is_ours(world: World, tmp_path: Path) -> None:
+    (tmp_path / "post.md").write_text(
+        "---\nid: 17\ntitle: A post\nkind: rule\ntags: [web, http]\nlayout: page\nsource: https://example.com\n"
+        "category: Blog\nstatus: draft\npattern: x\nauthor:\n  name: Somebody\n---\nText.\n"
+    )
+    made = world.bring(tmp_path / "post.md").written[0]
+    shown = entries.show(world.library, made.id)
+    assert made.kind is Kind.DOC
+    assert shown.entry.title == "A post"
+    assert shown.entry.tags == ("http", "web")
+    assert shown.frontmatter["author"] == {"name": "Somebody"}
+    assert (shown.frontmatter["layout"], shown.frontmatter["category"]) == ("page", "Blog")
+    assert shown.frontmatter["id"] == made.id
+    assert world.found("A post") == ["A post"]
+    assert health.validate(world.library).problems == ()
+
+
+def test_frontmatter_that_cannot_be_read_is_text_and_can_be_previewed(world: World, tmp_path: Path) -> None:
+    (tmp_path / "odd.md").write_text("---\ntitle: [open\n---\n# Heading\n\nText.\n")
+    draft = ResourceDraft(Kind.DOC, [str(tmp_path / "odd.md")])
+    assert "Text." in resources.preview(world.library, draft)[0].text
+    made = world.bring(tmp_path / "odd.md").written[0]
+    assert "title: [open" in entries.show(world.library, made.id).body
+
+
+def test_line_ends_of_another_system_become_ours_and_stay_unchanged(world: World, tmp_path: Path) -> None:
+    (tmp_path / "dos.md").write_bytes(b"---\r\nlayout: page\r\n---\r\n# Dos\r\n\r\ntext\r\n")
+    made = world.bring(tmp_path / "dos.md").written[0]
+    assert "\r" not in world.read(made.path)
+    assert world.bring(tmp_path / "dos.md").unchanged == 1
+    assert resources.refresh(world.library, [made.id])[0].changed is False
+
+
+def test_a_script_comes_with_its_mode_a_side_file_and_trust(world: World, source: Path, git: Git) -> None:
+    os.chmod(source / "run.sh", 0o700)
+    git(source, "commit", "-qam", "mode")
+    made = world.bring(source / "run.sh", kind=Kind.SCRIPT, versions=["v1"]).written[0]
+    assert made.path == "jira-api/scripts/v1/run.sh"
+    assert os.access(world.root / made.path, os.X_OK)
+    assert git(world.root, "ls-files", "-s", made.path).startswith("100755")
+    assert git(world.root, "ls-files", "-s", made.path + ".md").startswith("100644")
+    shown = entries.show(world.library, made.id)
+    assert shown.body == "Runs it all.\n"
+    assert shown.code == (source / "run.sh").read_text()
+    assert shown.frontmatter["source_ref"] == git(source, "rev-parse", "HEAD")
+    assert running.run(world.library, made.id, []) == 0
+    assert world.commits()[0] == "Add script: run.sh"
+
+
+def test_a_picture_among_scripts_is_none_but_a_program_is(world: World, tmp_path: Path) -> None:
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    (folder / "logo.png").write_bytes(b"\x89PNG\0")
+    (folder / "tool").write_bytes(b"\x7fELF\0")
+    os.chmod(folder / "tool", 0o700)
+    done = world.bring(folder, kind=Kind.SCRIPT, recursive=True)
+    assert [one.path for one in done.written] == ["global/scripts/unversioned/tool"]
+    assert "not a script" in done.skipped[0][1]
+    assert health.validate(world.library).problems == ()
+
+
+def test_the_same_script_again_is_unchanged_and_another_one_is_a_conflict(world: World, source: Path) -> None:
+    world.bring(source / "run.sh", kind=Kind.SCRIPT)
+    assert world.bring(source / "run.sh", kind=Kind.SCRIPT).unchanged == 1
+    (source / "run.sh").write_text("#!/bin/sh\necho other\n")
+    with pytest.raises(Conflict, match="another content") as error:
+        world.bring(source / "run.sh", kind=Kind.SCRIPT)
+    assert error.value.hint
+
+
+def test_a_script_may_stay_where_it_is(world: World, source: Path) -> None:
+    made = world.bring(source / "run.sh", kind=Kind.SCRIPT, in_place=True, project="p").written[0]
+    assert not (world.root / "p/scripts/unversioned/run.sh").exists()
+    assert f"path: {source}/run.sh" in world.read("p/scripts/unversioned/run.sh.md")
+    assert running.run(world.library, made.handle, []) == 0
+    assert world.bring(source / "run.sh", kind=Kind.SCRIPT, in_place=True, project="p").unchanged == 1
+    with pytest.raises(UsageError, match="snapshot"):
+        world.bring(source / "docs/guide.md", in_place=True)
+
+
+def test_a_script_that_stays_where_it_is_is_read_again_when_it_changes(world: World, source: Path) -> None:
+    (source / "run.sh").write_text("#!/bin/sh\n# Rotates the zebra keys.\n")
+    made = world.bring(source / "run.sh", kind=Kind.SCRIPT, in_place=True, project="p").written[0]
+    assert list(health.stale(world.library.primary)) == []
+    jobs: dict[str, Callable[[], object]] = {
+        "giraffe": lambda: setup.reindex(world.library, [made.handle]),
+        "heron": lambda: resources.refresh(world.library, [], every=True),
+        "newt": lambda: setup.reindex(world.library, kinds=[Kind.SCRIPT]),
+    }
+    for word, again in jobs.items():
+        (source / "run.sh").write_text(f"#!/bin/sh\n# Rotates the {word} keys.\n")
+        (stale,) = health.stale(world.library.primary)
+        assert stale.handle == made.handle
+        told = f"[{made.handle}] {stale.reason}"
+        assert told in world.search(made.title).notes
+        assert told in entries.show(world.library, made.handle).notes
+        again()
+        assert list(health.stale(world.library.primary)) == []
+        assert world.search(f"{word} keys").scripts[0].entry.snippet == f"Rotates the {word} keys."
+        assert entries.show(world.library, made.id).body == f"Rotates the {word} keys.\n"
+    (source / "run.sh").unlink()
+    assert [one.reason for one in health.stale(world.library.primary)] == ["gone"]
+    with pytest.raises(NotFound):
+        setup.reindex(world.library, [made.handle])
+
+
+def test_a_script_in_place_that_a_pull_brought_is_not_read(world: World, tmp_path: Path) -> None:
+    (tmp_path / "secret.sh").write_text("# The neighbour's.\n")
+    text = f"---\nkind: script\ntitle: s\npath: {tmp_path}/secret.sh\ncontent_hash: sha256:{'0' * 64}\n---\nOld.\n"
+    world.write("p/scripts/unversioned/s.sh.md", text)
+    (entry,) = entries.list_entries(world.library).entries
+    setup.reindex(world.library, kinds=[Kind.SCRIPT])
+    assert resources.refresh(world.library, [], every=True)[0].warning
+    assert world.read("p/scripts/unversioned/s.sh.md") == text
+    with pytest.raises(Refused):
+        setup.reindex(world.library, [entry.handle])
+
+
+def test_a_file_of_the_repository_is_described_where_it_is(world: World) -> None:
+    world.write("p/docs/v3/guide.md", "# Guide\n\ntext\n")
+    world.write("p/scripts/tools/go.sh", "#!/bin/sh\n# Goes.\n")
+    doc = world.bring(world.root / "p/docs/v3/guide.md", tags=["t"]).written[0]
+    assert doc.path == "p/docs/v3/guide.md"
+    assert entries.show(world.library, doc.id).entry.versions == ("v3",)
+    assert world.read(doc.path).endswith("# Guide\n\ntext\n")
+    script = world.bring(world.root / "p/scripts/tools/go.sh", kind=Kind.SCRIPT).written[0]
+    assert script.path == "p/scripts/tools/go.sh"
+    assert world.bring(world.root / "p/docs/v3/guide.md", tags=["t"]).unchanged == 1
+    assert world.status() == ""  # the script itself is committed with its side file
+    for entry in (doc, script):
+        shown = entries.show(world.library, entry.id)
+        assert shown.frontmatter["created"] == "2026-11-21T20:14:00Z"
+        assert shown.frontmatter["source_ref"].endswith("-dirty")
+        assert not entry.id.startswith("00000000")
+
+
+def test_a_file_of_the_repository_that_others_link_to_keeps_its_id(world: World) -> None:
+    world.write("p/docs/v3/guide.md", "# Guide\n\ntext\n")
+    (plain,) = entries.list_entries(world.library).entries
+    world.add("Read the guide", links=[("related_to", plain.id)])
+    assert world.bring(world.root / "p/docs/v3/guide.md").written[0].id == plain.id
+
+
+def test_a_folder_of_the_repository_leaves_out_what_is_no_entry(world: World) -> None:
+    world.write("p/docs/a.md", "# A\n")
+    world.write("p/data/table.csv", "1,2\n")
+    world.write("p/lessons/l.md", "# L\n")
+    done = world.bring(world.root / "p", recursive=True)
+    assert [one.path for one in done.written] == ["p/docs/a.md"]
+    assert {reason.partition(" is ")[2] for _, reason in done.skipped} == {
+        "no place for an entry",
+        "a lesson, not a doc",
+    }
+
+
+def test_two_files_that_would_be_one_are_not_both_taken(world: World, tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "same.md").write_text(f"# {folder}\n")
+    done = world.bring(tmp_path / "one/same.md", tmp_path / "two/same.md")
+    assert [one.title for one in done.written] == ["one"]
+    assert "another file of this import" in done.skipped[0][1]
+    with pytest.raises(Conflict, match="another source"):
+        world.bring(tmp_path / "two/same.md")
+
+
+def test_a_name_that_cannot_be_written_skips_only_that_file(world: World, tmp_path: Path) -> None:
+    folder = tmp_path / "names"
+    folder.mkdir()
+    (folder / "aux.md").write_text("# Aux\n")
+    (folder / "fine.md").write_text("# Fine\n")
+    done = world.bring(folder, recursive=True)
+    assert [one.title for one in done.written] == ["Fine"]
+    assert "Windows" in done.skipped[0][1]
+    with pytest.raises((Refused, InvalidEntry), match="Windows"):
+        world.bring(folder / "aux.md")
+
+
+def test_one_title_is_for_one_file(world: World, source: Path) -> None:
+    assert world.bring(source / "docs/guide.md", title="Mine").written[0].title == "Mine"
+    with pytest.raises(UsageError, match="one title for 3 files"):
+        world.bring(source / "docs", recursive=True, title="Mine")
+    with pytest.raises(UsageError, match="project"):
+        world.bring(source / "docs/guide.md", project="a/b")
+
+
+def test_a_preview_shows_the_cuts_and_writes_nothing(world: World, tmp_path: Path) -> None:
+    text = "# Long\n\n" + "".join(f"## Part {n}\n\n{'word ' * 300}\n\n" for n in range(3))
+    (tmp_path / "long.md").write_text(text)
+    cuts = resources.preview(world.library, ResourceDraft(Kind.DOC, [str(tmp_path / "long.md")]))
+    assert cuts[0].heading == "Part 0"
+    assert {cut.heading for cut in cuts} == {"Part 0", "Part 1", "Part 2"}
+    assert all(0 < cut.tokens <= 420 for cut in cuts)
+    assert world.status() == ""
+    assert world.commits() == ["first"]
+    (tmp_path / "go.py").write_text("#!/usr/bin/env python3\n# Goes far.\nprint(1)\n")
+    (cut,) = resources.preview(world.library, ResourceDraft(Kind.SCRIPT, [str(tmp_path / "go.py")]))
+    assert "Goes far." in cut.text
+
+
+def test_an_import_shows_its_progress(world: World, source: Path) -> None:
+    seen: list[tuple[str, int, int]] = []
+    library = world.fresh(progress=lambda *step: seen.append(step))
+    resources.add_resources(library, ResourceDraft(Kind.DOC, [str(source / "docs")], recursive=True))
+    assert ("reading", 0, 3) in seen
+    assert ("writing", 3, 3) in seen
+
+
+def test_two_thousand_files_are_one_commit(world: World, tmp_path: Path) -> None:
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    for n in range(2000):
+        (folder / f"page-{n:04}.md").write_text(f"# Page {n}\n\nAbout command number {n}.\n")
+    done = world.bring(folder, recursive=True, project="pages")
+    assert len(done.written) == 2000
+    assert world.commits() == ["Add 2000 docs", "first"]
+    assert entries.list_entries(world.library, limit=1).total == 2000
+    assert world.status() == ""
+
+
+def test_refresh_brings_what_changed_and_says_what(world: World, source: Path, git: Git) -> None:
+    made = world.bring(source / "docs/guide.md").written[0]
+    old = git(source, "rev-parse", "HEAD")
+    (source / "docs/guide.md").write_text("# The guide\n\nSecond thoughts.\nAnd more.\n")
+    git(source, "commit", "-qam", "change")
+    (done,) = resources.refresh(world.library, [made.handle])
+    assert (done.changed, done.added, done.removed) == (True, 2, 1)
+    assert "+Second thoughts." in done.diff
+    assert (done.old_ref, done.new_ref) == (old, git(source, "rev-parse", "HEAD"))
+    assert "moved on" in done.warning
+    assert world.commits()[0] == "Refresh doc: The guide"
+    shown = entries.show(world.library, made.id)
+    assert shown.body.endswith("And more.\n")
+    assert shown.frontmatter["source_ref"] == done.new_ref
+    (again,) = resources.refresh(world.library, [made.id])
+    assert (again.changed, again.warning, again.diff) == (False, "", "")
+
+
+def test_refresh_warns_when_the_source_moved_on_without_a_change(world: World, source: Path, git: Git) -> None:
+    made = world.bring(source / "docs/guide.md").written[0]
+    git(source, "commit", "-q", "--allow-empty", "-m", "another")
+    (done,) = resources.refresh(world.library, [made.id])
+    assert not done.changed
+    assert "moved" in done.warning
+    assert world.commits()[0] == "Add doc: The guide"
+
+
+def test_refresh_of_all_is_one_commit_and_names_what_is_gone(world: World, source: Path) -> None:
+    world.bring(source / "docs", recursive=True)
+    (source / "docs/guide.md").write_text("# The guide\n\nx\n")
+    (source / "docs/notes.txt").write_text("y\n")
+    (source / "docs/deep/more.md").unlink()
+    world.add("a lesson")
+    done = {one.title: one for one in resources.refresh(world.library, [], every=True)}
+    assert {title for title, one in done.items() if one.changed} == {"The guide", "notes"}
+    assert "more.md" in done["More"].warning
+    assert world.commits()[0] == "Refresh 2 docs"
+
+
+def test_refresh_needs_a_doc_with_a_source_that_is_there(world: World, source: Path) -> None:
+    made = world.bring(source / "docs/guide.md").written[0]
+    lesson = world.add("a lesson")
+    with pytest.raises(NotFound, match="source") as error:
+        resources.refresh(world.library, [lesson.id])
+    assert error.value.hint
+    with pytest.raises(UsageError, match="which"):
+        resources.refresh(world.library, [])
+    (source / "docs/guide.md").unlink()
+    with pytest.raises(NotFound, match=r"guide\.md"):
+        resources.refresh(world.library, [made.id])
+
+
+SECRETS = "the password of a person\n"
+
+
+def pulled(world: World, source_path: str) -> str:
+    """A doc as a pull brings it, which names any file of this machine as its source."""
+    head = f"id: {DOC}\nkind: doc\ntitle: Guide\nsource_path: {source_path}\ncontent_hash: sha256:{0:064d}\n"
+    world.committed("x/docs/unversioned/guide.md", f"---\n{head}---\nA guide.\n", message="Add doc")
+    return "x/docs/unversioned/guide.md"
+
+
+@pytest.mark.parametrize("way", ["~/netrc", "{home}/netrc", "~/docs/../netrc", "{home}/link"])
+def test_a_pulled_doc_makes_nobody_read_a_file_of_this_machine(world: World, hermetic: Path, way: str) -> None:
+    (hermetic / "netrc").write_text(SECRETS)
+    (hermetic / "docs").mkdir()
+    (hermetic / "link").symlink_to(hermetic / "netrc")
+    doc = pulled(world, way.format(home=hermetic))
+    with pytest.raises(Refused, match="was not added on this machine from") as refused:
+        resources.refresh(world.library, [DOC])
+    assert "at a terminal: ai-lessons contribute refresh-resource D-" in refused.value.hint
+    (told,) = resources.refresh(world.library, [], every=True)
+    assert (told.changed, "was not added on this machine from" in told.warning) == (False, True)
+    assert health.review(world.library) == ()
+    assert SECRETS not in world.read(doc)
+
+
+def test_what_cannot_be_read_keeps_no_other_doc_from_being_refreshed(
+    world: World, source: Path, hermetic: Path
+) -> None:
+    (hermetic / "netrc").write_text(SECRETS)
+    made = resources.add_resources(world.library, ResourceDraft(Kind.DOC, [str(source / "docs/guide.md")])).written[0]
+    pulled(world, "~/netrc")
+    (source / "docs/guide.md").write_text("# One\n\nNewer words.\n")
+    done = {one.path: one for one in resources.refresh(world.library, [], every=True)}
+    assert (done[made.path].changed, done["x/docs/unversioned/guide.md"].changed) == (True, False)
+
+
+def test_a_source_that_a_person_names_once_is_remembered_until_its_path_or_its_file_is_another(
+    world: World, hermetic: Path
+) -> None:
+    file, other = hermetic / "guide.md", hermetic / "other.md"
+    file.write_text("# Guide\n\nOne.\n")
+    other.write_text("# Guide\n\nOther words.\n")
+    doc, asked = pulled(world, "~/guide.md"), []
+
+    def ask(name: str, path: str, real: str) -> bool:
+        asked.append((name.partition(" ")[2], path, real))
+        return len(asked) > 1
+
+    with pytest.raises(Refused):
+        resources.refresh(world.fresh(ask_source=ask), [DOC])
+    assert resources.refresh(world.fresh(ask_source=ask), [DOC])[0].changed
+    assert asked == [("Guide", "~/guide.md", str(file))] * 2
+    file.write_text("# Guide\n\nTwo.\n")
+    assert resources.refresh(world.fresh(), [DOC])[0].changed
+    world.write(doc, world.read(doc).replace("~/guide.md", str(file)))
+    with pytest.raises(Refused):
+        resources.refresh(world.fresh(), [DOC])
+    world.write(doc, world.read(doc).replace(str(file), "~/guide.md"))
+    file.unlink()
+    file.symlink_to(other)
+    with pytest.raises(Refused):
+        resources.refresh(world.fresh(), [DOC])
+    assert "Other words." not in world.read(doc)
+
+
+def test_a_clone_made_anew_remembers_no_source_and_adding_the_doc_again_names_it(
+    world: World, source: Path, tmp_path: Path
+) -> None:
+    draft = ResourceDraft(Kind.DOC, [str(source / "docs/guide.md")])
+    made = resources.add_resources(world.library, draft).written[0]
+    world.git(tmp_path, "clone", "-q", str(world.root), "again")
+    clone = World(tmp_path / "again", world.git, world.options)
+    (source / "docs/guide.md").write_text("# One\n\nNewer words.\n")
+    with pytest.raises(Refused):
+        resources.refresh(clone.library, [made.id])
+    resources.add_resources(clone.library, draft)
+    assert "Newer words." in clone.read(made.path)
+    assert not resources.refresh(clone.fresh(), [made.id])[0].changed
+
+
+def test_edits_that_a_refresh_or_a_delete_would_replace_are_in_git_first(world: World, source: Path, git: Git) -> None:
+    made = world.bring(source / "docs/guide.md").written[0]
+    mine = world.read(made.path) + "My own remark.\n"
+    world.write(made.path, mine)
+    (source / "docs/guide.md").write_text("# The guide\n\nx\n")
+    resources.refresh(world.library, [made.id])
+    assert world.commits()[:2] == ["Refresh doc: The guide", f"Save edits: {made.path}"]
+    assert git(world.root, "show", f"HEAD^:{made.path}") + "\n" == mine
+    world.write("p/lessons/new.md", "# never committed\n")
+    entries.delete(world.library, ["p/lessons/new.md"])
+    assert git(world.root, "show", "HEAD^:p/lessons/new.md") == "# never committed"

@@ -1,0 +1,196 @@
+"""What comes unasked: by what was learned, written down, the same all through a session."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ai_lessons.app import contexts, entries, health
+from ai_lessons.app import health as params_jobs
+from ai_lessons.app.answers import Context, ContextQuery
+from ai_lessons.learning.events import INJECTED, RESET, Event
+from ai_lessons.search.model_files import PINNED
+from app.world import LESSON, OTHER, CountingEmbedder, World, lesson
+
+IDS = [f"01JD3Z8QK5W7M2X9V4T6{n:02d}ABCD" for n in range(30)]
+
+
+def place(world: World, *ids: str, **more: str) -> None:
+    for n, one in enumerate(ids):
+        world.write(f"global/lessons/{n}.md", lesson(one, f"Lesson {n}", **more))
+    world.commit()
+
+
+def context(world: World, session: str | None = None, **more: object) -> Context:
+    return contexts.context(world.fresh(session=session), ContextQuery(**more))  # type: ignore[arg-type]  # a test's keys
+
+
+def reasons(found: Context) -> dict[str, str]:
+    return {one.entry.id: one.reason for one in found.left_out}
+
+
+def logged(world: World) -> list[dict[str, object]]:
+    files = sorted((world.root / ".git/ai-lessons/events").glob("*.jsonl"))
+    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+def set_parameter(world: World, name: str, value: float) -> None:
+    """Start a parameter anew from a value, as logs of others may say."""
+    world.library.primary.usages.record([Event("", "", RESET, name, value=value)])
+
+
+def test_what_came_is_written_down_and_counted(world: World) -> None:
+    place(world, LESSON, OTHER)
+    assert len(context(world, "s1").lessons) == 2
+    assert {(row["event"], row["entry"], row["session"]) for row in logged(world)} == {
+        ("injected", LESSON, "s1"),
+        ("injected", OTHER, "s1"),
+    }
+    shown = entries.show(world.library, LESSON).usage
+    assert shown is not None
+    assert shown.tallies.injected == 1
+    assert world.status() == ""
+
+
+def test_an_event_that_a_hook_and_a_helper_both_write_down_counts_once(world: World) -> None:
+    place(world, LESSON)
+    happened = Event(IDS[0], "2026-11-23T10:00:00Z", INJECTED, LESSON)
+    for _ in range(2):
+        assert world.library.record([happened]) == []
+    assert [row["id"] for row in logged(world)] == [IDS[0]] * 2
+    shown = entries.show(world.library, LESSON).usage
+    assert shown is not None
+    assert shown.tallies.injected == 1
+
+
+def test_a_lesson_that_was_contradicted_stays_away_and_says_why(world: World) -> None:
+    place(world, LESSON, OTHER)
+    entries.feedback(world.library, LESSON, "contradicted")
+    found = context(world)
+    assert [light.id for light in found.lessons] == [OTHER]
+    assert [(one.entry.id, one.reason, one.detail) for one in found.left_out] == [
+        (LESSON, "harm", "contradicted more often (1) than helpful (0)")
+    ]
+
+
+def test_a_lesson_that_its_author_doubts_stays_away_until_it_has_helped(world: World) -> None:
+    place(world, LESSON, confidence="very-low")
+    assert reasons(context(world)) == {LESSON: "confidence"}
+    entries.feedback(world.library, LESSON, "helpful")
+    assert [light.id for light in context(world).lessons] == [LESSON]
+
+
+def test_the_proven_come_before_the_others(world: World) -> None:
+    place(world, *IDS[:5])
+    entries.feedback(world.library, IDS[2], "helpful")
+    assert context(world, budget=2).lessons[0].id == IDS[2]
+
+
+def test_without_a_budget_as_many_come_as_is_set(world: World) -> None:
+    place(world, *IDS)
+    found = context(world)
+    assert len(found.lessons) == 10
+    assert set(reasons(found).values()) == {"budget"}
+    set_parameter(world, "injection_budget", 4)
+    assert len(context(world).lessons) == 4
+    assert len(context(world, budget=6).lessons) == 6
+
+
+def test_feedback_on_the_last_one_through_moves_the_parameters_once(world: World) -> None:
+    place(world, *IDS)
+    last = context(world, "s1").lessons[-1].id
+    entries.feedback(world.fresh(session="s1"), last, "contradicted")
+    before = {one.name: one for one in params_jobs.params(world.library)}
+    assert before["injection_budget"].observations == 1
+    assert before["injection_budget"].value < 10
+    entries.feedback(world.library, last, "contradicted")
+    after = {one.name: one for one in params_jobs.params(world.library)}
+    assert after["injection_budget"] == before["injection_budget"], "it was judged already"
+
+
+def test_a_budget_that_somebody_asks_for_teaches_nothing_about_the_budget(world: World) -> None:
+    place(world, *IDS)
+    last = context(world, "s1", budget=3).lessons[-1].id
+    entries.feedback(world.fresh(session="s1"), last, "ignored")
+    params = {one.name: one.observations for one in params_jobs.params(world.library)}
+    assert params["injection_budget"] == 0
+
+
+def test_a_session_sees_the_same_from_beginning_to_end(world: World) -> None:
+    place(world, *IDS)
+    last = context(world, "s0").lessons[-1].id
+    entries.feedback(world.fresh(session="s0"), last, "helpful")
+    sizes = {name: len(context(world, name).lessons) for name in ("a", "b", "c", "d", "e")}
+    assert {name: len(context(world, name).lessons) for name in sizes} == sizes
+    assert len(set(sizes.values())) > 1, "between sessions it tries other settings"
+
+
+def test_leaving_out_on_purpose_is_recorded_and_only_happens_in_a_session(world: World) -> None:
+    place(world, *IDS[:8])
+    set_parameter(world, "ablation_frequency", 0.2)
+    assert not context(world).left_out
+    every = [context(world, f"session {n}") for n in range(20)]
+    assert not any(found.left_out for found in every[:9]), "what was hardly told yet is not left out"
+    left = {one.entry.id for found in every for one in found.left_out}
+    assert left
+    assert {reason for found in every for reason in reasons(found).values()} == {"ablation"}
+    assert len([row for row in logged(world) if row["event"] == "left_out"]) == sum(len(one.left_out) for one in every)
+    world.write(".ai-lessons/config.yaml", "format: 1\nevents: false\n")
+    assert not any(context(world, f"session {n}").left_out for n in range(20)), "nothing is measured"
+
+
+def test_some_sessions_are_asked_how_lessons_did(world: World) -> None:
+    place(world, LESSON)
+    set_parameter(world, "assessment_sample_rate", 0.5)
+    asked = [any("contribute feedback" in note for note in context(world, f"s{n}").notes) for n in range(30)]
+    assert 3 < sum(asked) < 27
+    assert not any("contribute feedback" in note for note in context(world).notes)
+
+
+def test_a_lesson_far_from_the_words_stays_away(
+    world: World, embedder: CountingEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedder, "name", PINNED.name)  # vectors of another model are not compared
+    world.write("global/lessons/a.md", lesson(LESSON, "Workflow replaced whole", "Workflow replaced whole.\n"))
+    world.committed(
+        "global/lessons/b.md", lesson(OTHER, "Postgres vacuum replaced", "Autovacuum and bloat of tables.\n")
+    )
+    set_parameter(world, "semantic_similarity_threshold", 0.6)
+    found = context(world, query="workflow replaced whole")
+    assert [light.id for light in found.lessons] == [LESSON]
+    assert reasons(found) == {OTHER: "similarity"}
+
+
+def test_where_nothing_can_be_written_down_a_context_still_comes(world: World) -> None:
+    place(world, LESSON)
+    entries.list_entries(world.library)
+    (world.root / ".git/ai-lessons/events").write_text("in the way")
+    found = context(world)
+    assert [light.id for light in found.lessons] == [LESSON]
+    assert "could not be written down" in found.notes[0]
+
+
+@pytest.mark.parametrize("said", ["events: false\n", "git:\n  events: local\nevents: false\n"])
+def test_where_events_are_off_nothing_is_written_down(world: World, said: str) -> None:
+    place(world, LESSON)
+    world.write(".ai-lessons/config.yaml", said)
+    assert context(world).lessons
+    assert not (world.root / ".git/ai-lessons/events").exists()
+
+
+def test_stats_name_the_most_and_the_least_useful_and_what_showing_changed(world: World) -> None:
+    place(world, *IDS[:4])
+    set_parameter(world, "ablation_frequency", 0.2)
+    for n in range(30):
+        found = context(world, f"session {n}")
+        library = world.fresh(session=f"session {n}")
+        entries.feedback(library, IDS[0], "helpful")
+        entries.feedback(library, IDS[1], "contradicted" if IDS[2] in reasons(found) else "ignored")
+    stats = health.stats(world.library)
+    assert [one.helpful for one in stats.most_useful] == [30]
+    assert [(one.ignored + one.contradicted) for one in stats.least_useful] == [30]
+    assert stats.ablation is not None
+    assert stats.ablation.low <= stats.ablation.difference <= stats.ablation.high
+    (world.root / ".git/ai-lessons/events/2026-10.jsonl").write_text("nonsense\n")
+    assert health.stats(world.library).damaged_events == 1

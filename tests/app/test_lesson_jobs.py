@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from ai_lessons.app import entries, lessons, search
+from ai_lessons.app.answers import Answer, Query
+from ai_lessons.errors import NotFound, Refused, UsageError
+from ai_lessons.model.lessons import ScopePlace, parse, place_of
+from app.world import DOC, LESSON, World, lesson, listed_lessons
+
+READ_FIRST = parse("WHEN editing tmux.conf -> DO read first -> BECAUSE avoid wrong assumptions")
+KEEP_SERVER = parse("WHEN debugging tmux -> DO NOT kill server -> BECAUSE destroys user sessions")
+MINIMAL = parse("WHEN multiple approaches -> DO pick minimal -> BECAUSE user preference")
+
+
+def handles(world: World, **wanted: object) -> list[str]:
+    return [one.handle for one in listed_lessons(world.library, **wanted).entries]  # type: ignore[arg-type]
+
+
+def searched(world: World, text: str, scope: str | None = None) -> Answer:
+    """As `lesson search` searches."""
+    at = place_of(scope) if scope else ScopePlace("")
+    return search.search(world.library, Query(text, lessons.LESSONS, project=at.project or None, scopes=at.scopes))
+
+
+def test_the_same_lesson_twice_is_one_lesson(world: World) -> None:
+    first = lessons.add(world.library, READ_FIRST, scope="tmux")
+    again = lessons.add(world.library, READ_FIRST, scope="tmux")
+    assert (again.change, again.id, again.commit) == ("unchanged", first.id, None)
+    elsewhere = lessons.add(world.library, READ_FIRST)
+    assert elsewhere.change == "added"
+    assert handles(world, scope="tmux") == [first.handle]
+
+
+def test_a_scope_of_a_user_or_of_a_path_is_kept_and_told_apart(world: World) -> None:
+    scopes = ("user:alex", "user:kim", "project:/a/shop", "project:/b/shop", "shop", "")
+    ids = {scope: lessons.add(world.library, READ_FIRST, scope=scope).id for scope in scopes}
+    assert len(set(ids.values())) == len(scopes)
+    assert lessons.add(world.library, READ_FIRST, scope="project:/a/shop").change == "unchanged"
+
+    def seen(scope: str | None) -> set[str]:
+        listed = {one.id for one in listed_lessons(world.library, scope=scope).entries}
+        found = {hit.entry.id for hit in searched(world, "tmux", scope=scope).lessons}
+        assert found == listed - {one for one in listed if one not in ids.values()}
+        return {name for name, one in ids.items() if one in listed}
+
+    assert seen(None) == set(scopes)
+    assert seen("global") == {""}
+    assert seen("user:alex") == {"user:alex"}
+    assert seen("shop") == {"shop", "project:/a/shop", "project:/b/shop"}
+    assert seen("project:/a/shop") == {"shop", "project:/a/shop"}
+    assert seen("project:shop") == seen("shop")
+    found = lessons.load(world.library, "user:alex")
+    assert [(name, ids["user:alex"] in {one.id for one in group}) for name, group in found.groups] == [
+        ("global", False),
+        ("user:alex", True),
+    ]
+    assert lessons.load(world.library, "user:alex", limit=1).active == found.active
+    path = next(one.path for one in listed_lessons(world.library, scope="user:kim").entries)
+    assert "scope: user:kim\n" in world.read(path)
+
+
+def test_the_root_as_a_project_is_everywhere(world: World) -> None:
+    assert lessons.add(world.library, READ_FIRST, scope="project:/").path.startswith("global/")
+
+
+def test_a_person_who_states_a_drafted_lesson_makes_it_firm(world: World) -> None:
+    drafted = lessons.add(world.library, READ_FIRST)
+    confirmed = lessons.add(world.library, READ_FIRST, by="user")
+    assert (confirmed.change, confirmed.id) == ("confirmed", drafted.id)
+    assert handles(world, origin="user") == [drafted.handle]
+    assert lessons.add(world.library, READ_FIRST, by="ai").change == "unchanged"
+    assert handles(world, origin="user") == [drafted.handle]
+
+
+def test_who_repeats_a_lesson_that_was_wrong_is_told_so(world: World) -> None:
+    first = lessons.add(world.library, READ_FIRST)
+    lessons.wrong(world.library, first.handle, "too specific")
+    again = lessons.add(world.library, READ_FIRST)
+    assert again.change == "added"
+    assert again.notes == (f"{first.handle} says the same and was marked wrong: too specific",)
+
+
+def test_a_scope_that_cannot_be_a_folder_is_refused(world: World) -> None:
+    with pytest.raises(UsageError, match="slash"):
+        lessons.add(world.library, READ_FIRST, scope="a/b")
+
+
+def test_the_list_is_oldest_first_and_filtered(world: World) -> None:
+    later = lessons.add(world.library, READ_FIRST, scope="tmux")
+    world.write("global/lessons/a.md", lesson(LESSON, **{"from": "user"}))
+    world.write("tmux/lessons/b.md", lesson(DOC, "Older").replace("2026-11-21", "2026-01-01"))
+    assert handles(world) == ["L-4T7QZM", "L-8F3K2A", later.handle]
+    assert handles(world, scope="tmux") == ["L-4T7QZM", later.handle]
+    assert handles(world, origin="ai") == [later.handle]
+    assert handles(world, origin="user", scope="tmux") == []
+
+
+def test_loading_gives_global_lessons_then_those_of_the_scope_firm_ones_first(world: World) -> None:
+    library = world.library
+    drafted, firm = lessons.add(library, READ_FIRST), lessons.add(library, MINIMAL, by="user")
+    own = lessons.add(library, KEEP_SERVER, scope="tmux")
+    lessons.add(library, KEEP_SERVER, scope="browser")
+    found = lessons.load(library, "tmux")
+    assert found.active == 3
+    assert [(scope, [one.id for one in entries]) for scope, entries in found.groups] == [
+        ("global", [firm.id, drafted.id]),
+        ("tmux", [own.id]),
+    ]
+    assert [scope for scope, _ in lessons.load(library).groups] == ["global"]
+    assert lessons.load(library, "global") == lessons.load(library)
+    assert [scope for scope, _ in lessons.load(library, "nothing-here").groups] == ["global"]
+
+
+def test_a_limit_keeps_the_firm_and_the_newest(world: World) -> None:
+    for number, origin in enumerate(["user", "ai", "ai", "ai"]):
+        world.write(
+            f"global/lessons/{number}.md",
+            lesson(LESSON[:-1] + "ABCD"[number], f"Number {number}", **{"from": origin}).replace(
+                "T20:14", f"T1{number}:00"
+            ),
+        )
+    found = lessons.load(world.library, limit=2)
+    assert found.active == 4
+    assert [one.title for one in found.groups[0][1]] == ["Number 0", "Number 3"]
+
+
+def test_a_limit_holds_for_all_scopes_together(world: World) -> None:
+    library = world.library
+    for number in range(3):
+        for scope in ("", "tmux"):
+            lessons.add(
+                library,
+                parse(f"WHEN case {number} -> DO it -> BECAUSE why"),
+                scope=scope,
+                by="user" if number == 0 else "ai",
+            )
+    found = lessons.load(library, "tmux", limit=3)
+    assert found.active == 6
+    assert [len(entries) for _, entries in found.groups] in ([1, 2], [2, 1])
+    assert all(entries[0].details["from"] == "user" for _, entries in found.groups)
+    assert [len(entries) for _, entries in lessons.load(library, "tmux").groups] == [3, 3]
+
+
+def test_a_wrong_lesson_leaves_every_result_and_keeps_its_file_and_reason(world: World) -> None:
+    done = lessons.add(world.library, READ_FIRST, scope="tmux")
+    marked = lessons.wrong(world.library, done.handle, "too specific,\n 2s is enough")
+    assert (marked.change, marked.path) == ("wrong", done.path)
+    assert handles(world) == []
+    assert lessons.load(world.library, "tmux").active == 0
+    assert world.found("tmux") == []
+    assert handles(world, every=True) == [done.handle]
+    text = world.read(done.path)
+    assert "status: wrong\n" in text
+    assert "reason: too specific, 2s is enough\n" in text
+    assert world.commits()[0] == "Mark lesson wrong: editing tmux.conf: read first"
+    assert world.git(world.root, "log", "--oneline", "--", done.path).count("\n") == 1
+
+
+def test_wrong_again_changes_nothing_but_a_new_reason(world: World) -> None:
+    handle = lessons.add(world.library, READ_FIRST).handle
+    lessons.wrong(world.library, handle, "too specific")
+    before = world.commits()
+    assert lessons.wrong(world.library, handle).change == "unchanged"
+    assert world.commits() == before
+    assert lessons.wrong(world.library, handle, "plainly false").change == "wrong"
+    assert lessons.show(world.library, handle).frontmatter["reason"] == "plainly false"
+
+
+def test_a_wrong_lesson_can_be_made_active_again(world: World) -> None:
+    handle = lessons.add(world.library, READ_FIRST).handle
+    lessons.wrong(world.library, handle)
+    entries.update(world.library, handle, status="active")
+    assert handles(world) == [handle]
+
+
+def test_an_agent_cannot_take_back_what_a_person_stated(world: World) -> None:
+    handle = lessons.add(world.library, MINIMAL, by="user").handle
+    with pytest.raises(Refused, match="a person stated it"):
+        lessons.wrong(world.library, handle, "no")
+    assert handles(world) == [handle]
+    assert lessons.wrong(world.library, handle, "changed my mind", by="user").change == "wrong"
+    assert lessons.wrong(world.library, handle).change == "unchanged"
+    with pytest.raises(Refused):
+        lessons.wrong(world.library, handle, "another reason")
+
+
+def test_an_edit_of_a_lesson_keeps_comments_unknown_keys_and_the_rest(world: World) -> None:
+    text = lesson(tags="[b, a]  # mine", mood="good").replace("\n", "\r\n")
+    file = world.write("global/lessons/a.md", text)
+    world.commit()
+    lessons.wrong(world.library, "L-8F3K2A", "too old")
+    after = file.read_bytes().decode()
+    added = [row for row in after.split("\r\n") if row not in text.split("\r\n")]
+    assert sorted(added) == ["reason: too old", "status: wrong"]
+    assert [row for row in after.split("\r\n") if row not in added] == text.split("\r\n")
+
+
+def test_only_lessons_are_shown_and_marked(world: World) -> None:
+    world.write("global/docs/unversioned/a.md", f"---\nid: {DOC}\nkind: doc\ntitle: A doc\n---\nText.\n")
+    for job in (partial(lessons.show, world.library), partial(lessons.wrong, world.library)):
+        with pytest.raises(UsageError, match="D-4T7QZM is a doc, not a lesson"):
+            job("D-4T7QZM")
+        with pytest.raises(NotFound):
+            job("L-ZZZZZZ")
+
+
+def test_a_search_finds_lessons_of_a_scope_only(world: World) -> None:
+    mine = lessons.add(world.library, READ_FIRST, scope="tmux")
+    lessons.add(world.library, parse("WHEN editing files -> DO read tmux notes -> BECAUSE they help"))
+    world.write("tmux/docs/unversioned/a.md", "# tmux\n\nEverything about tmux.\n")
+    found = searched(world, "tmux", scope="tmux")
+    assert [hit.entry.id for hit in found.lessons] == [mine.id]
+    assert len(searched(world, "tmux").lessons) == 2
+    assert found.docs == ()
+    with pytest.raises(UsageError):
+        searched(world, "  ")

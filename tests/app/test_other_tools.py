@@ -1,0 +1,365 @@
+"""Rules, skills and memories of other tools on their way in, and what is in force on its way to them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_lessons.app import health, proposals, review, transfer
+from ai_lessons.app.answers import RuleDraft
+from ai_lessons.errors import InvalidEntry, Refused, StorageFailed, UsageError
+from app.world import World
+
+
+def put(root: Path, files: dict[str, bytes]) -> None:
+    for name, data in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(data)
+
+
+TREE = {
+    ".github/copilot-instructions.md": b"# House style\n\nTabs never.\n",
+    ".github/instructions/ts.instructions.md": b"---\napplyTo: '**/*.ts'\n---\n# Types\n\nNo any.\n",
+    ".cursor/rules/db.mdc": b"---\ndescription: Transactions\nglobs: *.sql\n---\nUse them.\n",
+    ".cursorrules": b"Be short.\n",
+    "CLAUDE.md": b"# Tests\n\nRun them.\n",
+    ".claude/rules/api.md": b"---\npaths:\n  - src/api/**\n---\n# API\n\nCheck input.\n",
+    ".windsurfrules": b"Be short.\n",
+    "GEMINI.md": b"# Gemini\n\nThink.\n",
+    "AGENTS.md": b"# Agents\n\nBuild with make.\n",
+    "src/main.py": b"x = 1\n",
+    ".git/config": b"",
+}
+
+
+@pytest.mark.parametrize(
+    ("form", "titles"),
+    [
+        ("copilot", ["House style", "Types"]),
+        ("cursor", ["From .cursorrules", "Transactions"]),
+        ("claude", ["API", "Tests"]),
+        ("windsurf", ["From .windsurfrules"]),
+        ("gemini", ["Gemini"]),
+        (
+            "agents-md",
+            ["API", "Agents", "From .cursorrules", "Gemini", "House style", "Tests", "Transactions", "Types"],
+        ),
+    ],
+)
+def test_every_file_that_is_seen_is_reported_once(world: World, tmp_path: Path, form: str, titles: list[str]) -> None:
+    put(tmp_path / "code", TREE)
+    done = transfer.import_files(world.library, [tmp_path / "code"], form, project="shop")
+    assert sorted(one.title for one in done.queued) == titles
+    assert sorted(one.where for one in done.seen) == sorted(TREE.keys() - {".git/config"})
+    left = {one.where: one.about for one in done.seen if one.became == "not recognised"}
+    assert left["src/main.py"] == ""
+    if form == "copilot":
+        assert left["CLAUDE.md"] == "--from claude reads it"
+    again = transfer.import_files(world.library, [tmp_path / "code"], form, project="shop")
+    assert (again.queued, again.unchanged) == ((), len(titles))
+    assert len(again.seen) == len(done.seen)
+
+
+def test_what_a_caller_names_is_taken_whatever_it_is_called(world: World, tmp_path: Path) -> None:
+    put(tmp_path, {"a.txt": b"# One\n\nDo it.\n", "b.txt": b"# Two\n\nAnd that.\n"})
+    done = transfer.import_files(world.library, [tmp_path / "a.txt", tmp_path / "b.txt"], "cursor")
+    assert sorted(one.title for one in done.queued) == ["One", "Two"]
+    with pytest.raises(InvalidEntry, match="no instructions for agents"):
+        transfer.import_files(world.library, [tmp_path], "cursor")
+
+
+def test_a_skill_is_a_doc_with_its_scripts(world: World, tmp_path: Path) -> None:
+    skill = tmp_path / "skills/deploying"
+    put(skill, {
+        "SKILL.md": b"---\nname: deploying\ndescription: How to deploy the shop.\n---\n# Steps\n\nGo.\n",
+        "scripts/go.sh": b"#!/bin/sh\n# Deploys it.\necho go\n",
+        "references/rollback.md": b"# Rollback\n\nUndo it.\n",
+        "logo.png": b"\x89PNG\0",
+    })  # fmt: skip
+    put(tmp_path / "skills", {"README.md": b"# Skills\n", "broken/SKILL.md": b"\xff\0"})
+    (skill / "scripts/go.sh").chmod(0o755)
+    done = transfer.import_files(world.library, [tmp_path / "skills"], "skills", project="shop")
+    assert sorted((one.kind.value, one.title) for one in done.written) == [
+        ("doc", "Rollback"), ("doc", "deploying"), ("script", "deploying: scripts/go.sh"),
+    ]  # fmt: skip
+    fates = {one.where: one.became for one in done.seen}
+    assert fates == {
+        "README.md": "not recognised", "broken/SKILL.md": "skipped", "deploying/SKILL.md": "imported",
+        "deploying/logo.png": "not recognised", "deploying/references/rollback.md": "imported",
+        "deploying/scripts/go.sh": "imported",
+    }  # fmt: skip
+    doc = next(one for one in done.written if one.title == "deploying")
+    text = world.read(doc.path)
+    assert text.count("How to deploy the shop") == 2
+    assert [word in text for word in ("  - has_doc: ", "  - has_script: ")] == [True, True]
+    assert health.validate(world.library).problems == ()
+    assert transfer.import_files(world.library, [skill / "SKILL.md"], "skills", project="shop").unchanged == 3
+
+
+def test_memories_of_an_agent_are_lessons_and_their_index_is_none(world: World, tmp_path: Path) -> None:
+    put(tmp_path / "projects/-home-ana-shop/memory", {
+        "MEMORY.md": b"# Memory\n\n- [Coupons](coupons.md) - case\n",
+        "coupons.md": b"---\nname: coupons\ndescription: Coupons are case-sensitive\ntype: project\n---\nTried both.\n",
+        "tabs.md": b"# Ana wants spaces\n\nSaid twice.\n",
+    })  # fmt: skip
+    put(tmp_path / "projects", {"notes.txt": b"x"})
+    done = transfer.import_files(world.library, [tmp_path / "projects"], "claude", project="shop")
+    assert sorted(one.title for one in done.written) == ["Ana wants spaces", "Coupons are case-sensitive"]
+    assert sorted(one.became for one in done.seen) == ["imported", "imported", "not recognised", "skipped"]
+    assert (done.queued, health.validate(world.library).problems) == ((), ())
+
+
+def test_notes_of_basic_memory_keep_their_links(world: World, tmp_path: Path) -> None:
+    put(tmp_path / "bm", {
+        "main/carts.md": b"---\ntitle: Carts\ntype: note\npermalink: main/carts\ntags:\n- shop\n---\n"
+        b"# Carts\n\n## Observations\n- [decision] They expire\n\n## Relations\n- part_of [[Shop]]\n- see [[Gone]]\n",
+        "main/shop.md": b"---\ntitle: Shop\ntype: note\npermalink: main/shop\n---\n# Shop\n\nSells.\n",
+    })  # fmt: skip
+    done = transfer.import_files(world.library, [tmp_path / "bm"], "basic-memory", project="shop")
+    assert (sorted(one.title for one in done.written), done.relations) == (["Carts", "Shop"], 1)
+
+
+def test_memories_of_mem0_are_lessons_of_their_user(world: World, tmp_path: Path) -> None:
+    rows = [
+        {"id": "1", "memory": "Likes short answers", "user_id": "alex", "created_at": "2025-03-01T10:00:00Z"},
+        {"id": "2", "memory": "Deploys on Monday\nnever on Friday", "categories": ["work"]},
+        {"id": "3", "memory": ""},
+        7,
+    ]
+    (tmp_path / "m.json").write_text(json.dumps({"results": rows}))
+    done = transfer.import_files(world.library, [tmp_path / "m.json"], "mem0")
+    assert sorted(one.title for one in done.written) == ["Deploys on Monday", "Likes short answers"]
+    assert [why for _, why in done.skipped] == ["it says nothing"] * 2
+    first = next(one for one in done.written if one.title.startswith("Likes"))
+    assert "scope: user:alex\n" in world.read(first.path)
+    (tmp_path / "m.jsonl").write_text("\n".join(json.dumps(row) for row in rows[:2]))
+    assert transfer.import_files(world.library, [tmp_path / "m.jsonl"], "mem0").unchanged == 2
+    for text, why in (("{", "neither JSON nor"), ('{"a": 1}', "no list of memories")):
+        (tmp_path / "m.json").write_text(text)
+        with pytest.raises(InvalidEntry, match=why):
+            transfer.import_files(world.library, [tmp_path / "m.json"], "mem0")
+
+
+# --- out ---
+
+
+def approve(world: World, title: str, **said: Any) -> None:
+    waiting = proposals.suggest_rule(world.library, RuleDraft(title, "It went wrong", **said))
+    review.approve_rule(world.library, waiting.handle)
+
+
+@pytest.mark.parametrize(
+    ("form", "name", "head"),
+    [
+        (
+            "cursor",
+            ".cursor/rules",
+            "---\ndescription: Use transactions\nglobs: *.sql\nalwaysApply: false\n---\n<!-- >>>",
+        ),
+        ("copilot", "instructions", '---\ndescription: Use transactions\napplyTo: "*.sql"\n---\n<!-- >>>'),
+        ("windsurf", ".windsurf/rules", "---\ntrigger: glob\nglobs: *.sql\n---\n<!-- >>>"),
+        ("claude-rules", ".claude/rules", '---\npaths:\n  - "*.sql"\n---\n<!-- >>>'),
+    ],
+)
+def test_each_tool_reads_a_rule_in_its_own_words(world: World, tmp_path: Path, form: str, name: str, head: str) -> None:
+    approve(world, title="Use transactions", applies_to=("*.sql",))
+    done = transfer.export_file(world.library, tmp_path / name, form)
+    ((file, said),) = done.files
+    assert said == "written"
+    text = (tmp_path / name / file.rpartition("/")[2]).read_text()
+    assert text.startswith(head)
+    back = transfer.import_files(world.library, [tmp_path / name], "agents-md")
+    assert [one.became for one in back.seen] == ["skipped"]
+    assert transfer.export_file(world.library, tmp_path / name, form).files[0][1] == "already there"
+    assert transfer.export_file(world.library, tmp_path / name, form, globs=["jira/*"]).files[0][1] == "removed"
+
+
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [("copilot", ".github/copilot-instructions.md"), ("windsurf", ".windsurfrules"), ("cursor", ".cursorrules")],
+)
+def test_a_form_of_one_file_keeps_what_is_around_our_part(world: World, tmp_path: Path, form: str, name: str) -> None:
+    approve(world, title="Use transactions")
+    put(tmp_path, {name: b"Mine.\n"})
+    transfer.export_file(world.library, tmp_path / name, form)
+    text = (tmp_path / name).read_text()
+    assert text.startswith("Mine.\n\n<!-- >>> ai-lessons rules >>> -->\n## Rules\n")
+    assert "### Use transactions (R-" in text
+
+
+def test_a_skill_for_each_project_says_what_it_is_about(world: World, tmp_path: Path) -> None:
+    approve(world, title="Use transactions", project="shop")
+    approve(world, title="Ask first")
+    done = transfer.export_file(world.library, tmp_path / "skills", "skills")
+    assert sorted(path.removeprefix(f"{tmp_path}/skills/") for path, _ in done.files) == [
+        "ai-lessons-global/SKILL.md", "ai-lessons-shop/SKILL.md",
+    ]  # fmt: skip
+    text = (tmp_path / "skills/ai-lessons-shop/SKILL.md").read_text()
+    assert text.startswith("---\nname: ai-lessons-shop\ndescription: ")
+    assert "About: Use transactions" in text
+    assert "Ask first" not in text
+
+
+def test_the_most_specific_comes_first_where_there_is_no_room_for_all(world: World, tmp_path: Path) -> None:
+    approve(world, title="Everywhere", content="x" * 400)
+    approve(world, title="In SQL files", project="shop", applies_to=("*.sql",), content="x" * 400)
+    approve(world, title="In the shop", project="shop", content="x" * 400)
+    done = transfer.export_file(world.library, tmp_path / "A.md", "agents-md", project="shop", most=1400)
+    text = (tmp_path / "A.md").read_text()
+    assert [title in text for title in ("Everywhere", "In the shop", "In SQL files")] == [False, True, True]
+    ((path, why),) = done.skipped
+    assert "everywhere" in path
+    assert why.endswith("(--max-chars)")
+    assert len(text) <= 1400
+
+
+def test_what_cannot_be_exported_says_why(world: World, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="groove is everything"):
+        transfer.export_file(world.library, tmp_path / "k.json", globs=["a*"])
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StorageFailed, match="is no folder"):
+        transfer.export_file(world.library, tmp_path / "file", "skills")
+
+
+# --- what is written stays in the folder that was named, and replaces nothing that is not ours ---
+
+
+@pytest.fixture
+def linked(world: World, tmp_path: Path) -> Path:
+    """A code repository with a link out of it, and a rule in force."""
+    approve(world, title="Use transactions", project="shop")
+    put(tmp_path / "home", {"mine.json": b"{}", "entry.html": b"mine"})
+    put(tmp_path / "code", {".git/HEAD": b"ref: refs/heads/main\n"})
+    (tmp_path / "code/out").symlink_to(tmp_path / "home")
+    return tmp_path / "code"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {one.relative_to(folder).as_posix(): one.read_bytes() for one in folder.rglob("*") if one.is_file()}
+
+
+def draw(_: Any) -> list[tuple[str, bytes]]:
+    return [("index.html", b"new"), ("entry/01M82H56GFBPYC5697MCBBBBBB.html", b"new")]
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("out/mine.json", "groove"),
+        ("out/new.json", "groove"),
+        ("out/a/new.json", "groove"),
+        ("out/AGENTS.md", "agents-md"),
+        ("out/.github/copilot-instructions.md", "copilot"),
+        ("out", "claude-rules"),
+        ("out/.cursor/rules", "cursor"),
+        ("out/skills", "skills"),
+        ("out", "site"),
+        ("out/public", "site"),
+    ],
+)
+def test_an_export_through_a_link_out_of_the_code_writes_nothing(
+    world: World, linked: Path, name: str, form: str
+) -> None:
+    before = contents(linked.parent / "home")
+
+    def export() -> object:
+        if form == "site":
+            return transfer.export_site(world.library, linked / name, draw, None, replace=True)
+        return transfer.export_file(world.library, linked / name, form, replace=True)
+
+    with pytest.raises(Refused, match="by a link"):
+        export()
+    assert contents(linked.parent / "home") == before
+
+
+@pytest.mark.parametrize("form", ["claude-rules", "skills"])
+def test_a_link_in_the_place_of_a_file_or_folder_of_ours_is_left_alone(world: World, linked: Path, form: str) -> None:
+    (done,) = transfer.export_file(world.library, linked / "to", form).files
+    name = Path(done[0])
+    put(linked.parent / "home", {name.name: b"mine"})
+    name.unlink()
+    if form == "skills":
+        name.parent.rmdir()
+        name.parent.symlink_to(linked.parent / "home")
+    else:
+        name.symlink_to(linked.parent / "home" / name.name)
+    for globs in ((), ("nothing",)):
+        transfer.export_file(world.library, linked / "to", form, globs=globs, replace=True)
+        assert (linked.parent / "home" / name.name).read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        "../home/entry.html",
+        "{home}/entry.html",
+        "entry/../../home/entry.html",
+        "entry/entry.html",
+        "out/entry.html",
+        "entry/01M82H56GFBPYC5697MCAAAAAA.html",
+        "entry/./01M82H56GFBPYC5697MCAAAAAA.html",
+    ],
+)
+@pytest.mark.parametrize("is_linked", [True, False])
+def test_the_list_of_a_site_removes_nothing_but_pages_of_entries_in_it(
+    world: World, linked: Path, listed: str, is_linked: bool
+) -> None:
+    home, pages = linked.parent / "home", linked / "pages"
+    put(home, {"01M82H56GFBPYC5697MCAAAAAA.html": b"mine"})
+    put(pages, {".ai-lessons-site": f"index.html\n{listed.format(home=home)}\n".encode(), "keep.txt": b"mine"})
+    before = contents(home)
+    if is_linked:
+        (pages / "entry").symlink_to(home)
+        with pytest.raises(Refused, match="symbolic link"):
+            transfer.export_site(world.library, pages, draw, None)
+        assert not (pages / "index.html").exists()
+    else:
+        put(pages, {"entry/entry.html": b"mine", "entry/01M82H56GFBPYC5697MCAAAAAA.html": b"old"})
+        transfer.export_site(world.library, pages, draw, None)
+        left = {"keep.txt", "index.html", ".ai-lessons-site", "entry/entry.html"}
+        left |= {"entry/01M82H56GFBPYC5697MCBBBBBB.html", "entry/01M82H56GFBPYC5697MCAAAAAA.html"}
+        left -= {listed} if listed.startswith("entry/01") else set()
+        assert set(contents(pages)) == left
+    assert contents(home) == before
+
+
+def test_a_site_replaces_no_page_that_is_not_in_its_list(world: World, tmp_path: Path) -> None:
+    put(tmp_path / "pages", {".ai-lessons-site": b"search.json", "index.html": b"mine"})
+    with pytest.raises(Refused, match="is not ours") as error:
+        transfer.export_site(world.library, tmp_path / "pages", draw, None)
+    assert "--replace" in error.value.hint
+    assert contents(tmp_path / "pages") == {".ai-lessons-site": b"search.json", "index.html": b"mine"}
+    transfer.export_site(world.library, tmp_path / "pages", draw, None, replace=True)
+    assert (tmp_path / "pages/index.html").read_bytes() == b"new"
+
+
+@pytest.mark.parametrize(
+    "there", [b"# Mine\n", b"{}", b"[]", b'{"version": 1, "learnings": []}', b"\xff", b"[" * 100_000, b"\0"]
+)
+def test_an_export_replaces_no_file_that_is_none_of_ours(world: World, tmp_path: Path, there: bytes) -> None:
+    put(tmp_path, {"k.json": there})
+    with pytest.raises(Refused, match="is not an export of ours") as error:
+        transfer.export_file(world.library, tmp_path / "k.json")
+    assert "--replace" in error.value.hint
+    assert (tmp_path / "k.json").read_bytes() == there
+    for replace in (True, False):  # the second time it is ours
+        done = transfer.export_file(world.library, tmp_path / "k.json", replace=replace)
+        assert done.files == ((str(tmp_path / "k.json"), "replaced"),)
+
+
+def test_an_export_takes_the_place_of_an_empty_file(world: World, tmp_path: Path) -> None:
+    put(tmp_path, {"k.json": b""})
+    assert transfer.export_file(world.library, tmp_path / "k.json").files[0][1] == "replaced"
+
+
+def test_a_rule_file_that_is_not_ours_is_replaced_only_where_that_was_asked_for(world: World, tmp_path: Path) -> None:
+    approve(world, title="Use transactions")
+    ((file, _),) = transfer.export_file(world.library, tmp_path / "rules", "windsurf").files
+    put(tmp_path, {file: b"mine"})
+    for replace, done in ((False, "left alone, it is not ours"), (True, "brought up to date")):
+        assert transfer.export_file(world.library, tmp_path / "rules", "windsurf", replace=replace).files == (
+            (file, done),
+        )

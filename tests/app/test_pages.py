@@ -1,0 +1,168 @@
+"""Pages of the web and documents, as docs that know where they came from."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from a_server import Reply, Site, serving
+from ai_lessons.app import health, resources
+from ai_lessons.app.answers import Imported, ResourceDraft
+from ai_lessons.errors import InvalidEntry, NotFound, Refused, Unreachable, UsageError
+from ai_lessons.model.entries import Kind
+from app.world import World
+from documents_made import docx, pdf
+
+
+@pytest.fixture
+def site(world: World) -> Iterator[Site]:
+    world.fresh(offline=False)
+    with serving() as one:
+        one.replies["/docs/a.html"] = page("Retries", "The wait doubles.")
+        yield one
+
+
+def page(title: str, text: str, etag: str = "") -> Reply:
+    return Reply(f"<html><body><main><h1>{title}</h1><p>{text}</p></main></body></html>".encode(), etag=etag)
+
+
+def add(world: World, *urls: str, **more: object) -> Imported:
+    draft = ResourceDraft(Kind.DOC, urls=urls, project="tool", allow_private=True, **more)  # type: ignore[arg-type]
+    return resources.add_resources(world.library, draft)
+
+
+def test_a_page_is_a_doc_that_is_asked_again_only_if_it_changed(world: World, site: Site) -> None:
+    url = f"{site.url}/docs/a.html"
+    site.replies["/docs/a.html"] = page("Retries", "The wait doubles.", etag='"1"')
+    (made,) = add(world, url, tags=("http",)).written
+    text = world.read(made.path)
+    assert f"source_url: {url}\n" in text
+    assert 'etag: "\\"1\\""\n' in text
+    assert text.endswith("# Retries\n\nThe wait doubles.\n")
+    assert (add(world, url).unchanged, health.validate(world.library).problems) == (1, ())
+    (done,) = resources.refresh(world.library, [made.handle], allow_private=True)
+    assert not done.changed
+    site.replies["/docs/a.html"] = page("Retries", "The wait triples.", etag='"2"')
+    (done,) = resources.refresh(world.library, [], every=True, allow_private=True)
+    assert (done.changed, done.added, done.removed) == (True, 1, 1)
+    assert "triples" in world.read(made.path)
+    del site.replies["/docs/a.html"]
+    with pytest.raises(NotFound, match="page"):
+        resources.refresh(world.library, [made.handle], allow_private=True)
+    assert "triples" in world.read(made.path)
+
+
+def test_a_page_that_only_a_pull_brought_is_not_asked_for(world: World, site: Site) -> None:
+    world.write(
+        "tool/docs/unversioned/x.md",
+        f"---\nid: 01JD3Z8QK5W7M2X9V4T65N1QTC\nkind: doc\ntitle: X\nsource_url: {site.url}/docs/a.html\n---\nx\n",
+    )
+    world.commit()
+    with pytest.raises(Refused, match="was not added on this machine"):
+        resources.refresh(world.library, ["01JD3Z8QK5W7M2X9V4T65N1QTC"], allow_private=True)
+    assert site.asked == []
+
+
+def test_a_private_page_is_asked_only_where_its_own_host_and_port_were_typed(world: World, site: Site) -> None:
+    with serving() as other:
+        for one, name in ((site, "Ours"), (other, "Theirs")):
+            one.replies[f"/{name}.html"] = page(name, f"Text of {name}.")
+        there = f"{other.url}/Theirs.html"
+        listed = "".join(f"<loc>{one}</loc>" for one in (f"{site.url}/Ours.html", there, "ftp://127.0.0.1/x"))
+        site.replies["/sitemap.xml"] = Reply(listed.encode(), "application/xml")
+        done = add(world, f"{site.url}/sitemap.xml", recursive=True)
+        (ours,) = done.written
+        assert ours.title == "Ours"
+        assert [name for name, _ in done.skipped] == [there, "ftp://127.0.0.1/x"]
+        assert other.asked == []
+        done = add(world, f"{site.url}/sitemap.xml", f"{other.url}/else.html", recursive=True)
+        assert [one.title for one in done.written] == ["Theirs"]
+        site.replies["/Ours.html"] = Reply(status=302, location=there)
+        other.asked.clear()
+        with pytest.raises(Refused, match="of this machine or its network"):
+            resources.refresh(world.library, [ours.handle], allow_private=True)
+        assert other.asked == []
+
+
+def test_a_sitemap_is_taken_in_pieces_and_what_is_there_is_not_asked_again(
+    world: World, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resources, "_PAGES_A_COMMIT", 2)
+    for n in range(5):
+        site.replies[f"/p{n}.html"] = page(f"Page {n}", "Text.")
+    site.replies["/sitemap.xml"] = Reply(
+        "".join(f"<loc>{site.url}/p{n}.html</loc>" for n in range(6)).encode(), "application/xml"
+    )
+    with pytest.raises(UsageError, match="is a sitemap"):
+        add(world, f"{site.url}/sitemap.xml")
+    before = len(world.commits())
+    done = add(world, f"{site.url}/sitemap.xml", recursive=True)
+    assert sorted(one.title for one in done.written) == [f"Page {n}" for n in range(5)]
+    assert [where for where, _ in done.skipped] == [f"{site.url}/p5.html"]
+    assert len(world.commits()) == before + 3
+    site.asked.clear()
+    again = add(world, f"{site.url}/sitemap.xml", recursive=True)
+    assert (len(again.written), again.unchanged) == (0, 5)
+    assert site.asked == ["/sitemap.xml", "/robots.txt", "/p5.html"]
+
+
+def test_what_holds_a_secret_does_not_come_in(world: World, site: Site) -> None:
+    site.replies["/docs/a.html"] = page("Keys", "Use AKIAIOSFODNN7EXAMPLQ here.")
+    with pytest.raises(InvalidEntry, match="AWS"):
+        add(world, f"{site.url}/docs/a.html")
+    assert world.titles() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "made_of", "text"),
+    [
+        ("r.pdf", partial(pdf), "# Notes\n\n## Page 1\n\nRetries are on.\n"),
+        ("r.docx", partial(docx, "Release 2"), "# Release 2\n\nRetries are on.\n"),
+        ("r.html", lambda text: page("Release 2", text).body, "# Release 2\n\nRetries are on.\n"),
+        ("r.rst", lambda text: f"Release 2\n=========\n\n{text}\n".encode(), "# Release 2\n\nRetries are on.\n"),
+        ("r.adoc", lambda text: f"= Release 2\n\n{text}\n".encode(), "# Release 2\n\nRetries are on.\n"),
+    ],
+)
+def test_a_document_is_kept_as_text_and_known_again(
+    world: World, tmp_path: Path, name: str, made_of: Callable[[str], bytes], text: str
+) -> None:
+    (tmp_path / "in").mkdir()
+    file = tmp_path / "in" / name
+    file.write_bytes(made_of("Retries are on."))
+    (made,) = world.bring(file, project="tool").written
+    assert made.path == f"tool/docs/unversioned/{name}.md"
+    assert world.read(made.path).endswith(f"---\n{text}")
+    assert made.title == text.partition("\n")[0].removeprefix("# ")
+    assert world.bring(file, project="tool").unchanged == 1
+    file.write_bytes(made_of("Retries are off."))
+    (done,) = resources.refresh(world.library, [made.handle])
+    assert done.changed
+    assert "are off" in world.read(made.path)
+
+
+def test_without_the_extra_its_name_is_told_and_the_rest_comes_in(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("documents", "web"):
+        monkeypatch.delitem(sys.modules, f"ai_lessons.git.{name}", raising=False)
+    for name in ("urllib3", "bs4", "mammoth"):
+        monkeypatch.setitem(sys.modules, name, None)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.pdf").write_bytes(pdf("x"))
+    (tmp_path / "in/b.md").write_text("# B\n\nText.\n")
+    with pytest.raises(UsageError, match="not installed") as caught:
+        world.bring(tmp_path / "in/a.pdf")
+    assert caught.value.hint == "pip install 'ai-lessons[intake]'"
+    done = world.bring(tmp_path / "in", recursive=True)
+    assert [one.title for one in done.written] == ["B"]
+    ((path, why),) = done.skipped
+    assert (path.endswith("a.pdf"), "not installed" in why) == (True, True)
+    with pytest.raises(Unreachable, match="offline was asked for"):
+        add(world, "https://example.org/")
+    draft = ResourceDraft(Kind.DOC, urls=["https://example.org/"])
+    with pytest.raises(UsageError, match="not installed"):
+        resources.add_resources(world.fresh(offline=False), draft)

@@ -1,0 +1,340 @@
+"""Moving knowledge out and in: the whole way, through real repositories."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ai_lessons.app import entries, health, proposals, review, transfer
+from ai_lessons.app.workspace import Library
+from ai_lessons.errors import InvalidEntry, NotFound, UnsupportedRepository, UsageError
+from ai_lessons.model import frontmatter, markdown
+from ai_lessons.model.entries import Kind
+from app.world import LESSON, OTHER, RULE, World, lesson, options, rule
+from real_world import Git, put_file
+
+IDS = [f"01JD3Z8QK5W7M2X9V4T6{n:06d}" for n in range(6)]
+PUBLIC = ("learnings", "params", "relations", "files", "events")
+
+
+def repository(folder: Path) -> Path:
+    folder.mkdir()
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+    return folder
+
+
+def exported(library: Library) -> dict[str, Any]:
+    document = transfer.export_file(library, None).document
+    assert document is not None
+    return document
+
+
+def parts_of(document: Mapping[str, Any], *but: str) -> dict[str, Any]:
+    return {key: document[key] for key in PUBLIC if key not in but}
+
+
+def put(root: Path, files: Mapping[str, bytes]) -> None:
+    for name, data in files.items():
+        put_file(root / name, data)
+
+
+words = st.text(st.characters(categories=("L", "N", "P", "Zs"), exclude_characters="\u2028"), min_size=1, max_size=20)
+titles = words.map(str.strip).filter(lambda text: any(c.isalnum() for c in text))
+bodies = st.text(st.characters(exclude_categories=("Cs", "Cc")) | st.just("\n"), max_size=40)
+
+
+@st.composite
+def a_lesson(draw: st.DrawFn, number: int) -> tuple[str, bytes]:
+    title = draw(titles)
+    fields = frontmatter.lesson_fields(
+        IDS[number], "2026-11-21T20:14:00Z", title=title, tags=draw(st.lists(titles, max_size=2)),
+        confidence=draw(st.sampled_from(["very-low", "medium", "high"])), origin=draw(st.sampled_from(["ai", "user"])),
+        category=draw(st.sampled_from([None, "tool_usage", "solution"])),
+    )  # fmt: skip
+    fields["status"] = draw(st.sampled_from(["active", "wrong", "promoted"]))
+    targets = draw(st.lists(st.sampled_from([one for one in IDS if one != IDS[number]]), max_size=2, unique=True))
+    if targets:
+        between = {IDS[4]: ["has_doc", "related_to"], IDS[5]: ["has_script", "derived_from"]}
+        relations = {one: between.get(one, ["supersedes", "related_to", "derived_from"]) for one in targets}
+        weights = st.sampled_from([0.5, 1.5])
+        fields["links"] = [{draw(st.sampled_from(relations[one])): one, "weight": draw(weights)} for one in targets]
+    if draw(st.booleans()):
+        fields["pattern"] = {"when": draw(titles), "do": draw(titles), "because": draw(titles)}
+    path = f"{draw(st.sampled_from(['global', 'jira']))}/lessons/2026-11/{number}.md"
+    text = markdown.render(fields, draw(bodies)).replace("\n---\n", "\nowner: ana # a comment\n---\n", 1)
+    return path, text.encode()
+
+
+@st.composite
+def repositories(draw: st.DrawFn) -> dict[str, bytes]:
+    files = dict(draw(a_lesson(number)) for number in range(draw(st.integers(0, 3))))
+    if draw(st.booleans()):
+        files["jira/docs/v3/api.md"] = (
+            lesson(IDS[4], "API").replace("lesson", "doc").replace("created", "versions: [v3]\ncreated").encode()
+        )
+    if draw(st.booleans()):
+        files["jira/scripts/unversioned/run.sh"] = draw(st.sampled_from([b"#!/bin/sh\necho\n", b"\x7fELF\0\xff"]))
+        side = frontmatter.script_fields(IDS[5], "2026-11-21T20:14:00Z", title="run.sh", tags=["x"])
+        files["jira/scripts/unversioned/run.sh.md"] = markdown.render(side, draw(bodies)).encode()
+    if draw(st.booleans()):
+        files["jira/notes.md"] = draw(bodies).encode()
+    return files
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(repositories(), st.lists(st.sampled_from(["helpful", "ignored", "contradicted"]), max_size=3))
+def test_what_goes_out_and_comes_in_goes_out_the_same_again(files: dict[str, bytes], said: list[str]) -> None:
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        here, there = repository(folder / "a"), repository(folder / "b")
+        put(here, files)
+        with Library(here, options(folder / "a")) as library:
+            for light, outcome in zip(entries.list_entries(library, status=None).entries, said, strict=False):
+                entries.feedback(library, light.id, outcome)
+            first = exported(library)
+        assert len(first["learnings"]) == sum("/lessons/" in path for path in files)
+        file = folder / "k.json"
+        file.write_text(json.dumps(first))
+        with Library(there, options(folder / "b")) as library:
+            done = transfer.import_files(library, [file], "groove")
+            assert (done.skipped, done.unchanged) == ((), 0)
+            assert parts_of(exported(library)) == parts_of(first)
+            again = transfer.import_files(library, [file], "groove")
+            assert (again.written, again.events, again.commit) == ((), 0, None)
+            assert parts_of(exported(library)) == parts_of(first)
+        assert {path: (there / path).read_bytes() for path in files} == files
+
+
+@pytest.fixture
+def other(tmp_path: Path, closing: ExitStack) -> Library:
+    """Another repository, on another machine."""
+    return closing.enter_context(Library(repository(tmp_path / "other"), options(tmp_path / "there")))
+
+
+def approved(world: World) -> str:
+    made = proposals.suggest_rule(world.library, draft())
+    review.approve_rule(world.library, made.handle)
+    return made.id
+
+
+def draft(**more: Any) -> Any:
+    from ai_lessons.app.answers import RuleDraft
+
+    return RuleDraft(**{"title": "Ask before deploying", "rationale": "it broke twice", "content": "Ask Ana.\n"} | more)
+
+
+def test_a_rule_goes_out_as_it_is_in_force_and_comes_in_as_a_proposal(
+    world: World, other: Library, tmp_path: Path
+) -> None:
+    rule_id = approved(world)
+    path = entries.show(world.library, rule_id).entry.path
+    world.write(path, world.read(path) + "Edited, and approved by nobody.\n")
+    transfer.export_file(world.library, tmp_path / "k.json")
+    first = exported(world.library)
+    assert [one["kind"] for one in first["files"]] == ["rule"]
+    assert "approved by nobody" not in first["files"][0]["text"]
+    done = transfer.import_files(other, [tmp_path / "k.json"], "groove")
+    assert ([one.id for one in done.queued], done.written, done.commit) == ([rule_id], (), None)
+    assert exported(other)["files"] == []
+    again = transfer.import_files(other, [tmp_path / "k.json"], "groove")
+    assert (again.queued, again.unchanged) == ((), 1)
+    review.approve_rule(other, done.queued[0].handle)
+    assert parts_of(exported(other)) == parts_of(first)
+    assert transfer.import_files(other, [tmp_path / "k.json"], "groove").unchanged == 1
+
+
+def test_a_rule_that_was_turned_down_here_is_not_proposed_again(world: World, other: Library, tmp_path: Path) -> None:
+    approved(world)
+    transfer.export_file(world.library, tmp_path / "k.json")
+    queued = transfer.import_files(other, [tmp_path / "k.json"], "groove").queued
+    review.reject_rule(other, queued[0].handle, reason="not here")
+    assert transfer.import_files(other, [tmp_path / "k.json"], "groove").queued == ()
+
+
+def test_a_rule_never_reaches_the_working_tree_by_pretending_to_be_a_lesson(other: Library, tmp_path: Path) -> None:
+    text = rule().replace("links:\n  - related_to: " + LESSON + "\n", "")
+    file = {"path": "global/lessons/2026-11/x.md", "text": text}
+    said = {"version": 1, "learnings": [{"id": str(json.loads(json.dumps(RULE))), "file": file}]}
+    (tmp_path / "k.json").write_text(json.dumps(said))
+    done = transfer.import_files(other, [tmp_path / "k.json"], "groove")
+    assert done.written == ()
+    assert len(done.queued) + len(done.skipped) == 1
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["../x.md", "/etc/x.md", ".ai-lessons/config.yaml", ".git/config", "a/../b.md", "README.md", "con/docs/x.md"],
+)
+def test_no_path_of_an_export_leads_anywhere_but_to_an_entry(path: str, other: Library, tmp_path: Path) -> None:
+    said = {
+        "version": 1,
+        "learnings": [],
+        "files": [{"path": path, "text": "# x\n"}, {"path": "a/b.md", "text": "# y\n"}],
+    }
+    (tmp_path / "k.json").write_text(json.dumps(said))
+    done = transfer.import_files(other, [tmp_path / "k.json"], "groove")
+    assert [one.path for one in done.written] == ["a/b.md"]
+    assert len(done.skipped) == 1
+
+
+def test_a_dry_run_says_the_same_and_writes_nothing(world: World, other: Library, tmp_path: Path, git: Git) -> None:
+    world.add("One")
+    entries.feedback(world.library, entries.list_entries(world.library).entries[0].id, "helpful")
+    approved(world)
+    transfer.export_file(world.library, tmp_path / "k.json")
+    before = git(tmp_path / "other", "for-each-ref")
+    dry = transfer.import_files(other, [tmp_path / "k.json"], "groove", dry_run=True)
+    assert (len(dry.written), len(dry.queued), dry.events, dry.commit) == (1, 1, 1, None)
+    assert git(tmp_path / "other", "for-each-ref") == before
+    assert git(tmp_path / "other", "status", "--porcelain") == ""
+    real = transfer.import_files(other, [tmp_path / "k.json"], "groove")
+    assert [(x.id, x.path) for x in real.written] == [(x.id, x.path) for x in dry.written]
+    assert (real.events, [x.id for x in real.queued]) == (dry.events, [x.id for x in dry.queued])
+    assert git(tmp_path / "other", "log", "-1", "--format=%s") == "Add lesson: One"
+
+
+def test_an_entry_whose_place_is_taken_goes_beside_it(world: World, other: Library, tmp_path: Path) -> None:
+    world.write("jira/docs/unversioned/api.md", lesson(OTHER, "API").replace("lesson", "doc"))
+    transfer.export_file(world.library, tmp_path / "k.json")
+    put(tmp_path / "other", {"jira/docs/unversioned/api.md": b"# Another one\n"})
+    done = transfer.import_files(other, [tmp_path / "k.json"], "groove")
+    assert [one.path for one in done.written] == ["jira/docs/unversioned/api-qqq111.md"]
+
+
+def test_a_script_kept_elsewhere_stays_there(world: World, other: Library, tmp_path: Path) -> None:
+    script = tmp_path / "run.sh"
+    script.write_text("#!/bin/sh\n")
+    world.bring(script, kind=Kind.SCRIPT, in_place=True)
+    transfer.export_file(world.library, tmp_path / "k.json")
+    first = exported(world.library)
+    transfer.import_files(other, [tmp_path / "k.json"], "groove")
+    assert exported(other)["files"] == first["files"]
+
+
+def test_one_project_alone_can_be_given_away(world: World) -> None:
+    world.add("One", project="jira")
+    world.add("Two")
+    document = transfer.export_file(world.library, None, project="jira").document
+    assert document is not None
+    assert [one["content"]["insight"] for one in document["learnings"]] == ["One"]
+
+
+def test_a_folder_of_markdown_comes_in_once(world: World, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    put(notes, {
+        "carts.md": b"# Carts\n\nText.\n", "deep/a.md": b"---\nkind: lesson\ntitle: Seen\n---\nx\n",
+        "bin.md": b"\xff\0", ".hidden/x.md": b"# no\n", "image.png": b"x",
+        "rule.md": b"---\nkind: rule\ntitle: Do\nrationale: why\n---\nx\n",
+    })  # fmt: skip
+    (notes / "link.md").symlink_to(notes / "carts.md")
+    done = transfer.import_files(world.library, [notes], "markdown", project="shop")
+    assert sorted((one.kind.value, one.title) for one in done.written) == [("doc", "Carts"), ("lesson", "Seen")]
+    assert [where for where, _ in done.skipped] == ["bin.md"]
+    assert [one.title for one in done.queued] == ["Do"]
+    assert world.commits()[0] == "Import 2 entries from notes"
+    assert health.validate(world.library).problems == ()
+    again = transfer.import_files(world.library, [notes], "markdown", project="shop")
+    assert (again.written, again.queued, again.unchanged) == ((), (), 3)
+
+
+def test_instructions_of_a_code_repository_become_proposals(world: World, tmp_path: Path) -> None:
+    put(tmp_path / "code", {
+        "AGENTS.md": b"# Build\n\nWith make.\n",
+        ".cursor/rules/db.mdc": b"---\nglobs: *.sql\n---\n# Transactions\n\nUse them.\n",
+        "src/AGENTS.md": b"# Sources\n\nx\n", "src/main.py": b"x = 1\n", "CLAUDE.md": b"# Build\n\nWith  make.\n",
+        "GEMINI.md": b"@AGENTS.md\n",
+    })  # fmt: skip
+    done = transfer.import_files(world.library, [tmp_path / "code"], "agents-md")
+    assert sorted(one.title for one in done.queued) == ["Build", "Sources", "Transactions"]
+    assert [(one.where, one.became, one.about) for one in done.seen if one.became != "proposed"] == [
+        ("CLAUDE.md", "joined", "AGENTS.md"),
+        ("GEMINI.md", "skipped", "it says nothing of its own"),
+        ("src/main.py", "not recognised", ""),
+    ]
+    assert len(done.seen) == 6
+    assert world.status() == ""
+    assert world.titles() == []
+    folder = transfer.import_files(world.library, [tmp_path / "code/.cursor/rules"], "agents-md")
+    assert (folder.queued, folder.unchanged) == ((), 1)
+    file = transfer.import_files(world.library, [tmp_path / "code/AGENTS.md"], "agents-md")
+    assert (file.queued, file.unchanged) == ((), 1)
+
+
+def test_rules_in_force_go_between_markers_and_nothing_else_changes(world: World, tmp_path: Path) -> None:
+    file = tmp_path / "AGENTS.md"
+    file.write_bytes(b"# Mine\r\n\r\n<!-- >>> ai-lessons >>> -->\r\nprotocol\r\n<!-- <<< ai-lessons <<< -->\r\n")
+    mine = file.read_bytes()
+    library = world.library
+    assert transfer.export_file(library, file, "agents-md").files == ((str(file), "not there"),)
+    rule_id = approved(world)
+    waiting = proposals.suggest_rule(world.library, draft(title="Only proposed"))
+    done = transfer.export_file(library, file, "agents-md")
+    assert (done.entries[Kind.RULE], file.read_bytes().startswith(mine)) == (1, True)
+    assert b"### Ask before deploying (R-" in file.read_bytes()
+    assert b"Only proposed" not in file.read_bytes()
+    assert transfer.export_file(library, file, "agents-md").files[0][1] == "already there"
+    review.approve_rule(library, waiting.handle)
+    assert transfer.export_file(library, file, "agents-md").files[0][1] == "brought up to date"
+    back = transfer.import_files(world.library, [file], "agents-md")
+    assert [one.title for one in back.queued] == []
+    for one in (rule_id, waiting.id):
+        review.approve_rule(library, proposals.removal(world.library.writing(one)[0], one).handle)
+    assert transfer.export_file(library, file, "agents-md").files[0][1] == "taken out"
+    assert file.read_bytes() == mine
+
+
+def test_a_folder_of_rules_follows_what_is_in_force(world: World, tmp_path: Path) -> None:
+    folder = tmp_path / ".claude/rules"
+    rule_id = approved(world)
+    library = world.library
+    ((name, said),) = transfer.export_file(library, folder, "claude-rules").files
+    assert (said, Path(name).parent) == ("written", folder)
+    put(folder, {"mine.md": b"mine\n", "ai-lessons-like.md": b"mine too\n"})
+    assert [said for _, said in transfer.export_file(library, folder, "claude-rules").files] == [
+        "already there",
+        "left alone, it is not ours",
+    ]
+    review.approve_rule(library, proposals.removal(world.library.writing(rule_id)[0], rule_id).handle)
+    transfer.export_file(library, folder, "claude-rules")
+    assert sorted(one.name for one in folder.iterdir()) == ["ai-lessons-like.md", "mine.md"]
+
+
+def test_an_entry_that_links_wrong_kinds_is_left_out_and_named(world: World, tmp_path: Path) -> None:
+    put(tmp_path / "in/p/lessons", {"a.md": lesson(IDS[0], "One", links=f"\n  - has_doc: {IDS[1]}").encode()})
+    put(tmp_path / "in/p/lessons", {"b.md": lesson(IDS[1], "Two", links=f"\n  - related_to: {IDS[0]}").encode()})
+    done = transfer.import_files(world.library, [tmp_path / "in"], "markdown")
+    assert [one.title for one in done.written] == ["Two"]
+    ((where, why),) = done.skipped
+    assert where == "p/lessons/a.md"
+    assert "has_doc leads from any entry to a doc, not from a lesson to a lesson" in why
+
+
+def test_what_cannot_be_imported_says_why(world: World, tmp_path: Path) -> None:
+    library = world.library
+    with pytest.raises(NotFound):
+        transfer.import_files(library, [tmp_path / "gone.json"], "groove")
+    (tmp_path / "k.json").write_text('{"version": 1, "learnings": [1]}')
+    with pytest.raises(InvalidEntry, match="learning 1: not an object"):
+        transfer.import_files(library, [tmp_path / "k.json"], "groove")
+    with pytest.raises(UsageError, match="says itself"):
+        transfer.import_files(library, [tmp_path / "k.json"], "groove", project="x")
+    with pytest.raises(UsageError, match="written into files"):
+        transfer.export_file(library, None, "agents-md")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InvalidEntry, match="no Markdown"):
+        transfer.import_files(library, [tmp_path / "empty"], "markdown")
+    with pytest.raises(InvalidEntry, match="no instructions"):
+        transfer.import_files(library, [tmp_path / "empty"], "agents-md")
+    world.write(".ai-lessons/config.yaml", "format: 2\n")
+    with pytest.raises(UnsupportedRepository):
+        transfer.import_files(library, [tmp_path / "k.json"], "groove")

@@ -1,0 +1,203 @@
+"""Catalog and index may go at any time; vectors are made once for a text; processes do not get in each other's way."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ai_lessons.app import entries, search, sharing
+from ai_lessons.app.answers import Query
+from app.world import DOC, LESSON, CountingEmbedder, World, lesson
+from real_world import Git
+
+CHILD = """
+import json, sys
+from pathlib import Path
+from ai_lessons.app.answers import Query
+from ai_lessons.app.answers import LessonDraft
+from ai_lessons.app import editing, searching
+from ai_lessons.app.workspace import Library
+from app.world import options
+root, folder, job, count = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+found = []
+for number in range(count):
+    with Library(root, options(folder)) as library:
+        if job == "write":
+            editing.add_lesson(library, LessonDraft(f"lesson {sys.argv[5]} {number}", "about pomology"))
+        answer = searching.search(library, Query("pomology", limit=1000))
+        found.append(len(answer.lessons) + len(answer.docs))
+print(json.dumps(found))
+"""
+
+
+def child(world: World, job: str, count: int, name: str = "") -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(world.root), str(world.root.parent), job, str(count), name],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )  # fmt: skip
+
+
+def finished(process: subprocess.Popen[str]) -> list[int]:
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    found: list[int] = json.loads(out)
+    return found
+
+
+def test_deleting_the_projections_costs_a_rebuild_and_nothing_else(world: World, embedder: CountingEmbedder) -> None:
+    made = world.add("Orchards", "pruning apple trees")
+    world.write("notes/a.md", "# Cellars\n\nracking wine\n")
+    before = [light.id for light in entries.list_entries(world.library).entries]
+    assert world.found("apple trees")[0] == "Orchards"
+    asked = list(embedder.asked)
+    world.library.close()
+    shutil.rmtree(world.root / ".git/ai-lessons")
+    library = world.fresh()
+    assert [light.id for light in entries.list_entries(library).entries] == before
+    answer = search.search(library, Query("apple trees"))
+    assert answer.lessons[0].entry.handle == made.handle
+    assert answer.notes == ()
+    assert embedder.asked == asked
+    assert world.status() == "?? notes/"
+
+
+def test_projections_may_go_while_the_library_is_open(world: World) -> None:
+    world.add("Orchards", "pruning apple trees")
+    assert world.found("apple") == ["Orchards"]
+    shutil.rmtree(world.root / ".git/ai-lessons")
+    assert world.found("apple") == ["Orchards"]
+    assert world.add("Another", "apple pie").commit
+    assert set(world.found("apple")) == {"Orchards", "Another"}
+
+
+@pytest.mark.parametrize("part", ["catalog.sqlite", "index"])
+def test_a_damaged_projection_is_made_anew(world: World, part: str) -> None:
+    world.add("Orchards", "pruning apple trees")
+    assert world.found("apple") == ["Orchards"]
+    world.library.close()
+    place = world.root / ".git/ai-lessons" / part
+    files = [place] if place.is_file() else [file for file in place.rglob("*") if file.is_file()]
+    assert files
+    for file in files:
+        file.write_bytes(b"nonsense" * 100)
+    answer = search.search(world.fresh(), Query("apple"))
+    assert [hit.entry.title for hit in answer.lessons] == ["Orchards"]
+    assert any("damaged" in note or "rebuilt" in note for note in answer.notes), answer.notes
+
+
+def test_a_move_a_new_tag_and_a_branch_embed_nothing(world: World, embedder: CountingEmbedder, git: Git) -> None:
+    world.write("p/lessons/a.md", lesson(body="pruning apple trees\n"))
+    world.committed(
+        "p/docs/v1/b.md", f"---\nid: {DOC}\nkind: doc\ntitle: Cellars\nversions:\n  - v1\n---\nracking wine\n"
+    )
+    assert set(world.found("apple wine")) == {"PUT replaces the workflow", "Cellars"}
+    asked = list(embedder.asked)
+    assert len(asked) == 2
+    entries.update(world.library, LESSON, add_tags=["fruit"])
+    entries.update(world.library, LESSON, project="garden")
+    entries.update(world.library, DOC, versions=["v1", "v2"])
+    (world.root / "garden/lessons/a.md").rename(world.root / "garden/lessons/renamed.md")
+    assert world.found("apple", tags=["fruit"], project="garden") == ["PUT replaces the workflow"]
+    world.commit("moved")
+    git(world.root, "switch", "-qc", "side", "HEAD~4")
+    assert [hit.entry.path for hit in world.search("apple").lessons] == ["p/lessons/a.md"]
+    git(world.root, "switch", "-q", "main")
+    assert [hit.entry.path for hit in world.search("apple").lessons] == ["garden/lessons/renamed.md"]
+    assert embedder.asked == asked
+    entries.update(world.library, LESSON, content="grafting apple trees")
+    assert world.found("grafting")[0] == "PUT replaces the workflow"
+    assert len(embedder.asked) == 3
+
+
+def test_a_text_that_another_repository_of_this_user_has_is_not_embedded_again(
+    world: World, embedder: CountingEmbedder, git: Git, tmp_path: Path
+) -> None:
+    from ai_lessons.app.workspace import Library
+
+    world.committed("p/lessons/a.md", lesson(body="pruning apple trees\n"))
+    world.found("apple")
+    git(tmp_path, "clone", "-q", str(world.root), str(tmp_path / "clone"))
+    with Library(tmp_path / "clone", world.options) as library:
+        assert search.search(library, Query("apple")).notes == ()
+    assert len(embedder.asked) == 1
+
+
+def test_nothing_changed_reads_no_file_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.write("p/lessons/a.md", lesson())
+    library = world.library
+    entries.list_entries(library)
+    read: list[str] = []
+    store = library.primary.store
+    usual = store.read
+
+    def counted(path: str, *limit: int) -> bytes:
+        read.append(path)
+        return usual(path, *limit)
+
+    monkeypatch.setattr(store, "read", counted)
+    # a file is looked at again while it is so fresh that another change might have left the same time
+    for _ in range(40):
+        read.clear()
+        entries.list_entries(library)
+        if "p/lessons/a.md" not in read:
+            break
+        time.sleep(0.25)
+    assert "p/lessons/a.md" not in read
+    entries.tags(library)
+    entries.show(library, LESSON)
+    assert read.count("p/lessons/a.md") == 1
+
+
+def test_two_processes_refresh_at_once(world: World) -> None:
+    for n in range(150):
+        world.write(f"p/docs/{n}.md", f"# Page {n}\n\nabout pomology {n}\n")
+    searching = [child(world, "search", 3) for _ in range(2)]
+    for found in map(finished, searching):
+        # a text index that another process is still building says so, and is whole at the next question
+        assert found[-1] == 150
+    assert len(world.titles()) == 150
+
+
+def test_two_processes_write_at_once_and_nothing_is_lost(world: World, git: Git) -> None:
+    writing = [child(world, "write", 6, name) for name in "ab"]
+    for process in writing:
+        finished(process)
+    sharing.save(world.library)
+    assert set(world.titles()) == {f"lesson {name} {n}" for name in "ab" for n in range(6)}
+    assert set(world.found("pomology", limit=50)) == set(world.titles())
+    assert len(world.commits()) == 13
+    assert world.status() == ""
+    git(world.root, "fsck", "--strict")
+
+
+def test_the_index_can_live_elsewhere(world: World, tmp_path: Path) -> None:
+    library = world.fresh(index_dir=str(tmp_path / "elsewhere"))
+    world.write("notes/a.md", "# A\n\npomology\n")
+    assert search.search(library, Query("pomology")).docs
+    assert (tmp_path / "elsewhere").is_dir()
+    assert not (world.root / ".git/ai-lessons/index").exists()
+
+
+def test_a_cache_that_cannot_be_written_stops_no_search(world: World, tmp_path: Path) -> None:
+    (tmp_path / "blocked").write_text("a file in the way\n")
+    world.write("notes/a.md", "# A\n\npomology\n")
+    found = search.search(world.fresh(cache_dir=tmp_path / "blocked" / "cache"), Query("pomology"))
+    assert [hit.entry.title for hit in found.docs] == ["A"]
+
+
+def test_a_write_leaves_the_catalog_to_whoever_reads_next(world: World) -> None:
+    world.add("Known before")
+    entries.list_entries(world.library)
+    before = world.library.primary.catalog.generation
+    made = world.add("Written since")
+    assert world.library.primary.catalog.generation == before
+    assert made.id in [entry.id for entry in entries.list_entries(world.library).entries]
+    assert world.library.primary.catalog.generation > before

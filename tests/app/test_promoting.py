@@ -1,0 +1,313 @@
+"""Promotion between the tiers of one person who works for a company: what arrives, what is asked, what is refused."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_lessons.app import entries, health, lessons, promotion, proposals, resources, review
+from ai_lessons.app.answers import LessonDraft, Promoted, PromotionRequest, ResourceDraft, RuleDraft
+from ai_lessons.app.promotion import promote
+from ai_lessons.errors import Conflict, InvalidEntry, NoRepository, NotFound, Refused, UsageError
+from ai_lessons.learning.events import HELPFUL
+from ai_lessons.model import markdown
+from ai_lessons.model.entries import Kind, TierPlace
+from app.test_governing import ACME, BETA, Company
+from app.world import LESSON, options
+from real_world import Git, put_file, put_program
+
+BODY = "Seen twice with version 9.12 of the server, in /home/lena/shop, by GET and PUT of one workflow.\n"
+KEY = "AKIA" + "Q7ZJ4R2MXP5KTN3W"
+
+
+@pytest.fixture
+def company(tmp_path: Path, git: Git, closing: ExitStack) -> Company:
+    made = Company(tmp_path, git, options(tmp_path), closing)
+    for tier in ("project", "user", ACME, BETA):
+        made.make(tier)
+    return made
+
+
+def add(company: Company, tier: str = "project", title: str = "PUT replaces all", **more: Any) -> str:
+    with company.library(writes=tier) as library:
+        more = {"content": BODY, "source": "tested", "confidence": "high", **more}
+        return entries.add_lesson(library, LessonDraft(title, **more)).id
+
+
+def go(company: Company, ref: str, to: str, *, here: str = "", writes: str = "project", **how: Any) -> Promoted:
+    with company.library(here=here, writes=writes) as library:
+        return promotion.promote(library, ref, to, PromotionRequest(**how))
+
+
+def text_at(company: Company, tier: str, path: str) -> str:
+    return (company.root(tier) / path).read_text()
+
+
+def fields_of(company: Company, done: Promoted, tier: str = "user") -> dict[str, Any]:
+    assert done.copy is not None
+    return markdown.parse(text_at(company, tier, done.copy.path)).fields
+
+
+def subjects(company: Company, tier: str) -> list[str]:
+    return company.git(company.root(tier), "log", "--format=%s").splitlines()
+
+
+class TestACopy:
+    def test_it_arrives_at_once_under_an_id_of_its_own_and_says_where_it_comes_from(self, company: Company) -> None:
+        lesson = add(company, tags=("jira",))
+        done = go(company, lesson, "user", reason="holds\neverywhere")
+        assert (done.outcome, done.from_, done.to) == ("copied", "project", "user")
+        said = fields_of(company, done)
+        assert said["id"] != lesson
+        assert said["source"] == {
+            "type": "promoted", "how": "tested", "from_scope": "project:project", "original": lesson, "tier": "project",
+        }  # fmt: skip
+        assert said["links"] == [{"derived_from": lesson}]
+        assert (said["title"], said["tags"], said["confidence"]) == ("PUT replaces all", ["jira"], "high")
+        message = company.git(company.root("user"), "log", "-1", "--format=%B")
+        assert message.startswith("Promote lesson: PUT replaces all\n")
+        assert f"Promoted-from: project {lesson}" in message
+        assert "Reason: holds everywhere" in message
+
+    def test_it_is_valid_there_and_found(self, company: Company) -> None:
+        go(company, add(company), "user")
+        with company.library(writes="user") as library:
+            assert health.validate(library, []).problems == ()
+            assert "PUT replaces all" in [one.title for one in entries.list_entries(library).entries]
+
+    def test_the_way_back_is_a_copy_too(self, company: Company) -> None:
+        done = go(company, add(company, "user"), "project")
+        assert fields_of(company, done, "project")["source"]["from_scope"] == "user:Test Person"
+
+    def test_doing_it_again_says_so_and_makes_nothing(self, company: Company) -> None:
+        lesson = add(company)
+        first = go(company, lesson, "user")
+        before = subjects(company, "user")
+        again = go(company, lesson, "user")
+        assert first.copy is not None
+        assert (again.outcome, again.copy) == ("present", None)
+        assert again.notes == (f"{first.copy.handle} PUT replaces all (user) says the same already",)
+        assert subjects(company, "user") == before
+        back = go(company, first.copy.id, "project")
+        assert back.outcome == "present"
+
+    def test_a_copy_of_an_older_text_is_named_and_the_new_one_comes(self, company: Company) -> None:
+        lesson = add(company)
+        go(company, lesson, "user")
+        with company.library() as library:
+            entries.update(library, lesson, content="Seen three times by now, with version 9.13.\n")
+        again = go(company, lesson, "user")
+        assert again.outcome == "copied"
+        assert again.evaluation.findings[0].message.startswith("much like L-")
+
+    def test_links_lead_to_what_is_there_and_the_others_stay_behind(self, company: Company) -> None:
+        left, goes = add(company, title="Left here"), add(company, title="Goes too")
+        lesson = add(company, links=(("related_to", left), ("specializes", goes)))
+        copy = go(company, goes, "user")
+        done = go(company, lesson, "user")
+        assert copy.copy is not None
+        assert fields_of(company, done)["links"] == [{"specializes": copy.copy.id}, {"derived_from": lesson}]
+
+    def test_it_begins_where_its_original_stood_and_counts_nothing_twice(self, company: Company) -> None:
+        lesson = add(company, confidence="low")
+        with company.library() as library:
+            for _ in range(8):
+                entries.feedback(library, lesson, HELPFUL)
+            stood = entries.show(library, lesson).usage
+        done = go(company, lesson, "user")
+        assert done.copy is not None
+        with company.library(writes="user") as library:
+            usage = entries.show(library, done.copy.id).usage
+        assert stood is not None
+        assert usage is not None
+        assert (usage.tallies.helpful, usage.alpha + usage.beta) == (0, 2.0)
+        assert 0.3 < usage.confidence < stood.confidence
+        further = go(company, done.copy.id, BETA, writes="user")
+        assert further.proposal is not None
+        start = markdown.parse(
+            company.git(company.root(BETA), "show", f"{further.proposal.branch}:{further.proposal.path}")
+        )
+        assert float(start.fields["source"]["alpha"]) / 2 == pytest.approx(usage.confidence, abs=1e-5)
+
+    def test_a_lesson_nobody_judged_begins_with_its_authors_word(self, company: Company) -> None:
+        assert "alpha" not in fields_of(company, go(company, add(company), "user"))["source"]
+
+    def test_what_was_said_of_the_original_alone_stays_behind(self, company: Company) -> None:
+        lesson = add(company)
+        with company.library() as library:
+            path = entries.show(library, lesson).entry.path
+        file = company.root("project") / path
+        file.write_text(
+            file.read_text().replace(
+                "status: active", "status: promoted\npromoted_to: skill/x\nscope: project:/home/ada/shop"
+            )
+        )
+        said = fields_of(company, go(company, lesson, "user"))
+        assert (said["status"], said["source"]["from_scope"]) == ("active", "project:/home/ada/shop")
+        assert not {"promoted_to", "scope"} & said.keys()
+
+    def test_a_script_takes_its_side_file_along_and_can_be_run(self, company: Company, tmp_path: Path) -> None:
+        for place in (False, True):
+            script = put_program(tmp_path / f"update-{place}.sh", "#!/bin/sh\n# Brings a workflow back.\necho done\n")
+            with company.library() as library:
+                draft = ResourceDraft(Kind.SCRIPT, [str(script)], f"Update {place}", project="jira", in_place=place)
+                made = resources.add_resources(library, draft).written[0]
+            done = go(company, made.id, "user")
+            assert done.copy is not None
+            file = company.root("user") / done.copy.path
+            assert file.read_text() == script.read_text()
+            said = markdown.parse(file.with_name(file.name + ".md").read_text()).fields
+            assert said.keys() >= {"source", "links"}
+            assert "path" not in said
+            assert file.stat().st_mode & 0o100
+
+    def test_a_path_that_somebody_else_wrote_brings_no_file_along(self, company: Company, tmp_path: Path) -> None:
+        (tmp_path / "private").write_text("mine alone")
+        put_file(
+            company.root("project") / "jira/scripts/v1/x.sh.md",
+            f"---\nid: {LESSON}\nkind: script\ntitle: X\npath: {tmp_path}/private\n---\n",
+        )
+        company.commit("project")
+        with pytest.raises(Refused, match="outside its repository"):
+            go(company, LESSON, "user")
+
+    def test_a_doc_keeps_its_versions_and_where_it_was_copied_from(self, company: Company, tmp_path: Path) -> None:
+        doc = tmp_path / "api.md"
+        doc.write_text(f"# API\n\n{BODY * 3}")
+        with company.library() as library:
+            draft = ResourceDraft(Kind.DOC, [str(doc)], versions=["v3"], project="jira")
+            made = resources.add_resources(library, draft).written[0]
+        done = go(company, made.id, "user")
+        assert done.copy is not None
+        assert done.copy.path == "jira/docs/v3/api.md"
+        said = fields_of(company, done)
+        assert said["versions"] == ["v3"]
+        assert said["source_path"] == str(doc)
+        doc.write_text(doc.read_text() + "More.\n")
+        with company.library() as library:
+            resources.refresh(library, [made.id])
+        again = go(company, made.id, "user")
+        assert again.copy is not None
+        assert again.copy.path == f"jira/docs/v3/api-{again.copy.id[-6:].lower()}.md"
+
+    @pytest.mark.parametrize("name", ["notes.txt", "plain.md"])
+    def test_a_plain_file_says_over_there_where_it_comes_from(self, company: Company, name: str) -> None:
+        put_file(company.root("project") / "jira/docs" / name, f"Notes\n=====\n\n{BODY}")
+        company.commit("project")
+        done = go(company, f"jira/docs/{name}", "user")
+        first = done.entry.id
+        assert done.copy is not None
+        assert text_at(company, "user", done.copy.path).endswith(f"Notes\n=====\n\n{BODY}")
+        assert fields_of(company, done)["source"]["tier"] == "project"
+        assert go(company, first, "user").outcome == "present"
+
+
+class TestARule:
+    def test_it_becomes_a_proposal_wherever_it_goes(self, company: Company) -> None:
+        with company.library() as library:
+            made = proposals.suggest_rule(library, RuleDraft("GET before PUT", "PUT replaces all of it."))
+            review.approve_rule(library, made.id)
+        done = go(company, made.id, "user")
+        assert (done.outcome, done.copy) == ("proposed", None)
+        assert done.proposal is not None
+        assert done.proposal.branch.startswith("rules/R-")
+        with company.library(writes="user") as library:
+            with pytest.raises(NotFound):
+                entries.show(library, done.proposal.id)
+            review.approve_rule(library, done.proposal.branch)
+            assert entries.show(library, done.proposal.id).frontmatter["source"]["original"] == made.id
+        assert go(company, made.id, "user").outcome == "present"
+
+
+class TestToAnEnterprise:
+    def test_it_is_a_proposal_with_the_evaluation_in_its_message(self, company: Company) -> None:
+        lesson = add(company)
+        done = go(company, lesson, ACME, reason="three teams asked")
+        assert done.outcome == "proposed"
+        assert done.proposal is not None
+        with company.library(writes=ACME, here=ACME) as library:
+            (waiting,) = review.pending_rules(library)
+            assert waiting.report.startswith("Reason: three teams asked\n\nEvaluation: revise\n")
+            assert "- warning, specificity: path of one machine: /home/lena/shop (global/lessons/" in waiting.report
+            review.approve_rule(library, waiting.branch)
+            assert entries.show(library, waiting.id).entry.title == "PUT replaces all"
+        assert f"Promoted-from: project {lesson}" in company.git(company.root(ACME), "log", "-3", "--format=%B")
+
+    def test_the_same_is_not_proposed_twice_nor_once_it_is_there(self, company: Company) -> None:
+        lesson = add(company)
+        first = go(company, lesson, ACME)
+        assert first.proposal is not None
+        again = go(company, lesson, ACME)
+        assert (again.outcome, again.notes) == (
+            "present",
+            (f"{first.proposal.branch} ({ACME}) proposes the same already",),
+        )
+        company.approve(first.proposal.branch)
+        assert go(company, lesson, ACME).outcome == "present"
+
+    def test_a_rejection_is_told_to_whoever_tries_again(self, company: Company) -> None:
+        lesson = add(company)
+        first = go(company, lesson, ACME)
+        assert first.proposal is not None
+        with company.library(writes=ACME) as library:
+            review.reject_rule(library, first.proposal.branch, reason="too narrow")
+        again = go(company, lesson, ACME)
+        assert again.proposal is not None
+        assert any("the same was rejected" in one and "too narrow" in one for one in again.proposal.warnings)
+
+    def test_what_we_wrote_of_its_origin_is_not_held_against_it(self, company: Company) -> None:
+        done = go(company, add(company, content="Nothing special here, because it is plain.\n"), ACME)
+        assert "specificity" not in [one.check for one in done.evaluation.findings]
+
+    def test_an_agent_takes_nothing_out_of_an_enterprise(self, company: Company) -> None:
+        company.state(outbound="allow_all")
+        with pytest.raises(Refused, match="a person takes L-"):
+            go(company, add(company, ACME), "user", here=ACME, person=False)
+
+
+class TestWhatIsRefused:
+    def test_where_it_is_already(self, company: Company) -> None:
+        with pytest.raises(UsageError, match="is in the project tier already"):
+            go(company, add(company), "project")
+
+    def test_tiers_and_entries_that_are_not_there(self, company: Company) -> None:
+        lesson = add(company)
+        for to in ("enterprise:none", "nowhere"):
+            with pytest.raises(NotFound, match="no tier"):
+                go(company, lesson, to)
+        with pytest.raises(NotFound):
+            go(company, LESSON, "user")
+
+    def test_a_lesson_that_is_wrong(self, company: Company) -> None:
+        lesson = add(company)
+        with company.library() as library:
+            lessons.wrong(library, lesson, "it does not", by="user")
+        with pytest.raises(Conflict, match="marked wrong"):
+            go(company, lesson, "user")
+
+    def test_a_secret_unless_somebody_says_why_it_may_stay(self, company: Company) -> None:
+        put_file(
+            company.root("project") / "jira/lessons/a.md", f"---\nid: {LESSON}\nkind: lesson\ntitle: A\n---\n{KEY}\n"
+        )
+        company.commit("project")
+        for to in ("user", ACME):
+            with pytest.raises(InvalidEntry, match="AWS") as refused:
+                go(company, LESSON, to)
+            mark = str(refused.value).partition("allow_secrets: [")[2].partition(":")[0]
+            done = go(company, LESSON, to, allow_secrets=[(mark, "of the vendor's sandbox")])
+            assert done.outcome in {"copied", "proposed"}
+            assert KEY not in str(done.evaluation)
+
+
+def test_an_enterprise_that_is_not_on_this_machine_is_named_with_the_command_that_fetches_it(company: Company) -> None:
+    lesson = add(company)
+    tiers = company.tiers()
+    gone = TierPlace("enterprise:gone", company.folder / "gone", url="https://git.example/gone.git")
+    tiers.options = tiers.options._replace(places=tiers.options.places._replace(known=(gone,)))
+    with pytest.raises(NoRepository) as missing:
+        promote(tiers, lesson, "enterprise:gone", PromotionRequest())
+    assert missing.value.hint == f"ai-lessons admin init {gone.root} --from https://git.example/gone.git"
+    tiers.close()

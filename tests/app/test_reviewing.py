@@ -1,0 +1,229 @@
+"""What may have gone stale is found, only where it can be known, and rests once somebody looked at it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from ai_lessons.app import entries, health, proposals, resources, review
+from ai_lessons.app.answers import RuleDraft
+from ai_lessons.learning.events import HELPFUL, INJECTED, SCRIPT_FAILED, SCRIPT_OK, Event
+from ai_lessons.model.entries import Kind
+from app.world import LESSON, OTHER, SCRIPT, World, lesson
+from real_world import Git, put_file
+
+
+def place(world: World, entry_id: str = LESSON, project: str = "global", **more: str) -> None:
+    world.committed(f"{project}/lessons/{entry_id}.md", lesson(entry_id, **more), message=f"lesson {entry_id}")
+
+
+def found(world: World) -> list[tuple[str, str, str]]:
+    listed = health.review(world.library)
+    return [(one.entry.id, one.reason, one.detail) for one in listed]
+
+
+def happened(world: World, entry: str, *words: str) -> None:
+    world.library  # noqa: B018 - opens it
+    world.opened[-1].primary.usages.record([Event("", "", word, entry) for word in words])
+
+
+def later(world: World, day: str) -> None:
+    moment = datetime.fromisoformat(day).replace(tzinfo=UTC)
+    world.options = world.options._replace(now=lambda: moment)
+    world.close()
+    world.opened.clear()
+
+
+@pytest.mark.parametrize(
+    ("day", "due"), [("2026-11-20", True), ("2026-11-21", True), ("2026-11-22", False), ("soon", False)]
+)
+def test_a_day_of_review_that_has_come_is_named(world: World, day: str, due: bool) -> None:
+    place(world, review_by=day)
+    said = [(LESSON, "review_by", f"it was to be reviewed by {day}")]
+    assert found(world) == (said if due else [])
+
+
+def test_what_is_kept_rests_for_half_a_year_in_one_line_of_its_file(world: World) -> None:
+    place(world, review_by="2026-10-01")
+    before = world.read(f"global/lessons/{LESSON}.md")
+    entries.keep(world.library, LESSON)
+    after = world.read(f"global/lessons/{LESSON}.md")
+    assert sorted(set(after.splitlines()) - set(before.splitlines())) == ["reviewed: 2026-11-21"]
+    assert world.commits()[0].startswith("Keep lesson: ")
+    assert found(world) == []
+    later(world, "2027-05-19")
+    assert found(world) == []
+    later(world, "2027-05-21")
+    assert [reason for _, reason, _ in found(world)] == ["review_by"]
+
+
+def test_a_day_of_review_after_the_last_look_comes_through(world: World) -> None:
+    place(world, review_by="2026-12-01", reviewed="2026-11-21")
+    assert found(world) == []
+    later(world, "2026-12-01")
+    assert [reason for _, reason, _ in found(world)] == ["review_by"]
+
+
+SAID = "Seen twice on the staging cluster, after the limit for open files was raised.\n"
+
+
+def test_a_lesson_that_says_what_an_older_one_does_is_named_until_it_is_kept_or_superseded(world: World) -> None:
+    place(world, title="Raise the limit first", body=SAID)
+    place(world, OTHER, title="First raise the limits", body=SAID, project="shop")
+    place(world, SCRIPT, title="Raise the limit of memory", body="Nothing else helped when the kernel ran out of it.\n")
+    handle = f"L-{LESSON[-6:]}"
+    assert found(world) == [(OTHER, "repeats", f"much like {handle} 'Raise the limit first', 1.00: update it?")]
+    entries.keep(world.library, OTHER)
+    assert found(world) == []
+    place(world, OTHER, title="First raise the limits", body=SAID, links=f"\n  - supersedes: {LESSON}", project="shop")
+    assert found(world) == []
+
+
+def test_short_texts_repeat_nothing(world: World) -> None:
+    place(world, title="Use PUT", body="Yes.\n")
+    place(world, OTHER, title="Use PUT", body="Yes.\n")
+    assert found(world) == []
+
+
+def test_lessons_that_were_wrong_or_superseded_are_not_asked_about(world: World) -> None:
+    place(world, review_by="2026-10-01", status="wrong")
+    assert found(world) == []
+    place(world, review_by="2026-10-01")
+    assert len(found(world)) == 1
+    place(world, OTHER, links=f"\n  - supersedes: {LESSON}")
+    assert found(world) == []
+
+
+def test_a_lesson_that_was_shown_often_and_never_helped_is_named(world: World) -> None:
+    place(world)
+    happened(world, LESSON, *[INJECTED] * 9)
+    assert found(world) == []
+    happened(world, LESSON, INJECTED)
+    assert found(world) == [(LESSON, "never_helpful", "it was shown 10 times and never helped")]
+    happened(world, LESSON, HELPFUL)
+    assert found(world) == []
+
+
+def test_a_script_whose_last_runs_all_failed_is_named(world: World) -> None:
+    script = "#!/bin/sh\nexit 1\n"
+    world.write("global/scripts/unversioned/run.sh", script)
+    world.committed("global/scripts/unversioned/run.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: Run\n---\n")
+    happened(world, SCRIPT, SCRIPT_OK, SCRIPT_FAILED, SCRIPT_FAILED)
+    assert found(world) == []
+    later(world, "2026-11-23")
+    happened(world, SCRIPT, SCRIPT_FAILED, SCRIPT_FAILED, SCRIPT_FAILED)
+    assert found(world) == [(SCRIPT, "failing", "its last 3 runs failed")]
+    entries.keep(world.library, SCRIPT)
+    assert found(world) == []
+    later(world, "2027-11-24")
+    assert len(found(world)) == 1
+    happened(world, SCRIPT, SCRIPT_OK)
+    assert found(world) == []
+
+
+def code(git: Git, top: Path, *files: str) -> Path:
+    top.mkdir(parents=True, exist_ok=True)
+    if not (top / ".git").exists():
+        git(top, "init", "-q")
+    for name in files:
+        put_file(top / name, "x\n")
+    return top
+
+
+GLOBS = '\n  - "src/**/*.py"\n  - "old/**"'
+
+
+def test_globs_are_judged_by_the_code_of_that_name_that_one_stands_in(world: World, git: Git, tmp_path: Path) -> None:
+    place(world, project="web-app", applies_to=GLOBS)
+    top = code(git, tmp_path / "Web_App", "src/a.py", "docs/old.md")
+    elsewhere = code(git, tmp_path / "other", "a.py")
+    assert found(world) == []  # outside of any code nothing is known
+    world.options = world.options._replace(cwd=elsewhere)
+    later(world, "2026-11-21")
+    assert found(world) == []
+    world.options = world.options._replace(cwd=top / "src")
+    later(world, "2026-11-21")
+    assert found(world) == [(LESSON, "applies_to", "applies_to old/** names no file of Web_App")]
+    code(git, top, "old/new.py")
+    assert found(world) == []
+    (top / ".gitignore").write_text("old/\n")
+    assert len(found(world)) == 1
+
+
+def test_knowledge_inside_of_code_is_about_that_code(git: Git, tmp_path: Path, world: World) -> None:
+    top = code(git, tmp_path / "shop", "src/a.py", ".ai/reference/.ai-lessons/config.yaml")
+    inner = World(top / ".ai/reference", git, world.options)
+    inner.write(f"jira/lessons/{LESSON}.md", lesson(LESSON, applies_to='\n  - "*.py"\n  - "lessons/"\n  - "*.md"'))
+    try:
+        assert [detail for _, _, detail in found(inner)] == [
+            "applies_to lessons/ names no file of shop",
+            "applies_to *.md names no file of shop",  # files of the knowledge itself are not what it is about
+        ]
+    finally:
+        inner.close()
+
+
+def test_a_doc_whose_source_changed_or_is_gone_is_named_where_its_folder_is_here(world: World, tmp_path: Path) -> None:
+    source = put_file(tmp_path / "notes" / "api.md", "# Api\n\nOne.\n")
+    doc = world.bring(source, kind=Kind.DOC).written[0]
+    assert found(world) == []
+    source.write_text("# Api\n\nTwo.\n")
+    told = world.read(doc.path).partition("source_path: ")[2].partition("\n")[0]
+    assert found(world) == [(doc.id, "source", f"its source has changed: {told}")]
+    (stale,) = health.stale(world.library.primary)
+    assert (stale.handle, stale.path, f"refresh-resource {doc.handle}" in stale.reason) == (doc.handle, told, True)
+    resources.refresh(world.library, [doc.id])
+    assert found(world) == []
+    source.unlink()
+    assert found(world) == [(doc.id, "source", f"its source is gone: {told}")]
+    source.parent.rmdir()
+    assert found(world) == []  # another machine
+
+
+def test_a_script_outside_that_is_gone_is_named(world: World, tmp_path: Path) -> None:
+    world.write(
+        "global/scripts/unversioned/x.sh.md",
+        f"---\nid: {SCRIPT}\nkind: script\ntitle: X\npath: {tmp_path}/gone.sh\n---\n",
+    )
+    world.commit()
+    assert found(world) == [(SCRIPT, "source", f"its source is gone: {tmp_path}/gone.sh")]
+    report = health.validate(world.library, content=True)
+    assert [one.path for one in report.problems] == ["global/scripts/unversioned/x.sh.md"]
+
+
+def test_what_is_to_be_reviewed_is_a_problem_only_when_asked_for(world: World) -> None:
+    place(world, review_by="2026-10-01")
+    path = f"global/lessons/{LESSON}.md"
+    assert health.validate(world.library).problems == ()
+    (problem,) = health.validate(world.library, content=True).problems
+    assert problem.path == path
+    assert problem.message == "to be reviewed: it was to be reviewed by 2026-10-01"
+    assert health.validate(world.library, [path], content=True).problems == (problem,)
+    world.write("web/lessons/b.md", lesson(OTHER, "Another one"))
+    assert health.validate(world.library, ["web"], content=True).problems == ()
+
+
+def test_keeping_a_plain_file_writes_its_identity(world: World) -> None:
+    world.committed("web/docs/notes.md", "# Notes\n\nText.\n")
+    kept = entries.keep(world.library, "web/docs/notes.md")
+    text = world.read("web/docs/notes.md")
+    assert f"id: {kept.id}" in text
+    assert "reviewed: 2026-11-21" in text
+    assert text.endswith("# Notes\n\nText.\n")
+
+
+def test_keeping_a_rule_is_a_proposal(world: World, git: Git, tmp_path: Path) -> None:
+    git(world.root, "commit", "-qm", "begin", "--allow-empty")
+    draft = RuleDraft("GET before PUT", "PUT replaces", "", [], "web", ["old/**"], [])
+    made = proposals.suggest_rule(world.fresh(), draft)
+    review.approve_rule(world.fresh(), made.handle)
+    world.options = world.options._replace(cwd=code(git, tmp_path / "web", "a.py"))
+    later(world, "2026-11-21")
+    assert found(world) == [(made.id, "applies_to", "applies_to old/** names no file of web")]
+    kept = entries.keep(world.library, made.id)
+    assert any(note.startswith("proposed on ") for note in kept.notes)
+    assert len(found(world)) == 1
+    review.approve_rule(world.fresh(), made.handle)
+    assert found(world) == []

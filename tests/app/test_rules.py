@@ -1,0 +1,412 @@
+"""Rules through the library: suggested by agents, decided by people, served only then."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from functools import partial
+from typing import Any
+
+import pytest
+
+from ai_lessons.app import entries, health, hints, proposals, provenance, review
+from ai_lessons.app.answers import RuleDraft, Suggested
+from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Refused, UsageError
+from app.world import LESSON, World, lesson
+
+AGENT = {"agent": "some agent", "session": "s1"}
+
+
+@pytest.fixture
+def world(world: World) -> World:
+    """Two commits on main, and an agent that has an address of its own."""
+    world.committed("global/lessons/one.md", lesson())
+    return world
+
+
+def suggest(world: World, title: str = "GET before PUT", rationale: str = "PUT replaces all", **more: Any) -> Suggested:
+    return proposals.suggest_rule(world.fresh(**AGENT), RuleDraft(title, rationale, **more))
+
+
+def approved(world: World, title: str = "GET before PUT", **more: Any) -> Suggested:
+    made = suggest(world, title, **more)
+    review.approve_rule(world.fresh(), made.handle)
+    return made
+
+
+def rules(world: World) -> list[str]:
+    return [light.title for light in entries.list_entries(world.fresh()).entries if light.kind == "rule"]
+
+
+def test_a_suggestion_is_a_branch_and_nothing_else(world: World) -> None:
+    world.write("global/lessons/one.md", "edited")
+    before = world.status(), world.git(world.root, "rev-parse", "HEAD")
+    made = suggest(world, content="Send all of it back.", tags=["jira", "api"], project="jira-api", applies_to=["*.py"])
+    assert (world.status(), world.git(world.root, "rev-parse", "HEAD")) == before
+    assert made.branch == f"rules/{made.handle}-get-before-put"
+    assert made.path == f"jira-api/rules/get-before-put-{made.id[-6:].lower()}.md"
+    assert world.git(world.root, "show", f"{made.branch}:{made.path}") == (
+        f"---\nid: {made.id}\nkind: rule\ntitle: GET before PUT\nrationale: PUT replaces all\n"
+        'tags:\n  - api\n  - jira\ncreated: 2026-11-21T20:14:00Z\napplies_to:\n  - "*.py"\n---\nSend all of it back.'
+    )
+    message = world.git(world.root, "log", "-1", "--format=%B", made.branch)
+    assert message == f"Propose rule: GET before PUT\n\nRule: {made.id}\nAgent: some agent\nSession: s1"
+    assert made.warnings == ()
+    assert rules(world) == []
+
+
+def test_links_are_resolved_and_become_the_evidence(world: World) -> None:
+    suggest(world, links=[("", "L-8F3K2A")])
+    (one,) = review.pending_rules(world.fresh())
+    assert [light.title for light in one.evidence] == ["PUT replaces the workflow"]
+    with pytest.raises(NotFound):
+        suggest(world, links=[("", "L-ZZZZZZ")])
+
+
+def test_stats_tell_how_long_an_approval_took(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert health.stats(world.fresh()).approval_lead_time is None
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now - 2 * 3600)
+    made = suggest(world)
+    monkeypatch.setattr(time, "time", lambda: now)
+    review.approve_rule(world.fresh(), made.handle)
+    assert health.stats(world.fresh()).approval_lead_time == 2 * 3600
+
+
+def test_a_rule_without_title_or_rationale_is_not_suggested(world: World) -> None:
+    for title, rationale in (("", "x"), ("x", " ")):
+        with pytest.raises(UsageError):
+            suggest(world, title, rationale)
+    with pytest.raises(UsageError, match="project"):
+        suggest(world, project="a/b")
+
+
+def test_what_waits_is_told_whole(world: World) -> None:
+    made = suggest(world, content="Send all of it back.\n", tags=["jira"])
+    (one,) = review.pending_rules(world.fresh())
+    assert (one.id, one.handle, one.title, one.branch, one.path) == (
+        made.id, made.handle, made.title, made.branch, made.path,
+    )  # fmt: skip
+    assert (one.change, one.remote, one.conflicts, one.similar, one.rejected_before) == ("new", False, (), (), "")
+    assert one.suggested_by == "Test Person <person@example.com> (agent some agent)"
+    assert one.suggested_at.endswith("Z")
+    assert (one.body, one.rationale, one.tags) == ("Send all of it back.\n", "PUT replaces all", ("jira",))
+    assert (one.added, one.removed) == (len(one.diff.splitlines()) - 3, 0)
+    assert "+Send all of it back." in one.diff
+
+
+def test_a_person_approves_and_the_rule_is_served(world: World) -> None:
+    made = suggest(world)
+    done = review.approve_rule(world.fresh(), made.handle)
+    assert (done.id, done.title, done.path, done.branch) == (made.id, made.title, made.path, made.branch)
+    assert done.commit == world.git(world.root, "rev-parse", "main")
+    assert (world.root / made.path).exists()
+    assert world.status() == ""
+    assert rules(world) == ["GET before PUT"]
+    assert review.pending_rules(world.fresh()) == ()
+
+
+@pytest.mark.parametrize("name", ["handle", "id", "branch", "path", "end"])
+def test_a_proposal_answers_to_many_names(world: World, name: str) -> None:
+    made = suggest(world)
+    ref = made.id[-8:].lower() if name == "end" else getattr(made, name)
+    assert review.approve_rule(world.fresh(), ref).id == made.id
+
+
+def test_names_that_mean_nothing_or_too_much_are_refused(world: World) -> None:
+    with pytest.raises(NotFound) as nothing:
+        review.approve_rule(world.fresh(), "R-ZZZZZZ")
+    assert "no proposal waits" in nothing.value.hint
+    made = approved(world)
+    for title in ("GET first", "GET always"):
+        entries.update(world.fresh(), made.handle, title=title)
+    with pytest.raises(AmbiguousName) as both:
+        review.approve_rule(world.fresh(), made.handle)
+    assert f"rules/{made.handle}-get-first" in both.value.hint
+
+
+@pytest.mark.parametrize("decide", ["approve", "reject"])
+def test_what_is_decided_about_is_what_was_shown(world: World, decide: str) -> None:
+    made = suggest(world)
+    (shown,) = review.pending_rules(world.fresh())
+    review.edit_proposal(world.fresh(), made.handle, lambda text, _: text + "Or never.\n")
+    library = world.fresh()
+    job = partial(review.approve_rule, library) if decide == "approve" else partial(review.reject_rule, library)
+    with pytest.raises(Conflict, match="changed while you read it"):
+        job(made.handle, expect=shown.commit)
+    assert rules(world) == []
+    (now,) = review.pending_rules(world.fresh())
+    assert now.commit != shown.commit
+    review.approve_rule(world.fresh(), made.handle, expect=now.commit)
+    assert rules(world) == ["GET before PUT"]
+
+
+def test_agents_decide_nothing(world: World) -> None:
+    made = suggest(world)
+    library = world.fresh(**AGENT)
+    with pytest.raises(Refused) as refused:
+        review.approve_rule(library, made.handle)
+    assert refused.value.exit_code == 8
+    with pytest.raises(Refused):
+        review.reject_rule(library, made.handle)
+    assert rules(world) == []
+
+
+def test_an_edit_of_a_rule_is_a_proposal_and_the_old_text_stays_in_force(world: World) -> None:
+    made = approved(world, content="Send all of it back.")
+    world.committed("global/lessons/two.md", lesson(made.id[:-1] + "0"))
+    done = entries.update(world.fresh(), made.handle, title="GET, then PUT", add_tags=["api"])
+    assert "proposed on rules/" in done.notes[0]
+    assert world.status() == ""
+    assert rules(world) == ["GET before PUT"]
+    (one,) = review.pending_rules(world.fresh())
+    assert (one.change, one.title, one.added, one.removed) == ("edit", "GET, then PUT", 3, 1)
+    assert "-title: GET before PUT" in one.diff
+    review.approve_rule(world.fresh(), one.branch)
+    assert rules(world) == ["GET, then PUT"]
+
+
+def test_an_edit_in_the_editor_of_the_command_is_a_proposal(world: World) -> None:
+    made = approved(world)
+    done = entries.edit(world.fresh(), made.handle, lambda text, _: text + "More words.\n")
+    assert done is not None
+    assert done.commit == world.git(world.root, "rev-parse", f"rules/{made.handle}-get-before-put")
+    assert entries.edit(world.fresh(), made.handle, lambda text, _: text) is None
+    with pytest.raises((InvalidEntry, Refused)):
+        entries.edit(world.fresh(), made.handle, lambda text, _: text.replace("rationale: PUT", "approved: true\nx: "))
+
+
+def test_another_project_is_a_proposal_that_moves_the_file(world: World) -> None:
+    made = approved(world)
+    entries.update(world.fresh(), made.handle, project="jira-api")
+    (one,) = review.pending_rules(world.fresh())
+    review.approve_rule(world.fresh(), one.branch)
+    assert world.status() == ""
+    assert not (world.root / made.path).exists()
+    assert (world.root / made.path.replace("global/", "jira-api/")).exists()
+    assert rules(world) == ["GET before PUT"]
+
+
+def test_a_removal_is_a_proposal(world: World) -> None:
+    made = approved(world)
+    lesson_made = world.add("A lesson")
+    one, two = entries.delete(world.fresh(), [made.handle, lesson_made.handle])
+    assert "proposed on" in one.notes[0]
+    assert two.title == "A lesson"
+    assert rules(world) == ["GET before PUT"]
+    (waiting,) = review.pending_rules(world.fresh())
+    assert (waiting.change, waiting.added, waiting.title) == ("removal", 0, "GET before PUT")
+    done = review.approve_rule(world.fresh(), made.handle)
+    assert not (world.root / made.path).exists()
+    assert rules(world) == []
+    assert world.git(world.root, "log", "-1", "--format=%s", done.commit) == "Approve rule: GET before PUT (removal)"
+    assert world.status() == ""
+
+
+def test_rejecting_keeps_text_and_reason_and_meets_the_next_suggestion(world: World) -> None:
+    made = suggest(world, content="Send all.", tags=["jira"])
+    done = review.reject_rule(world.fresh(), made.handle, reason="too\nbroad")
+    assert done.path.startswith(".ai-lessons/rejected/2026/")
+    assert "reason: too broad" in world.read(done.path)
+    assert done.commit == world.git(world.root, "rev-parse", "main")
+    assert review.pending_rules(world.fresh()) == ()
+    again = suggest(world, content="Send  all.", tags=["other"])
+    assert again.warnings == ("the same was rejected on 2026-11-21: too broad",)
+    (one,) = review.pending_rules(world.fresh())
+    assert one.rejected_before == "on 2026-11-21: too broad"
+    assert suggest(world, "Something else entirely", "other words").warnings == ()
+
+
+def test_near_duplicates_in_force_and_pending_are_named(world: World) -> None:
+    one = approved(world, "Send the whole workflow with PUT")
+    two = suggest(world, "Send whole workflows with every PUT", "other words")
+    assert two.warnings == (f"much like {one.handle} 'Send the whole workflow with PUT' (in force), 1.00: update it?",)
+    three = suggest(world, "PUT: send the whole workflow", "words")
+    assert len(three.warnings) == 2
+    pending = {p.id: p for p in review.pending_rules(world.fresh())}
+    assert any("(proposed)" in name for name in pending[three.id].similar)
+    assert suggest(world, "Wash your hands", "germs").warnings == ()
+
+
+def test_contradictions_by_link_are_named(world: World) -> None:
+    one = approved(world, "Send all")
+    two = suggest(world, "Send a part", "less traffic", links=[("contradicts", one.handle)])
+    assert two.warnings == (f"it contradicts {one.handle} 'Send all' (in force)",)
+    (waiting,) = review.pending_rules(world.fresh())
+    assert waiting.conflicts == two.warnings
+
+
+def test_an_edit_of_a_proposal_is_a_second_commit(world: World) -> None:
+    made = suggest(world)
+    done = review.edit_proposal(world.fresh(), made.handle, lambda text, _: text.replace("GET before PUT", "GET first"))
+    assert done is not None
+    assert (done.title, done.branch) == ("GET first", made.branch)
+    assert world.git(world.root, "rev-parse", f"{made.branch}~1") == made.commit
+    assert review.edit_proposal(world.fresh(), made.handle, lambda text, _: text) is None
+    with pytest.raises(InvalidEntry):
+        review.edit_proposal(world.fresh(), made.handle, lambda text, _: text.replace("rationale", "x"))
+    review.approve_rule(world.fresh(), made.handle)
+    assert rules(world) == ["GET first"]
+
+
+def test_edits_in_the_tree_become_proposals_and_the_approved_text_comes_back(world: World) -> None:
+    made = approved(world)
+    text = world.read(made.path)
+    world.write(made.path, text.replace("PUT replaces all", "PUT replaces everything"))
+    world.write("global/rules/by-hand.md", "---\ntitle: By hand\nrationale: because\n---\nDo it.\n")
+    world.write("global/lessons/one.md", lesson(body="edited"))
+    assert world.git(world.root, "add", "-A") == ""
+    new, edit = proposals.propose(world.fresh(cwd=world.root))
+    assert world.status() == "M  global/lessons/one.md"
+    assert world.read(made.path) == text
+    assert not (world.root / "global/rules/by-hand.md").exists()
+    assert {p.branch: p.change for p in review.pending_rules(world.fresh())} == {
+        edit.branch: "edit",
+        new.branch: "new",
+    }
+    shown = world.git(world.root, "show", f"{new.branch}:global/rules/by-hand.md")
+    assert f"\nid: {new.id}\n" in shown
+    review.approve_rule(world.fresh(), edit.branch)
+    review.approve_rule(world.fresh(), new.branch)
+    assert sorted(rules(world)) == ["By hand", "GET before PUT"]
+    assert proposals.propose(world.fresh()) == ()
+
+
+def test_of_several_edits_only_the_named_ones_are_proposed(world: World) -> None:
+    one, two = approved(world, "First thing"), approved(world, "Second matter")
+    for made in (one, two):
+        world.write(made.path, world.read(made.path) + "More.\n")
+    (done,) = proposals.propose(world.fresh(cwd=world.root), [one.path])
+    assert done.id == one.id
+    assert world.status() == f"M {two.path}"
+
+
+def test_an_edit_that_breaks_the_format_is_neither_proposed_nor_lost(world: World) -> None:
+    one, two = approved(world, "First thing"), approved(world, "Second matter")
+    world.write(one.path, world.read(one.path) + "More.\n")
+    world.write(two.path, world.read(two.path).replace("rationale", "reason"))
+    with pytest.raises(InvalidEntry, match="rationale"):
+        proposals.propose(world.fresh(cwd=world.root))
+    assert len(world.status().splitlines()) == 2
+    assert review.pending_rules(world.fresh()) == ()
+
+
+def test_a_rule_that_links_a_wrong_kind_is_neither_proposed_nor_approved(world: World) -> None:
+    made = approved(world)
+    wrong = f"links:\n  - has_script: {LESSON}\n---\n"
+    world.write(made.path, world.read(made.path).replace("\n---\n", f"\n{wrong}"))
+    with pytest.raises(UsageError, match="has_script leads from any entry to a script, not from a rule to a lesson"):
+        proposals.propose(world.fresh(cwd=world.root))
+    world.git(world.root, "switch", "-qc", f"rules/{made.handle}-edit")
+    world.commit("by hand")
+    world.git(world.root, "switch", "-q", "main")
+    with pytest.raises(UsageError, match="to a script"):
+        review.approve_rule(world.fresh(), made.handle)
+
+
+def test_a_second_try_after_a_crash_does_not_propose_twice(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = approved(world)
+    world.write(made.path, world.read(made.path) + "More.\n")
+    with monkeypatch.context() as patch:
+        patch.setattr("ai_lessons.approval.decisions.put_back", lambda *_: (_ for _ in ()).throw(Conflict("busy")))
+        with pytest.raises(Conflict):
+            proposals.propose(world.fresh(cwd=world.root))
+    (done,) = proposals.propose(world.fresh(cwd=world.root))
+    assert [p.branch for p in review.pending_rules(world.fresh())] == [done.branch]
+    assert world.status() == ""
+
+
+def test_an_id_taken_from_another_rule_is_named(world: World) -> None:
+    made = approved(world)
+    world.write("global/rules/copy.md", world.read(made.path) + "Changed copy.\n")
+    with pytest.raises(InvalidEntry, match="it has the id of"):
+        proposals.propose(world.fresh(cwd=world.root))
+
+
+def test_a_text_that_breaks_the_format_is_not_approved(world: World) -> None:
+    world.git(world.root, "switch", "-q", "-c", "rules/R-8F3K2A-x", "main~1")
+    world.committed("p/rules/x.md", "---\nid: 01JD3Z8QK5W7M2X9V4T68F3K2A\nkind: rule\ntitle: X\napproved: true\n---\n")
+    world.git(world.root, "switch", "-q", "main")
+    with pytest.raises(InvalidEntry):
+        review.approve_rule(world.fresh(), "R-8F3K2A")
+    assert rules(world) == []
+
+
+def test_hostile_proposals_are_listed_and_stop_nothing(world: World) -> None:
+    suggest(world)
+    for number, text in enumerate((b"---\nid: [\n---\n", b"\xff\xfe\x00", b"---\n" + b"[" * 30_000 + b"\n---\n")):
+        world.git(world.root, "switch", "-q", "-c", f"rules/evil-{number}", "main~1")
+        world.committed("p/rules/evil.md", text)
+        world.git(world.root, "switch", "-q", "main")
+    waiting = review.pending_rules(world.fresh())
+    assert len(waiting) == 4
+    assert sum("its text cannot be read" in one.conflicts for one in waiting) == 3
+    assert hints.pending_count(world.fresh().primary) == 4
+
+
+def test_the_count_is_remembered_until_something_moves(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert hints.pending_count(world.fresh().primary) == 0
+    made = suggest(world)
+    assert hints.pending_count(world.fresh().primary) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr("ai_lessons.app.proposals.ProposalContext.count", lambda _: 99)
+        assert hints.pending_count(world.fresh().primary) == 1
+    world.git(world.root, "branch", "-D", made.branch)
+    assert hints.pending_count(world.fresh().primary) == 0
+
+
+def test_counting_again_loads_nothing_slow(world: World) -> None:
+    suggest(world)
+    assert hints.pending_count(world.fresh().primary) == 1
+    program = f"""
+import sys
+from pathlib import Path
+from ai_lessons.app.open_repository import Options
+from ai_lessons.app.workspace import Library
+from ai_lessons.app import telling
+p = Path({str(world.root.parent)!r})
+with Library(Path({str(world.root)!r}), Options(p, p, p, p)) as library:
+    assert telling.pending_count(library.primary) == 1
+assert not {{"dulwich", "lancedb", "yaml"}} & set(sys.modules), sorted(sys.modules)
+"""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_suggesting_never_loads_the_index(world: World) -> None:
+    library = world.fresh()
+    proposals.suggest_rule(library, RuleDraft("One", "because"))
+    assert "indexing" not in vars(library.primary)
+
+
+def test_the_audit_tells_who_approved_and_what_violates_the_policy(world: World) -> None:
+    made = approved(world)
+    good = provenance.audit(world.fresh())
+    (row,) = good.rows
+    assert (row.id, row.in_force, row.evidence, row.problem, good.ok) == (made.id, True, 2, "", True)
+    assert row.approved_by == "Test Person <person@example.com>"
+    world.write(made.path, world.read(made.path) + "Smuggled.\n")
+    world.committed("p/rules/straight.md", "---\ntitle: Straight\nrationale: x\n---\n")
+    bad = provenance.audit(world.fresh())
+    assert not bad.ok
+    problems = {row.path: row.problem for row in bad.rows}
+    assert "without approval" in problems[made.path]
+    assert "committed without a proposal" in problems["p/rules/straight.md"]
+    assert [row.in_force for row in bad.rows] == [True, False]
+
+
+def test_nothing_of_this_works_without_an_approval_branch(world: World) -> None:
+    world.git(world.root, "branch", "-m", "main", "other")
+    with pytest.raises(NotFound, match="approval branch"):
+        suggest(world)
+    assert hints.pending_count(world.fresh().primary) == 0
+
+
+def test_options_of_an_agent_do_not_leak_into_the_merge(world: World) -> None:
+    made = suggest(world)
+    review.approve_rule(world.fresh(), made.handle)
+    assert "Agent" not in world.git(world.root, "log", "-1", "--format=%B", "main")
+    assert world.options.agent is None

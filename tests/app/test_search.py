@@ -1,0 +1,228 @@
+"""Never stale: whatever happened to the files, the next search is right."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from ai_lessons.app import entries, health, search
+from ai_lessons.app.answers import Query
+from ai_lessons.errors import NotFound, UsageError
+from ai_lessons.search.model_files import PINNED
+from app.world import OTHER, CountingEmbedder, World, lesson, rule
+from real_world import Git
+
+
+def test_an_edit_is_found_by_the_next_search_and_the_old_text_is_not(world: World) -> None:
+    world.write("notes/a.md", "# Apples\n\nAbout pomology.\n")
+    assert world.found("pomology") == ["Apples"]
+    world.write("notes/a.md", "# Apples\n\nAbout viticulture.\n")
+    assert world.found("viticulture") == ["Apples"]
+    assert world.found("pomology") == []
+    assert world.commits() == ["first"]
+
+
+def test_a_renamed_moved_and_deleted_file_is_right_at_once(world: World) -> None:
+    file = world.write("notes/a.md", "# Apples\n\nAbout pomology.\n")
+    assert world.search("pomology").docs[0].entry.path == "notes/a.md"
+    file.rename(world.root / "notes/b.md")
+    assert [hit.entry.path for hit in world.search("pomology").docs] == ["notes/b.md"]
+    (world.root / "garden").mkdir()
+    (world.root / "notes/b.md").rename(world.root / "garden/b.md")
+    (hit,) = world.search("pomology").docs
+    assert (hit.entry.path, hit.entry.project) == ("garden/b.md", "garden")
+    (world.root / "garden/b.md").unlink()
+    assert world.found("pomology") == []
+
+
+def test_what_git_brings_is_found(world: World, git: Git, tmp_path: Path) -> None:
+    world.committed("notes/a.md", "# Apples\n\nAbout pomology.\n", message="apples")
+    other = tmp_path / "other"
+    git(tmp_path, "clone", "-q", str(world.root), str(other))
+    (other / "notes/a.md").write_text("# Apples\n\nAbout horticulture.\n")
+    (other / "notes/c.md").write_text("# Cherries\n\nAbout drupes.\n")
+    git(other, "add", "-A")
+    git(other, "commit", "-qm", "cherries")
+    assert world.found("pomology") == ["Apples"]
+    git(world.root, "pull", "-q", str(other), "main")
+    assert world.found("drupes") == ["Cherries"]
+    assert world.found("horticulture") == ["Apples"]
+    git(world.root, "checkout", "-q", "HEAD~1", "--", "notes/a.md")
+    assert world.found("pomology") == ["Apples"]
+    git(world.root, "reset", "-q", "--hard", "HEAD~1")
+    assert world.found("drupes") == []
+    git(world.root, "switch", "-qc", "side")
+    world.committed("notes/d.md", "# Dates\n\nAbout palms.\n", message="dates")
+    assert world.found("palms") == ["Dates"]
+    git(world.root, "switch", "-q", "main")
+    assert world.found("palms") == []
+
+
+def test_a_change_that_keeps_size_and_time_is_seen(world: World) -> None:
+    import os
+
+    file = world.write("notes/a.md", "# Apples\n\nAbout aaaa.\n")
+    before = file.stat()
+    assert world.found("aaaa") == ["Apples"]
+    world.write("notes/a.md", "# Apples\n\nAbout bbbb.\n")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert world.found("bbbb") == ["Apples"]
+
+
+def test_another_process_sees_what_this_one_wrote(world: World) -> None:
+    world.add("Written here", "About phenology.")
+    assert [hit.entry.title for hit in search.search(world.fresh(), Query("phenology")).lessons] == ["Written here"]
+
+
+def test_a_context_lifts_what_carries_its_tags(world: World) -> None:
+    world.write("a/lessons/one.md", lesson(title="Plain", body="About winemaking.\n"))
+    world.write("a/lessons/two.md", lesson(OTHER, "Tagged", "About winemaking.\n", tags="[cellar]"))
+    (first, _) = world.search("winemaking", context_tags={"cellar": 3.0}, explain=True).lessons
+    assert first.entry.title == "Tagged"
+    assert first.factors["context"] == pytest.approx(1.3)
+    (first, second) = world.search("winemaking", context_tags={"cellar": 30.0}).lessons
+    assert (first.entry.title, first.entry.score, second.entry.title) == ("Tagged", 1.0, "Plain")
+
+
+@pytest.mark.parametrize(("status", "found"), [("wrong", []), ("promoted", ["Doubtful"])])
+def test_what_is_wrong_leaves_the_results_and_what_is_promoted_the_lists(
+    world: World, status: str, found: list[str]
+) -> None:
+    made = world.add("Doubtful", "About phlogiston.")
+    assert world.found("phlogiston") == ["Doubtful"]
+    entries.update(world.library, made.id, status=status)
+    assert world.found("phlogiston") == found
+    assert world.titles() == []
+    assert world.titles(status=status) == ["Doubtful"]
+    assert world.titles(status=None) == ["Doubtful"]
+    assert entries.show(world.library, made.id).entry.details["status"] == status
+
+
+def test_many_wrong_lessons_do_not_push_out_the_right_one(world: World) -> None:
+    for n in range(130):
+        entry_id = f"01JD3Z8QK5W7M2X9V4T6AA{n:04d}"
+        world.write(
+            f"p/lessons/w{n}.md", lesson(entry_id, f"phlogiston {n}", "phlogiston phlogiston\n", status="wrong")
+        )
+    world.write("p/lessons/right.md", lesson(body="Oxygen, " + "not so much a matter of " * 20 + "phlogiston.\n"))
+    assert world.found("phlogiston") == ["PUT replaces the workflow"]
+
+
+def test_without_a_model_full_text_answers_and_one_line_says_so(world: World) -> None:
+    world.add("A lesson", "About pomology.")
+    answer = world.search("pomology")
+    assert [hit.entry.title for hit in answer.lessons] == ["A lesson"]
+    (note,) = [note for note in answer.notes if "full text only" in note]
+    assert "\n" not in note
+    assert "pomology" in answer.lessons[0].entry.snippet
+    assert world.search("nothing of the sort").lessons == ()
+
+
+def test_with_a_model_meaning_counts_and_vectors_complete_themselves(world: World, embedder: CountingEmbedder) -> None:
+    world.add("Orchards", "pruning apple trees in winter")
+    answer = world.search("apple trees")
+    assert [hit.entry.title for hit in answer.lessons] == ["Orchards"]
+    assert answer.notes == ()
+    assert len(embedder.asked) == 1
+
+
+def test_an_empty_question_is_refused_and_an_odd_one_finds_nothing(world: World) -> None:
+    world.add("A lesson", "text")
+    for text in ("", "  \n"):
+        with pytest.raises(UsageError, match="empty"):
+            world.search(text)
+    for text in ("???", '"', "AND OR NOT", "a" * 5000, "'; DROP TABLE x", "title:*", "(((", "\x00\x1b[31m"):
+        world.search(text)
+
+
+def test_an_unreadable_file_never_stops_a_search(world: World) -> None:
+    world.write("notes/good.md", "# Good\n\nAbout pomology.\n")
+    world.write("notes/bad.md", "---\ntitle: [open\n---\n")
+    world.write("notes/binary.md", b"\x00\x01\xff")
+    world.write("notes/latin.md", "# Größe\n".encode("latin-1"))
+    answer = world.search("pomology")
+    assert [hit.entry.title for hit in answer.docs] == ["Good"]
+    assert any("3 files are left out" in note and "validate" in note for note in answer.notes)
+    assert entries.list_entries(world.library).notes == tuple(note for note in answer.notes if "left out" in note)
+
+
+def test_a_broken_config_does_not_stop_a_search(world: World) -> None:
+    world.write("notes/good.md", "# Good\n\nAbout pomology.\n")
+    world.write(".ai-lessons/config.yaml", "search: [nonsense\n")
+    answer = world.search("pomology")
+    assert [hit.entry.title for hit in answer.docs] == ["Good"]
+    assert any("config.yaml is invalid" in note for note in answer.notes)
+
+
+def test_a_file_that_goes_while_it_is_indexed_only_leaves(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in "ab":
+        world.write(f"notes/{name}.md", f"# File {name}\n\nAbout pomology.\n")
+    repo = world.library.primary
+    load = repo.load
+
+    def vanish(entry_id: str) -> object:
+        (world.root / "notes/a.md").unlink(missing_ok=True)
+        return load(entry_id)
+
+    monkeypatch.setattr(repo, "load", vanish)
+    assert world.found("pomology") == ["File b"]
+
+
+@pytest.mark.parametrize("path", ["p/rules/plain.md", "p/docs/hidden-rule.md", "rules/deep/x.md"])
+def test_a_rule_of_the_working_tree_is_shown_by_nothing(world: World, path: str) -> None:
+    world.write("p/lessons/a.md", lesson(body="See zanzibar.\n"))
+    world.write(path, rule(folder_says_it="rules" in path))
+    library = world.library
+    assert world.found("zanzibar deploying") == ["PUT replaces the workflow"]
+    for ref in ("01JD3Z8QK5W7M2X9V4T6RRRR22", "R-RRRR22", path, str(world.root / path)):
+        for ask in (
+            partial(entries.show, library),
+            partial(entries.log, library),
+            partial(entries.diff, library),
+            partial(entries.related, library),
+        ):
+            with pytest.raises(NotFound):
+                ask(ref)
+        with pytest.raises(NotFound):
+            entries.delete(library, [ref])
+        with pytest.raises(NotFound):
+            entries.update(library, ref, title="x")
+    assert health.stats(library).entries == {"lesson": 1}
+
+
+def test_nothing_stored_and_nothing_near_are_told_apart(world: World, embedder: CountingEmbedder) -> None:
+    assert "nothing is stored here yet" in world.search("pomology").notes
+    embedder.name = PINNED.name
+    world.write("notes/a.md", "# Apples\n\nAbout pomology, orchards and grafting.\n")
+    world.write("notes/b.md", "# Bread\n\nAbout baking.\n")
+    assert world.found("orchards grafting")[:1] == ["Apples"]
+    assert world.found("grafting")[:1] == ["Apples"]
+    answer = world.search("turbulent boundary layers about supersonic aerofoils")
+    assert answer.weak
+    assert any(note.startswith("nothing near; the nearest is D-") for note in answer.notes)
+    assert "Nothing is stored on this yet" in answer.prompt
+    assert "none of the 2 entries stored here matches" in world.search("pomology", project="elsewhere").notes
+
+
+def test_by_words_alone_nothing_near_is_said_and_nothing_is_held_back(world: World) -> None:
+    for number in range(8):
+        world.write(f"notes/{number}.md", f"# Fruit {number}\n\nAbout pomology and grafting in orchards.\n")
+    answer = world.search("pomology of turbulent boundary layers about supersonic aerofoils")
+    assert answer.weak
+    assert len(answer.docs) == 8
+    assert any(note.startswith("nothing near; the nearest is D-") for note in answer.notes)
+    assert not world.search("grafting in orchards").weak
+
+
+def test_a_model_that_was_not_measured_hides_nothing(world: World, embedder: CountingEmbedder) -> None:
+    world.write("notes/a.md", "# Apples\n\nAbout pomology, orchards and grafting.\n")
+    assert world.found("turbulent boundary layers about supersonic aerofoils") == ["Apples"]
+
+
+def test_a_name_in_quotes_inside_a_sentence_is_no_condition(world: World) -> None:
+    world.write("notes/a.md", "# Archives\n\nHow to copy a directory and keep its hard links.\n")
+    assert world.found('copy everything and keep hard links of a folder called "tobecopied"') == ["Archives"]
+    assert world.found('directory "tobecopied now"') == ["Archives"]
+    assert world.found('"tobecopied now"') == []

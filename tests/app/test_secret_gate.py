@@ -1,0 +1,386 @@
+"""No job of ours brings a secret into git, whichever way its text came."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ai_lessons.app import (
+    entries,
+    health,
+    lessons,
+    proposals,
+    resources,
+    review,
+    setup,
+    sharing,
+    transfer,
+    write_checks,
+)
+from ai_lessons.app.answers import LessonDraft, ResourceDraft, RuleDraft
+from ai_lessons.app.lessons import Targets
+from ai_lessons.app.setup import init_repository
+from ai_lessons.errors import InvalidEntry, Refused, UsageError
+from ai_lessons.model.entries import Kind
+from app.secret_world import FAKE, mark_of
+from app.world import LESSON, OTHER, World, lesson, rule
+
+KEY = FAKE["GitLab"]
+SECRET = f"Log in with {KEY}\n"
+
+
+def test_an_agent_allows_no_secret_by_frontmatter_that_it_writes(world: World) -> None:
+    mark = write_checks.secrets_in(SECRET)[0].fingerprint
+    allowing = f"---\nkind: doc\nallow_secrets:\n  - {mark}: the vendor publishes it\n---\n{SECRET}"
+    file = world.root.parent / "keys.md"
+    file.write_text(allowing)
+    draft = ResourceDraft(Kind.DOC, [str(file)], project="p")
+    with pytest.raises(Refused, match="an agent cannot allow what looks like a secret"):
+        resources.add_resources(world.fresh(agent="bot"), draft)
+    assert not in_git(world)
+    assert resources.add_resources(world.fresh(), draft).written
+    entries.update(
+        world.fresh(agent="bot"),
+        entries.list_entries(world.library).entries[0].id,
+        title="What git has already an agent may keep",
+    )
+
+
+def in_git(world: World) -> bool:
+    """Whether any commit, on whatever branch, holds the secret."""
+    return bool(world.git(world.root, "log", "--all", "-S", KEY, "--format=%h"))
+
+
+def edited(world: World) -> str:
+    """A lesson in git, into which somebody wrote a secret since."""
+    made = world.add("A lesson", "Text.")
+    world.write(made.path, world.read(made.path) + SECRET)
+    return made.path
+
+
+JOBS: dict[str, Callable[[World], object]] = {
+    "update": lambda w: entries.update(w.library, edited(w), content="Another text."),
+    "retitle": lambda w: entries.update(w.library, edited(w), title="Another title"),
+    "delete": lambda w: entries.delete(w.library, [edited(w)]),
+    "move": lambda w: entries.update(w.library, edited(w), project="other"),
+    "edit": lambda w: entries.edit(w.library, w.add("A lesson").id, lambda text, _: text + SECRET),
+    "link": lambda w: entries.link(w.library, edited(w), w.add("Another lesson").id, "related_to"),
+    "mark wrong": lambda w: lessons.wrong(w.library, w.add("A lesson").id, SECRET, by="user"),
+    "adopt": lambda w: (
+        w.write("notes/plain.md", f"# Plain\n\n{SECRET}"),
+        health.adopt(w.library, ["notes/plain.md"]),
+    ),
+    "describe": lambda w: w.bring(w.write("p/docs/unversioned/plain.md", f"# Plain\n\n{SECRET}")),
+    "script": lambda w: w.bring(
+        w.write("p/scripts/unversioned/run.sh", f"#!/bin/sh\ncurl -H {KEY}\n"), kind=Kind.SCRIPT
+    ),
+    "suggest": lambda w: proposals.suggest_rule(w.library, RuleDraft("Use the key", SECRET)),
+    "propose": lambda w: (w.write("p/rules/a.md", rule(SECRET)), proposals.propose(w.library)),
+    "setting": lambda w: setup.config_set(w.library, "search.index", f"s3://place/{KEY}"),
+}
+
+
+@pytest.mark.parametrize("job", JOBS.values(), ids=JOBS)
+def test_no_job_brings_a_secret_into_git(world: World, job: Callable[[World], object]) -> None:
+    world.add("There already")
+    with pytest.raises(InvalidEntry, match="GitLab") as told:
+        job(world)
+    assert KEY not in str(told.value)
+    assert not in_git(world)
+
+
+def test_a_doc_that_is_refreshed_is_looked_at_and_may_stay_with_a_reason(world: World, tmp_path: Path) -> None:
+    one, two = tmp_path / "one.md", tmp_path / "two.md"
+    for file in (one, two):
+        file.write_text(f"# {file.stem}\n\nText.\n")
+        world.bring(file)
+    one.write_text(f"# one\n\n{SECRET}")
+    two.write_text("# two\n\nAnother text.\n")
+    library = world.library
+    with pytest.raises(InvalidEntry, match="GitLab") as told:
+        resources.refresh(library, ["global/docs/unversioned/one.md"])
+    done = {answer.title: answer for answer in resources.refresh(library, (), every=True)}
+    assert "GitLab" in done["one"].warning
+    assert (done["one"].changed, done["two"].changed) == (False, True)
+    assert not in_git(world)
+    mark = mark_of(told.value)
+    with pytest.raises(UsageError, match="reason"):
+        resources.refresh(library, ["global/docs/unversioned/one.md"], allow_secrets=[(mark, "")])
+    resources.refresh(
+        library, (), every=True, allow_secrets=[(mark, "the vendor's sandbox"), ("0" * 12, "of another doc")]
+    )
+    assert f"allow_secrets:\n  - {mark}: the vendor's sandbox\n" in world.read("global/docs/unversioned/one.md")
+    assert "allow_secrets" not in world.read("global/docs/unversioned/two.md")
+    assert health.validate(world.library).problems == ()
+    one.write_text(f"# one\n\n{SECRET}\n{FAKE['Stripe']}\n")
+    with pytest.raises(InvalidEntry, match="Stripe"):
+        resources.refresh(library, ["global/docs/unversioned/one.md"])
+
+
+def test_an_import_again_takes_the_reason_too(world: World, tmp_path: Path) -> None:
+    file = tmp_path / "one.md"
+    file.write_text("# One\n")
+    world.bring(file)
+    file.write_text(f"# One\n\n{SECRET}")
+    with pytest.raises(InvalidEntry, match="GitLab") as told:
+        world.bring(file)
+    assert world.bring(file, allow_secrets=[(mark_of(told.value), "of the sandbox")]).written
+    script = tmp_path / "run.sh"
+    script.write_text(f"#!/bin/sh\ncurl -H {KEY}\n")
+    assert world.bring(script, kind=Kind.SCRIPT, allow_secrets=[(mark_of(told.value), "of the sandbox")]).commit
+    assert health.validate(world.library).problems == ()
+
+
+def test_what_an_entry_may_hold_can_be_said_of_it_later_and_is_kept_where_it_moves(world: World) -> None:
+    path = edited(world)
+    with pytest.raises(InvalidEntry) as told:
+        entries.update(world.library, path, title="Another")
+    mark = mark_of(told.value)
+    made = entries.update(world.library, path, title="Another", allow_secrets=[(mark, "revoked")])
+    with pytest.raises(InvalidEntry, match="Stripe") as more:
+        entries.update(world.library, made.id, content=f"{SECRET}{FAKE['Stripe']}\n")
+    both = entries.update(
+        world.library,
+        made.id,
+        content=f"{SECRET}{FAKE['Stripe']}\n",
+        allow_secrets=[(mark_of(more.value), "a test key")],
+    )
+    assert health.validate(world.library).problems == ()
+    moved = entries.update(world.library, both.id, project="other")
+    assert moved.path.startswith("other/")
+    assert moved.commit
+
+
+def test_a_rule_may_hold_a_secret_with_a_reason(world: World) -> None:
+    world.add("A lesson")
+    with pytest.raises(InvalidEntry) as told:
+        proposals.suggest_rule(world.library, RuleDraft("Use the key", SECRET))
+    allow = [(mark_of(told.value), "the vendor's sandbox")]
+    made = proposals.suggest_rule(world.library, RuleDraft("Use the key", SECRET, allow_secrets=allow))
+    assert review.approve_rule(world.library, made.handle).commit
+
+
+def test_a_proposal_that_holds_one_can_be_turned_down_and_its_text_is_not_kept(world: World) -> None:
+    world.add("A lesson")
+    made = proposals.suggest_rule(world.library, RuleDraft("Use the key", "It is there"))
+    world.git(world.root, "switch", "-q", made.branch)
+    world.committed(made.path, world.read(made.path) + SECRET, message="by hand")
+    world.git(world.root, "switch", "-q", "main")
+    with pytest.raises(InvalidEntry, match="GitLab"):
+        review.approve_rule(world.library, made.handle)
+    with pytest.raises(InvalidEntry, match="GitLab"):
+        review.reject_rule(world.library, made.handle, reason=f"it has {KEY} in it")
+    assert review.reject_rule(world.library, made.handle, reason="it has a key in it").commit
+    assert world.git(world.root, "log", "-S", KEY, "main", "--format=%s") == ""
+
+
+def test_mending_leaves_out_what_holds_a_secret_and_mends_the_rest(world: World) -> None:
+    for name, body in (("bad", SECRET), ("good", "Text.\n")):
+        head = f"id: {LESSON if name == 'bad' else OTHER}\nkind: doc\ntitle: {name}\nversions:\n  - v2\n"
+        world.write(f"p/docs/v1/{name}.md", f"---\n{head}created: 2026-11-21T20:14:00Z\n---\n{body}")
+    report = health.validate(world.library, fix=True)
+    assert report.fixed == ("p/docs/v1/good.md -> p/docs/v2/good.md",)
+    assert any("GitLab" in problem.message for problem in report.problems)
+    assert not in_git(world)
+
+
+def test_a_write_that_waits_is_looked_at_again_before_it_is_saved(world: World) -> None:
+    world.add("The first")
+    (world.root / ".git/MERGE_HEAD").write_text(world.git(world.root, "rev-parse", "HEAD") + "\n")
+    made = world.add("Waits")
+    assert made.commit is None
+    text = world.read(made.path)
+    world.write(made.path, text + SECRET)
+    (world.root / ".git/MERGE_HEAD").unlink()
+    with pytest.raises(InvalidEntry, match="GitLab"):
+        sharing.save(world.library)
+    assert not in_git(world)
+    world.write(made.path, text)
+    assert sharing.save(world.library)[0]
+
+
+def test_notes_hold_no_secret(world: World) -> None:
+    made = world.add("A lesson")
+    with pytest.raises(UsageError, match="note"):
+        entries.feedback(world.library, made.id, "helpful", SECRET)
+    assert entries.feedback(world.library, made.id, "helpful", "With the key of the sandbox.")
+
+
+def test_what_is_promoted_is_looked_at_again(world: World, tmp_path: Path) -> None:
+    world.committed("p/lessons/a.md", lesson(title=f"Log in with {KEY}"))
+    targets = Targets(tmp_path / "skills", tmp_path / "tools")
+    with pytest.raises(InvalidEntry, match="GitLab") as told:
+        lessons.promote_lesson(world.library, LESSON, "tool/login", targets)
+    assert not targets.tools.exists()
+    entries.update(world.library, LESSON, allow_secrets=[(mark_of(told.value), "revoked")])
+    assert lessons.promote_lesson(world.library, LESSON, "tool/login", targets).change == "promoted"
+
+
+def test_an_export_that_holds_one_comes_in_only_with_its_reason(world: World, tmp_path: Path) -> None:
+    with pytest.raises(InvalidEntry) as told:
+        world.add("A token", SECRET)
+    world.add("A token", SECRET, allow_secrets=[(mark_of(told.value), "revoked")])
+    file = tmp_path / "all.json"
+    transfer.export_file(world.library, file)
+    text = file.read_text()
+    shutil.rmtree(world.root / "global")
+    world.commit()
+    file.write_text(text.replace("allow_secrets", "allow_nothing"))
+    done = transfer.import_files(world.fresh(), [file], "groove")
+    assert not done.written
+    assert "GitLab" in done.skipped[0][1]
+    file.write_text(text)
+    assert [one.title for one in transfer.import_files(world.fresh(), [file], "groove").written] == ["A token"]
+
+
+def test_what_was_committed_by_hand_is_not_shared(world: World, tmp_path: Path) -> None:
+    world.git(tmp_path, "init", "-q", "--bare", "-b", "main", "up.git")
+    world.git(world.root, "remote", "add", "origin", str(tmp_path / "up.git"))
+    made = world.add("A lesson")
+    assert sharing.sync(world.library).sent
+    for text in (SECRET, ""):  # it stays in the history also where it was taken out again
+        world.committed(made.path, world.read(made.path).replace(SECRET, "") + text)
+        with pytest.raises(InvalidEntry, match="GitLab") as told:
+            sharing.sync(world.library)
+        assert KEY not in str(told.value)
+        assert world.git(tmp_path / "up.git", "log", "-S", KEY, "--format=%h", "main") == ""
+    entries.update(world.library, made.id, allow_secrets=[(mark_of(told.value), "revoked")])
+    assert sharing.sync(world.library).sent == 3
+    world.write("notes.txt", SECRET)  # no file of ours
+    world.commit()
+    assert sharing.sync(world.library).sent == 1
+
+
+def test_a_script_that_may_hold_a_secret_is_shared(world: World, tmp_path: Path) -> None:
+    world.git(tmp_path, "init", "-q", "--bare", "-b", "main", "up.git")
+    world.git(world.root, "remote", "add", "origin", str(tmp_path / "up.git"))
+    (tmp_path / "run.sh").write_text(f"#!/bin/sh\ncurl -H {KEY}\n")
+    with pytest.raises(InvalidEntry) as told:
+        world.bring(tmp_path / "run.sh", kind=Kind.SCRIPT)
+    world.bring(tmp_path / "run.sh", kind=Kind.SCRIPT, allow_secrets=[(mark_of(told.value), "of the sandbox")])
+    assert sharing.sync(world.library).sent
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder that is no repository yet: one note, two files with a secret, and a script that may hold one."""
+    root = tmp_path / "notes"
+    (root / "shop/scripts/v1").mkdir(parents=True)
+    (root / "fine.md").write_text("# Fine\n")
+    (root / "secret.md").write_text(f"# Log in\n\n{SECRET}")
+    (root / "shop/settings.ini").write_text(f"KEY={KEY}\n")
+    script = root / "shop/scripts/v1/log-in.sh"
+    script.write_text(f"#!/bin/sh\necho {KEY}\n")
+    (script.parent / f"{script.name}.md").write_text(
+        f"---\nallow_secrets:\n  - {write_checks.fingerprint(KEY)}: of the sandbox\n---\n"
+    )
+    return root
+
+
+LEFT = {"secret.md", "shop/settings.ini"}
+
+
+def test_a_folder_becomes_a_repository_without_its_secrets(world: World, folder: Path) -> None:
+    made = init_repository(folder, world.options, hooks=False)
+    assert made.adopted == 3
+    told = [note for note in made.notes if "left out of git" in note]
+    assert {path for path in LEFT for note in told if path in note} == LEFT
+    assert KEY not in "".join(made.notes)
+    untracked = world.git(folder, "ls-files", "--others", "--exclude-standard").splitlines()
+    assert set(untracked) == LEFT
+    assert KEY in (folder / "secret.md").read_text()
+    assert "log-in.sh" in world.git(folder, "ls-files")
+    assert init_repository(folder, world.options, hooks=False).commit is None
+
+
+def test_a_folder_with_a_staged_secret_waits_for_its_first_commit(world: World, folder: Path) -> None:
+    world.git(folder, "init", "-q")
+    world.git(folder, "add", "secret.md")
+    made = init_repository(folder, world.options, hooks=False)
+    assert made.commit is None
+    undo = next(note for note in made.notes if "rm --cached" in note)
+    assert "secret.md" in undo
+    world.git(folder, "rm", "-q", "--cached", "secret.md")
+    assert init_repository(folder, world.options, hooks=False).commit
+    assert "secret.md" not in world.git(folder, "ls-files")
+
+
+def test_no_path_of_a_file_has_a_secret_and_no_error_repeats_it(world: World, tmp_path: Path) -> None:
+    (tmp_path / f"{KEY}.sh").write_text("#!/bin/sh\n")
+    (tmp_path / f"{KEY}.md").write_text("# A page\n")
+    jobs: tuple[Callable[[], object], ...] = (
+        lambda: world.add("A lesson", project=KEY),
+        lambda: world.bring(tmp_path / f"{KEY}.sh", kind=Kind.SCRIPT),
+        lambda: world.bring(tmp_path / f"{KEY}.md"),
+        lambda: proposals.suggest_rule(world.library, RuleDraft("Use it", "Because.", project=KEY)),
+        lambda: world.add("A lesson", tags=[KEY]),
+    )
+    for job in jobs:
+        with pytest.raises(InvalidEntry) as told:
+            job()
+        assert KEY not in str(told.value)
+        assert KEY not in told.value.problems[0].path
+    assert world.status() == ""
+    assert not in_git(world)
+
+
+def test_a_lesson_that_was_committed_at_such_a_path_can_be_changed(world: World) -> None:
+    made = world.add("A lesson")
+    path = made.path.replace("global/", f"{KEY}/")
+    (world.root / path).parent.mkdir(parents=True)
+    world.git(world.root, "mv", made.path, path)
+    world.git(world.root, "commit", "-qm", "By hand")
+    assert entries.update(world.library, path, title="Another").commit
+
+
+def test_names_of_clients_and_sessions_reach_git_without_secrets(world: World) -> None:
+    library = world.fresh(agent=f"agent {KEY}", session=KEY)
+    made = entries.add_lesson(library, LessonDraft("A lesson"))
+    proposals.suggest_rule(library, RuleDraft("A rule", "Because."))
+    entries.feedback(library, made.id, "helpful")
+    sharing.save(world.library)
+    log = world.git(world.root, "log", "--all", "--format=%B")
+    assert "Agent: agent …" in log
+    assert KEY not in log
+    assert not [file for file in world.root.rglob("*.jsonl") if KEY in file.read_text()]
+    assert not in_git(world)
+
+
+def test_an_agent_allows_no_secret_and_a_person_is_named_for_it(world: World) -> None:
+    with pytest.raises(InvalidEntry) as told:
+        world.add("A key", SECRET)
+    mark = mark_of(told.value)
+    agent = world.fresh(agent="a bot")
+    draft = LessonDraft("A key", SECRET, allow_secrets=[(mark, "a sandbox")])
+    with pytest.raises(Refused, match="an agent cannot allow") as refused:
+        entries.add_lesson(agent, draft)
+    assert "ask the user" in refused.value.hint
+    assert world.status() == ""
+    entries.add_lesson(world.fresh(), draft)
+    assert f"Allowed-secret: {mark} by {world.git(world.root, 'log', '-1', '--format=%an <%ae>')}" in world.git(
+        world.root, "log", "-1", "--format=%B"
+    )
+    with pytest.raises(Refused, match="an agent cannot allow"):
+        proposals.suggest_rule(agent, RuleDraft("A key", "Because.", SECRET, allow_secrets=[(mark, "a sandbox")]))
+
+
+WRITES = ("store.apply(", "proposal_commits.propose(", "proposal_commits.amend(")
+LOOKS = ("gate.refuse(", "refuse_secrets(")
+
+
+def test_nothing_of_the_library_writes_without_looking() -> None:
+    """But for events, which are looked at when they are recorded."""
+    import ai_lessons.app
+
+    writing: dict[str, bool] = {}
+    for file in Path(ai_lessons.app.__file__).parent.rglob("*.py"):
+        for function in ast.walk(ast.parse(file.read_text())):
+            text = ast.unparse(function) if isinstance(function, ast.FunctionDef) else ""
+            if any(call in text for call in WRITES):
+                writing[f"{file.stem}.{ast.unparse(function).partition('(')[0]}"] = any(look in text for look in LOOKS)
+    assert len(writing) >= 5
+    assert [name for name, looks in writing.items() if not looks] == ["open_repository.def commit_events"]

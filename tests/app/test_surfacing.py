@@ -1,0 +1,715 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_lessons.app import contexts as contexts_jobs
+from ai_lessons.app import entries, health, provenance, search
+from ai_lessons.app.answers import Answer, ContextQuery, LessonDraft, Query, Shown
+from ai_lessons.errors import NotFound
+from ai_lessons.model.entries import Kind
+from ai_lessons.model.layout import derived_id
+from app.world import DOC, LESSON, OTHER, CountingEmbedder, World, lesson
+
+RULE = "01JD3Z8QK5W7M2X9V4T6RRRR22"
+SECOND = "01JD3Z8QK5W7M2X9V4T6SSSS33"
+PLANTED = "01JD3Z8QK5W7M2X9V4T6PPPP44"
+PATH = "jira/rules/sandbox-first-rrrr22.md"
+PUT, NIGHT = "PUT replaces the workflow", "The sandbox resets at night"
+BODY = "Try the change in the sandbox first.\n"
+
+
+QUESTIONS = {"planted words": "zanzibar", "words in force": "a change in the sandbox"}
+
+
+def rule(title: str = "Sandbox first", body: str = BODY, entry_id: str = RULE, **more: str) -> str:
+    extra = "".join(f"{key}: {value}\n" for key, value in more.items())
+    return (
+        f"---\nid: {entry_id}\nkind: rule\ntitle: {title}\nrationale: a bad change costs everybody a day\n"
+        f"tags:\n  - workflows\n{extra}created: 2026-11-21T20:14:00Z\n---\n{body}"
+    )
+
+
+PLANT = rule("Zanzibar rule", "Ask zanzibar before every change in the sandbox.\n", tags="[zanzibar-tag]").replace(
+    "tags:\n  - workflows\n", ""
+)
+EDITED = rule("Sandbox first, or zanzibar", "Ask zanzibar before every change in the sandbox.\n")
+
+
+def merge(world: World, path: str = PATH, text: str | None = None, entry_id: str = RULE, into: str = "main") -> None:
+    """What a person does with a proposal: the text (None: the removal) on its own branch, then `git merge`."""
+    branch = f"rules/R-{entry_id[-6:]}-x"
+    world.git(world.root, "switch", "-q", "-c", branch, into)
+    if text is None:
+        world.git(world.root, "rm", "-q", path)
+    else:
+        world.write(path, text)
+        world.git(world.root, "add", path)
+    world.git(world.root, "-c", "user.name=Agent", "-c", "user.email=agent@x", "commit", "-qm", "Propose rule: x")
+    world.git(world.root, "switch", "-q", into)
+    world.git(world.root, "merge", "-q", "--no-ff", "--no-edit", branch)
+    world.git(world.root, "branch", "-qD", branch)
+
+
+@pytest.fixture
+def approved(world: World, embedder: CountingEmbedder) -> World:
+    """A repository with two lessons and a rule in force, and nothing uncommitted."""
+    world.write("jira/lessons/2026-11/put.md", lesson(LESSON))
+    world.write(
+        "jira/lessons/2026-11/sandbox.md", lesson(OTHER, "The sandbox resets at night", "Every change is lost.\n")
+    )
+    world.commit()
+    merge(world, text=rule())
+    return world
+
+
+def rules_of(answer: Answer) -> list[str]:
+    return [hit.entry.title for hit in answer.rules]
+
+
+def shown(world: World, ref: str = RULE) -> Shown:
+    return entries.show(world.library, ref)
+
+
+def everything(world: World) -> dict[str, Any]:
+    """All that a reader can get out of the library, the rows of the index included."""
+    library = world.fresh()
+    repo = library.primary
+    answers: dict[str, Any] = {}
+    for name, text in QUESTIONS.items():
+        answer = search.search(library, question(text))
+        answers[name] = [answer.rules, answer.scripts, answer.lessons, answer.docs]
+        answers[f"{name}, rules"] = search.search(library, question(text, kinds=frozenset({Kind.RULE}))).rules
+    answers["list"] = entries.list_entries(library, status=None).entries
+    answers["counts"] = [entries.tags(library), entries.projects(library), entries.versions(library)]
+    answers["complete"] = [entries.complete(library, "", what) for what in ("id", "tag", "project")]
+    answers["related"] = (
+        entries.related(library, LESSON, 3) if LESSON in {light.id for light in answers["list"]} else ()
+    )
+    answers["context"] = [
+        contexts_jobs.context(library, ContextQuery(project="jira")),
+        contexts_jobs.context(library, ContextQuery(context_tags={"zanzibar-tag": None, "workflows": None})),
+        contexts_jobs.context(library, ContextQuery(query="zanzibar sandbox", project="jira")),
+        contexts_jobs.context(library, ContextQuery(paths=["zanzibar.py"])),
+    ]
+    rule_shown = entries.show(library, RULE)
+    answers["show"] = [rule_shown.body, rule_shown.raw, rule_shown.frontmatter, rule_shown.entry]
+    answers["rows"] = sorted(
+        (row.id, passage.text)
+        for row in repo.indexing._rows([light.id for light in answers["list"]])
+        for passage in row.passages
+    )
+    answers["fingerprints"] = repo.catalog.fingerprints()
+    return answers
+
+
+def question(text: str, **more: Any) -> Query:
+    return Query(text, context_tags={"workflows": None, "zanzibar-tag": None}, **more)
+
+
+def about_rules(answers: dict[str, Any]) -> str:
+    """The part of all answers that says anything of rules, as text."""
+    rules = [light for light in answers["list"] if light.kind is Kind.RULE]
+    searches = [[hit.entry._replace(score=None) for hit in answers[name][0]] for name in QUESTIONS]
+    contexts = [context.rules for context in answers["context"]]
+    rows = [row for row in answers["rows"] if row[0] == RULE]
+    return repr([rules, searches, contexts, answers["show"], rows])
+
+
+# --- no side door: what somebody does, none of which may change what is in force ---
+
+
+def edit_in_the_tree(world: World) -> None:
+    world.write(PATH, EDITED)
+
+
+def edit_committed(world: World) -> None:
+    world.committed(PATH, EDITED)
+
+
+def removed_in_the_tree(world: World) -> None:
+    (world.root / PATH).unlink()
+
+
+def removed_by_a_commit(world: World) -> None:
+    (world.root / PATH).unlink()
+    world.commit()
+
+
+def moved_to_another_project(world: World) -> None:
+    (world.root / "other/rules").mkdir(parents=True)
+    world.git(world.root, "mv", PATH, "other/rules/x.md")
+    world.commit()
+
+
+def new_rule_in_the_tree(world: World) -> None:
+    world.write("jira/rules/z.md", PLANT.replace(RULE, PLANTED))
+
+
+def new_rule_committed(world: World) -> None:
+    new_rule_in_the_tree(world)
+    world.commit()
+
+
+def waiting_proposal(world: World) -> None:
+    world.git(world.root, "switch", "-q", "-c", f"rules/R-{PLANTED[-6:]}-x")
+    new_rule_committed(world)
+    world.git(world.root, "switch", "-q", "main")
+
+
+def another_branch_checked_out(world: World) -> None:
+    world.git(world.root, "switch", "-q", "-c", "feature")
+    edit_committed(world)
+    new_rule_committed(world)
+
+
+def merged_into_another_branch(world: World) -> None:
+    world.git(world.root, "branch", "evil")
+    world.git(world.root, "switch", "-q", "evil")
+    merge(world, "jira/rules/z.md", PLANT.replace(RULE, PLANTED), PLANTED, into="evil")
+
+
+def settings_that_name_another_branch(world: World) -> None:
+    merged_into_another_branch(world)
+    world.git(world.root, "switch", "-q", "main")
+    world.write(".ai-lessons/config.yaml", "approval:\n  branch: evil\n")
+
+
+def committed_settings_that_name_another_branch(world: World) -> None:
+    settings_that_name_another_branch(world)
+    world.commit()
+
+
+def text_changed_inside_the_merge(world: World) -> None:
+    world.git(world.root, "switch", "-q", "-c", f"rules/R-{RULE[-6:]}-y")
+    world.committed(PATH, rule("Harmless"), message="Propose rule: x")
+    world.git(world.root, "switch", "-q", "main")
+    world.git(world.root, "merge", "-q", "--no-ff", "--no-commit", f"rules/R-{RULE[-6:]}-y")
+    world.write(PATH, EDITED)
+    world.git(world.root, "add", "-A")
+    world.git(world.root, "commit", "-qm", f"Merge branch 'rules/R-{RULE[-6:]}-y'")
+
+
+def second_rule_smuggled_into_a_proposal(world: World) -> None:
+    world.git(world.root, "switch", "-q", "-c", f"rules/R-{SECOND[-6:]}-x")
+    world.write("other/rules/harmless.md", rule("Harmless words", "Nothing.\n", SECOND))
+    world.committed("jira/rules/z.md", PLANT.replace(RULE, PLANTED), message="Propose rule: Harmless words")
+    world.git(world.root, "switch", "-q", "main")
+    world.git(world.root, "merge", "-q", "--no-ff", "--no-edit", f"rules/R-{SECOND[-6:]}-x")
+
+
+def symlink_in_place_of_the_rule(world: World) -> None:
+    outside = world.root.parent / "outside.md"
+    outside.write_text(EDITED)
+    (world.root / PATH).unlink()
+    (world.root / PATH).symlink_to(outside)
+
+
+def folder_in_place_of_the_rule(world: World) -> None:
+    (world.root / PATH).unlink()
+    world.write(f"{PATH}/z.md", PLANT.replace(RULE, PLANTED))
+
+
+DOORS: dict[str, Callable[[World], object]] = {
+    "edit in the tree": edit_in_the_tree,
+    "edit staged": lambda w: (w.write(PATH, EDITED), w.git(w.root, "add", "-A")),
+    "edit committed": edit_committed,
+    "removed in the tree": removed_in_the_tree,
+    "removed by a commit": removed_by_a_commit,
+    "moved to another project": moved_to_another_project,
+    "new rule in the tree": new_rule_in_the_tree,
+    "new rule committed": new_rule_committed,
+    "waiting proposal": waiting_proposal,
+    "another branch checked out": another_branch_checked_out,
+    "merged into another branch": merged_into_another_branch,
+    "settings that name another branch": settings_that_name_another_branch,
+    "committed settings that name another branch": committed_settings_that_name_another_branch,
+    "text changed inside the merge": text_changed_inside_the_merge,
+    "foreign frontmatter among docs": lambda w: w.write("jira/docs/unversioned/z.md", PLANT.replace(RULE, PLANTED)),
+    "plain file that says it is a rule": lambda w: w.write(
+        "zanzibar/notes.md", "---\nkind: rule\ntags: [zanzibar-tag]\n---\n# Zanzibar\n"
+    ),
+    "side file that says it is a rule": lambda w: w.write(
+        "jira/scripts/unversioned/z.md", "---\nkind: rule\ntitle: Zanzibar\n---\nzanzibar\n"
+    ),
+    "committed rule outside the rules": lambda w: merge(
+        w, "jira/docs/unversioned/z.md", PLANT.replace(RULE, PLANTED), PLANTED
+    ),
+    "another file with the id of the rule": lambda w: w.write(
+        "jira/lessons/2026-11/z.md", lesson(RULE, "Zanzibar lesson", "zanzibar\n")
+    ),
+    "symlink in place of the rule": symlink_in_place_of_the_rule,
+    "folder in place of the rule": folder_in_place_of_the_rule,
+    "second rule smuggled into a proposal": second_rule_smuggled_into_a_proposal,
+}
+
+
+@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+def test_there_is_no_side_door(approved: World, door: Callable[[World], object]) -> None:
+    before = about_rules(everything(approved))
+    assert "Sandbox first" in before
+    door(approved)
+    after = everything(approved)
+    assert "zanzibar" not in repr(after).lower()
+    if door is not second_rule_smuggled_into_a_proposal:
+        assert about_rules(after) == before
+    else:
+        assert {light.title for light in after["list"] if light.kind is Kind.RULE} == {
+            "Sandbox first",
+            "Harmless words",
+        }
+    for name in ("catalog.sqlite", "catalog.sqlite-wal", "catalog.sqlite-shm"):
+        (approved.root / ".git/ai-lessons" / name).unlink(missing_ok=True)
+    assert about_rules(everything(approved)) == about_rules(after)  # and what is built anew says the same
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_a_lesson_that_is_turned_into_a_rule_leaves_every_answer(approved: World, committed: bool) -> None:
+    before = about_rules(everything(approved))
+    turned = lesson(LESSON, "Zanzibar", "zanzibar\n").replace("kind: lesson", "kind: rule\nrationale: none")
+    approved.write("jira/lessons/2026-11/put.md", turned)
+    if committed:
+        approved.commit()
+    after = everything(approved)
+    assert "zanzibar" not in repr(after).lower()
+    assert LESSON not in repr(after)
+    assert about_rules(after) == before
+
+
+# --- what is in force ---
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        rule(),
+        rule(body="ends without a line end"),
+        rule(body="  blanks at both ends  \n\n\n"),
+        rule(body="línea — 線\ttab\n"),
+        rule().replace("\n", "\r\n"),
+        rule(body="---\nnot: frontmatter\n---\n"),
+    ],
+)
+def test_the_text_in_force_is_served_byte_for_byte(approved: World, text: str) -> None:
+    merge(approved, "jira/rules/other.md", text.replace(RULE, SECOND), SECOND)
+    approved.write("jira/rules/other.md", EDITED.replace(RULE, SECOND))
+    blob = subprocess.run(
+        ["git", "show", "main:jira/rules/other.md"], cwd=approved.root, capture_output=True, check=True
+    ).stdout
+    assert shown(approved, SECOND).raw.encode() == blob == text.replace(RULE, SECOND).encode()
+
+
+def test_an_approved_edit_takes_over_everywhere(approved: World) -> None:
+    assert rules_of(approved.search("sandbox change", project="jira")) == ["Sandbox first"]
+    merge(approved, text=rule("Sandbox always", "Use the playground.\n"))
+    assert shown(approved).body == "Use the playground.\n"
+    assert rules_of(approved.search("playground", project="jira")) == ["Sandbox always"]
+    assert approved.titles(kinds=[Kind.RULE]) == ["Sandbox always"]
+
+
+def test_an_approved_removal_takes_the_rule_out_of_everything(approved: World) -> None:
+    assert approved.titles(kinds=[Kind.RULE]) == ["Sandbox first"]
+    merge(approved)
+    assert approved.titles(kinds=[Kind.RULE]) == []
+    assert rules_of(approved.search("sandbox change", project="jira")) == []
+    with pytest.raises(NotFound):
+        shown(approved)
+
+
+def test_rules_are_listed_counted_completed_and_related_like_everything_else(approved: World) -> None:
+    merge(approved, "global/rules/x.md", rule("Second", entry_id=SECOND, links=f"\n  - related_to: {LESSON}"), SECOND)
+    library = approved.library
+    assert {count.name: count.by_kind.get("rule") for count in entries.tags(library)} == {"workflows": 2}
+    assert ("R-RRRR22", "Sandbox first") in entries.complete(library, "R-", "id")
+    assert [one.entry.title for one in entries.related(library, LESSON) if one.entry] == ["Second"]
+    assert [one.entry.title for one in shown(approved, SECOND).related if one.entry] == ["PUT replaces the workflow"]
+    assert shown(approved, PATH).entry.id == RULE
+    assert health.stats(approved.library).entries["rule"] == 2
+
+
+def test_an_approved_text_that_cannot_be_read_is_left_out_and_named(approved: World) -> None:
+    path = "jira/rules/bad.md"
+    merge(approved, path, "---\ntags: &a [x]\nlinks: *a\n---\nbad\n", derived_id(path))
+    listing = entries.list_entries(approved.library, kinds=[Kind.RULE])
+    assert [light.title for light in listing.entries] == ["Sandbox first"]
+    assert [note for note in listing.notes if "cannot be read, so the rule is left out" in note]
+
+
+def test_without_an_approval_branch_there_are_no_rules_and_no_work(world: World) -> None:
+    world.git(world.root, "branch", "-m", "trunk")
+    world.committed("jira/rules/x.md", rule())
+    merge(world, "jira/rules/y.md", rule(entry_id=SECOND), SECOND, into="trunk")
+    assert world.titles() == []
+    assert not (world.root / ".git/ai-lessons/approval").exists()
+
+
+def test_before_the_first_commit_there_are_no_rules(world: World, tmp_path: Path) -> None:
+    root = tmp_path / "unborn"
+    root.mkdir()
+    world.git(root, "init", "-q")
+    unborn = World(root, world.git, world.options)
+    unborn.write("jira/rules/x.md", rule())
+    assert unborn.titles() == []
+    unborn.close()
+
+
+def test_the_branch_that_the_settings_name_is_followed_where_there_is_no_main(world: World) -> None:
+    world.git(world.root, "branch", "-m", "trunk")
+    world.committed(".ai-lessons/config.yaml", "approval:\n  branch: trunk\n")
+    merge(world, text=rule(), into="trunk")
+    assert world.titles() == ["Sandbox first"]
+    # from now on it is trunk, whatever the file says and whatever branches appear
+    world.git(world.root, "switch", "-q", "-c", "main")
+    merge(world, "jira/rules/z.md", PLANT.replace(RULE, PLANTED), PLANTED)
+    world.write(".ai-lessons/config.yaml", "approval:\n  branch: main\n")
+    assert world.titles() == ["Sandbox first"]
+
+
+def test_the_clone_itself_may_name_the_branch(approved: World) -> None:
+    committed_settings_that_name_another_branch(approved)
+    (note,) = entries.list_entries(approved.library).notes
+    assert "git config ai-lessons.approvalBranch evil" in note
+    assert approved.titles(kinds=[Kind.RULE]) == ["Sandbox first"]
+    approved.git(approved.root, "config", "ai-lessons.approvalBranch", "evil")
+    assert sorted(approved.titles(kinds=[Kind.RULE])) == ["Sandbox first", "Zanzibar rule"]
+    approved.git(approved.root, "config", "ai-lessons.approvalBranch", "gone")
+    listing = entries.list_entries(approved.library, kinds=[Kind.RULE])
+    assert (listing.entries, listing.notes) == ((), ("there is no gone here, so no rule is in force",))
+    assert entries.list_entries(approved.fresh()).notes == listing.notes
+
+
+def test_on_a_forge_the_protected_branch_decides(approved: World, tmp_path: Path) -> None:
+    git, root = approved.git, approved.root
+    approved.write(".ai-lessons/config.yaml", "approval:\n  require: forge\n")
+    approved.committed("jira/rules/direct.md", rule("Pushed past a review", entry_id=SECOND))
+    assert approved.titles(kinds=[Kind.RULE]) == []  # no such branch is known yet
+    git(tmp_path, "init", "-q", "--bare", "hub.git")
+    git(root, "remote", "add", "origin", str(tmp_path / "hub.git"))
+    git(root, "push", "-q", "origin", "main")
+    assert sorted(approved.titles(kinds=[Kind.RULE])) == ["Pushed past a review", "Sandbox first"]
+    approved.committed("jira/rules/direct.md", rule("Zanzibar", entry_id=SECOND))
+    assert "Zanzibar" not in approved.titles(kinds=[Kind.RULE])
+
+
+def test_under_signatures_nothing_is_in_force_without_keys(approved: World) -> None:
+    approved.committed(".ai-lessons/config.yaml", "approval:\n  require: signed\n")
+    listing = entries.list_entries(approved.library, kinds=[Kind.RULE])
+    assert listing.entries == ()
+    assert "signed" in " ".join(listing.notes)
+
+
+# --- alarms ---
+
+
+def test_rewritten_history_is_told_with_every_answer_until_a_person_looks(approved: World) -> None:
+    assert entries.list_entries(approved.library).notes == ()
+    approved.git(approved.root, "reset", "-q", "--hard", "main~1")
+    approved.committed("jira/lessons/2026-11/more.md", lesson(DOC, "More"))
+    (note,) = entries.list_entries(approved.library).notes
+    assert "main was rewritten" in note
+    assert note in entries.list_entries(approved.fresh()).notes
+    assert note in approved.search("sandbox").notes
+    assert note in contexts_jobs.context(approved.library, ContextQuery(project="jira")).notes
+
+
+def test_a_branch_that_cannot_be_judged_leaves_the_rules_as_they_were(approved: World) -> None:
+    assert approved.titles(kinds=[Kind.RULE]) == ["Sandbox first"]
+    (approved.root / ".git/refs/heads/main").write_text("")
+    approved.git(approved.root, "symbolic-ref", "HEAD", "refs/heads/other")
+    listing = entries.list_entries(approved.fresh(), kinds=[Kind.RULE])
+    assert [light.title for light in listing.entries] == ["Sandbox first"]
+    assert "an earlier look" in listing.notes[0]
+
+
+# --- surfacing ---
+
+
+def test_a_rule_comes_along_for_a_tag_a_project_or_a_link_and_not_otherwise(approved: World) -> None:
+    about = "change in the sandbox"
+    assert rules_of(approved.search(about)) == []
+    assert rules_of(approved.search(about, context_tags={"workflows": None})) == ["Sandbox first"]
+    assert rules_of(approved.search(about, context_tags={"other": None})) == []
+    assert rules_of(approved.search(about, project="jira")) == ["Sandbox first"]
+    assert rules_of(approved.search("nothing of the kind", project="jira")) == []
+    approved.write("jira/lessons/2026-11/put.md", lesson(LESSON, links=f"\n  - related_to: {RULE}"))
+    assert rules_of(approved.search("PUT replaces", limit=1)) == ["Sandbox first"]
+
+
+def test_a_link_written_in_the_rule_brings_it_too(approved: World) -> None:
+    merge(approved, text=rule(links=f"\n  - derived_from: {LESSON}"))
+    assert rules_of(approved.search("PUT replaces", limit=1)) == ["Sandbox first"]
+    assert rules_of(approved.search("resets at night", limit=1)) == []
+
+
+def test_rules_take_nobodys_place_and_are_few(approved: World) -> None:
+    for n in range(7):
+        merge(
+            approved, f"jira/rules/r{n}.md", rule(f"Sandbox {n}", entry_id=SECOND[:-1] + str(n)), SECOND[:-1] + str(n)
+        )
+    answer = approved.search("change in the sandbox", project="jira", limit=2)
+    assert len(answer.rules) == 5
+    assert len(answer.lessons) == 2
+    assert all(hit.entry.snippet and hit.entry.score for hit in answer.rules)
+    explained = approved.search("change in the sandbox", project="jira", limit=1, explain=True).rules[0]
+    assert explained.entry.score == pytest.approx(explained.factors["match"] * explained.factors["context"])
+
+
+@pytest.fixture
+def other_projects(approved: World) -> World:
+    """Rules of two more projects in the same words; one of them for every file of Python."""
+    for number, project in enumerate(("billing", "global")):
+        entry_id = SECOND[:-1] + str(number)
+        text = rule(f"Of {project}", entry_id=entry_id, applies_to="['**/*.py']" if project == "billing" else "[]")
+        merge(approved, f"{project}/rules/r.md", text.replace("- workflows", "- invoices"), entry_id)
+    return approved
+
+
+def test_rules_of_other_projects_stay_away_where_nothing_is_in_common(other_projects: World) -> None:
+    about, rules, tags = "change in the sandbox", frozenset({Kind.RULE}), {"workflows": None}
+
+    def found(**more: Any) -> list[str]:
+        return sorted(rules_of(other_projects.search(about, **more)))
+
+    assert found(project="jira") == found(context_tags=tags) == ["Sandbox first"]
+    assert found(project="jira", kinds=rules) == found(context_tags=tags, kinds=rules) == ["Sandbox first"]
+    assert found(context_tags=tags, kinds=rules | {Kind.LESSON}) == ["Sandbox first"]
+    assert found(context_tags={"unheard-of": None}, kinds=rules) == []
+    assert found(context_tags={"invoices": None}, kinds=rules) == ["Of billing", "Of global"]
+    assert rules_of(other_projects.search("type:rule", context_tags=tags)) == ["Sandbox first"]
+    assert found(kinds=rules) == ["Of billing", "Of global", "Sandbox first"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "come"),
+    [
+        ({"project": "jira"}, ["Of global", "Sandbox first"]),
+        ({"project": "jira", "paths": ["a.py"]}, ["Of global", "Sandbox first"]),
+        ({"project": "jira", "query": "change in the sandbox"}, ["Of global", "Sandbox first"]),
+        ({"project": "elsewhere", "query": "change in the sandbox", "paths": ["a.py"]}, ["Of global"]),
+        ({"project": "billing", "paths": ["a.py"]}, ["Of billing", "Of global"]),
+        ({"project": "billing", "paths": ["a.md"]}, ["Of global"]),
+        ({"paths": ["a.py"]}, ["Of billing"]),
+        ({"project": "jira", "context_tags": {"invoices": None}}, ["Of billing", "Of global", "Sandbox first"]),
+        ({}, ["Of global"]),
+    ],
+)
+def test_a_context_has_the_rules_of_its_project_and_those_with_its_tags(
+    other_projects: World, asked: dict[str, Any], come: list[str]
+) -> None:
+    found = contexts_jobs.find_context(other_projects.library, ContextQuery(**asked)).rules
+    assert sorted(light.title for light in found) == come
+
+
+def test_rules_that_are_asked_for_need_no_overlap_and_other_kinds_come_without_rules(approved: World) -> None:
+    about = "change in the sandbox"
+    assert rules_of(approved.search(about, kinds=frozenset({Kind.RULE}))) == ["Sandbox first"]
+    lessons = approved.search(about, kinds=frozenset({Kind.LESSON}), project="jira")
+    assert (lessons.rules, len(lessons.lessons)) == ((), 2)
+
+
+def test_without_a_model_words_bring_rules(world: World) -> None:
+    merge(world, text=rule())
+    assert rules_of(world.search("sandbox change", project="jira")) == ["Sandbox first"]
+    assert rules_of(world.search("rotate the signing keys first", project="jira")) == []
+
+
+# --- by whose hand ---
+
+
+def test_show_says_by_whose_hand_a_rule_is_in_force(approved: World) -> None:
+    approval = shown(approved).approval
+    assert approval
+    assert (approval.in_force, approval.evidence, approval.how) == (True, 2, "merge")
+    assert approval.approved_by == "Test Person <person@example.com>"
+    assert approval.suggested_by == "Agent <agent@x>"
+    assert approval.commit == approved.git(approved.root, "rev-parse", "main")
+    assert approval.approved_at.endswith("Z")
+    assert approval.unapproved_change == ""
+    assert shown(approved, LESSON).approval is None
+
+
+@pytest.mark.parametrize(
+    ("door", "said"),
+    [
+        (edit_in_the_tree, ["-Try the change", "+Ask zanzibar", "(working tree)"]),
+        (edit_committed, ["-Try the change", "+Ask zanzibar"]),
+        (removed_in_the_tree, ["-Try the change", "removed from the working tree"]),
+        (removed_by_a_commit, ["-Try the change", "removed from the"]),
+        (symlink_in_place_of_the_rule, ["removed from the working tree"]),
+    ],
+)
+def test_an_unapproved_change_is_shown_as_a_diff(
+    approved: World, door: Callable[[World], None], said: list[str]
+) -> None:
+    door(approved)
+    approval = shown(approved).approval
+    assert approval
+    assert [words for words in said if words not in approval.unapproved_change] == []
+
+
+def test_a_change_that_only_the_branch_has_is_shown(approved: World) -> None:
+    edit_committed(approved)
+    approved.git(approved.root, "switch", "-q", "-c", "aside", "main~1")
+    approval = shown(approved).approval
+    assert approval
+    assert "(approval branch)" in approval.unapproved_change
+
+
+def test_line_ends_and_a_tree_that_stands_elsewhere_are_no_change(approved: World) -> None:
+    approved.write(PATH, rule().replace("\n", "\r\n"))
+    assert shown(approved).approval.unapproved_change == ""  # type: ignore[union-attr]
+    approved.git(approved.root, "checkout", "-q", PATH)
+    approved.git(approved.root, "switch", "-q", "-c", "behind", "main~1")
+    assert shown(approved).approval.unapproved_change == ""  # type: ignore[union-attr]
+
+
+def test_why_tells_who_said_it_from_what_and_who_approved_it(approved: World) -> None:
+    origin = approved.add("First seen", content="x")
+    middle = approved.add("Seen again", links=[("derived_from", origin.id)])
+    merge(approved, text=rule(links=f"\n  - derived_from: {middle.id}\n  - related_to: {LESSON}"))
+    why = provenance.why(approved.library, "R-RRRR22")
+    assert why.approval
+    assert why.approval.how == "merge"
+    derived = [one for one in why.lines if one.startswith("derived from ")]
+    assert [one.partition("-")[2].split(" ", 1)[1] for one in derived] == ["Seen again", "First seen"]
+    said = "\n".join(why.lines)
+    assert "PUT replaces the workflow" in said
+    assert "said by Agent <agent@x>" in said
+    assert "rationale: a bad change costs everybody a day" in said
+    assert "by a merge of the proposal (evidence 2)" in said
+    plain = provenance.why(approved.library, middle.handle)
+    assert (plain.approval, sum(one.startswith("derived from L-") for one in plain.lines)) == (None, 1)
+    assert any(one.startswith("derived from (said there): R-") for one in plain.lines), "the rule that was made of it"
+
+
+def test_why_knows_the_agent_and_what_is_not_committed(approved: World) -> None:
+    made = entries.add_lesson(approved.fresh(agent="claude"), LessonDraft("By an agent"))
+    assert "agent claude" in provenance.why(approved.library, made.id).lines[0]
+    approved.write("jira/lessons/2026-11/new.md", lesson(DOC, "Not committed"))
+    assert provenance.why(approved.library, DOC).lines[0].startswith("not committed yet")
+
+
+# --- before one begins ---
+
+
+def titles(lights: Any) -> list[str]:
+    return [light.title for light in lights]
+
+
+@pytest.fixture
+def prepared(approved: World) -> World:
+    """More rules and lessons, by project, tag, file and nothing."""
+    merge(
+        approved, "global/rules/g.md", rule("Everywhere", entry_id=SECOND).replace("  - workflows", "  - other"), SECOND
+    )
+    merge(
+        approved,
+        "python/rules/p.md",
+        rule("Only for Python", entry_id=PLANTED, applies_to='["src/**/*.py"]').replace("  - workflows", "  - style"),
+        PLANTED,
+    )
+    approved.write("python/lessons/2026-11/a.md", lesson(DOC, "Sure", confidence="very-high", tags="[style]"))
+    approved.write(
+        "python/lessons/2026-11/b.md",
+        lesson("01JD3Z8QK5W7M2X9V4T6AAAA55", "About setup", confidence="low", applies_to="[setup.py]"),
+    )
+    approved.write("python/lessons/2026-11/c.md", lesson("01JD3Z8QK5W7M2X9V4T6BBBB66", "Was wrong", status="wrong"))
+    (approved.root.parent / "code/.git").mkdir(parents=True)
+    return approved
+
+
+@pytest.mark.parametrize(
+    ("asked", "rules", "lessons"),
+    [
+        ({"project": "jira"}, ["Sandbox first", "Everywhere"], [NIGHT, PUT]),
+        ({"project": "python"}, ["Only for Python", "Everywhere"], ["Sure", "About setup"]),
+        ({"context_tags": {"style": None}}, ["Everywhere", "Only for Python"], ["Sure"]),
+        ({"context_tags": {"style": 9.0}}, ["Only for Python", "Everywhere"], ["Sure"]),
+        ({"paths": ["code/src/deep/x.py"]}, ["Only for Python"], []),
+        ({"paths": ["code/setup.py"]}, [], ["About setup"]),
+        ({"paths": ["code/README.md"]}, [], []),
+        ({"paths": ["code/setup.py", "code/src/x.py"]}, ["Only for Python"], ["About setup"]),
+        ({"project": "python", "paths": ["code/setup.py"]}, ["Everywhere"], ["About setup", "Sure"]),
+        ({}, ["Everywhere"], []),
+        ({"project": "nowhere"}, ["Everywhere"], []),
+        ({"query": "sandbox resets", "project": "jira", "budget": 3}, ["Sandbox first", "Everywhere"], [NIGHT]),
+        ({"project": "python", "budget": 1}, ["Only for Python"], []),
+        ({"project": "python", "budget": 2}, ["Only for Python"], ["Sure"]),
+    ],
+)  # fmt: skip
+def test_context_gives_what_one_needs_before_beginning(
+    prepared: World, asked: dict[str, Any], rules: list[str], lessons: list[str]
+) -> None:
+    found = contexts_jobs.context(prepared.library, ContextQuery(**asked))
+    assert (titles(found.rules), titles(found.lessons)) == (rules, lessons)
+
+
+def test_context_says_how_many_rules_the_budget_left_out(prepared: World) -> None:
+    found = contexts_jobs.context(prepared.library, ContextQuery(project="python", budget=1))
+    assert found.notes == ("1 more rules apply, beyond the budget of 1",)
+
+
+def test_files_are_named_from_the_root_of_their_project_wherever_one_stands(prepared: World) -> None:
+    inner = prepared.root.parent / "code/src"
+    library = prepared.fresh(cwd=inner)
+    for path in ("deep/x.py", str(inner / "deep/x.py"), "../src/./x.py"):
+        assert titles(contexts_jobs.context(library, ContextQuery(paths=[path])).rules) == ["Only for Python"]
+    assert contexts_jobs.context(library, ContextQuery(paths=["../x.py"])).rules == ()
+
+
+def test_aliases_count_for_context(prepared: World) -> None:
+    prepared.write(".ai-lessons/config.yaml", "tag_aliases:\n  looks: style\n")
+    found = contexts_jobs.context(prepared.library, ContextQuery(context_tags={"looks": 9.0}))
+    assert (titles(found.rules)[0], titles(found.lessons)) == ("Only for Python", ["Sure"])
+
+
+# --- what it costs ---
+
+PROBE = """
+import sys
+from pathlib import Path
+from ai_lessons.app.answers import ContextQuery, Query
+from ai_lessons.app.open_repository import Options
+from ai_lessons import library
+from ai_lessons.app.workspace import Library
+root = Path({root!r})
+here = root.parent
+with Library(root, Options(here / "cache", here / "state", here / "config", here, offline=True)) as opened:
+    assert [light.title for light in library.browsing.list_entries(opened, kinds=["rule"]).entries] == ["Sandbox first"]
+    assert library.contexts.context(opened, ContextQuery(project="jira", paths=["x.py"])).rules
+print("LOADED", *{{name.partition(".")[0] for name in sys.modules}})
+"""
+
+
+def test_with_nothing_new_rules_load_nothing_slow(approved: World) -> None:
+    assert approved.titles(kinds=[Kind.RULE]) == ["Sandbox first"]
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE.format(root=str(approved.root))],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert "LOADED" in done.stdout, done.stderr
+    assert set(done.stdout.split()) & {"dulwich", "yaml", "lancedb", "pyarrow", "numpy", "cryptography"} == set()
+
+
+def test_with_nothing_new_no_program_is_started_and_history_is_not_read(
+    approved: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert approved.titles(kinds=[Kind.RULE]) == ["Sandbox first"]
+
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("history was read")
+
+    monkeypatch.setattr("ai_lessons.approval.state.derive", fail)
+    monkeypatch.setattr("ai_lessons.git.plumbing.run", fail)
+    assert entries.list_entries(approved.fresh(), kinds=[Kind.RULE]).total == 1
+    approved.write(PATH, EDITED)
+    assert entries.list_entries(approved.fresh(), kinds=[Kind.RULE]).total == 1

@@ -1,0 +1,382 @@
+"""Several repositories read as one: the project's, the user's, an enterprise's. Each is a real one, made by git."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_lessons.app import contexts, entries, proposals, provenance, review, search
+from ai_lessons.app.answers import ContextQuery, LessonDraft, Query, RuleDraft
+from ai_lessons.app.search_index import Embedders
+from ai_lessons.app.workspace import Library, tier_states
+from ai_lessons.errors import AmbiguousName, NotFound, Refused, StorageFailed
+from ai_lessons.model.entries import Places, TierPlace
+from ai_lessons.search.embedding import Vector
+from app.world import LESSON, OTHER, World, lesson, options
+from hash_embedder import HashEmbedder
+from real_world import Git, put_file
+
+pytestmark = pytest.mark.usefixtures("embedder")
+THIRD = "01JD3Z8QK5W7M2X9V4T6QQQ333"
+FROM_ACME = "01JD3Z8QK5W7M2X9V4T6QQQ444"
+
+
+class Here:
+    """Where one stands: a code repository with a project tier, a user's repository, and that of one enterprise."""
+
+    def __init__(self, folder: Path, git: Git) -> None:
+        self.folder, self.git = folder, git
+        self.code = folder / "shop"
+        self.roots = {
+            "project": self.code / ".ai/reference",
+            "user": folder / "home/.ai/reference",
+            "enterprise:acme": folder / "acme",
+        }
+        for root in (self.code, self.roots["user"], self.roots["enterprise:acme"]):
+            root.mkdir(parents=True)
+            git(root, "init", "-q", "-b", "main")
+        self.roots["project"].mkdir(parents=True)
+        self.opened: list[Library] = []
+
+    def world(self, tier: str) -> World:
+        """One of the repositories alone, to put files there."""
+        return World(self.roots[tier], self.git, options(self.folder))
+
+    def put(self, tier: str, entry_id: str, title: str, *, day: int = 21, **more: str) -> None:
+        text = lesson(entry_id, title, **more).replace("2026-11-21", f"2026-11-{day}")
+        self.world(tier).write(f"global/lessons/2026-11/{entry_id.lower()}.md", text)
+
+    def commit(self) -> None:
+        for root in (self.code, self.roots["user"], self.roots["enterprise:acme"]):
+            self.git(root, "add", "-A")
+            self.git(root, "commit", "-qm", "by hand", "--allow-empty")
+
+    def places(self, *names: str, belongs_to: str = "") -> Places:
+        known = tuple(TierPlace(name, root, "the test names it") for name, root in self.roots.items())
+        return Places(tuple(one for one in known if one.name in names), known, belongs_to)
+
+    def library(self, *names: str, **more: Any) -> Library:
+        """The library that writes to the first of these tiers and reads all."""
+        given = options(self.folder)._replace(tier=names[0], places=self.places(*names), cwd=self.code, **more)
+        self.opened.append(Library(self.roots[names[0]], given))
+        return self.opened[-1]
+
+
+@pytest.fixture
+def here(tmp_path: Path, git: Git) -> Iterator[Here]:
+    place = Here(tmp_path, git)
+    place.put("project", LESSON, "Frobnicate widgets with the blue lever")
+    place.put("user", OTHER, "Frobnicate widgets with the red lever")
+    place.put("enterprise:acme", FROM_ACME, "Frobnicate widgets with the green lever")
+    place.commit()
+    yield place
+    for library in place.opened:
+        library.close()
+
+
+ALL = ("project", "user", "enterprise:acme")
+
+
+def found(library: Library, text: str, **more: Any) -> list[tuple[str, str]]:
+    """(tier, title) of what a search finds, best first."""
+    return [(hit.entry.tier, hit.entry.title) for hit in search.search(library, Query(text, **more)).lessons]
+
+
+def test_one_ranking_over_all_tiers_says_of_which_each_result_is(here: Here) -> None:
+    assert {tier for tier, _ in found(here.library(*ALL), "frobnicate widgets")} == set(ALL)
+    assert {tier for tier, _ in found(here.library("project", "user"), "frobnicate widgets")} == {"project", "user"}
+    assert {tier for tier, _ in found(here.library("user"), "frobnicate widgets")} == {"user"}
+
+
+def test_the_best_match_comes_first_in_whichever_tier_it_lies(here: Here) -> None:
+    for tier, colour in (("project", "blue"), ("user", "red"), ("enterprise:acme", "green")):
+        assert found(here.library(*ALL), f"the {colour} lever for widgets")[0][0] == tier
+
+
+def test_equal_results_come_nearest_first(here: Here) -> None:
+    for place, tier in enumerate(ALL):
+        here.put(tier, f"01JD3Z8QK5W7M2X9V4T6QQ00{9 - place}0", "Glue the gasket with care")
+    assert [tier for tier, _ in found(here.library(*ALL), "glue the gasket with care")][:3] == list(ALL)
+
+
+def test_a_word_that_is_common_in_a_small_tier_weighs_as_it_does_over_all(here: Here) -> None:
+    for number in range(60):
+        here.put("user", f"01JD3Z8QK5W7M2X9V4T6Q1{number:04d}", f"Sundry note number {number} about levers and paint")
+    first = found(here.library("project", "user"), "frobnicate blue")[0]
+    assert first == ("project", "Frobnicate widgets with the blue lever")
+
+
+def test_lists_counts_and_tags_are_those_of_all_tiers(here: Here) -> None:
+    library = here.library(*ALL)
+    assert {light.tier for light in entries.list_entries(library).entries} == set(ALL)
+    assert entries.list_entries(library, limit=2).total == 3
+    assert [count.total for count in entries.projects(library)] == [3]
+    titles = [light.title for light in entries.list_entries(library, sort="title").entries]
+    assert titles == sorted(titles)
+
+
+@pytest.mark.parametrize("sort", ["newest", "created", "title", "path"])
+def test_a_list_over_tiers_has_the_order_of_one_repository_that_holds_everything(
+    here: Here, sort: str, tmp_path: Path, git: Git
+) -> None:
+    for number in range(6):
+        here.put(ALL[number % 3], f"01JD3Z8QK5W7M2X9V4T6Q2{number:04d}", f"{'bcaBCA'[number]} note", day=10 + number)
+    whole = World(tmp_path / "whole", git, options(tmp_path))
+    whole.root.mkdir()
+    git(whole.root, "init", "-q")
+    for root in here.roots.values():
+        for file in root.rglob("*.md"):
+            whole.write(str(file.relative_to(root)), file.read_bytes())
+    assert [light.id for light in entries.list_entries(here.library(*ALL), sort=sort, limit=5).entries] == [
+        light.id for light in entries.list_entries(whole.library, sort=sort, limit=5).entries
+    ]
+    whole.close()
+
+
+def test_an_entry_is_shown_with_its_history_from_the_tier_in_which_it_lies(here: Here) -> None:
+    library = here.library(*ALL)
+    for entry_id, colour in ((LESSON, "blue"), (OTHER, "red"), (FROM_ACME, "green")):
+        assert colour in entries.show(library, entry_id).entry.title
+        assert [revision.subject for revision in entries.log(library, entry_id)] == ["by hand"]
+        assert provenance.why(library, entry_id).entry.id == entry_id
+        assert entries.diff(library, entry_id) == ""
+
+
+def test_what_two_tiers_have_is_the_nearer_ones(here: Here) -> None:
+    here.put("user", LESSON, "Frobnicate widgets with an old lever")
+    library = here.library(*ALL)
+    assert entries.show(library, LESSON).entry.tier == "project"
+    titles = [title for _, title in found(library, "frobnicate widgets with an old lever")]
+    assert "Frobnicate widgets with an old lever" not in titles
+    assert [light.tier for light in entries.list_entries(library).entries if light.id == LESSON] == ["project"]
+
+
+def test_one_handle_for_two_entries_of_different_tiers_is_ambiguous(here: Here) -> None:
+    here.put("user", f"01JD3Z8QK5W7M2X9V4T7{LESSON[-6:]}", "Another one")
+    library = here.library(*ALL)
+    with pytest.raises(AmbiguousName) as caught:
+        entries.show(library, f"L-{LESSON[-6:]}")
+    assert "(project: Frobnicate" in caught.value.hint
+    assert "(user: Another one)" in caught.value.hint
+    assert entries.show(library, LESSON).entry.tier == "project"
+
+
+def test_an_entry_that_no_tier_has_is_not_found(here: Here) -> None:
+    with pytest.raises(NotFound, match="no entry 'L-ZZZZZZ'"):
+        entries.show(here.library(*ALL), "L-ZZZZZZ")
+
+
+class TestWriting:
+    def test_a_new_entry_goes_to_the_first_tier(self, here: Here) -> None:
+        done = entries.add_lesson(here.library(*ALL), LessonDraft("New here"))
+        assert done.tier == "project"
+        assert (here.roots["project"] / done.path).is_file()
+
+    def test_a_project_tier_leaves_commits_to_the_code(self, here: Here) -> None:
+        before = here.git(here.code, "rev-parse", "HEAD")
+        done = entries.add_lesson(here.library(*ALL), LessonDraft("New here"))
+        assert done.commit is None
+        assert here.git(here.code, "rev-parse", "HEAD") == before
+
+    def test_an_entry_is_changed_where_it_lies(self, here: Here) -> None:
+        library = here.library(*ALL)
+        done = entries.update(library, OTHER, title="Frobnicate widgets with the crimson lever")
+        assert (done.tier, done.commit is not None) == ("user", True)
+        assert "crimson" in (here.roots["user"] / done.path).read_text()
+        entries.keep(library, OTHER)
+        entries.edit(library, OTHER, lambda text, _: text + "\nMore.\n")
+        assert "More." in (here.roots["user"] / done.path).read_text()
+
+    def test_removals_in_several_tiers_are_jobs_of_each(self, here: Here) -> None:
+        entries.delete(here.library(*ALL), [LESSON, OTHER])
+        assert not list(here.roots["project"].rglob("*.md"))
+        assert not list(here.roots["user"].rglob("*.md"))
+
+    def test_nothing_is_removed_where_one_of_several_is_not_found(self, here: Here) -> None:
+        with pytest.raises(NotFound):
+            entries.delete(here.library(*ALL), [OTHER, "L-ZZZZZZ"])
+        assert list(here.roots["user"].rglob("*.md"))
+
+    def test_an_entry_of_the_enterprise_is_changed_only_where_its_tier_is_named(self, here: Here) -> None:
+        with pytest.raises(Refused) as caught:
+            entries.update(here.library(*ALL), FROM_ACME, title="Mine now")
+        assert caught.value.hint == "repeat the command with --tier enterprise:acme"
+        done = entries.update(here.library("enterprise:acme"), FROM_ACME, title="Theirs still")
+        assert done.tier == "enterprise:acme"
+
+    def test_a_link_over_tiers_stands_in_the_entry_that_it_starts_at(self, here: Here) -> None:
+        library = here.library(*ALL)
+        entries.link(library, LESSON, OTHER, "related_to")
+        entries.link(library, OTHER, LESSON, "related_to", 0.5)
+        assert OTHER in (here.roots["project"] / f"global/lessons/2026-11/{LESSON.lower()}.md").read_text()
+        assert [(one.target, one.weight) for one in entries.related(library, OTHER)] == [(LESSON, 0.5)]
+        entries.unlink(library, OTHER, LESSON)
+        assert entries.related(library, LESSON) == ()
+
+    def test_feedback_counts_where_the_entry_lies(self, here: Here) -> None:
+        library = here.library(*ALL)
+        for entry_id in (LESSON, OTHER, FROM_ACME):
+            entries.feedback(library, entry_id, "helpful")
+            used = entries.show(library, entry_id).usage
+            assert used is not None
+            assert used.tallies.helpful == 1
+        assert not list(here.roots["project"].rglob("events*"))
+
+
+class TestRelations:
+    def test_of_two_that_contradict_each_other_the_nearer_comes_first_and_it_is_said(self, here: Here) -> None:
+        here.put("user", THIRD, "Glue gaskets hot", links="\n  - contradicts: 01JD3Z8QK5W7M2X9V4T6QQQ555")
+        here.put("project", "01JD3Z8QK5W7M2X9V4T6QQQ555", "Never glue anything that is made of rubber or cork")
+        answer = search.search(here.library(*ALL), Query("glue gaskets hot"))
+        tiers = [hit.entry.tier for hit in answer.lessons]
+        assert tiers.index("project") < tiers.index("user")
+        said = [note for note in answer.notes if "contradict each other" in note]
+        assert len(said) == 1
+        assert "[L-QQQ555] of the project tier is nearer, so it counts" in said[0]
+
+    def test_of_two_that_contradict_each_other_only_the_nearer_comes_unasked(self, here: Here) -> None:
+        here.put("user", THIRD, "Glue gaskets hot", links=f"\n  - contradicts: {LESSON}")
+        found = contexts.context(here.library(*ALL), ContextQuery(project="global"))
+        assert THIRD not in {light.id for light in found.lessons}
+        assert [(one.entry.id, one.reason) for one in found.left_out] == [(THIRD, "contradicts")]
+
+    def test_what_another_tier_supersedes_makes_way(self, here: Here) -> None:
+        here.put("project", THIRD, "Frobnicate no widgets", links=f"\n  - supersedes: {OTHER}")
+        library = here.library(*ALL)
+        assert OTHER not in {light.id for light in entries.list_entries(library).entries}
+        assert "user" not in {tier for tier, _ in found(library, "frobnicate widgets")}
+        assert OTHER in {light.id for light in entries.list_entries(here.library("user")).entries}
+
+    def test_a_copy_of_another_tier_is_shown_once_and_the_nearer_one_is(self, here: Here) -> None:
+        title = "Frobnicate widgets with the blue lever"
+        here.put("user", THIRD, title, links=f"\n  - derived_from: {LESSON}")
+        assert [tier for tier, one in found(here.library(*ALL), "the blue lever") if one == title] == ["project"]
+        here.put("project", LESSON, title, links="", body="A longer text scores less: " + "of this and that, " * 40)
+        assert [tier for tier, one in found(here.library(*ALL), "the blue lever") if one == title] == ["project"]
+
+    def test_copies_of_one_original_that_is_not_read_here_are_shown_once(self, here: Here) -> None:
+        for tier, entry in (("user", THIRD), ("enterprise:acme", "01JD3Z8QK5W7M2X9V4T6QQQ555")):
+            here.put(tier, entry, "Grease the blue lever", links="\n  - derived_from: 01JD3Z8QK5W7M2X9V4T6QQQ777")
+        shown = found(here.library(*ALL), "grease the blue lever")
+        assert [tier for tier, title in shown if title == "Grease the blue lever"] == ["user"]
+
+
+class TestRules:
+    def test_rules_of_all_tiers_surface_and_say_by_whose_hand(self, here: Here) -> None:
+        for tier in ("user", "enterprise:acme"):
+            library = here.library(tier)
+            made = proposals.suggest_rule(library, RuleDraft(f"Follow {tier}", "because", content="Do it."))
+            review.approve_rule(library, made.branch)
+        found = contexts.context(here.library(*ALL), ContextQuery(project="global", approvals=True))
+        assert {light.tier for light in found.rules} == {"user", "enterprise:acme"}
+        assert found.approvals.keys() == {light.id for light in found.rules}
+
+
+class TestOpening:
+    def test_a_tier_that_is_not_here_is_left_out_with_a_note(self, here: Here, tmp_path: Path) -> None:
+        here.roots["enterprise:acme"] = tmp_path / "gone"
+        answer = search.search(here.library(*ALL), Query("frobnicate widgets"))
+        assert {hit.entry.tier for hit in answer.lessons} == {"project", "user"}
+        assert any(
+            note.startswith("without the enterprise:acme tier: no knowledge repository") for note in answer.notes
+        )
+
+    def test_a_user_without_a_repository_reads_the_projects_alone(self, here: Here, tmp_path: Path) -> None:
+        here.roots["user"] = tmp_path / "nobody/.ai/reference"
+        listing = entries.list_entries(here.library(*ALL[:2]))
+        assert [light.tier for light in listing.entries] == ["project"]
+        assert listing.notes == ()
+
+    def test_a_damaged_repository_of_the_user_is_an_error_at_once(self, here: Here) -> None:
+        (here.roots["user"] / ".git/HEAD").unlink()
+        with pytest.raises(StorageFailed, match="is damaged: it has no HEAD") as caught:
+            here.library(*ALL)
+        assert str(here.roots["user"]) in str(caught.value)
+        assert "clone again" in caught.value.hint
+
+    def test_a_damaged_repository_of_an_enterprise_is_left_out_with_a_note(self, here: Here) -> None:
+        (here.roots["enterprise:acme"] / ".git/HEAD").unlink()
+        notes = entries.list_entries(here.library(*ALL)).notes
+        assert any(note.startswith("without the enterprise:acme tier: ") for note in notes)
+
+    def test_a_repository_of_an_enterprise_with_a_newer_program_is_read_with_a_note(self, here: Here) -> None:
+        put_file(here.roots["enterprise:acme"] / ".ai-lessons/config.yaml", "format: 99\n")
+        notes = search.search(here.library(*ALL), Query("frobnicate")).notes
+        assert any("has format 99" in note for note in notes)
+
+    def test_others_are_opened_on_first_use(self, here: Here) -> None:
+        given = options(here.folder)._replace(tier="user", places=here.places("user", "enterprise:acme"))
+        tiers = Library(here.roots["user"], given)
+        assert not (here.roots["enterprise:acme"] / ".git/ai-lessons").exists()
+        assert tiers.open("enterprise:acme").options.tier == "enterprise:acme"
+        with pytest.raises(NotFound, match="no tier 'enterprise:beta'"):
+            tiers.open("enterprise:beta")
+        tiers.close()
+
+
+class AskedEmbedder(HashEmbedder):
+    """Counts questions."""
+
+    dimensions = 384
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.questions: list[str] = []
+
+    def embed_query(self, text: str) -> Vector:
+        self.questions.append(text)
+        return super().embed_query(text)
+
+
+def test_one_model_is_loaded_and_a_question_embedded_once_for_all_tiers(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    loaded: list[AskedEmbedder] = []
+
+    def load(_embedders: Embedders, _name: str) -> AskedEmbedder:
+        loaded.append(AskedEmbedder())
+        return loaded[-1]
+
+    monkeypatch.setattr(Embedders, "_load", load)
+    library = here.library(*ALL)
+    search.search(library, Query("frobnicate"))
+    search.search(library, Query("another question"))
+    assert [one.questions for one in loaded] == [["frobnicate", "another question"]]
+
+
+def test_the_states_say_what_applies_and_why(here: Here, tmp_path: Path) -> None:
+    here.roots["enterprise:beta"] = tmp_path / "beta"
+    given = options(here.folder)._replace(
+        tier="project", places=here.places(*ALL, belongs_to="enterprise:acme"), cwd=here.code
+    )
+    states = {state.tier: state for state in tier_states(here.roots["project"], given)}
+    assert {name: one.state for name, one in states.items()} == {
+        "project": "writes", "user": "reads", "enterprise:acme": "reads", "enterprise:beta": "not here",
+    }  # fmt: skip
+    assert states["enterprise:acme"].why == "the project's .ai-lessons.toml names it"
+    assert states["enterprise:beta"].why == "the project belongs to another one"
+
+
+def test_an_enterprise_that_nothing_knows_is_named_with_the_remedy(here: Here) -> None:
+    given = options(here.folder)._replace(places=here.places("user", belongs_to="enterprise:zeta"))
+    last = tier_states(here.roots["user"], given)[-1]
+    assert (last.tier, last.state, last.path) == ("enterprise:zeta", "missing", "")
+    assert last.hint == f'in {given.places.file}: [enterprise.zeta] path = "…"'
+    library = Library(here.roots["user"], given._replace(tier="user"))
+    here.opened.append(library)
+    said = "without the enterprise:zeta tier: the project belongs to it, and config.toml does not name it"
+    assert [note.partition(" (")[0] for note in entries.list_entries(library).notes] == [said]
+    with pytest.raises(NotFound) as caught:
+        library.open("enterprise:zeta")
+    assert caught.value.hint == 'name it in config.toml below [enterprise]: zeta = "PATH"'
+
+
+def test_a_repository_that_was_named_is_read_without_a_word_about_others(here: Here) -> None:
+    places = here.places("user", belongs_to="enterprise:zeta")._replace(named=True)
+    given = options(here.folder)._replace(tier="user", places=places)
+    here.opened.append(Library(here.roots["user"], given))
+    assert entries.list_entries(here.opened[-1]).notes == ()

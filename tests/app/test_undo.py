@@ -1,0 +1,132 @@
+"""Jobs taken back: each by a commit of its own, all or none, and decisions about rules not at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from ai_lessons.app import entries, proposals, review, sharing
+from ai_lessons.app.answers import RuleDraft
+from ai_lessons.errors import Conflict, NotFound, Refused, UnsavedEdits
+from app.world import World
+
+
+def test_an_added_lesson_is_gone_again_and_git_knows_why(world: World) -> None:
+    made = world.add("First")
+    (done,) = sharing.undo(world.library)
+    assert (done.undone, done.subject, done.paths) == (made.commit, "Add lesson: First", (made.path,))
+    assert not (world.root / made.path).exists()
+    assert "First" not in world.titles()
+    message = world.git(world.root, "log", "-1", "--format=%B")
+    assert message == f"Undo: Add lesson: First\n\nUndoes: {made.commit}"
+    assert world.status() == ""
+
+
+def test_an_edit_is_turned_back_byte_for_byte_and_a_second_undo_goes_one_job_further(world: World) -> None:
+    made = world.add("First")
+    before = world.read(made.path)
+    entries.update(world.library, made.handle, confidence="high")
+    sharing.undo(world.library)
+    assert world.read(made.path) == before
+    sharing.undo(world.library)
+    assert not (world.root / made.path).exists()
+    with pytest.raises(NotFound, match="no job to undo") as caught:
+        sharing.undo(world.library)
+    assert "none that can be taken back" in caught.value.hint
+
+
+def test_several_jobs_are_undone_newest_first_also_where_they_changed_the_same_file(world: World) -> None:
+    made = world.add("First")
+    entries.update(world.library, made.handle, confidence="high")
+    entries.update(world.library, made.handle, confidence="low")
+    done = sharing.undo(world.library, 3)
+    assert [one.subject for one in done] == ["Update lesson: First", "Update lesson: First", "Add lesson: First"]
+    assert not (world.root / made.path).exists()
+    assert world.commits()[:3] == [
+        "Undo: Add lesson: First",
+        "Undo: Update lesson: First",
+        "Undo: Update lesson: First",
+    ]
+
+
+def test_a_deleted_entry_comes_back(world: World) -> None:
+    made = world.add("First")
+    text = world.read(made.path)
+    entries.delete(world.library, [made.handle])
+    sharing.undo(world.library)
+    assert world.read(made.path) == text
+    assert "First" in world.titles()
+
+
+def test_later_edits_of_other_keys_stay_and_those_of_the_same_stop_everything(world: World) -> None:
+    made = world.add("First", "Text.\n")
+    entries.update(world.library, made.handle, confidence="high")
+    text = world.read(made.path)
+    world.committed(made.path, text.replace("Text.", "More text."))
+    sharing.undo(world.library)
+    assert "confidence: medium" in world.read(made.path)
+    assert "More text." in world.read(made.path)
+    with pytest.raises(Conflict, match="was changed again after “Add lesson: First”"):
+        sharing.undo(world.library)
+    assert "More text." in world.read(made.path)
+
+
+def test_all_or_none(world: World) -> None:
+    made = world.add("First")
+    world.committed(made.path, world.read(made.path) + "By hand.\n")
+    second = world.add("Second")
+    before = world.git(world.root, "rev-parse", "HEAD")
+    with pytest.raises(Conflict):
+        sharing.undo(world.library, 2)
+    assert world.git(world.root, "rev-parse", "HEAD") == before
+    assert (world.root / second.path).exists()
+
+
+def test_commits_of_the_users_own_are_not_jobs_of_ours(world: World) -> None:
+    made = world.add("First")
+    world.committed("p/notes.md", "mine\n")
+    (done,) = sharing.undo(world.library)
+    assert done.undone == made.commit
+    assert world.read("p/notes.md") == "mine\n"
+
+
+def test_a_job_whose_trace_in_this_clone_is_gone_is_known_by_its_trailer(world: World) -> None:
+    made = world.add("First")
+    for record in (world.root / ".git/ai-lessons/committed").iterdir():
+        record.unlink()
+    assert sharing.undo(world.library)[0].undone == made.commit
+
+
+def test_edits_that_are_in_no_commit_are_not_overwritten(world: World) -> None:
+    made = world.add("First")
+    world.write(made.path, world.read(made.path) + "By hand.\n")
+    with pytest.raises(UnsavedEdits, match="has edits that are in no commit"):
+        sharing.undo(world.library)
+    assert world.read(made.path).endswith("By hand.\n")
+
+
+def test_what_waits_is_no_job_that_could_be_undone_yet(world: World) -> None:
+    world.git(world.root, "checkout", "-q", "--detach")
+    world.add("First")
+    with pytest.raises(Refused, match="is in no commit yet, because HEAD is detached"):
+        sharing.undo(world.library)
+
+
+def test_a_decision_about_a_rule_is_never_undone(world: World) -> None:
+    world.add("First")
+    draft = RuleDraft("GET before PUT", "PUT replaces all", "Send all of it back.")
+    made = proposals.suggest_rule(world.fresh(agent="claude"), draft)
+    review.approve_rule(world.fresh(), made.handle)
+    with pytest.raises(Refused, match=r"a decision \(Approve rule: GET before PUT\)") as caught:
+        sharing.undo(world.fresh())
+    assert "contribute delete ID" in caught.value.hint
+    again = world.add("Second")
+    assert sharing.undo(world.library)[0].undone == again.commit
+
+
+def test_the_first_commit_of_a_repository_can_be_undone_too(world: World) -> None:
+    world.git(world.root, "update-ref", "-d", "HEAD")
+    world.git(world.root, "rm", "-q", "-r", "--cached", ".")
+    made = world.add("First")
+    assert world.commits() == ["Add lesson: First"]
+    assert sharing.undo(world.library)[0].undone == made.commit
+    assert not (world.root / made.path).exists()

@@ -1,0 +1,136 @@
+"""What the tests of the library share: a repository by git, opened anew for every job as a command line would."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ai_lessons.app import entries, resources
+from ai_lessons.app import search as app_search
+from ai_lessons.app.answers import Answer, Imported, LessonDraft, Listing, Query, ResourceDraft, Written
+from ai_lessons.app.lessons import LESSONS
+from ai_lessons.app.open_repository import Options
+from ai_lessons.app.workspace import Library
+from ai_lessons.model.entries import Kind
+from hash_embedder import HashEmbedder
+from real_world import Git, commit_all, put_file
+
+NOW = datetime(2026, 11, 21, 20, 14, tzinfo=UTC)
+
+LESSON = "01JD3Z8QK5W7M2X9V4T68F3K2A"
+OTHER = "01JD3Z8QK5W7M2X9V4T6QQQ111"
+DOC = "01JD3Z8QK5W7M2X9V4T64T7QZM"
+SCRIPT = "01JD3Z8QK5W7M2X9V4T69XW2RB"
+RULE = "01JD3Z8QK5W7M2X9V4T6RRRR22"
+
+
+class CountingEmbedder(HashEmbedder):
+    """As many dimensions as the pinned model, so that it can stand in for it."""
+
+    dimensions = 384
+
+
+@dataclass
+class World:
+    """One repository, and the folders of the one user who works with it."""
+
+    root: Path
+    git: Git
+    options: Options
+    opened: list[Library] = field(default_factory=list)
+
+    @property
+    def library(self) -> Library:
+        """The library as it is kept open by a long-lived caller."""
+        if not self.opened:
+            self.opened.append(Library(self.root, self.options))
+        return self.opened[-1]
+
+    def fresh(self, **changed: Any) -> Library:
+        """The library opened anew, as the next command would."""
+        self.opened.insert(0, Library(self.root, self.options._replace(**changed)))
+        return self.opened[0]
+
+    def write(self, path: str, text: str | bytes) -> Path:
+        """Put a file there, as an editor would."""
+        return put_file(self.root / path, text)
+
+    def read(self, path: str) -> str:
+        return (self.root / path).read_bytes().decode()
+
+    def commit(self, message: str = "by hand") -> None:
+        commit_all(self.git, self.root, message)
+
+    def committed(self, path: str, text: str | bytes, *, message: str = "by hand") -> Path:
+        """Put a file there and commit it, with whatever else was edited."""
+        file = self.write(path, text)
+        self.commit(message)
+        return file
+
+    def commits(self) -> list[str]:
+        """Subjects, newest first."""
+        return self.git(self.root, "log", "--format=%s").splitlines()
+
+    def status(self) -> str:
+        return self.git(self.root, "status", "--porcelain")
+
+    def add(self, title: str, content: str = "", **more: Any) -> Written:
+        return entries.add_lesson(self.library, LessonDraft(title, content, **more))
+
+    def bring(self, *paths: str | Path, kind: Kind = Kind.DOC, **more: Any) -> Imported:
+        draft = ResourceDraft(kind, [str(path) for path in paths], **more)
+        return resources.add_resources(self.library, draft)
+
+    def search(self, text: str, **more: Any) -> Answer:
+        return app_search.search(self.library, Query(text, **more))
+
+    def found(self, text: str, **more: Any) -> list[str]:
+        """Titles of what a search finds, best first within each group."""
+        answer = self.search(text, **more)
+        hits = (*answer.rules, *answer.scripts, *answer.lessons, *answer.docs)
+        return [hit.entry.title for hit in hits]
+
+    def titles(self, **filters: Any) -> list[str]:
+        return [light.title for light in entries.list_entries(self.library, **filters).entries]
+
+    def close(self) -> None:
+        for library in self.opened:
+            library.close()
+
+
+def options(folder: Path, now: Callable[[], datetime] = lambda: NOW) -> Options:
+    """Everything below one folder of the test, and no network."""
+    return Options(
+        cache_dir=folder / "cache",
+        state_dir=folder / "state",
+        config_dir=folder / "config",
+        cwd=folder,
+        offline=True,
+        now=now,
+    )
+
+
+def listed_lessons(opened: Library, *, every: bool = False, **given: Any) -> Listing:
+    """As `lesson list` lists them."""
+    status = None if every else "active"
+    return entries.list_entries(opened, kinds=LESSONS, status=status, every=True, sort="created", **given)
+
+
+def lesson(
+    entry_id: str = LESSON, title: str = "PUT replaces the workflow", body: str = "Seen twice.\n", **more: str
+) -> str:
+    """The file of a lesson; further keys as lines of YAML."""
+    extra = "".join(f"{key}: {value}\n" for key, value in more.items())
+    return f"---\nid: {entry_id}\nkind: lesson\ntitle: {title}\n{extra}created: 2026-11-21T20:14:00Z\n---\n{body}"
+
+
+def rule(body: str = "Ask zanzibar before deploying.\n", folder_says_it: bool = False) -> str:
+    """The file of a rule that nobody approved, full of words that must not be found."""
+    said = "" if folder_says_it else "kind: rule\n"
+    return (
+        f"---\nid: {RULE}\n{said}title: Zanzibar rule\nrationale: zanzibar knows\ntags:\n  - zanzibar-tag\n"
+        f"created: 2026-11-21T20:14:00Z\nlinks:\n  - related_to: {LESSON}\n---\n{body}"
+    )

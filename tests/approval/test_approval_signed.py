@@ -1,0 +1,279 @@
+"""The policy `signed` on real histories: a merge approves if git says that a pinned signer signed it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_lessons.approval import signatures
+from ai_lessons.approval.signatures import parse_signers
+from ai_lessons.approval.state import derive
+from ai_lessons.git import plumbing
+from ai_lessons.git.worktree import Worktree, locate
+from ai_lessons.model.approval import Verdict
+from approval.approval_world import AGENT, BRANCH, HUMAN, MAIN, PATH, RULE, SECOND, Clone, text, world
+from real_world import put_program
+
+CONFIG = ".ai-lessons/config.yaml"
+YEAR = 365 * 24 * 3600
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Clone:
+    """A clone whose rules need signatures; Human has a key, and it is pinned."""
+    _, made = world(tmp_path)
+    made.commit("settings", {CONFIG: "format: 1\napproval:\n  require: signed\n"})
+    made.pinned(made.has_key())
+    return made
+
+
+def verdict(clone: Clone) -> Verdict:
+    return derive(locate(clone.root), MAIN, clone.pinned()).verdicts[RULE]
+
+
+def served(clone: Clone) -> str | None:
+    blob = verdict(clone).blob
+    return clone.run("cat-file", "blob", blob).splitlines()[-1] if blob else None
+
+
+def forget(clone: Clone) -> None:
+    """As a fresh clone on the same machine."""
+    shutil.rmtree(locate(clone.root).state_dir)
+
+
+def approve(clone: Clone, words: str = "Use X") -> None:
+    """Another text of the rule, proposed by the agent and merged by Human."""
+    branch = f"{BRANCH}-{clone.clock[0]}"
+    clone.propose({PATH: text(words)}, branch=branch, base="main")
+    clone.merge(branch, options=("--no-ff",))
+
+
+def test_a_merge_that_is_not_signed_puts_nothing_in_force_and_says_why(mine: Clone) -> None:
+    mine.keys.clear()
+    approve(mine)
+    found = verdict(mine)
+    assert (found.in_force, [one.path for one in found.unapproved]) == (False, [PATH])
+    assert found.unapproved[0].evidence.reason.endswith(": it is not signed")
+
+
+def test_a_signed_merge_does_and_says_who_and_when(mine: Clone) -> None:
+    approve(mine)
+    found = verdict(mine)
+    evidence = found.evidence
+    assert (found.in_force, found.unapproved) == (True, ())
+    assert (evidence.level, evidence.how, evidence.by and evidence.by.email) == (3, "signed", HUMAN[1])
+    assert (evidence.commit, evidence.suggested_by[0].email) == (mine.head(), AGENT[1])
+
+
+def test_a_signed_squash_of_a_proposal_counts_and_a_signed_commit_without_one_does_not(mine: Clone) -> None:
+    mine.propose(base="main")
+    mine.view()  # a squash is known by the proposal that was seen
+    mine.squash()
+    assert served(mine) == "Use X"
+    mine.commit("tidy", {PATH: text("Use Y")})
+    assert served(mine) == "Use X"
+
+
+def test_a_signed_removal_takes_a_rule_out_and_an_unsigned_one_does_not(mine: Clone) -> None:
+    approve(mine)
+    gone = f"{BRANCH}-gone"
+    mine.propose({PATH: None}, branch=gone, base="main")
+    mine.merge(gone, by=SECOND, options=("--no-ff",))
+    assert served(mine) == "Use X"
+    mine.run("reset", "-q", "--hard", "main~1")
+    mine.merge(gone, options=("--no-ff",))
+    assert not verdict(mine).in_force
+
+
+def test_an_unsigned_merge_leaves_the_signed_text_in_force(mine: Clone) -> None:
+    approve(mine)
+    mine.propose({PATH: text("Use Y")}, branch=f"{BRANCH}-y", base="main")
+    mine.merge(f"{BRANCH}-y", by=SECOND, options=("--no-ff",))
+    found = verdict(mine)
+    assert (served(mine), [one.evidence.how for one in found.unapproved]) == ("Use X", ["unsigned"])
+
+
+def test_a_key_that_is_not_pinned_approves_nothing(mine: Clone) -> None:
+    mine.pinned(mine.has_key(SECOND))
+    approve(mine)
+    assert verdict(mine).unapproved[0].evidence.reason.endswith(": no signer who is pinned here signed it")
+
+
+def test_a_key_that_left_the_list_approves_nothing_new_and_what_it_approved_here_stays(mine: Clone) -> None:
+    approve(mine)
+    assert served(mine) == "Use X"
+    mine.pinned(mine.has_key(SECOND))
+    approve(mine, "Use Y")
+    assert served(mine) == "Use X"
+    forget(mine)
+    assert served(mine) is None, "a fresh clone cannot know what was approved in time"
+
+
+def test_an_expired_key_approves_nothing_by_dating_a_commit_back(mine: Clone) -> None:
+    line = (mine.keys[HUMAN[1]].with_suffix(".pub")).read_text()
+    mine.pinned(f'{HUMAN[1]} valid-before="20260101Z" {line}')
+    approve(mine)
+    assert served(mine) == "Use X"
+    then = mine.clock[0]
+    approve(mine, "Use Y")  # dated to when the key was good
+    mine.clock[0] += YEAR
+    assert (then < mine.clock[0], served(mine)) == (True, "Use X")
+    forget(mine)
+    assert served(mine) is None
+
+
+def test_who_has_to_be_another_person_cannot_sign_his_own_proposal_under_another_name(mine: Clone) -> None:
+    mine.commit("settings", {CONFIG: "format: 1\napproval:\n  require: signed\n  distinct: true\n"})
+    mine.propose(base="main", by=HUMAN)
+    mine.keys[SECOND[1]] = mine.keys[HUMAN[1]]
+    mine.merge(BRANCH, by=SECOND, options=("--no-ff",))
+    assert not verdict(mine).in_force
+
+
+LIAR = """#!/bin/sh
+case "$*" in *verify*|*find-principals*) ;; *) cat > /dev/null
+    echo "[GNUPG:] SIG_CREATED x" >&2
+    printf -- "-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n"; exit 0;;
+esac
+case "$*" in *-Y*) echo 'Good "git" signature for {who} with ED25519 key {key}'; exit 0;; esac
+printf '\\n[GNUPG:] GOODSIG {gpg} {who}\\n[GNUPG:] TRUST_ULTIMATE 0 pgp\\n'
+printf '[GNUPG:] VALIDSIG {gpg} 2026-01-01 1 0 4 0 22 10 00 {gpg}\\n'
+"""
+"""A program for signing and verifying that calls everything a good signature of who is pinned."""
+SETTINGS = ("gpg.program", "gpg.openpgp.program", "gpg.ssh.program", "gpg.ssh.allowedSignersFile")
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_no_program_and_no_list_that_the_repository_names_is_asked(mine: Clone, setting: str) -> None:
+    (pinned,), gpg = mine.pinned().read() or (), "0123456789ABCDEF" * 2 + "01234567"
+    mine.pinned(pinned.line + "\n", f"{HUMAN[1]} openpgp {gpg}\n")
+    liar = put_program(mine.root.with_name("liar"), LIAR.format(who=HUMAN[1], key=pinned.key, gpg=gpg))
+    strangers = mine.root.with_name("strangers")
+    strangers.write_text(mine.has_key(SECOND))
+    if setting in SETTINGS[:2]:
+        mine.keys.clear()
+        mine.run("config", "commit.gpgsign", "true")
+        mine.run("config", setting, str(liar))
+    mine.propose(base="main")
+    mine.merge(BRANCH, by=SECOND, options=("--no-ff",))
+    mine.run("config", SETTINGS[3], str(strangers))
+    if setting == SETTINGS[2]:
+        mine.run("config", setting, str(liar))
+    assert mine.run("log", "-1", "--format=%G?").endswith("G"), "git itself would take it here"
+    assert served(mine) is None
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["gpg.format=openpgp", "gpg.minTrustLevel=ultimate", "log.showSignature=true", "i18n.logOutputEncoding=UTF-16"],
+)
+def test_no_setting_of_the_repository_hides_a_good_signature(mine: Clone, setting: str) -> None:
+    approve(mine)
+    mine.run("config", *setting.split("="))
+    assert served(mine) == "Use X"
+
+
+def test_an_openpgp_signature_counts_by_the_fingerprint_on_the_list(
+    mine: Clone, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    home = tmp_path / "gnupg"
+    home.mkdir(mode=0o700)
+    monkeypatch.setenv("GNUPGHOME", str(home))
+    try:
+        make = ["gpg", "--batch", "-q", "--passphrase", "", "--quick-gen-key", "Human <human@x>", "ed25519", "sign"]
+        subprocess.run(make, check=True, capture_output=True)
+        listed = subprocess.run(["gpg", "--list-keys", "--with-colons"], check=True, capture_output=True, text=True)
+        key = next(row.split(":")[9] for row in listed.stdout.splitlines() if row.startswith("fpr:"))
+        mine.keys.clear()
+        mine.propose(base="main")
+        signing = ("-c", "commit.gpgsign=true", "-c", f"user.signingkey={key}")
+        mine.run(*signing, "merge", "-q", "--no-ff", "--no-edit", BRANCH)
+        assert served(mine) is None
+        offered = signatures.signers_of(locate(mine.root), [mine.head()])
+        assert offered.decode() == f"human@x openpgp {key}\n"
+        mine.pinned(offered.decode())
+        assert served(mine) == "Use X"
+        assert str(verdict(mine).evidence.by) == "human@x"
+    finally:
+        subprocess.run(["gpgconf", "--kill", "all"], check=False, env=os.environ)
+
+
+def programs_of(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What git is asked for about signatures, from now on."""
+    asked: list[str] = []
+    real = plumbing.run
+
+    def run(worktree: Worktree, *arguments: str, **more: Any) -> plumbing.Done:
+        asked.extend(one for one in arguments if "%G?" in one)
+        return real(worktree, *arguments, **more)
+
+    monkeypatch.setattr(plumbing, "run", run)
+    return asked
+
+
+def test_verified_once_is_not_verified_again(mine: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    approve(mine)
+    asked = programs_of(monkeypatch)
+    assert served(mine) == "Use X"
+    mine.commit("work", {"jira/lessons/x.md": "x\n"}, SECOND)
+    assert (served(mine), len(asked)) == ("Use X", 1)
+    approve(mine, "Use Y")
+    assert (served(mine), len(asked)) == ("Use Y", 2)
+    mine.run("commit", "-q", "--allow-empty", "-m", "more", by=SECOND)
+    assert (served(mine), len(asked)) == ("Use Y", 2)
+
+
+def test_signatures_are_verified_by_one_git_process_for_many(mine: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    for words in ("Use X", "Use Y", "Use Z"):
+        approve(mine, words)
+    asked = programs_of(monkeypatch)
+    assert (served(mine), len(asked)) == ("Use Z", 1)
+
+
+LINES = [
+    # line (KEY stands for the public key), who signed
+    ("human@x KEY", "human@x"),
+    ("human@x KEY a comment with words", "human@x"),
+    ("  human@x\t KEY", "human@x"),
+    ("human@x,bob@x KEY", "human@x"),
+    ("*@x,human@x KEY", "human@x"),
+    ('"human@x" KEY', "human@x"),
+    ('human@x namespaces="git" KEY', "human@x"),
+    ('human@x namespaces="file,g*" KEY', "human@x"),
+    ('human@x namespaces="ai-lessons-approval@v1" KEY', None),
+    ('human@x namespaces="!git,*" KEY', None),
+    ('human@x valid-after="20200101" KEY', "human@x"),
+    ('human@x valid-after="20300101" KEY', None),
+    ('human@x valid-before="20300101Z" KEY', "human@x"),
+    ('human@x valid-before="202001011200" KEY', None),
+    ('human@x valid-after="20200101",valid-before="20300101120000Z",namespaces="g*" KEY', "human@x"),
+    ('human@x valid-before="soon" KEY', None),
+    ("human@x cert-authority KEY", None),
+    ("human@x no-such-option KEY", None),
+    ("# human@x KEY", None),
+    ("human@x", None),
+    ("human@x ssh-ed25519 %%%%", None),
+    ("human@x ssh-rsa AAAAC3NzaC1lZDI1NTE5AAAAIBEN", None),
+]
+
+
+@pytest.mark.parametrize(("line", "expected"), LINES)
+def test_a_line_of_the_list_counts_as_it_does_for_git(mine: Clone, line: str, expected: str | None) -> None:
+    public = mine.keys[HUMAN[1]].with_suffix(".pub").read_text().strip()
+    made = mine.commit("something", {"a.md": "a\n"})
+    signers = mine.pinned("nonsense\n", line.replace("KEY", public) + "\n")
+    found = signers.verified([made]).get(made)
+    assert (found and found.who) == expected
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8"), max_size=300))
+def test_no_text_crashes_the_reader_of_the_list(text: str) -> None:
+    parse_signers(text.encode())
+    parse_signers(f"alice@x {text}".encode())

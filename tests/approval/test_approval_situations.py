@@ -1,0 +1,246 @@
+"""What real git histories prove about a rule: the verdicts stand in the tables below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from approval import approval_situations as at
+from approval.approval_world import BRANCH, OTHER, PATH, SECOND, Clone, World, text, world
+
+TABLE = [
+    # the situation, the words in force, the level, how, and the address of who approved
+    (at.merged_with_no_ff, "Use X", 2, "merge", "human@x"),
+    (at.merged_and_then_work_went_on, "Use X", 2, "merge", "human@x"),
+    (at.plainly_merged_because_proposals_start_one_behind, "Use X", 2, "merge", "human@x"),
+    (at.fast_forwarded, None, 1, "direct", None),
+    (at.agent_merged_its_own, "Use X", 2, "self-merge", "agent@x"),  # `distinct` refuses it, below
+    (at.agent_merged_under_my_name, "Use X", 2, "merge", "human@x"),  # only signatures stop a forged name
+    (at.merge_that_says_an_agent_made_it, None, 1, "self-merge", "human@x"),
+    (at.working_alone, "Use X", 2, "self-merge", "human@x"),
+    (at.rebased_by_an_agent_under_another_name, None, 1, "direct", None),
+    (at.merged_on_github_then_pulled, "Use X", 2, "merge", "human@x"),
+    (at.merged_on_gitlab, "Use X", 2, "merge", "human@x"),
+    (at.merged_on_gitea, "Use X", 2, "merge", "human@x"),
+    (at.squashed_on_github, "Use X", 2, "squash", "noreply@github.com"),
+    (at.squashed_on_github_in_a_fresh_clone, "Use X", 2, "squash", "noreply@github.com"),
+    (at.edited_in_the_browser, None, 1, "direct", None),
+    (at.squashed_here, "Use X", 2, "squash", "human@x"),
+    (at.squashed_here_working_alone, "Use X", 2, "self-merge", "human@x"),
+    (at.squashed_here_alone_with_other_words, None, 1, "direct", None),
+    (at.rebased_on_the_forge, "Use X", 2, "rebase", "human@x"),
+    (at.rebased_on_the_forge_and_the_branch_gone, None, 1, "direct", None),
+    (at.rebased_seen_and_then_the_branch_gone, "Use X", 2, "rebase", "human@x"),
+    (at.cherry_picked, "Use X", 2, "rebase", "human@x"),
+    (at.cherry_picked_with_x_working_alone, "Use X", 2, "self-merge", "human@x"),
+    (at.pulled_with_rebase_after_approving, "Use X", 2, "rebase", "human@x"),
+    (at.pulled_with_rebase_merges, "Use X", 2, "merge", "human@x"),
+    (at.committed_straight_to_main, None, 1, "direct", None),
+    (at.pushed_straight_and_pulled_with_a_merge, None, 1, "direct", None),
+    (at.edited_after_approval, "Use X", 2, "merge", "human@x"),
+    (at.edited_and_put_back, "Use X", 2, "merge", "human@x"),
+    (at.changed_inside_the_merge, None, 1, "evil-merge", None),
+    (at.approved_rule_changed_inside_the_merge_of_its_edit, "Use X", 2, "merge", "human@x"),
+    (at.two_edits_that_merge_into_a_text_nobody_approved, "two", 2, "merge", "human@x"),
+    (at.renamed, "Use X", 2, "merge", "human@x"),
+    (at.moved_to_another_project, "Use X", 2, "merge", "human@x"),
+    (at.moved_to_another_project_by_proposal, "Use X", 2, "merge", "human@x"),
+    (at.renamed_on_main_and_edited_by_proposal, "Use Y", 2, "merge", "human@x"),
+    (at.copied, "Use X", 2, "merge", "human@x"),
+    (at.copied_and_changed, "Use X", 2, "merge", "human@x"),
+    (at.smuggled, "Use X", 2, "merge", "human@x"),
+    (at.smuggled_with_an_id_of_the_same_end, None, 1, "direct", None),
+    (at.octopus, "Use X", 2, "merge", "human@x"),
+    (at.octopus_that_brings_a_rule_by_the_wrong_branch, None, 1, "direct", None),
+    (at.deleted_by_proposal, None, 2, "merge", "human@x"),
+    (at.deleted_by_proposal_and_put_back, None, 1, "direct", None),
+    (at.deleted_straight_from_main, "Use X", 2, "merge", "human@x"),
+    (at.whole_project_deleted, "Use X", 2, "merge", "human@x"),
+    (at.deleted_by_a_squashed_proposal, None, 2, "squash", "human@x"),
+    (at.deleted_inside_the_merge_of_a_branch_that_never_had_it, "Use X", 2, "merge", "human@x"),
+    (at.second_text_approved, "Use Y", 2, "merge", "second@x"),
+    (at.second_text_reverted, "Use Y", 2, "merge", "second@x"),
+    (at.second_text_reverted_then_put_back_by_an_edit, "Use Y", 2, "merge", "second@x"),
+    (at.second_text_reverted_by_proposal, "Use X", 2, "squash", "human@x"),
+    (at.second_text_squashed_and_the_first_picked_again, "Use Y", 2, "squash", "human@x"),
+    (at.moved_by_proposal_and_back_by_a_commit, "Use X", 2, "merge", "human@x"),
+    (at.removal_reverted_by_somebody_else, None, 1, "direct", None),
+    (at.removal_reverted_and_that_reverted_and_so_on, None, 1, "direct", None),
+    (at.removed_and_the_proposal_picked_again, None, 1, "direct", None),
+    (at.removed_and_put_back_in_the_browser, None, 1, "direct", None),
+    (at.removed_and_the_old_branch_merged_again, None, 1, "direct", None),
+    (at.removed_and_proposed_anew, "Use X", 2, "squash", "second@x"),
+    (at.removed_and_proposed_anew_on_the_old_branch, "Use X", 2, "merge", "second@x"),
+    (at.restored_by_proposal_and_the_old_removal_picked_again, "Use X", 2, "merge", "human@x"),
+    (at.first_approval_reverted, "Use X", 2, "merge", "human@x"),
+    (at.id_changed_in_place, "Use X", 2, "merge", "human@x"),
+    (at.frontmatter_broken, "Use X", 2, "merge", "human@x"),
+    (at.merged_into_another_branch_first, None, 1, "direct", None),
+    (at.main_merged_into_the_proposal, "Use X", 2, "merge", "human@x"),
+    (at.sync_merge_that_names_the_proposal_it_goes_into, "Use X", 2, "merge", "human@x"),
+    (at.merged_with_words_of_my_own, "Use X", 2, "merge", "human@x"),
+    (at.merged_by_commit_id, "Use X", 2, "merge", "human@x"),
+    (at.merged_by_commit_id_and_named_afterwards, None, 1, "direct", None),
+    (at.other_branch_merged_that_has_the_text, None, 1, "direct", None),
+    (at.approved_by_our_own_merge, "Use X", 2, "merge", "human@x"),
+    (at.title_that_pretends_to_be_an_approval, None, 1, "direct", None),
+    (at.symlink_in_place_of_the_text, "Use X", 2, "merge", "human@x"),
+    (at.hidden_in_a_merge_of_something_else, None, 1, "direct", None),
+]
+
+
+@pytest.mark.parametrize(("situation", "words", "level", "how", "by"), TABLE, ids=[row[0].__name__ for row in TABLE])
+def test_the_verdict(
+    tmp_path: Path, situation: Callable[[World, Clone], None], words: str | None, level: int, how: str, by: str | None
+) -> None:
+    w, mine = world(tmp_path)
+    situation(w, mine)
+    verdict = mine.verdict()
+    assert verdict is not None
+    evidence = verdict.evidence
+    assert (mine.served(), evidence.level, evidence.how, evidence.by and evidence.by.email) == (words, level, how, by)
+    assert verdict.in_force is (words is not None)
+
+
+DISTINCT = [
+    # the same under `approval.distinct: true`
+    (at.merged_with_no_ff, "Use X", 2, "merge"),
+    (at.agent_merged_its_own, None, 1, "self-merge"),
+    (at.working_alone, None, 1, "self-merge"),
+    (at.squashed_on_github, None, 1, "squash"),
+    # nothing but a merge proves that another person took it
+    (at.squashed_here, None, 1, "direct"),
+    (at.squashed_here_working_alone, None, 1, "self-merge"),
+    (at.rebased_on_the_forge, None, 1, "direct"),
+    (at.cherry_picked, None, 1, "direct"),
+    (at.fast_forwarded, None, 1, "direct"),
+    (at.amended_by_the_merger, None, 1, "self-merge"),
+    (at.born_inside_a_merge_of_the_proposal, None, 1, "self-merge"),
+    (at.another_commit_of_the_proposal_by_the_merger, None, 1, "self-merge"),
+    (at.merged_on_github_then_pulled, "Use X", 2, "merge"),
+    (at.merged_by_who_updated_the_branch, "Use X", 2, "merge"),
+    (at.merged_by_who_changed_the_text_while_updating, None, 1, "self-merge"),
+    (at.a_side_that_never_touched_the_rule, None, 1, "direct"),
+    (at.a_side_that_only_was_updated_with_it, None, 1, "direct"),
+    (at.a_side_that_changed_it_and_took_that_back, None, 1, "direct"),
+    (at.a_side_that_only_renamed_it, None, 1, "direct"),
+]
+
+
+@pytest.mark.parametrize(("situation", "words", "level", "how"), DISTINCT, ids=[row[0].__name__ for row in DISTINCT])
+def test_the_verdict_where_another_person_has_to_approve(
+    tmp_path: Path, situation: Callable[[World, Clone], None], words: str | None, level: int, how: str
+) -> None:
+    w, mine = world(tmp_path)
+    mine.commit("settings", {".ai-lessons/config.yaml": "format: 1\napproval:\n  distinct: true\n"})
+    mine.run("push", "-q")
+    situation(w, mine)
+    verdict = mine.verdict()
+    assert verdict is not None
+    assert (mine.served(), verdict.evidence.level, verdict.evidence.how) == (words, level, how)
+
+
+BESIDE = [
+    # what stands on the branch without evidence: path, is there a text, how
+    (at.merged_with_no_ff, []),
+    (at.edited_after_approval, [(PATH, True, "direct")]),
+    (at.edited_and_put_back, []),
+    (at.changed_inside_the_merge, [(PATH, True, "evil-merge")]),
+    (at.approved_rule_changed_inside_the_merge_of_its_edit, [(PATH, True, "evil-merge")]),
+    (at.two_edits_that_merge_into_a_text_nobody_approved, [(PATH, True, "evil-merge")]),
+    (at.renamed, []),
+    (at.moved_to_another_project, [(at.ELSEWHERE, True, "direct")]),
+    (at.moved_to_another_project_by_proposal, []),
+    (at.copied, []),
+    (at.copied_and_changed, [(at.MOVED, True, "direct")]),
+    (at.deleted_by_proposal, []),
+    (at.deleted_by_proposal_and_put_back, [(PATH, True, "direct")]),
+    (at.deleted_straight_from_main, [(PATH, False, "direct")]),
+    (at.whole_project_deleted, [(PATH, False, "direct")]),
+    (at.first_approval_reverted, [(PATH, False, "direct")]),
+    (at.second_text_reverted, [(PATH, True, "direct")]),
+    (at.moved_by_proposal_and_back_by_a_commit, [(PATH, True, "direct")]),
+    (at.removal_reverted_by_somebody_else, [(PATH, True, "direct")]),
+    (at.restored_by_proposal_and_the_old_removal_picked_again, [(PATH, False, "direct")]),
+    (at.id_changed_in_place, [(PATH, False, "direct")]),
+    (at.deleted_inside_the_merge_of_a_branch_that_never_had_it, [(PATH, False, "direct")]),
+]
+
+
+@pytest.mark.parametrize(("situation", "beside"), BESIDE, ids=[row[0].__name__ for row in BESIDE])
+def test_what_stands_there_without_evidence(
+    tmp_path: Path, situation: Callable[[World, Clone], None], beside: list[tuple[str, bool, str]]
+) -> None:
+    w, mine = world(tmp_path)
+    situation(w, mine)
+    verdict = mine.verdict()
+    assert verdict is not None
+    assert [(one.path, one.blob is not None, one.evidence.how) for one in verdict.unapproved] == beside
+
+
+def test_who_suggested_and_when_and_where_are_told(tmp_path: Path) -> None:
+    w, mine = world(tmp_path)
+    at.merged_on_github_then_pulled(w, mine)
+    verdict = mine.verdict()
+    assert verdict is not None
+    evidence = verdict.evidence
+    merge = mine.run("log", "--format=%H %ct", "--grep=pull request", "main").split()
+    assert [person.email for person in evidence.suggested_by] == ["agent@x"]
+    assert (evidence.commit, evidence.at) == (merge[0], int(merge[1]))
+    assert evidence.reason == f"Merge pull request #7 from org/{BRANCH}"
+    assert (verdict.path, mine.run("cat-file", "blob", verdict.blob or "")) == (PATH, text("Use X").strip())
+
+
+def test_everybody_who_wrote_on_the_proposal_suggested_it(mine: Clone) -> None:
+    mine.propose()
+    mine.run("switch", "-q", BRANCH)
+    mine.commit("better words", {PATH: text("Use X well")}, SECOND)
+    mine.run("switch", "-q", "main")
+    mine.merge(BRANCH)
+    verdict = mine.verdict()
+    assert verdict is not None
+    assert [person.email for person in verdict.evidence.suggested_by] == ["second@x", "agent@x"]
+
+
+def test_the_smuggled_rule_is_not_in_force_and_says_why(tmp_path: Path) -> None:
+    w, mine = world(tmp_path)
+    at.smuggled(w, mine)
+    verdict = mine.verdict(OTHER)
+    assert verdict is not None
+    assert not verdict.in_force
+    assert "another rule" in verdict.evidence.reason
+
+
+def test_both_rules_of_an_octopus_are_in_force(tmp_path: Path) -> None:
+    w, mine = world(tmp_path)
+    at.octopus(w, mine)
+    assert (mine.served(), mine.served(OTHER)) == ("Use X", "Other")
+
+
+def test_a_rule_without_an_id_is_the_one_at_its_place(mine: Clone) -> None:
+    from ai_lessons.model.layout import derived_id
+
+    rule = derived_id(PATH)
+    mine.propose({PATH: "Use X\n"}, branch=f"rules/R-{rule[-6:]}-use-x")
+    mine.merge(f"rules/R-{rule[-6:]}-use-x")
+    assert mine.served(rule) == "Use X"
+    mine.run("mv", PATH, at.MOVED)
+    mine.commit("rename", {})
+    assert mine.served(rule) == "Use X", "its place is its identity, so it was removed without evidence"
+    assert mine.served(derived_id(at.MOVED)) is None
+
+
+def test_other_branches_and_the_working_tree_change_nothing(mine: Clone) -> None:
+    mine.approved()
+    mine.run("switch", "-q", "-c", "feature")
+    mine.commit("edit", {PATH: text("Use Z")})
+    mine.write(PATH, text("Use W"))
+    mine.run("add", "-A")
+    assert mine.served() == "Use X"
+
+
+def test_nothing_on_a_proposal_branch_is_a_rule_of_the_branch(mine: Clone) -> None:
+    mine.propose()
+    assert mine.verdict() is None

@@ -1,0 +1,456 @@
+"""Approving and rejecting: the working tree and git's index of whoever works there, and all that can go wrong."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from itertools import count
+from pathlib import Path
+
+import pytest
+from dulwich.repo import Repo
+
+from ai_lessons.approval import proposals, state
+from ai_lessons.errors import Conflict, Refused
+from ai_lessons.git import commit, objects
+from ai_lessons.git.worktree import Worktree, read_head
+from approval.approval_world import BRANCH, PATH, RULE, text
+from approval.proposal_world import MAIN, STEM, Desk
+from git.steps import add, clean, dirty_everything
+from real_world import Git
+
+
+def test_approving_brings_the_file_along_and_leaves_every_edit_as_it_was(desk: Desk, git: Git) -> None:
+    desk.propose()
+    dirty_everything(desk.root, git)
+    before = desk.status(), desk.run("diff"), desk.run("diff", "--cached")
+    done = desk.approve()
+    assert (desk.status(), desk.run("diff"), desk.run("diff", "--cached")) == before
+    assert (desk.root / PATH).read_text() == text("Use X")
+    assert desk.run("rev-parse", "main") == done.commit
+    assert done.notes == ()
+    assert desk.run("diff-files", "--name-only", "--", PATH) == ""
+    assert desk.run("branch", "--list", "rules/*") == ""
+    assert (
+        desk.run("log", "-1", "--format=%s|%b|%cn", "main")
+        == f"Approve rule: Use X|Proposal: {BRANCH}\nRule: {RULE}\n|Human"
+    )
+    assert len(desk.run("log", "-1", "--format=%P", "main").split()) == 2
+    assert desk.served() == "Use X"
+    clean(git, desk.root)
+
+
+def test_an_edit_and_a_removal_are_brought_along_too(desk: Desk, git: Git) -> None:
+    desk.approved()
+    desk.propose({PATH: text("Use Y")})
+    desk.approve()
+    assert (desk.root / PATH).read_text() == text("Use Y")
+    desk.commit("global/docs/unversioned/c.md")
+    desk.propose({PATH: None})
+    done = desk.approve()
+    assert not (desk.root / "jira").exists()
+    assert desk.run("log", "-1", "--format=%s") == "Approve rule: Use X (removal)"
+    assert (desk.status(), desk.served(), done.notes) == ("", None, ())
+    clean(git, desk.root)
+
+
+def test_a_move_to_another_project_is_brought_along(desk: Desk) -> None:
+    desk.approved()
+    desk.propose({PATH: None, "github/rules/use-x.md": text("Use X")})
+    desk.approve()
+    assert desk.status() == ""
+    assert not (desk.root / PATH).exists()
+    verdict = desk.verdict()
+    assert verdict is not None
+    assert verdict.path == "github/rules/use-x.md"
+
+
+OWN = "my own words\n"
+
+
+def edit_staged(desk: Desk) -> None:
+    desk.write(PATH, OWN)
+    desk.run("add", PATH)
+
+
+def edit_staged_and_put_back(desk: Desk) -> None:
+    old = (desk.root / PATH).read_text()
+    edit_staged(desk)
+    desk.write(PATH, old)
+
+
+def link_in_its_place(desk: Desk) -> None:
+    (desk.root / PATH).unlink()
+    (desk.root / PATH).symlink_to("elsewhere")
+
+
+EDITS: dict[str, tuple[Callable[[Desk], object], str]] = {
+    "edit in tree": (lambda desk: desk.write(PATH, OWN), " M"),
+    "edit staged": (edit_staged, "M "),
+    "edit staged and put back": (edit_staged_and_put_back, "MM"),
+    "deleted in tree": (lambda desk: (desk.root / PATH).unlink(), " D"),
+    "deleted staged": (lambda desk: desk.run("rm", "-q", PATH), "D "),
+    "link in its place": (link_in_its_place, " T"),
+}
+
+
+@pytest.mark.parametrize(("edit", "status"), EDITS.values(), ids=EDITS)
+def test_what_the_user_did_to_the_rule_itself_stays(desk: Desk, edit: Callable[[Desk], object], status: str) -> None:
+    desk.approved()
+    desk.propose({PATH: text("Use Y")})
+    edit(desk)
+    file = desk.root / PATH
+    before = file.is_symlink(), file.read_text() if file.is_file() else None
+    staged = desk.run("diff", "--cached", "--name-only"), desk.run("ls-files", "-s", PATH)
+    done = desk.approve()
+    assert (file.is_symlink(), file.read_text() if file.is_file() else None) == before
+    assert desk.git(desk.root, "status", "--porcelain").strip() == f"{status} {PATH}".strip()
+    if staged[0]:
+        assert (desk.run("diff", "--cached", "--name-only"), desk.run("ls-files", "-s", PATH)) == staged
+    assert done.notes == (f"your own edit of {PATH} stays as it is; it is not approved",)
+    assert desk.served() == "Use Y"
+
+
+@pytest.mark.parametrize("announced", [False, True])
+def test_an_untracked_file_in_the_way_stays_and_is_not_deleted_by_the_next_commit(desk: Desk, announced: bool) -> None:
+    desk.propose()
+    desk.write(PATH, OWN)
+    if announced:
+        desk.run("add", "-N", PATH)
+    desk.approve()
+    assert (desk.root / PATH).read_text() == OWN
+    assert desk.status() == f"M {PATH}" or desk.status() == f" M {PATH}".strip()
+    desk.commit("global/docs/unversioned/b.md")
+    assert desk.run("cat-file", "blob", f"main:{PATH}") == text("Use X").strip()
+
+
+def test_the_text_that_is_there_already_just_becomes_tracked(desk: Desk) -> None:
+    desk.propose()
+    desk.write(PATH, text("Use X"))
+    desk.run("add", PATH)
+    assert desk.approve().notes == ()
+    assert desk.status() == ""
+
+
+def test_main_is_moved_while_another_branch_is_checked_out(desk: Desk, git: Git) -> None:
+    desk.propose()
+    desk.run("switch", "-q", "-c", "feature")
+    dirty_everything(desk.root, git)
+    before = desk.status(), (desk.root / ".git/index").read_bytes(), desk.run("rev-parse", "HEAD")
+    desk.approve()
+    assert (desk.status(), (desk.root / ".git/index").read_bytes(), desk.run("rev-parse", "HEAD")) == before
+    assert not (desk.root / PATH).exists()
+    assert desk.served() == "Use X"
+    assert "merge rules/" in desk.run("reflog", "main")
+    clean(git, desk.root)
+
+
+def test_main_is_moved_while_head_is_detached(desk: Desk) -> None:
+    desk.propose()
+    desk.run("switch", "-q", "--detach", "main")
+    desk.approve()
+    assert desk.served() == "Use X"
+    assert not (desk.root / PATH).exists()
+
+
+def test_main_checked_out_elsewhere_is_left_to_that_place(desk: Desk, tmp_path: Path) -> None:
+    desk.propose()
+    desk.run("switch", "-q", "-c", "feature")
+    desk.run("worktree", "add", "-q", str(tmp_path / "other"), "main")
+    with pytest.raises(Conflict, match="main is checked out at") as caught:
+        desk.approve()
+    assert str(tmp_path / "other") in caught.value.hint
+    assert desk.served() is None
+
+
+def test_in_a_linked_worktree_that_has_main_it_works(desk: Desk, tmp_path: Path, git: Git) -> None:
+    desk.propose()
+    desk.run("switch", "-q", "-c", "feature")
+    desk.run("worktree", "add", "-q", str(tmp_path / "other"), "main")
+    other = type(desk)(tmp_path / "other", git, desk.be)
+    other.approve()
+    assert (other.status(), desk.status(), other.served()) == ("", "", "Use X")
+    assert (other.root / PATH).exists()
+
+
+@pytest.mark.parametrize("what", ["merge", "rebase"])
+def test_in_the_middle_of_a_merge_or_rebase_nothing_is_approved(desk: Desk, git: Git, what: str) -> None:
+    desk.propose()
+    desk.run("switch", "-q", "-c", "side", "main~1")
+    desk.commit("global/docs/unversioned/a.md", "other\n")
+    desk.run("switch", "-q", "main")
+    git(desk.root, what, "side", check=False)
+    before = desk.run("rev-parse", "main"), desk.status()
+    with pytest.raises(Conflict, match="under way"):
+        desk.approve()
+    assert (desk.run("rev-parse", "main"), desk.status()) == before
+
+
+def test_a_lock_of_gits_is_named_and_nothing_changes(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.propose()
+    monkeypatch.setattr(commit, "SECONDS", 0.2)
+    lock = desk.root / ".git/index.lock"
+    lock.touch()
+    with pytest.raises(Conflict, match=r"index\.lock"):
+        desk.approve()
+    assert (desk.status(), desk.served()) == ("", None)
+    assert not (desk.root / PATH).exists()
+    lock.unlink()
+    desk.approve()
+    assert desk.served() == "Use X"
+
+
+def when_built(monkeypatch: pytest.MonkeyPatch, moment: object) -> list[str]:
+    """Call `moment` once, between the making of the commit and the move of the branch."""
+    built: list[str] = []
+    original = objects.here
+
+    def late(worktree: Worktree, repo: Repo, files: Mapping[str, tuple[str | None, str | None]]) -> object:
+        if not built:
+            moment()  # type: ignore[operator]
+        if any(old != new for old, new in files.values()):  # not the look after the move
+            built.append(read_head(worktree).commit or "")
+        return original(worktree, repo, files)
+
+    monkeypatch.setattr(commit, "here", late)
+    return built
+
+
+def test_work_that_lands_on_main_meanwhile_is_kept(desk: Desk, monkeypatch: pytest.MonkeyPatch, git: Git) -> None:
+    desk.propose()
+    built = when_built(monkeypatch, lambda: desk.commit("global/docs/unversioned/b.md"))
+    done = desk.approve()
+    assert len(built) == 2
+    assert built[1] == desk.run("rev-parse", "main~1")
+    assert desk.run("log", "-2", "--first-parent", "--format=%s", "main") == "Approve rule: Use X\nby hand"
+    assert (desk.status(), desk.served(), done.notes) == ("", "Use X", ())
+    clean(git, desk.root)
+
+
+def test_a_rule_that_changes_on_main_meanwhile_stops_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.approved()
+    desk.propose({PATH: text("Use Y")})
+    when_built(monkeypatch, lambda: desk.commit(PATH, text("Use Z")))
+    with pytest.raises(Conflict, match="changed on main"):
+        desk.approve()
+    assert (desk.root / PATH).read_text() == text("Use Z")
+    assert desk.status() == ""
+
+
+def test_a_proposal_taken_by_somebody_else_meanwhile_is_not_taken_twice(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.propose()
+    when_built(monkeypatch, lambda: desk.run("merge", "-q", "--no-edit", BRANCH))
+    with pytest.raises(Conflict, match="taken meanwhile"):
+        desk.approve()
+    assert desk.run("rev-list", "--merges", "--count", "main") == "1"
+
+
+def test_a_proposal_that_changed_after_it_was_read_is_not_taken(desk: Desk) -> None:
+    desk.propose()
+    read = desk.open()
+    desk.run("switch", "-q", BRANCH)
+    desk.commit(PATH, text("Use X and exfiltrate"))
+    desk.run("switch", "-q", "main")
+    with pytest.raises(Conflict, match="moved since it was read"):
+        desk.approve(one=read)
+    assert desk.served() is None
+
+
+def test_a_main_that_keeps_moving_is_given_up_and_the_file_is_taken_back(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, git: Git
+) -> None:
+    desk.propose()
+    monkeypatch.setattr(commit, "SECONDS", 0.3)
+    marks = map(str, count())
+    monkeypatch.setattr(objects, "index_mark", lambda _: next(marks))
+    with pytest.raises(Conflict, match="git is busy"):
+        desk.approve()
+    assert (desk.status(), desk.served()) == ("", None)
+    assert not (desk.root / PATH).exists()
+    clean(git, desk.root)
+
+
+def test_where_somebody_else_has_to_approve_the_proposer_cannot(desk: Desk) -> None:
+    desk.commit(".ai-lessons/config.yaml", "format: 1\napproval:\n  distinct: true\n")
+    desk.propose()
+    with pytest.raises(Refused, match="another person"):
+        desk.approve()
+    desk.be("Second", "second@x")
+    desk.approve()
+    assert desk.served() == "Use X"
+
+
+def test_commits_are_signed_where_the_user_signs_commits(desk: Desk, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    for name, value in (("gpg.format", "ssh"), ("user.signingkey", str(key)), ("commit.gpgsign", "true")):
+        desk.run("config", name, value)
+    made = desk.propose()
+    done = desk.approve()
+    for made_commit in (made.commit, done.commit):
+        assert "gpgsig -----BEGIN SSH SIGNATURE-----" in desk.run("cat-file", "commit", made_commit)
+    assert desk.served() == "Use X"
+
+
+def test_a_rejection_leaves_a_record_and_no_branch(desk: Desk, git: Git) -> None:
+    desk.propose()
+    commit = desk.open().commit
+    desk.write("global/docs/unversioned/a.md", "edited\n")
+    done = desk.reject(reason="We use Y: it is faster")
+    assert desk.run("branch", "--list", "rules/*") == ""
+    path = "2026/01JD3Z8QK5W7M2X9V4T6RRRRRR-use-x.md"
+    found = proposals.read_rejection((desk.root / ".ai-lessons/rejected" / path).read_bytes())
+    assert found is not None
+    assert (found.reason, found.commit, found.text, found.entry) == (
+        "We use Y: it is faster", commit, text("Use X"), RULE,
+    )  # fmt: skip
+    assert desk.run("log", "-1", "--format=%H %s") == f"{done.commit} Reject rule: Use X"
+    assert desk.status() == "M global/docs/unversioned/a.md"
+    assert (desk.waiting(), desk.served()) == ([], None)
+    seen = state.approval_of_branch(desk.store.worktree, MAIN)
+    assert [one.reason for one in proposals.rejected(seen)] == ["We use Y: it is faster"]
+    clean(git, desk.root)
+
+
+def test_a_rejected_text_that_somebody_commits_is_not_taken_for_a_taken_proposal(desk: Desk) -> None:
+    desk.be("Agent", "agent@x")
+    desk.propose()
+    desk.be("Human", "human@x")
+    desk.reject()
+    desk.commit(PATH, text("Use X"))
+    assert desk.served() is None
+
+
+def test_a_rejected_proposal_of_a_remote_is_closed_until_it_changes(desk: Desk, tmp_path: Path, git: Git) -> None:
+    git(tmp_path, "clone", "-q", "--bare", "repo", "hub.git")
+    desk.run("remote", "add", "origin", str(tmp_path / "hub.git"))
+    made = desk.propose()
+    desk.run("push", "-q", "origin", made.branch)
+    done = desk.reject()
+    assert done.notes == (f"its branch is still on origin: git push origin --delete {made.branch}",)
+    assert desk.waiting() == []
+    desk.run("switch", "-q", "-c", "again", f"origin/{made.branch}")
+    desk.commit(PATH, text("Use X better"))
+    desk.run("push", "-q", "origin", f"again:{made.branch}")
+    desk.run("switch", "-q", "main")
+    assert [one.branch for one in desk.waiting()] == [f"origin/{made.branch}"]
+
+
+def test_a_proposal_that_is_checked_out_keeps_its_branch(desk: Desk, tmp_path: Path) -> None:
+    made = desk.propose()
+    desk.run("worktree", "add", "-q", str(tmp_path / "other"), made.branch)
+    assert desk.approve().notes == (f"{made.branch} is checked out, so it was not deleted",)
+    assert desk.waiting() == []
+
+
+def test_what_was_edited_in_the_tree_goes_back_to_what_is_checked_out(desk: Desk, git: Git) -> None:
+    desk.approved()
+    new, gone = "jira/rules/new.md", "jira/rules/gone.md"
+    desk.commit(gone, text("Gone", RULE[:-1] + "1"))
+    desk.write(PATH, text("Use Y"))
+    desk.write(new, text("New", RULE[:-1] + "2"))
+    desk.run("add", new)
+    (desk.root / gone).unlink()
+    desk.write("README.md", "mine\n")
+    found = {one.rule[-1]: one.files for one in desk.edits()}
+    assert found == {
+        "A": {PATH: text("Use Y").encode()},
+        "1": {gone: None},
+        "2": {new: text("New", RULE[:-1] + "2").encode()},
+    }
+    assert desk.put_back() == ()
+    assert desk.status() == "M README.md"
+    assert (desk.root / PATH).read_text() == text("Use X")
+    assert not (desk.root / new).exists()
+    assert (desk.root / gone).exists()
+    clean(git, desk.root)
+
+
+def test_only_what_was_named_is_proposed_and_a_move_is_one_rule(desk: Desk) -> None:
+    desk.approved()
+    desk.run("mv", PATH, "jira/rules/moved.md")
+    desk.write("jira/rules/new.md", text("New", RULE[:-1] + "2"))
+    assert [one.rule[-1] for one in desk.edits("jira/rules/new.md")] == ["2"]
+    (one,) = desk.edits("jira/rules/moved.md")
+    assert set(one.files) == {PATH, "jira/rules/moved.md"}
+
+
+def test_line_ends_that_git_converts_are_no_edit(desk: Desk) -> None:
+    desk.approved()
+    desk.run("config", "core.autocrlf", "true")
+    desk.write(PATH, text("Use X").replace("\n", "\r\n"))
+    assert desk.edits() == []
+    desk.write(PATH, text("Use Y").replace("\n", "\r\n"))
+    (one,) = desk.edits()
+    assert one.files == {PATH: text("Use Y").encode()}
+    desk.put_back()
+    assert (desk.root / PATH).read_bytes() == text("Use X").replace("\n", "\r\n").encode()
+    assert desk.status() == ""
+
+
+def test_rules_that_a_sparse_checkout_leaves_out_are_not_removed_ones(desk: Desk) -> None:
+    desk.approved()
+    desk.run("sparse-checkout", "set", "global")
+    assert not (desk.root / PATH).exists()
+    assert desk.edits() == []
+
+
+CRASHES = ["placed", "objects made", "branch locked", "branch moved"]
+
+
+@pytest.mark.parametrize("where", CRASHES)
+def test_a_process_that_dies_leaves_a_sound_repository_and_the_next_one_goes_on(
+    desk: Desk, git: Git, where: str
+) -> None:
+    desk.propose()
+    before = desk.run("rev-parse", "main")
+    program = f"""
+import os
+from pathlib import Path
+from ai_lessons.git import branch_update, checkout
+from approval.proposal_world import Desk
+die = lambda *a, **k: os._exit(9)
+where = {where!r}
+if where == "placed": branch_update.install = die
+if where == "objects made": checkout.here = die
+if where == "branch locked": branch_update._put = die
+if where == "branch moved":
+    original = branch_update._put
+    branch_update._put = lambda *given: (original(*given), die())
+import subprocess
+run = lambda cwd, *a: subprocess.run(["git", *a], cwd=cwd, capture_output=True, text=True, check=True).stdout.strip()
+Desk(Path({str(desk.root)!r}), run, None).approve()
+"""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, env=environment)
+    assert done.returncode == 9, done.stderr
+    assert "error" not in git(desk.root, "fsck", "--strict", "--full")
+    if where == "branch moved":
+        assert desk.served() == "Use X"
+        desk.store.apply(add("global/docs/unversioned/z.md"))  # the next job of ours clears git's lock
+        assert (desk.root / PATH).read_text() == text("Use X")
+        assert not (desk.root / ".git/index.lock").exists()
+        assert desk.status() == ""  # and finishes git's index: else the user's next commit would remove the rule
+        return
+    assert desk.run("rev-parse", "main") == before
+    assert desk.served() is None
+    desk.approve()
+    assert (desk.served(), desk.status()) == ("Use X", "")
+    clean(git, desk.root)
+
+
+def test_a_dead_proposer_leaves_no_lock_for_good(desk: Desk, git: Git) -> None:
+    lock = desk.root / ".git/refs/heads" / f"rules/{STEM}.lock"
+    with commit._locked(lock.with_suffix(""), commit._proof(desk.store.worktree), b"x"):
+        proof = next((desk.root / ".git/ai-lessons/locks").iterdir())
+        os.link(proof, proof.with_name("kept"))
+        os.link(lock, lock.with_name("kept.lock"))
+    os.rename(lock.with_name("kept.lock"), lock)
+    assert read_head(desk.store.worktree).commit
+    desk.propose()
+    assert not lock.exists()
+    clean(git, desk.root)

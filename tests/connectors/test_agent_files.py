@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ai_lessons.errors import InvalidEntry
+from ai_lessons.git.hooks import change_marked_part, files_in, holds_ours, plan
+
+TEXT = "## Knowledge base\n\nSearch it.\n"
+PART = "<!-- >>> ai-lessons >>> -->\n## Knowledge base\n\nSearch it.\n<!-- <<< ai-lessons <<< -->\n"
+
+
+def installed(there: bytes | None, text: str = TEXT) -> bytes:
+    made = plan(there, "install", text)
+    assert made.data is not None
+    return made.data
+
+
+def taken_out(there: bytes) -> bytes | None:
+    return plan(there, "uninstall", "").data
+
+
+@pytest.mark.parametrize(
+    ("there", "then"),
+    [
+        (None, PART.encode()),
+        (b"", PART.encode()),
+        (b"# Rules\n", b"# Rules\n\n" + PART.encode()),
+        (b"# Rules", b"# Rules\n" + PART.encode()),
+        (b"caf\xe9\n", b"caf\xe9\n\n" + PART.encode()),
+    ],
+)
+def test_the_paragraph_goes_to_the_end(there: bytes | None, then: bytes) -> None:
+    assert installed(there) == then
+    assert holds_ours(then)
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=60) | st.text(alphabet="a\r\n#<!-> ", max_size=60).map(str.encode))
+def test_taking_it_out_gives_back_every_byte(there: bytes) -> None:
+    new = installed(there)
+    assert plan(new, "install", TEXT).says == "already there"
+    assert taken_out(new) == (there or None)
+    assert taken_out(installed(new, "Another text.")) == (there or None)
+
+
+def test_it_is_found_where_git_or_an_editor_changed_the_line_ends() -> None:
+    assert taken_out(installed(b"# Rules\n").replace(b"\n", b"\r\n")) == b"# Rules\r\n"
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="a\n#", max_size=20).map(str.encode), st.text(alphabet="a\n#", max_size=20).map(str.encode))
+def test_what_others_write_around_it_stays(before: bytes, after: bytes) -> None:
+    around = before + installed(b"# Rules\n") + after
+    newer = installed(around, "Another text.")
+    assert newer == around.replace(b"## Knowledge base\n\nSearch it.", b"Another text.")
+    assert taken_out(newer) == before + b"# Rules\n" + after
+
+
+def test_a_file_that_holds_nothing_else_is_removed(tmp_path: Path) -> None:
+    change_marked_part(tmp_path / "AGENTS.md", "install", TEXT)
+    assert change_marked_part(tmp_path / "AGENTS.md", "uninstall", TEXT) == "removed"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("old", [", new file >>> -->", " >>> -->  (taken out again by: admin hooks uninstall)"])
+def test_a_part_of_an_earlier_version_is_brought_up_to_date(old: str) -> None:
+    there = PART.replace(" >>> -->", old, 1).encode()
+    assert installed(there) == PART.encode()
+    assert taken_out(there) is None
+
+
+def test_a_second_copy_that_a_merge_left_goes_too() -> None:
+    twice = installed(b"# Rules\n") + b"\n" + PART.encode()
+    assert installed(twice, "Another text.") == installed(b"# Rules\n", "Another text.")
+    assert taken_out(twice) == b"# Rules\n"
+
+
+def test_the_status_tells_this_version_from_another() -> None:
+    assert plan(None, "status", TEXT).says == "not there"
+    assert plan(b"# Rules\n", "status", TEXT).says == "not there"
+    assert plan(installed(b""), "status", TEXT).says == "there"
+    assert (
+        plan(installed(b""), "status", "Another text.").says == "there, but not the one of this version: install again"
+    )
+
+
+def test_the_files_are_those_that_agents_read(tmp_path: Path) -> None:
+    agents, claude = tmp_path / "AGENTS.md", tmp_path / "CLAUDE.md"
+    assert files_in(tmp_path) == (agents,)
+    claude.write_text("# Rules\n")
+    assert files_in(tmp_path) == (claude,)
+    agents.write_text("# Rules\n")
+    assert files_in(tmp_path) == (agents, claude)
+    claude.write_text("# Rules\n@AGENTS.md\n")
+    assert files_in(tmp_path) == (agents,)
+    assert files_in(tmp_path, every=True) == (agents, claude)
+    claude.unlink()
+    claude.symlink_to("AGENTS.md")
+    assert files_in(tmp_path) == (agents,)
+
+
+def test_a_file_keeps_its_mode_and_a_link_is_left_alone(tmp_path: Path) -> None:
+    file, link = tmp_path / "AGENTS.md", tmp_path / "CLAUDE.md"
+    file.write_text("# Rules\n")
+    file.chmod(0o640)
+    link.symlink_to("AGENTS.md")
+    assert change_marked_part(file, "install", TEXT) == "added"
+    assert file.stat().st_mode & 0o777 == 0o640
+    before = file.read_bytes()
+    assert change_marked_part(link, "uninstall", TEXT).startswith("left alone, it is a link")
+    assert file.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir() if one.name.endswith(".tmp")] == []
+
+
+def test_a_file_that_cannot_be_written_is_our_error(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").mkdir()
+    with pytest.raises(InvalidEntry, match="not a regular file"):
+        change_marked_part(tmp_path / "AGENTS.md", "install", TEXT)

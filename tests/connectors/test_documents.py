@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import zipfile
+from io import BytesIO
+
+import pytest
+
+from ai_lessons.connectors import web
+from ai_lessons.connectors.web import convert
+from ai_lessons.errors import InvalidEntry
+from documents_made import docx, pdf
+
+PAGE = b"""<!doctype html><html><head><title>Retries - Tool</title></head><body><nav><a href="/">Home</a></nav>
+<main><h1>Retries<a class="headerlink" href="#r">P</a></h1><p>Retry with
+<code>--retries 3</code>, see <a href="/b">more</a>.</p>
+<h2>Backoff</h2><div class="highlight-sh"><pre>tool --retries 3
+</pre></div><table><tr><th>flag</th><th>does</th></tr><tr><td>-r</td><td>retry</td></tr></table>
+<script>alert(1)</script></main><footer>Imprint</footer></body></html>"""
+
+
+def test_the_main_part_of_a_page_becomes_markdown() -> None:
+    text = convert("a.html", ".html", PAGE)
+    assert text.startswith("# Retries\n\nRetry with\n`--retries 3`, see [more](/b).\n\n## Backoff\n")
+    assert "```sh\ntool --retries 3\n" in text
+    assert "| flag | does |" in text
+    assert not [word for word in ("Home", "Imprint", "alert") if word in text]
+
+
+def test_a_page_that_marks_no_main_part_is_read_by_the_extractor() -> None:
+    body = "".join(
+        f"<p>Servers recover, because the wait doubles each time, and this is line {n}.</p>" for n in range(9)
+    )
+    page = f"<html><head><title>Backoff</title></head><body><div>{body}</div></body></html>"
+    text = convert("a.html", ".html", page.encode())
+    assert text.startswith("# Backoff\n\nServers recover")
+    assert "line 8" in text
+
+
+def test_a_page_in_another_encoding_keeps_its_letters() -> None:
+    page = (
+        '<html><head><meta charset="iso-8859-1"></head><body><main><h1>Größe</h1><p>Für alle.</p></main></body></html>'
+    )
+    assert convert("a.html", ".html", page.encode("latin-1")) == "# Größe\n\nFür alle.\n"
+
+
+def test_a_pdf_is_read_page_by_page() -> None:
+    text = convert("r.pdf", ".pdf", pdf("Release 2: retries are on", "Backoff doubles"))
+    assert text == "# Notes\n\n## Page 1\n\nRelease 2: retries are on\n\n## Page 2\n\nBackoff doubles\n"
+    untitled = pdf("Retries").replace(b"/Title", b"/Topic")
+    assert convert("Release 2.PDF", ".pdf", untitled) == "# Release 2\n\n## Page 1\n\nRetries\n"
+
+
+def test_a_word_document_keeps_headings_and_tables() -> None:
+    assert convert("r.docx", ".docx", docx("Release 2", "Retries are on.")) == "# Release 2\n\nRetries are on.\n"
+
+
+@pytest.mark.parametrize(
+    ("suffix", "data", "said"),
+    [
+        (".html", b"<html><body><script>app()</script></body></html>", "made by scripts"),
+        (".html", b"", "no text"),
+        (".pdf", b"%PDF-1.7 nothing", "cannot be read"),
+        (".pdf", b"", "cannot be read"),
+        (".pdf", pdf(""), "pictures of pages"),
+        (".docx", b"PK", "cannot be read"),
+        (".docx", b"", "cannot be read"),
+    ],
+)
+def test_what_is_damaged_or_empty_says_so(suffix: str, data: bytes, said: str) -> None:
+    with pytest.raises(InvalidEntry, match=said):
+        convert("a" + suffix, suffix, data)
+
+
+def test_a_document_cut_off_anywhere_is_read_or_refused() -> None:
+    for suffix, whole in ((".pdf", pdf("One", "Two")), (".docx", docx("One", "Two")), (".html", PAGE)):
+        for end in range(0, len(whole), max(1, len(whole) // 60)):
+            try:
+                convert("a" + suffix, suffix, whole[:end])
+            except InvalidEntry:
+                continue
+
+
+def test_a_word_document_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "UNPACKED", 1 << 20)
+    packed = BytesIO(docx("One", "Two"))
+    with zipfile.ZipFile(packed, "a", zipfile.ZIP_DEFLATED) as inside:
+        inside.writestr("word/zeros.xml", b"\0" * (2 << 20))
+    with pytest.raises(InvalidEntry, match="more than 1 MB"):
+        convert("a.docx", ".docx", packed.getvalue())
+
+
+def test_a_pdf_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "MOST_SECONDS", -1)
+    with pytest.raises(InvalidEntry, match="takes longer than -1 seconds"):
+        convert("a.pdf", ".pdf", pdf("One"))
+
+
+def test_of_main_parts_inside_of_each_other_the_outer_one_is_read() -> None:
+    page = "<body><p>menu</p><article><h1>A</h1><article><p>first</p></article><p>second</p></article></body>"
+    assert convert("a.html", ".html", page.encode()) == "# A\n\nfirst\n\nsecond\n"

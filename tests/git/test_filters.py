@@ -1,0 +1,181 @@
+"""What git's filters are to hide is in git as they give it, for entries and proposals alike, and can be read here."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ai_lessons.git import objects, plumbing
+from ai_lessons.git.objects import Draft, opened
+from ai_lessons.git.worktree import locate
+from ai_lessons.interfaces import cli
+from interfaces.world import run_inside
+from real_world import Git, commit_all, put_file, put_program
+
+ROT = """#!/bin/sh
+case $1 in
+clean) printf CRYPT; tr A-Za-z N-ZA-Mn-za-m;;
+smudge) head -c5 >/dev/null; tr A-Za-z N-ZA-Mn-za-m;;
+esac
+"""
+WORDS = """#!/bin/sh
+case $1 in clean) sed s/PENGUIN/WORDLESS/g;; smudge) sed s/WORDLESS/PENGUIN/g;; esac
+"""
+HIDDEN = "shop/** filter=hide\n.ai-lessons/rejected/** filter=hide\n"
+RULE = (
+    "contribute",
+    "suggest-rule",
+    "--project",
+    "shop",
+    "--rationale",
+    "because PENGUIN",
+    "--content",
+    "Ask PENGUIN.",
+)
+
+
+class Crypt:
+    """A repository whose files about the shop go through a filter."""
+
+    def __init__(self, root: Path, git: Git) -> None:
+        self.root, self.git = root, git
+
+    def __call__(self, *words: str) -> str:
+        done = run_inside(("--repo", str(self.root), *words), self.root.parent, AI_LESSONS_OFFLINE="1")
+        assert done.code == 0, done.err
+        return done.out
+
+    def in_plain(self) -> list[str]:
+        """Objects of any kind in which the word stands as it is."""
+        names = self.git(self.root, "cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)")
+        blobs = [row.split()[0] for row in names.splitlines() if row.endswith("blob")]
+        command = ("git", "cat-file", "blob")
+        return [one for one in blobs if b"PENGUIN" in subprocess.check_output([*command, one], cwd=self.root)]
+
+
+@pytest.fixture
+def plain(tmp_path: Path, git: Git) -> Path:
+    root = tmp_path / "shop"
+    assert cli.run(["admin", "init", str(root), "--no-hooks", "-q"]) == 0
+    return root
+
+
+@pytest.fixture(params=[ROT, WORDS, "git-crypt"], ids=["rot13", "words", "git-crypt"])
+def crypt(plain: Path, tmp_path: Path, git: Git, request: pytest.FixtureRequest) -> Crypt:
+    attributes = HIDDEN
+    if request.param == "git-crypt":
+        if shutil.which("git-crypt") is None:
+            pytest.skip("git-crypt is not installed")
+        subprocess.run(["git-crypt", "init"], cwd=plain, check=True, capture_output=True)
+        attributes = HIDDEN.replace("hide", "git-crypt")
+    else:
+        program = put_program(tmp_path / "hide", request.param)
+        git(plain, "config", "--global", "filter.hide.clean", f"{program} clean")
+        git(plain, "config", "--global", "filter.hide.smudge", f"{program} smudge")
+        git(plain, "config", "--global", "filter.hide.required", "true")
+    put_file(plain / ".gitattributes", attributes)
+    commit_all(git, plain, "Hide")
+    return Crypt(plain, git)
+
+
+def test_nothing_of_a_hidden_entry_or_proposal_is_in_git_in_plain(crypt: Crypt) -> None:
+    crypt("add", "--project", "shop", "--title", "Lesson", "--content", "PENGUIN")
+    crypt(*RULE, "--title", "Good")
+    crypt(*RULE, "--title", "Bad")
+    good, bad = (one.split()[0] for one in crypt("admin", "pending-rules").splitlines()[1:3])
+    assert "Ask PENGUIN." in crypt("admin", "pending-rules", "--json")
+    crypt("admin", "approve-rule", good, "--yes")
+    crypt("admin", "reject-rule", bad, "--reason", "no")
+    crypt("admin", "save")
+    assert crypt.in_plain() == []
+    assert crypt.git(crypt.root, "status", "--porcelain") == ""
+    assert "PENGUIN" in "".join(one.read_text() for one in (crypt.root / "shop").rglob("*.md"))
+
+
+def test_a_hidden_rule_is_approved_listed_shown_exported_and_proposed_anew(crypt: Crypt, tmp_path: Path) -> None:
+    crypt(*RULE, "--title", "Good")
+    crypt("admin", "approve-rule", "--project", "shop", "--yes")
+    shutil.rmtree(crypt.root / ".git/ai-lessons")
+    assert "Good" in crypt("list", "--type", "rule")
+    handle = crypt("list", "--type", "rule").splitlines()[1].split()[0]
+    assert "Ask PENGUIN." in crypt("show", handle)
+    crypt("admin", "export", str(tmp_path / "A.md"), "--to", "agents-md")
+    assert "Ask PENGUIN." in (tmp_path / "A.md").read_text()
+    crypt("admin", "audit")
+    file = next((crypt.root / "shop/rules").glob("*.md"))
+    file.write_text(file.read_text().replace("Ask PENGUIN.", "Ask every PENGUIN."))
+    crypt("contribute", "propose")
+    assert "Ask PENGUIN." in file.read_text()
+    assert "Ask every PENGUIN." in crypt("admin", "pending-rules", "--json")
+    assert crypt.in_plain() == []
+
+
+def test_two_sides_of_a_hidden_lesson_are_merged_and_hidden(crypt: Crypt, tmp_path: Path) -> None:
+    git = crypt.git
+    crypt("add", "--project", "shop", "--title", "Lesson", "--content", "PENGUIN")
+    git(tmp_path, "init", "-q", "--bare", "-b", "main", "hub.git")
+    git(crypt.root, "remote", "add", "origin", str(tmp_path / "hub.git"))
+    git(crypt.root, "push", "-q", "-u", "origin", "main")
+    base = git(crypt.root, "rev-parse", "HEAD")
+    file = next((crypt.root / "shop/lessons").rglob("*.md"))
+    file.write_text(file.read_text().replace("title: Lesson", "title: Theirs"))
+    commit_all(git, crypt.root, "theirs")
+    git(crypt.root, "push", "-q", "origin", "main")
+    git(crypt.root, "reset", "-q", "--hard", base)
+    file.write_text(file.read_text().replace("PENGUIN\n", "PENGUIN of ours\n"))
+    commit_all(git, crypt.root, "ours")
+    crypt("admin", "sync")
+    assert "title: Theirs" in file.read_text()
+    assert "PENGUIN of ours" in file.read_text()
+    assert crypt.in_plain() == []
+
+
+@pytest.fixture
+def failing(plain: Path, git: Git) -> Crypt:
+    git(plain, "config", "filter.hide.clean", "false")
+    git(plain, "config", "filter.hide.required", "true")
+    put_file(plain / ".gitattributes", HIDDEN)
+    commit_all(git, plain, "Hide")
+    return Crypt(plain, git)
+
+
+def test_where_a_required_filter_fails_nothing_comes_into_git(failing: Crypt) -> None:
+    root = failing.root
+    for words in (("add", "--project", "shop", "--title", "L", "--content", "PENGUIN"), (*RULE, "--title", "R")):
+        done = run_inside(("--repo", str(root), *words), root.parent)
+        assert "was not stored, because its git filter failed" in done.err
+    assert failing.in_plain() == []
+    done = run_inside(("--repo", str(root), "add", "--title", "Elsewhere", "--content", "c"), root.parent)
+    assert "Elsewhere" in failing.git(root, "log", "--format=%s", "-1"), done.err
+
+
+def test_what_has_no_filter_costs_one_question_and_no_program_to_read(
+    plain: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[str] = []
+    usual = plumbing.run
+
+    def run(worktree: object, *words: str, **how: object) -> object:
+        started.append(words[0])
+        return usual(worktree, *words, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(plumbing, "run", run)
+    worktree = locate(plain)
+    with opened(worktree) as repo:
+        made = objects.blobs(worktree, Draft(repo), {f"shop/lessons/{n}.md": b"---\nx\n" for n in range(50)})
+    assert started == ["check-attr"]
+    paths = {blob.decode(): path for path, blob in made.items()}
+    assert objects.texts(worktree, paths, dict.fromkeys(paths, b"---\nx\n")) == dict.fromkeys(paths, b"---\nx\n")
+    assert started == ["check-attr"]
+
+
+def test_a_filter_that_is_not_set_up_here_changes_nothing_as_with_git(plain: Path, git: Git) -> None:
+    put_file(plain / ".gitattributes", "* filter=nobody-has-this\n")
+    commit_all(git, plain, "Hostile")
+    crypt = Crypt(plain, git)
+    crypt(*RULE, "--title", "Good")
+    crypt("admin", "approve-rule", "--project", "shop", "--yes")
+    assert "Good" in crypt("list")

@@ -1,0 +1,370 @@
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ai_lessons.app import setup
+from ai_lessons.errors import StorageFailed
+from ai_lessons.git import hooks
+from ai_lessons.git.hooks import HOOK_NAMES
+from real_world import Git, put_file, put_program
+
+
+def install(root: Path) -> str:
+    return "\n".join(hooks.carry_out(root, setup.hooks_dir(), "install"))
+
+
+def uninstall(root: Path) -> str:
+    return "\n".join(hooks.carry_out(root, setup.hooks_dir(), "uninstall"))
+
+
+def status(root: Path) -> str:
+    return "\n".join(hooks.carry_out(root, setup.hooks_dir(), "status"))
+
+
+def folder(root: Path) -> dict[str, tuple[bytes, int]]:
+    """Content and mode of every hook that git would see."""
+    found = (path for path in (root / ".git" / "hooks").iterdir() if path.suffix != ".sample")
+    return {path.name: (path.read_bytes(), path.stat().st_mode & 0o777) for path in found}
+
+
+def write_hook(root: Path, name: str, text: str, mode: int = 0o755) -> Path:
+    file = root / ".git" / "hooks" / name
+    put_file(file, text)
+    file.chmod(mode)
+    return file
+
+
+def test_a_repository_without_hooks_gets_ours_and_loses_them_without_a_trace(git_repo: Path) -> None:
+    before = folder(git_repo)
+
+    install(git_repo)
+
+    assert set(folder(git_repo)) == set(HOOK_NAMES)
+    assert all(mode & 0o111 for _, mode in folder(git_repo).values())
+    assert status(git_repo).count(": installed") == 4
+    uninstall(git_repo)
+    assert folder(git_repo) == before
+    assert status(git_repo).count("not installed") == 4
+
+
+def test_installing_twice_changes_nothing(git_repo: Path) -> None:
+    install(git_repo)
+    before = folder(git_repo)
+
+    assert install(git_repo).count("already installed") == 4
+    assert folder(git_repo) == before
+
+
+def test_where_our_program_is_gets_noted_unless_the_user_named_one(git_repo: Path, git: Git) -> None:
+    install(git_repo)
+    noted = git(git_repo, "config", "ai-lessons.program")
+    assert os.path.isabs(noted)
+    assert os.access(noted, os.X_OK)
+    uninstall(git_repo)
+    assert git(git_repo, "config", "ai-lessons.program", check=False) == ""
+    for named, kept in (("/bin/sh", "/bin/sh"), ("/gone/ai-lessons", noted)):
+        git(git_repo, "config", "ai-lessons.program", named)
+        install(git_repo)
+        assert git(git_repo, "config", "ai-lessons.program") == kept
+
+
+def test_the_merge_driver_of_an_older_version_is_brought_up_to_date(git_repo: Path, git: Git) -> None:
+    older = "ai-lessons admin merge-file %O %A %B %P || git merge-file -L ours -L base -L theirs %A %O %B"
+    git(git_repo, "config", "merge.ai-lessons.driver", older)
+    assert "merge driver: installed" in install(git_repo)
+    assert "ai-lessons.program" in git(git_repo, "config", "merge.ai-lessons.driver")
+
+
+def test_a_merge_driver_of_the_users_stays_as_it_is(git_repo: Path, git: Git) -> None:
+    git(git_repo, "config", "merge.ai-lessons.driver", "mine %A")
+    told = "merge driver: left alone, it is another command"
+    assert [told in job(git_repo) for job in (install, status, uninstall)] == [True, True, True]
+    assert git(git_repo, "config", "merge.ai-lessons.driver") == "mine %A"
+
+
+def test_what_else_the_user_says_of_the_merge_driver_stays(git_repo: Path, git: Git) -> None:
+    git(git_repo, "config", "merge.ai-lessons.name", "mine")
+    install(git_repo)
+    assert "merge driver: removed" in uninstall(git_repo)
+    assert git(git_repo, "config", "--get-regexp", r"^merge\.") == "merge.ai-lessons.name mine"
+
+
+def test_settings_that_git_cannot_change_are_an_error(git_repo: Path) -> None:
+    (git_repo / ".git/config.lock").touch()
+    with pytest.raises(StorageFailed, match="git could not change its settings"):
+        install(git_repo)
+
+
+@pytest.mark.parametrize(
+    "text", ["#!/bin/sh\necho mine\n", "#!/usr/bin/env bash\nset -eu\nexit $?", "#! /bin/sh -e\n\n\n"]
+)
+def test_a_hook_that_is_there_keeps_every_byte(git_repo: Path, text: str) -> None:
+    file = write_hook(git_repo, "pre-commit", text, 0o750)
+
+    install(git_repo)
+    assert file.read_bytes().startswith(text.partition("\n")[0].encode() + b"\n\n# >>> ai-lessons >>>\n")
+    uninstall(git_repo)
+
+    assert folder(git_repo) == {"pre-commit": (text.encode(), 0o750)}
+
+
+def test_lines_that_the_user_added_around_ours_stay(git_repo: Path) -> None:
+    install(git_repo)
+    file = git_repo / ".git" / "hooks" / "pre-commit"
+    file.write_bytes(file.read_bytes() + b"echo added later\n")
+
+    uninstall(git_repo)
+
+    assert file.read_bytes() == b"#!/bin/sh\necho added later\n"
+
+
+def test_a_part_of_an_older_version_is_replaced(git_repo: Path) -> None:
+    file = write_hook(
+        git_repo, "pre-commit", "#!/bin/sh\necho mine\n\n# >>> ai-lessons >>>\nold\n# <<< ai-lessons <<<\ntail\n"
+    )
+
+    assert "not the one of this version" in status(git_repo)
+    assert "up to date" in install(git_repo)
+    assert b"\nold\n" not in file.read_bytes()
+    uninstall(git_repo)
+    assert file.read_bytes() == b"#!/bin/sh\necho mine\ntail\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "reason"),
+    [
+        ("#!/usr/bin/env python3\nprint()\n", 0o755, "not a shell script"),
+        ("\x7fELF", 0o755, "not a shell script"),
+        ("#!/bin/sh\necho off\n", 0o644, "not a shell script that git runs"),
+    ],
+)
+def test_a_hook_that_is_not_ours_to_change_is_left_alone_and_named(
+    git_repo: Path, text: str, mode: int, reason: str
+) -> None:
+    write_hook(git_repo, "pre-commit", text, mode)
+    before = folder(git_repo)["pre-commit"]
+
+    said = install(git_repo)
+
+    assert reason in said
+    assert "admin validate" in said
+    assert folder(git_repo)["pre-commit"] == before
+    uninstall(git_repo)
+    assert folder(git_repo) == {"pre-commit": before}
+
+
+def test_a_hook_that_is_a_link_is_left_alone(git_repo: Path) -> None:
+    (git_repo / "tools.sh").write_text("#!/bin/sh\n")
+    (git_repo / ".git" / "hooks").mkdir(exist_ok=True)
+    (git_repo / ".git" / "hooks" / "pre-commit").symlink_to(git_repo / "tools.sh")
+
+    assert "is a link" in install(git_repo)
+    assert (git_repo / "tools.sh").read_text() == "#!/bin/sh\n"
+
+
+def test_hooks_among_the_files_of_the_repository_are_left_alone(git_repo: Path, git: Git) -> None:
+    (git_repo / ".husky" / "_").mkdir(parents=True)
+    git(git_repo, "config", "core.hooksPath", ".husky/_")
+
+    assert "core.hooksPath" in install(git_repo)
+    assert list((git_repo / ".husky" / "_").iterdir()) == []
+    assert folder(git_repo) == {}
+    assert git(git_repo, "config", "core.hooksPath") == ".husky/_"
+
+
+def test_a_part_of_a_bigger_repository_does_not_touch_its_hooks(git_repo: Path) -> None:
+    root = setup.init(git_repo / "kb").root
+
+    assert "--repo kb admin validate" in install(root)
+    assert folder(git_repo) == {}
+
+
+def test_a_linked_worktree_shares_the_hooks_of_its_repository(git_repo: Path, git: Git, tmp_path: Path) -> None:
+    git(git_repo, "worktree", "add", "-q", str(tmp_path / "linked"))
+
+    install(tmp_path / "linked")
+
+    assert set(folder(git_repo)) == set(HOOK_NAMES)
+
+
+class TestWhatTheHooksDo:
+    """The hooks run by git itself, with a program that only notes how it was called."""
+
+    @pytest.fixture
+    def repo(self, git_repo: Path, git: Git) -> Path:
+        setup.init(git_repo)
+        install(git_repo)
+        git(git_repo, "config", "--unset", "ai-lessons.program")  # so that the one on the path is called
+        return git_repo
+
+    @pytest.fixture
+    def calls(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """An `ai-lessons` that writes its arguments, one call a line, and leaves with $FAKE_CODE."""
+        (tmp_path / "bin").mkdir()
+        fake = tmp_path / "bin" / "ai-lessons"
+        put_program(
+            fake,
+            f'#!/bin/sh\necho "$*" >>{tmp_path}/calls\n[ "$5 $6" != "config get" ] || echo main\n'
+            "env | grep ^GIT_DIR\nexit ${FAKE_CODE:-0}\n",
+        )
+        monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+        (tmp_path / "calls").touch()
+        return tmp_path / "calls"
+
+    def commit(self, repo: Path, *options: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["git", "commit", "-qm", "x", *options], cwd=repo, capture_output=True, text=True, check=False
+        )
+
+    def test_only_staged_entries_are_validated(self, repo: Path, calls: Path, git: Git) -> None:
+        (repo / "a b.md").write_text("# A\n")
+        (repo / "other.md").write_text("# Not staged\n")
+        git(repo, "add", "a b.md")
+
+        assert self.commit(repo).returncode == 0
+        assert calls.read_text() == "--repo . admin validate -- a b.md\n"
+
+    def test_a_client_with_another_search_path_finds_the_program_that_was_noted(
+        self, repo: Path, calls: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        noted = put_program(calls.parent / "it's/ai-lessons", (calls.parent / "bin/ai-lessons").read_bytes())
+        monkeypatch.setenv("PATH", "/usr/bin:/bin")
+        git(repo, "config", "ai-lessons.program", str(noted))
+        (repo / "a b.md").write_text("# A\n")
+        git(repo, "add", "a b.md")
+        assert self.commit(repo).returncode == 0
+        git(repo, "switch", "-qc", "topic")
+        assert calls.read_text() == "--repo . admin validate -- a b.md\n--repo . -q recall list --limit 1\n"
+
+    def test_all_of_commit_a_is_validated(self, repo: Path, calls: Path) -> None:
+        (repo / "README.md").write_text("# Changed\n")
+
+        assert self.commit(repo, "-a").returncode == 0
+        assert "README.md" in calls.read_text()
+
+    @pytest.mark.usefixtures("calls")
+    def test_an_invalid_entry_stops_the_commit(self, repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("FAKE_CODE", "4")
+        (repo / "README.md").write_text("# Changed\n")
+        git(repo, "add", "README.md")
+
+        assert self.commit(repo).returncode == 1
+        assert self.commit(repo, "--no-verify").returncode == 0
+
+    @pytest.mark.parametrize("code", ["1", "3", "70"])
+    @pytest.mark.usefixtures("calls")
+    def test_a_program_that_fails_does_not(self, repo: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+        monkeypatch.setenv("FAKE_CODE", code)
+        (repo / "README.md").write_text("# Changed\n")
+
+        done = self.commit(repo, "-a")
+
+        assert done.returncode == 0
+        assert f"left with {code}" in done.stderr
+
+    def test_a_program_that_is_not_installed_does_not(self, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        without = [part for part in os.environ["PATH"].split(":") if not os.path.exists(f"{part}/ai-lessons")]
+        monkeypatch.setenv("PATH", ":".join(without))
+        (repo / "README.md").write_text("# Changed\n")
+
+        done = self.commit(repo, "-a")
+
+        assert done.returncode == 0
+        assert "not installed" in done.stderr
+
+    def test_a_commit_of_nothing_but_deletions_asks_nobody(self, repo: Path, calls: Path, git: Git) -> None:
+        git(repo, "rm", "-q", "README.md")
+
+        assert self.commit(repo).returncode == 0
+        assert calls.read_text() == ""
+
+    @pytest.fixture
+    def rule(self, repo: Path, git: Git, calls: Path) -> Path:  # noqa: ARG002  # asked before anything is committed
+        """A rule on main, brought there past the hook."""
+        file = put_file(repo / "jira" / "rules" / "über uns.md", "# Use X\n")
+        git(repo, "add", "-A")
+        git(repo, "commit", "-q", "--no-verify", "-m", "a rule")
+        return file
+
+    def test_a_rule_is_not_changed_directly_on_the_approval_branch(self, repo: Path, rule: Path, git: Git) -> None:
+        rule.write_text("# Use Y\n")
+
+        done = self.commit(repo, "-a")
+
+        assert done.returncode == 1
+        assert "jira/rules/über uns.md" in done.stderr
+        assert "ai-lessons contribute propose" in done.stderr
+        assert self.commit(repo, "-a", "--no-verify").returncode == 0
+        git(repo, "rm", "-q", str(rule))
+        assert self.commit(repo).returncode == 1
+
+    def test_it_is_on_any_other_branch(self, repo: Path, rule: Path, git: Git) -> None:
+        git(repo, "switch", "-qc", "rules/R-8F3K2A-use-y")
+        rule.write_text("# Use Y\n")
+
+        assert self.commit(repo, "-a").returncode == 0
+
+    @pytest.mark.parametrize("how", ["merge", "squash", "pick", "revert"])
+    def test_it_may_come_from_a_branch_or_from_history(self, repo: Path, rule: Path, git: Git, how: str) -> None:
+        git(repo, "switch", "-qc", "topic")
+        rule.write_text("# Use Y\n")
+        git(repo, "commit", "-qam", "propose")
+        git(repo, "switch", "-q", "main")
+        if how == "revert":
+            git(repo, "merge", "-q", "topic")
+        begin = {
+            "merge": ("merge", "-q", "--no-ff", "--no-commit", "topic"),
+            "squash": ("merge", "-q", "--squash", "topic"),
+            "pick": ("cherry-pick", "--no-commit", "topic"),
+            "revert": ("revert", "--no-commit", "HEAD"),
+        }
+        git(repo, *begin[how])
+
+        done = self.commit(repo)
+
+        # a pick that is not committed at once leaves no sign of being one
+        assert (done.returncode, "propose" in done.stderr) == ((1, True) if how == "pick" else (0, False))
+
+    @pytest.mark.usefixtures("calls")
+    def test_it_is_if_the_program_cannot_say_what_the_branch_is(
+        self, repo: Path, rule: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        without = [part for part in os.environ["PATH"].split(":") if not os.path.exists(f"{part}/ai-lessons")]
+        monkeypatch.setenv("PATH", ":".join(without))
+        rule.write_text("# Use Y\n")
+
+        assert self.commit(repo, "-a").returncode == 0
+
+    def test_the_failure_of_a_hook_behind_ours_still_counts(self, git_repo: Path) -> None:
+        setup.init(git_repo)
+        write_hook(git_repo, "pre-commit", "#!/bin/sh\nfalse\n")
+        install(git_repo)
+        (git_repo / "README.md").write_text("# Changed\n")
+
+        assert self.commit(git_repo, "-a").returncode == 1
+
+    def test_a_switch_and_a_merge_refresh_and_keep_gits_exit_code(
+        self, repo: Path, calls: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("FAKE_CODE", "70")
+        git(repo, "switch", "-qc", "topic")
+        git(repo, "commit", "-q", "--allow-empty", "-m", "topic")
+        git(repo, "switch", "-q", "main")
+        git(repo, "merge", "-q", "--no-ff", "-m", "merge", "topic")
+        git(repo, "checkout", "-q", "--", "README.md")
+
+        assert calls.read_text() == "--repo . -q recall list --limit 1\n" * 3
+
+    def test_our_own_calls_of_git_can_switch_them_off(
+        self, repo: Path, calls: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("AI_LESSONS_NO_HOOKS", "1")
+        git(repo, "switch", "-qc", "topic")
+        (repo / "README.md").write_text("# Changed\n")
+
+        assert self.commit(repo, "-a").returncode == 0
+        assert calls.read_text() == ""

@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from ai_lessons.app import running
+from ai_lessons.app.running import command, run_script_file, shebang
+from ai_lessons.errors import NotFound, Refused
+from ai_lessons.git import processes
+
+SOURCE = Path(running.__file__).parents[2]
+RUN = f"""\
+import sys
+sys.path.insert(0, {str(SOURCE)!r})
+from ai_lessons.app.running import run
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+WAITS = "#!/bin/sh\ntrap 'echo told >out; exit 4' TERM\necho >ready\nwhile :; do sleep 0.05; done\n"
+"""A script that says when it is ready, and ends when it is told to."""
+
+
+def script(folder: Path, name: str, text: str, *, executable: bool = True) -> Path:
+    file = folder / name
+    file.write_text(text)
+    file.chmod(0o755 if executable else 0o644)
+    return file
+
+
+def gone(pid: int) -> bool:
+    """True once no process has this number; waits a little, because the kernel needs a moment."""
+    for _ in range(200):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        state = Path(f"/proc/{pid}/stat")
+        if state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z":
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b"#!/bin/sh", ["/bin/sh"]),
+        (b"#!/usr/bin/env -S python3 -u", ["/usr/bin/env", "-S python3 -u"]),
+        (b"#! /bin/sh -e\r", ["/bin/sh", "-e"]),
+        (b"echo hello", []),
+        (b"", []),
+    ],
+)
+def test_a_shebang_is_an_interpreter_and_one_argument(line: bytes, words: list[str]) -> None:
+    assert shebang(line) == words
+
+
+def test_a_script_without_the_executable_bit_runs_by_its_shebang(tmp_path: Path) -> None:
+    file = script(tmp_path, "a", "#!/bin/sh\nexit 7\n", executable=False)
+
+    assert run_script_file(command(file)) == 7
+
+
+def test_a_named_interpreter_comes_before_the_suffix(tmp_path: Path) -> None:
+    file = script(tmp_path, "a.py", "exit 5\n", executable=False)
+
+    assert command(file, ["-x"], interpreter="sh -e") == ["sh", "-e", str(file), "-x"]
+    assert run_script_file(command(file, interpreter="sh")) == 5
+    assert command(file)[0] == "python3"
+
+
+def test_a_file_that_says_nothing_about_its_interpreter_is_refused(tmp_path: Path) -> None:
+    file = script(tmp_path, "data", "1 2 3\n", executable=False)
+
+    with pytest.raises(Refused) as caught:
+        command(file)
+    assert "shebang" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "first", ["#!/opt/nowhere/lua5", "#!/usr/bin/env lua5-not-here", "#!/usr/bin/env -S lua5-not-here -x"]
+)
+def test_a_missing_interpreter_is_named(tmp_path: Path, first: str) -> None:
+    file = script(tmp_path, "a", first + "\nprint()\n")
+
+    with pytest.raises(NotFound, match="interpreter") as caught:
+        command(file)
+    assert "install" in caught.value.hint
+
+
+def test_a_script_that_is_gone_is_not_found(tmp_path: Path) -> None:
+    with pytest.raises(NotFound):
+        command(tmp_path / "gone.sh")
+
+
+def test_arguments_with_spaces_arrive_whole_and_the_exit_code_comes_back(tmp_path: Path) -> None:
+    file = script(tmp_path, "a.sh", '#!/bin/sh\nprintf "%s|" "$@" >out\nexit 3\n')
+
+    assert run_script_file(command(file, ["a b", "", "$HOME"]), cwd=tmp_path) == 3
+    assert (tmp_path / "out").read_text() == "a b||$HOME|"
+
+
+def test_a_folder_that_is_gone_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="folder"):
+        run_script_file(["true"], cwd=tmp_path / "gone")
+
+
+def test_death_by_a_signal_is_128_and_its_number(tmp_path: Path) -> None:
+    assert run_script_file(command(script(tmp_path, "a", "#!/bin/sh\nkill -KILL $$\n"))) == 128 + signal.SIGKILL
+
+
+def test_the_timeout_ends_the_script_and_what_it_started(tmp_path: Path) -> None:
+    file = script(tmp_path, "a", "#!/bin/sh\nsleep 600 &\necho $! >pid\nsleep 600\n")
+
+    assert run_script_file(command(file), cwd=tmp_path, timeout=2) == 124
+    assert gone(int((tmp_path / "pid").read_text()))
+
+
+def test_a_script_that_ignores_the_request_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "GRACE", 0.2)
+    file = script(tmp_path, "a", "#!/bin/sh\ntrap '' TERM\necho $$ >pid\nwhile :; do sleep 1; done\n")
+
+    assert run_script_file(command(file), cwd=tmp_path, timeout=2) == 124
+    assert gone(int((tmp_path / "pid").read_text()))
+
+
+def test_a_script_that_is_quick_is_not_disturbed_by_its_timeout(tmp_path: Path) -> None:
+    assert run_script_file(command(script(tmp_path, "a", "#!/bin/sh\nexit 9\n")), timeout=60) == 9
+
+
+def test_a_signal_that_is_sent_to_us_reaches_the_script(tmp_path: Path) -> None:
+    file = script(tmp_path, "a", WAITS)
+    ours = subprocess.Popen([sys.executable, "-c", RUN, str(file)], cwd=tmp_path)
+    while not (tmp_path / "ready").exists():
+        assert ours.poll() is None
+        time.sleep(0.02)
+
+    ours.send_signal(signal.SIGTERM)
+
+    assert ours.wait() == 4
+    assert (tmp_path / "out").read_text() == "told\n"
+
+
+TOLD_AT_ONCE = f"""\
+import os, pathlib, signal, subprocess, sys, time
+sys.path.insert(0, {str(SOURCE)!r})
+from ai_lessons.app.running import run
+
+class Told(subprocess.Popen):
+    def __init__(self, *arguments, **options):
+        if not pathlib.Path(sys.argv[1]).exists():
+            os.kill(os.getpid(), signal.SIGTERM)
+        super().__init__(*arguments, **options)
+        while not pathlib.Path("ready").exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+subprocess.Popen = Told
+sys.exit(run(sys.argv[1:]))
+"""
+"""Sends itself a signal while `run` is starting its script: after the start, or before one that fails."""
+
+
+def test_a_signal_reaches_a_script_that_has_only_just_started(tmp_path: Path) -> None:
+    file = script(tmp_path, "a", WAITS)
+
+    ended = subprocess.run([sys.executable, "-c", TOLD_AT_ONCE, str(file)], cwd=tmp_path, check=False)
+
+    assert ended.returncode == 4
+    assert (tmp_path / "out").read_text() == "told\n"
+
+
+def test_a_signal_is_ours_where_no_script_could_be_started(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", TOLD_AT_ONCE, str(tmp_path / "gone")], cwd=tmp_path, check=False, capture_output=True
+    )
+
+    assert ended.returncode == -signal.SIGTERM
+
+
+def test_the_script_reads_from_the_terminal_and_gets_ctrl_c(tmp_path: Path) -> None:
+    file = script(
+        tmp_path,
+        "a",
+        "#!/bin/sh\ntrap 'echo interrupted; exit 6' INT\nread word\necho got $word\nwhile :; do sleep 0.05; done\n",
+    )
+    with pexpect.spawn(sys.executable, ["-c", RUN, str(file)], encoding="utf-8", timeout=600) as terminal:
+        terminal.sendline("hello")
+        terminal.expect("got hello")
+        terminal.sendintr()
+        terminal.expect("interrupted")
+        terminal.expect(pexpect.EOF)
+        terminal.wait()
+        assert terminal.exitstatus == 6
+
+
+def test_ctrl_z_stops_the_script_and_us_and_both_go_on(tmp_path: Path) -> None:
+    file = script(tmp_path, "a", "#!/bin/sh\necho ready\nread word\necho got $word\nexit 8\n")
+    with pexpect.spawn(
+        "bash", ["--norc", "--noprofile", "-i"], encoding="utf-8", timeout=600, cwd=str(tmp_path)
+    ) as shell:
+        (tmp_path / "run.py").write_text(RUN)
+        shell.sendline(f"{sys.executable} run.py {file}")
+        shell.expect("ready")
+        for _ in range(6):  # pressed while the terminal is handed over, it is undone at once: a person presses again
+            shell.sendcontrol("z")
+            if shell.expect(["Stopped", pexpect.TIMEOUT], timeout=3) == 0:
+                break
+        shell.sendline("fg")
+        shell.expect("run.py")
+        shell.sendline("again")
+        shell.expect("got again")
+        shell.sendline("echo code=$?")
+        shell.expect("code=8")
+        shell.sendline("exit")
+        shell.expect(pexpect.EOF)

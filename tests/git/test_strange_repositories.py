@@ -1,0 +1,351 @@
+"""Every repository of docs/reference/repositories.md: it works, or it is refused before anything is written."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from ai_lessons.app import entries, health, proposals, review
+from ai_lessons.app.answers import LessonDraft, RuleDraft
+from ai_lessons.app.workspace import Library
+from ai_lessons.errors import AiLessonsError, NoRepository, Refused, UnsupportedRepository
+from app.world import LESSON, lesson, options
+from real_world import Git, commit_all, put_file, put_program
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "repositories.md"
+
+
+@dataclass
+class Ground:
+    """Where strange repositories are made. `source` is an ordinary one with four commits and a lesson."""
+
+    folder: Path
+    git: Git
+    source: Path
+    home: Path
+
+    def clone(self, *flags: str) -> Path:
+        """A clone of the source, taken over the network protocol so that depth and filter count."""
+        self.git(self.folder, "clone", "-q", *flags, f"file://{self.source}", "mine")
+        return self.folder / "mine"
+
+    def set(self, **settings: str) -> Path:
+        """The source with settings of git's; `__` stands for the dot."""
+        for key, value in settings.items():
+            self.git(self.source, "config", key.replace("__", "."), value)
+        return self.source
+
+
+@pytest.fixture
+def ground(git_repo: Path, git: Git, tmp_path: Path, hermetic: Path) -> Ground:
+    put_file(git_repo / "p/lessons/a.md", lesson())
+    (git_repo / "q").mkdir()
+    (git_repo / "q/note.md").write_text("# Note\n")
+    for n in range(3):
+        (git_repo / "README.md").write_text(f"# Knowledge {n}\n")
+        commit_all(git, git_repo, f"Commit {n}")
+    git(git_repo, "config", "uploadpack.allowFilter", "true")
+    return Ground(tmp_path, git, git_repo, hermetic)
+
+
+def worktree(ground: Ground) -> Path:
+    ground.git(ground.source, "worktree", "add", "-q", "-b", "side", str(ground.folder / "linked"))
+    return ground.folder / "linked"
+
+
+def worktree_of_bare(ground: Ground) -> Path:
+    ground.git(ground.folder, "clone", "-q", "--bare", str(ground.source), "bare.git")
+    ground.git(ground.folder / "bare.git", "worktree", "add", "-q", str(ground.folder / "linked"), "main")
+    return ground.folder / "linked"
+
+
+def split_index(ground: Ground) -> Path:
+    ground.git(ground.source, "update-index", "--split-index")
+    return ground.source
+
+
+def sparse(ground: Ground, index: str) -> Path:
+    root = ground.clone()
+    ground.git(root, "sparse-checkout", "set", "--cone", index, "p")
+    return root
+
+
+def submodule(ground: Ground) -> Path:
+    ground.git(ground.folder, "init", "-q", "outer")
+    outer = ground.folder / "outer"
+    ground.git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(ground.source), "kb")
+    return outer / "kb"
+
+
+def with_submodule(ground: Ground) -> Path:
+    ground.git(ground.folder, "init", "-q", "inner")
+    ground.git(ground.folder / "inner", "commit", "-q", "--allow-empty", "-m", "x")
+    allow = ("-c", "protocol.file.allow=always")
+    ground.git(ground.source, *allow, "submodule", "add", "-q", str(ground.folder / "inner"), "vendor/lessons")
+    ground.git(ground.source, "commit", "-qm", "Submodule")
+    return ground.source
+
+
+def crlf(ground: Ground) -> Path:
+    return ground.clone("-c", "core.autocrlf=true")
+
+
+def _hooks(folder: Path, root: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name in ("pre-commit", "commit-msg", "prepare-commit-msg", "pre-merge-commit"):
+        put_program(folder / name, "#!/bin/sh\necho no >&2\nexit 1\n")
+    return root
+
+
+def include_if(ground: Ground) -> Path:
+    (ground.home / ".work").write_text("[user]\n\tname = At Work\n\temail = work@example.com\n")
+    with (ground.home / ".gitconfig").open("a") as file:
+        file.write(f'[includeIf "gitdir:{ground.folder}/"]\n\tpath = ~/.work\n')
+    return ground.source
+
+
+def signer_without_key(ground: Ground) -> Path:
+    return ground.set(commit__gpgsign="true", gpg__format="ssh", user__signingkey=str(ground.folder / "no-such-key"))
+
+
+def odd_names(ground: Ground) -> Path:
+    target = ground.folder / "name with 'quotes' \u00e4\n$(id)"
+    ground.git(ground.folder, "clone", "-q", str(ground.source), str(target))
+    return target
+
+
+def alternates(ground: Ground) -> Path:
+    ground.git(ground.folder, "clone", "-q", "--shared", str(ground.source), "mine")
+    return ground.folder / "mine"
+
+
+def packed(ground: Ground) -> Path:
+    ground.git(ground.source, "pack-refs", "--all")
+    ground.git(ground.source, "gc", "-q")
+    return ground.source
+
+
+def empty(ground: Ground) -> Path:
+    ground.git(ground.folder, "init", "-q", "-b", "main", "new")
+    return ground.folder / "new"
+
+
+WORKS: dict[str, Callable[[Ground], Path]] = {
+    "linked worktree": worktree,
+    "linked worktree of a bare repository": worktree_of_bare,
+    "git directory elsewhere": lambda g: g.clone("--separate-git-dir", str(g.folder / "elsewhere.git")),
+    "shallow clone": lambda g: g.clone("--depth=1"),
+    "partial clone without blobs": lambda g: g.clone("--filter=blob:none"),
+    "partial clone without trees": lambda g: g.clone("--filter=tree:0"),
+    "objects of another repository": alternates,
+    "split index": split_index,
+    "sparse checkout": lambda g: sparse(g, "--no-sparse-index"),
+    "sparse index": lambda g: sparse(g, "--sparse-index"),
+    "submodule": submodule,
+    "submodules inside": with_submodule,
+    "no commit yet": empty,
+    "packed references and objects": packed,
+    "CRLF in the working tree": crlf,
+    "shared with a group": lambda g: g.set(core__sharedRepository="group"),
+    "no executable bits": lambda g: g.set(core__fileMode="false"),
+    "file system that ignores case": lambda g: g.set(core__ignoreCase="true"),
+    "hooks that reject": lambda g: _hooks(g.source / ".git/hooks", g.source),
+    "core.hooksPath": lambda g: _hooks(g.folder / "hooks", g.set(core__hooksPath=str(g.folder / "hooks"))),
+    "identity by includeIf": include_if,
+    "commit.gpgsign without a usable key": signer_without_key,
+    "spaces, quotes and line ends in its path": odd_names,
+}
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_it_works(ground: Ground, name: str) -> None:
+    root = WORKS[name](ground)
+    before = ground.git(root, "status", "--porcelain")
+    with opened(root, ground) as library:
+        made = entries.add_lesson(library, LessonDraft("Penguins cannot fly", "They swim.\n", project="p"))
+        assert made.commit == ground.git(root, "rev-parse", "HEAD")
+        assert "Penguins cannot fly" in [light.title for light in entries.list_entries(library).entries]
+        changed = entries.update(library, made.id, content="They swim well.\n")
+        assert changed.commit == ground.git(root, "rev-parse", "HEAD")
+        assert ground.git(root, "show", f"HEAD:./{made.path}").endswith("They swim well.")
+        assert ground.git(root, "status", "--porcelain") == before
+        if name not in {"linked worktree", "no commit yet"}:
+            approved(library, ground, root)
+    assert ground.git(root, "status", "--porcelain") == before
+    sound(ground, root, name)
+
+
+def opened(root: Path, ground: Ground) -> Library:
+    return Library(root, options(ground.folder))
+
+
+def approved(library: Library, ground: Ground, root: Path) -> None:
+    """A rule goes from proposal to force."""
+    rule = proposals.suggest_rule(library, RuleDraft("Look twice", "Once is not enough.", "Do.\n", project="p"))
+    review.approve_rule(library, rule.id)
+    shown = entries.show(library, rule.id)
+    assert shown.approval is not None
+    assert shown.approval.in_force
+    assert ground.git(root, "log", "-1", "--format=%s").startswith("Approve rule: Look twice")
+
+
+def sound(ground: Ground, root: Path, name: str) -> None:
+    if name == "spaces, quotes and line ends in its path":
+        return
+    done = subprocess.run(
+        ["git", "fsck", "--strict", "--no-dangling"], cwd=root, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_identity_of_includeif_is_the_one_that_signs_the_commit(ground: Ground) -> None:
+    with opened(include_if(ground), ground) as library:
+        entries.add_lesson(library, LessonDraft("Somebody"))
+    assert ground.git(ground.source, "log", "-1", "--format=%an <%ae>|%cn") == "At Work <work@example.com>|At Work"
+
+
+def test_a_commit_that_cannot_be_signed_says_so(ground: Ground) -> None:
+    with opened(signer_without_key(ground), ground) as library:
+        made = entries.add_lesson(library, LessonDraft("Unsigned"))
+    assert any(note.startswith("unsigned: ") for note in made.notes)
+
+
+def test_lines_end_in_crlf_where_the_user_has_it_so_and_in_lf_in_git(ground: Ground) -> None:
+    root = crlf(ground)
+    assert b"\r\n" in (root / "p/lessons/a.md").read_bytes()
+    with opened(root, ground) as library:
+        entries.update(library, LESSON, title="Another title")
+    text = (root / "p/lessons/a.md").read_bytes()
+    assert b"title: Another title\r\n" in text
+    assert text.count(b"\n") == text.count(b"\r\n")
+    assert ground.git(root, "diff", "--stat", "HEAD~1", "--", "p/lessons/a.md").endswith(
+        "1 insertion(+), 1 deletion(-)"
+    )
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o077, 0o600), (0o002, 0o664), (0o027, 0o640)])
+def test_the_umask_decides_who_may_read_what_is_new(ground: Ground, mask: int, mode: int) -> None:
+    old = os.umask(mask)
+    try:
+        with opened(ground.source, ground) as library:
+            made = entries.add_lesson(library, LessonDraft("Mine", project="p"))
+    finally:
+        os.umask(old)
+    assert (ground.source / made.path).stat().st_mode & 0o777 == mode
+    assert ground.git(ground.source, "ls-tree", "HEAD", made.path).startswith("100644 ")
+
+
+def test_two_names_that_differ_in_case_are_named(ground: Ground) -> None:
+    (ground.source / "p/lessons/A.md").write_text(lesson("01JD3Z8QK5W7M2X9V4T6QQQ111"))
+    with opened(ground.source, ground) as library:
+        said = [problem.message for problem in health.validate(library).problems]
+    assert any("systems that ignore case" in message for message in said)
+
+
+def bare(ground: Ground) -> Path:
+    ground.git(ground.folder, "clone", "-q", "--bare", str(ground.source), "bare.git")
+    return ground.folder / "bare.git"
+
+
+def _made(ground: Ground, flag: str) -> Path:
+    if subprocess.run(
+        ["git", "init", "-q", flag, "strange"], cwd=ground.folder, capture_output=True, check=False
+    ).returncode:
+        pytest.skip(f"this git does not know {flag}")
+    return ground.folder / "strange"
+
+
+def reftable_by_hand(ground: Ground) -> Path:
+    """What git 2.45 and later write, for the gits that cannot."""
+    return ground.set(core__repositoryFormatVersion="1", extensions__refStorage="reftable")
+
+
+def files_elsewhere(ground: Ground) -> Path:
+    (ground.folder / "files").mkdir()
+    return ground.set(core__worktree=str(ground.folder / "files"))
+
+
+def strangers(ground: Ground) -> Path:
+    if os.geteuid():
+        pytest.skip("only root can give a file away")
+    for path in (ground.source, ground.source / ".git"):
+        os.chown(path, 65534, 65534)
+    return ground.source
+
+
+def no_repository(ground: Ground) -> Path:
+    shutil.rmtree(ground.source / ".git")
+    return ground.source
+
+
+def damaged_head(ground: Ground) -> Path:
+    (ground.source / ".git/HEAD").write_bytes(b"\0" * 41)
+    return ground.source
+
+
+REFUSED: dict[str, tuple[Callable[[Ground], Path], type[AiLessonsError], str]] = {
+    "bare": (bare, UnsupportedRepository, "bare"),
+    "git directory": (lambda g: g.source / ".git", UnsupportedRepository, "git directory"),
+    "SHA-256": (lambda g: _made(g, "--object-format=sha256"), UnsupportedRepository, "objectformat"),
+    "reftable": (lambda g: _made(g, "--ref-format=reftable"), UnsupportedRepository, "refstorage"),
+    "reftable, read by an older git": (reftable_by_hand, UnsupportedRepository, "refstorage"),
+    "unknown format version": (lambda g: g.set(core__repositoryFormatVersion="7"), UnsupportedRepository, "version 7"),
+    "unknown extension": (
+        lambda g: g.set(core__repositoryFormatVersion="1", extensions__compactMap="true"),
+        UnsupportedRepository,
+        "compactmap",
+    ),
+    "core.worktree": (files_elsewhere, UnsupportedRepository, "elsewhere"),
+    "owned by somebody else": (strangers, Refused, "another user"),
+    "no repository": (no_repository, NoRepository, "repo"),
+    "damaged HEAD": (damaged_head, UnsupportedRepository, "damaged"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_it_is_refused_before_anything_is_written(ground: Ground, name: str) -> None:
+    make, error, words = REFUSED[name]
+    root = make(ground)
+    before = everything(root)
+    with pytest.raises(error, match=words) as told, opened(root, ground) as library:
+        entries.add_lesson(library, LessonDraft("No"))
+    assert told.value.message
+    assert everything(root) == before
+
+
+def everything(root: Path) -> list[tuple[str, int]]:
+    """Every file with its size, ours in git's folder left out."""
+
+    def found() -> Iterator[tuple[str, int]]:
+        for path in sorted(root.rglob("*")):
+            if path.is_file() and "ai-lessons" not in path.parts:
+                yield str(path.relative_to(root)), path.stat().st_size
+
+    return list(found())
+
+
+def test_a_repository_of_somebody_else_opens_where_git_was_told_to_trust_it(ground: Ground) -> None:
+    root = strangers(ground)
+    ground.git(ground.folder, "config", "--global", "--add", "safe.directory", str(root))
+    with opened(root, ground) as library:
+        assert entries.add_lesson(library, LessonDraft("Trusted")).commit
+
+
+def test_a_branch_that_stands_in_the_way_of_proposals_is_named(ground: Ground) -> None:
+    ground.git(ground.source, "branch", "rules")
+    with opened(ground.source, ground) as library, pytest.raises(AiLessonsError, match="rules"):
+        proposals.suggest_rule(library, RuleDraft("In the way", "It is."))
+
+
+def test_the_page_names_every_repository_that_is_tried_here() -> None:
+    rows = re.findall(r"^\| ([^|]+?) \| (works|refused)", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    told = [(name, verdict) for names, verdict in rows for name in names.split("; ")]
+    assert {name for name, verdict in told if verdict == "works"} >= WORKS.keys()
+    assert {name for name, verdict in told if verdict == "refused"} >= REFUSED.keys()

@@ -1,0 +1,797 @@
+"""Sharing through a real hub: what comes in, what goes out, and everything that may be in the way."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+import threading
+import time
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from ai_lessons.errors import Conflict, NotFound, Refused, Unreachable, UnsavedEdits, UnsupportedRepository
+from ai_lessons.git.commit import Committer
+from ai_lessons.git.store import Change, Job, Store
+from ai_lessons.git.sync import Synced, decide, kept, sync, torn_now
+from real_world import Git, put_program
+
+LESSON = "p/lessons/2026-11/x-8f3k2a.md"
+TEXT = """---
+id: 01JD3Z8QK5W7M2X9V4T68F3K2A
+kind: lesson
+title: PUT replaces all
+tags:
+  - a
+  - z
+confidence: high
+source: tested
+---
+One.
+Two.
+Three.
+Four.
+Five.
+"""
+RULE = "p/rules/y-9f3k2a.md"
+RULE_TEXT = "---\nid: 01JD3Z8QK5W7M2X9V4T69F3K2A\nkind: rule\ntitle: T\nrationale: R\n---\n1\n2\n3\n4\n"
+
+
+@dataclass
+class Clone:
+    """One clone of the hub, and its user."""
+
+    root: Path
+    git: Git
+
+    @property
+    def store(self) -> Store:
+        return Store(self.root, committing=Committer)
+
+    def run(self, *arguments: str) -> str:
+        return self.git(self.root, *arguments)
+
+    def write(self, path: str, text: str | None) -> None:
+        data = None if text is None else text.encode()
+        self.apply(Change(path, data))
+
+    def apply(self, *changes: Change) -> None:
+        """One job, committed: what just came in may look like somebody's pull that goes on."""
+        store = self.store
+        if store.apply(Job(f"Write {changes[0].path}", changes)).waiting:
+            assert store.save().waiting == ""
+
+    def edit(self, path: str, old: str, new: str) -> None:
+        text = self.read(path)
+        assert old in text
+        self.write(path, text.replace(old, new))
+
+    def read(self, path: str) -> str:
+        return (self.root / path).read_text()
+
+    def sync(self, remote: str | None = None) -> Synced:
+        return sync(self.store, remote=remote)
+
+    @property
+    def head(self) -> str:
+        return self.run("rev-parse", "HEAD")
+
+
+@dataclass
+class Team:
+    """A hub and two clones that have the same lesson and the same rule."""
+
+    hub: Path
+    ann: Clone
+    bob: Clone
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Where the first test that needs a team leaves a copy of it for the others."""
+    return [tmp_path_factory.mktemp("team")]
+
+
+@pytest.fixture
+def team(tmp_path: Path, git: Git, made_once: list[Path]) -> Team:
+    names = ("ann", "bob")
+    ann, bob = (Clone(tmp_path / name, git) for name in names)
+    copies = made_once[0]
+    if not any(copies.iterdir()):
+        git(copies, "init", "-q", "--bare", "hub.git")
+        for name in names:
+            git(copies, "clone", "-q", "hub.git", name)
+            clone = Clone(copies / name, git)
+            clone.run("config", "user.name", name)
+            clone.run("config", "user.email", f"{name}@example.com")
+            clone.run("remote", "set-url", "origin", "../hub.git")
+            if name == "ann":
+                clone.write(LESSON, TEXT)
+                clone.write(RULE, RULE_TEXT)
+            clone.sync()
+    for name in ("hub.git", *names):
+        shutil.copytree(copies / name, tmp_path / name, symlinks=True)
+    return Team(tmp_path / "hub.git", ann, bob)
+
+
+def test_the_first_sync_fills_an_empty_hub_and_the_next_clone_begins_with_it(team: Team) -> None:
+    assert team.ann.head == team.bob.head == team.ann.git(team.hub, "rev-parse", "main")
+    assert team.bob.read(LESSON) == TEXT
+    assert team.bob.run("status", "--porcelain") == ""
+    assert team.bob.run("rev-parse", "--abbrev-ref", "main@{upstream}") == "origin/main"
+
+
+def test_what_is_new_here_goes_out_and_what_is_new_there_comes_in(team: Team) -> None:
+    team.ann.write("p/lessons/1.md", "1\n")
+    begun: list[tuple[str, int, int]] = []
+    sent = sync(team.ann.store, progress=lambda *told: begun.append(told))
+    assert begun == [("Fetching from origin", 0, 0), ("Sending to origin (commits: 1, proposals: 0)", 0, 0)]
+    assert (sent.sent, sent.received, sent.merged, sent.notes) == (1, 0, (), ())
+    came = team.bob.sync()
+    assert (came.sent, came.received, came.commit) == (0, 1, team.ann.head)
+    assert team.bob.read("p/lessons/1.md") == "1\n"
+    again = team.bob.sync()
+    assert (again.sent, again.received) == (0, 0)
+
+
+def test_edits_of_the_same_entry_are_merged_key_by_key_into_a_merge_commit(team: Team) -> None:
+    team.ann.edit(LESSON, "  - a\n", "  - a\n  - ann\n")
+    team.ann.edit(LESSON, "confidence: high", "confidence: low")
+    team.ann.sync()
+    team.bob.edit(LESSON, "  - a\n", "  - a\n  - bob\n")
+    team.bob.edit(LESSON, "source: tested", "source: observed")
+    team.bob.edit(LESSON, "Five.", "5.")
+    mine, theirs = team.bob.head, team.ann.head
+    done = team.bob.sync()
+    assert (done.merged, done.received, done.sent) == ((LESSON,), 2, 4)
+    assert team.bob.read(LESSON) == TEXT.replace("  - a\n", "  - a\n  - ann\n  - bob\n").replace("high", "low").replace(
+        "tested", "observed"
+    ).replace("Five.", "5.")
+    assert team.bob.run("log", "-1", "--format=%P %s").split(" ", 2) == [
+        mine,
+        theirs,
+        "Merge remote-tracking branch 'origin/main' into main",
+    ]
+    assert team.bob.run("status", "--porcelain") == ""
+    assert team.ann.sync().received == 4
+    assert team.ann.run("rev-parse", "HEAD^{tree}") == team.bob.run("rev-parse", "HEAD^{tree}")
+    assert "error" not in team.bob.run("fsck", "--strict")
+
+
+def test_what_waits_is_committed_first(team: Team) -> None:
+    Store(team.ann.root).apply(Job("Add", [Change("w.md", b"w\n")]))
+    assert team.ann.sync().sent == 1
+    assert team.ann.git(team.hub, "show", "main:w.md") == "w"
+
+
+def test_the_users_own_edits_stay_as_they_are_staged_or_not(team: Team) -> None:
+    for name in ("staged.md", "edited.md"):
+        team.ann.write(name, "old\n")
+    team.ann.sync()
+    team.bob.sync()
+    team.ann.edit(LESSON, "Five.", "5.")
+    team.ann.sync()
+    (team.bob.root / "staged.md").write_text("new\n")
+    team.bob.run("add", "staged.md")
+    (team.bob.root / "edited.md").write_text("new\n")
+    (team.bob.root / "untracked.md").write_text("new\n")
+    team.bob.edit(LESSON, "One.", "1.")
+    before = team.bob.run("status", "--porcelain")
+    done = team.bob.sync()
+    assert done.notes == (
+        "3 entry files are edited and in no commit, so nobody else has them: ai-lessons admin save --edits",
+    )
+    assert team.bob.run("status", "--porcelain") == before == "M edited.md\nM  staged.md\n?? untracked.md"
+    assert "1.\n" in team.bob.read(LESSON)
+    assert "5.\n" in team.bob.read(LESSON)
+
+
+def test_a_lock_of_gits_is_named_and_nothing_is_merged(team: Team) -> None:
+    team.ann.write("x.md", "x\n")
+    team.ann.sync()
+    (team.bob.root / ".git/index.lock").touch()
+    before = team.bob.head
+    with pytest.raises(Conflict, match=r"git holds .*index\.lock"):
+        team.bob.sync()
+    assert team.bob.head == before
+    (team.bob.root / ".git/index.lock").unlink()
+    assert team.bob.sync().received == 1
+
+
+@pytest.mark.parametrize("state", ["edited", "staged", "untracked", "ignored"])
+@pytest.mark.parametrize("diverged", [False, True])
+def test_an_edit_in_the_way_stops_the_sync_before_anything_has_changed(team: Team, state: str, diverged: bool) -> None:
+    path = LESSON if state in {"edited", "staged"} else "p/new.md"
+    team.ann.write(path, "from ann\n")
+    team.ann.write("p/other.md", "from ann\n")
+    team.ann.sync()
+    if diverged:
+        team.bob.write("p/mine.md", "mine\n")
+    (team.bob.root / path).write_text("from bob\n")
+    if state == "staged":
+        team.bob.run("add", path)
+    if state == "ignored":
+        (team.bob.root / ".git/info/exclude").write_text("new.md\n")
+    before = (
+        team.bob.head,
+        team.bob.run("status", "--porcelain"),
+        team.bob.run("diff"),
+        team.bob.run("diff", "--cached"),
+    )
+    with pytest.raises(UnsavedEdits) as caught:
+        team.bob.sync()
+    assert path in caught.value.message
+    assert caught.value.exit_code == 6
+    assert before == (
+        team.bob.head,
+        team.bob.run("status", "--porcelain"),
+        team.bob.run("diff"),
+        team.bob.run("diff", "--cached"),
+    )
+    assert (team.bob.root / path).read_text() == "from bob\n"
+    assert not (team.bob.root / "p/other.md").exists()
+
+
+class TestConflict:
+    @pytest.fixture
+    def done(self, team: Team) -> Synced:
+        team.ann.edit(LESSON, "One.", "I.")
+        team.ann.write("ann.md", "ann\n")
+        team.ann.sync()
+        team.bob.edit(LESSON, "One.", "1.")
+        self.before = team.bob.head
+        return team.bob.sync()
+
+    def test_leaves_branch_and_files_as_they_were_and_keeps_our_side_on_the_hub(self, team: Team, done: Synced) -> None:
+        assert [(one.path, one.reasons) for one in done.conflicts] == [(LESSON, ("the text",))]
+        assert team.bob.head == self.before
+        assert team.bob.run("status", "--porcelain") == ""
+        assert "1.\n" in team.bob.read(LESSON)
+        assert not (team.bob.root / "ann.md").exists()
+        assert done.kept.startswith("conflict/2")
+        assert done.kept.endswith("Z-x-8f3k2a")
+        assert team.bob.git(team.hub, "rev-parse", done.kept) == team.bob.head
+        assert team.bob.git(team.hub, "rev-parse", "main") == team.ann.head
+
+    def test_is_the_same_conflict_when_asked_again_and_its_branch_moves_on(self, team: Team, done: Synced) -> None:
+        assert team.bob.sync().kept == done.kept
+        team.bob.write("more.md", "more\n")
+        again = team.bob.sync()
+        assert (again.kept, again.conflicts) == (done.kept, done.conflicts)
+        assert team.bob.git(team.hub, "rev-parse", done.kept) == team.bob.head
+
+    @pytest.mark.parametrize(("take", "text"), [("ours", "1."), ("theirs", "I.")])
+    def test_is_settled_by_a_choice_and_the_next_sync_clears_the_branch(
+        self, team: Team, done: Synced, take: str, text: str
+    ) -> None:
+        (torn,) = torn_now(team.bob.store, done.place)
+        assert torn.ours == TEXT.replace("One.", "1.")
+        assert torn.theirs == TEXT.replace("One.", "I.")
+        brought = decide(team.bob.store, done.place, torn.path, take)
+        assert brought.torn == ()
+        assert torn_now(team.bob.store, done.place) == ()
+        assert team.bob.read(LESSON) == TEXT.replace("One.", text)
+        assert team.bob.read("ann.md") == "ann\n"
+        assert team.bob.run("status", "--porcelain") == ""
+        team.bob.sync()
+        assert kept(team.bob.store.worktree) == {}
+        assert team.bob.git(team.hub, "branch", "--list", "conflict/*") == ""
+        team.ann.sync()
+        assert team.ann.read(LESSON) == TEXT.replace("One.", text)
+
+    def test_a_choice_holds_only_for_the_texts_that_it_was_made_about(self, team: Team, done: Synced) -> None:
+        team.ann.edit(RULE, "1", "uno")
+        team.ann.sync()
+        team.bob.edit(RULE, "4", "four")
+        team.bob.sync()
+        lesson, rule = torn_now(team.bob.store, done.place)
+        assert rule.reasons == ("a rule, which is never merged",)
+        assert decide(team.bob.store, done.place, lesson.path, "ours").torn[0].path == RULE
+        team.bob.edit(LESSON, "1.", "2.")
+        assert [one.path for one in torn_now(team.bob.store, done.place)] == [LESSON, RULE]
+
+
+def test_two_edits_of_a_rule_that_git_would_merge_are_a_conflict(team: Team) -> None:
+    team.ann.edit(RULE, "1", "one")
+    team.ann.sync()
+    team.bob.edit(RULE, "4", "four")
+    assert [one.path for one in team.bob.sync().conflicts] == [RULE]
+
+
+def test_a_rule_that_one_side_changed_comes_as_it_is(team: Team) -> None:
+    team.ann.edit(RULE, "1", "one")
+    team.ann.sync()
+    team.bob.write("x.md", "x\n")
+    assert team.bob.sync().conflicts == ()
+    assert team.bob.read(RULE) == RULE_TEXT.replace("1", "one", 1) or "one" in team.bob.read(RULE)
+
+
+def test_removed_here_and_changed_there_is_a_conflict_from_both_sides(team: Team) -> None:
+    team.ann.write(LESSON, None)
+    team.ann.edit(RULE, "1", "one")
+    team.ann.sync()
+    team.bob.edit(LESSON, "Five.", "5.")
+    team.bob.write(RULE, None)
+    done = team.bob.sync()
+    assert [(one.path, one.ours is None, one.theirs is None) for one in done.conflicts] == [
+        (LESSON, False, True),
+        (RULE, True, False),
+    ]
+    for one in torn_now(team.bob.store, done.place):
+        decide(team.bob.store, done.place, one.path, "theirs")
+    assert not (team.bob.root / LESSON).exists()
+    assert "one" in team.bob.read(RULE)
+
+
+@pytest.mark.parametrize("mover", ["ann", "bob"])
+def test_an_edit_follows_an_entry_that_was_moved_meanwhile(team: Team, mover: str) -> None:
+    moving, editing = (team.ann, team.bob) if mover == "ann" else (team.bob, team.ann)
+    new = "q/lessons/2026-11/renamed.md"
+    text = moving.read(LESSON).replace("title: PUT replaces all", "title: Quite another title")
+    moving.apply(Change(LESSON, None), Change(new, text.encode()))
+    editing.edit(LESSON, "Five.", "5.")
+    team.ann.sync()
+    done = team.bob.sync()
+    assert (done.conflicts, done.merged) == ((), (new,))
+    assert not (team.bob.root / LESSON).exists()
+    assert team.bob.read(new) == text.replace("Five.", "5.")
+
+
+def test_an_entry_that_both_moved_ends_where_the_hub_has_it(team: Team) -> None:
+    for clone, project in ((team.ann, "a"), (team.bob, "b")):
+        text = clone.read(LESSON).replace("  - a\n", f"  - {project}{project}\n  - a\n")
+        clone.apply(Change(LESSON, None), Change(f"{project}/lessons/x.md", text.encode()))
+    team.ann.sync()
+    assert team.bob.sync().conflicts == ()
+    assert not (team.bob.root / "b/lessons/x.md").exists()
+    merged = team.bob.read("a/lessons/x.md")
+    assert "  - aa\n" in merged
+    assert "  - bb\n" in merged
+
+
+@pytest.mark.parametrize("runs", [False, True])
+@pytest.mark.parametrize("mover", ["ann", "bob"])
+def test_moved_here_and_removed_there_is_a_conflict_about_the_new_place(team: Team, mover: str, runs: bool) -> None:
+    moving, removing = (team.ann, team.bob) if mover == "ann" else (team.bob, team.ann)
+    new = "q/lessons/2026-11/renamed.md"
+    moving.apply(Change(LESSON, None), Change(new, TEXT.encode(), executable=runs))
+    removing.write(LESSON, None)
+    team.ann.sync()
+    done = team.bob.sync()
+    assert [(one.path, one.reasons) for one in done.conflicts] == [
+        (new, ("one side removed it, the other changed it",))
+    ]
+    decide(team.bob.store, done.place, new, "theirs" if mover == "ann" else "ours")
+    assert team.bob.read(new) == TEXT
+    assert not (team.bob.root / LESSON).exists()
+
+
+def test_an_entry_moved_to_a_name_that_the_other_gave_to_another_loses_neither(team: Team) -> None:
+    new, other = "q/lessons/2026-11/renamed.md", TEXT.replace("8F3K2A", "7F3K2A").replace("One.", "Another.")
+    team.ann.edit(LESSON, "Five.", "5.")
+    team.ann.write(new, other)
+    team.ann.sync()
+    team.bob.apply(Change(LESSON, None), Change(new, TEXT.encode()))
+    done = team.bob.sync()
+    assert [(one.path, one.reasons[0]) for one in done.conflicts] == [
+        (LESSON, "one side removed it, the other changed it"),
+        (new, "id"),
+    ]
+    decide(team.bob.store, done.place, LESSON, "theirs")
+    decide(team.bob.store, done.place, new, "theirs")
+    assert team.bob.read(LESSON) == TEXT.replace("Five.", "5.")
+    assert team.bob.read(new) == other
+
+
+def test_two_entries_that_look_alike_are_never_taken_for_one_that_was_moved(team: Team) -> None:
+    new, other = "p/lessons/2026-11/y-7f3k2a.md", TEXT.replace("8F3K2A", "7F3K2A").replace("One.", "Another.")
+    team.ann.apply(Change(LESSON, None), Change(new, other.encode()))
+    team.ann.sync()
+    team.bob.edit(LESSON, "  - z\n", "  - z\n  - zz\n")
+    assert [one.path for one in team.bob.sync().conflicts] == [LESSON]
+    team.bob.write(LESSON, None)
+    assert team.bob.sync().conflicts == ()
+    assert team.bob.read(new) == other
+    assert not (team.bob.root / LESSON).exists()
+
+
+@pytest.mark.parametrize("take", ["ours", "theirs"])
+def test_a_file_edited_here_and_made_a_folder_of_there_is_decided_one_after_the_other(team: Team, take: str) -> None:
+    team.ann.write("p/notes", "a file\n")
+    team.ann.sync()
+    team.bob.sync()
+    team.ann.write("p/notes", None)
+    team.ann.write("p/notes/one.md", "below a folder\n")
+    team.ann.sync()
+    team.bob.write("p/notes", "edited\n")
+    done = team.bob.sync()
+    assert [one.path for one in done.conflicts] == ["p/notes"]
+    left = decide(team.bob.store, done.place, "p/notes", take).torn
+    if take == "theirs":
+        assert left == ()
+        assert team.bob.read("p/notes/one.md") == "below a folder\n"
+    else:
+        assert [one.path for one in left] == ["p/notes/one.md"]
+        assert decide(team.bob.store, done.place, "p/notes/one.md", "ours").torn == ()
+        assert team.bob.read("p/notes") == "edited\n"
+
+
+def test_no_attribute_and_no_merge_driver_of_the_repository_has_a_say_in_a_sync(team: Team) -> None:
+    team.ann.write(".gitattributes", "*.md merge=theirs\n* merge=union\n")
+    team.ann.sync()
+    team.bob.sync()
+    (team.bob.root / ".git/info/attributes").write_text("p/rules/* merge=theirs\n*.bin merge=union\n")
+    team.bob.run("config", "merge.theirs.driver", "touch ran; cp %B %A")
+    team.bob.run("config", "merge.default", "theirs")
+    for clone, number in ((team.ann, "1"), (team.bob, "2")):
+        clone.edit(LESSON, "  - a\n", f"  - a\n  - a{number}\n")
+        clone.edit(RULE, number, "edited")
+        clone.apply(Change("p/x.bin", b"\0" + number.encode()))
+    team.ann.sync()
+    done = team.bob.sync()
+    assert [one.path for one in done.conflicts] == [RULE, "p/x.bin"]
+    for one in done.conflicts:
+        decide(team.bob.store, done.place, one.path, "ours")
+    assert "  - a\n  - a1\n  - a2\n" in team.bob.read(LESSON)
+    assert not list(team.bob.root.rglob("ran"))
+
+
+def test_forty_merged_files_start_no_more_programs_than_one(
+    team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, log = team.ann.run("--exec-path"), tmp_path / "started"
+    (tmp_path / "path").mkdir()
+    put_program(tmp_path / "path/git", f'#!/bin/sh\necho "$*" >> "{log}"\nexec "{real}/git" "$@"\n')
+    names = [f"p/lessons/2026-11/{number}.md" for number in range(40)]
+    for clone in (team.ann, team.bob):
+        clone.sync()
+        if clone is team.ann:
+            clone.apply(*(Change(name, TEXT.encode()) for name in names))
+            clone.sync()
+    team.bob.sync()
+    started = []
+    for some in (names[:1], names):
+        for clone, old, new in ((team.ann, "One.", "1."), (team.bob, "Five.", "5.")):
+            texts = [clone.read(name) for name in some]
+            flipped = [text.replace(old, new) if old in text else text.replace(new, old) for text in texts]
+            clone.apply(*(Change(name, text.encode()) for name, text in zip(some, flipped, strict=True)))
+        team.ann.sync()
+        with monkeypatch.context() as patch:
+            patch.setenv("PATH", f"{tmp_path / 'path'}:/usr/bin:/bin")
+            log.write_text("")
+            assert team.bob.sync().merged == tuple(sorted(some))
+        started.append(len(log.read_text().splitlines()))
+        team.ann.sync()
+    assert started[0] == started[1]
+
+
+def test_a_file_where_the_other_has_a_folder_is_a_conflict(team: Team) -> None:
+    team.ann.write("p/notes", "a file\n")
+    team.ann.sync()
+    team.bob.write("p/notes/one.md", "below a folder\n")
+    assert [(one.path, one.reasons[0]) for one in team.bob.sync().conflicts] == [
+        ("p/notes", "a file on one side has the name of a folder on the other")
+    ]
+
+
+def test_a_folder_that_they_made_a_file_of_is_a_file(team: Team) -> None:
+    team.ann.write("p/notes/one.md", "below a folder\n")
+    team.ann.sync()
+    team.bob.sync()
+    team.ann.apply(Change("p/notes/one.md", None))
+    team.ann.write("p/notes", "a file\n")
+    team.ann.sync()
+    team.bob.write("p/other.md", "x\n")
+    assert team.bob.sync().conflicts == ()
+    assert team.bob.read("p/notes") == "a file\n"
+
+
+def test_event_logs_of_one_name_are_the_union(team: Team) -> None:
+    log = ".ai-lessons/events/c/2026-11.jsonl"
+    for clone, events in ((team.ann, "13"), (team.bob, "23")):
+        clone.write(log, "".join(f'{{"id":"{event}"}}\n' for event in events))
+        clone.sync()
+    assert sorted(team.bob.read(log).splitlines()) == ['{"id":"1"}', '{"id":"2"}', '{"id":"3"}']
+
+
+def test_executable_stays_executable(team: Team) -> None:
+    script = "p/scripts/1/x.sh"
+    team.ann.write(script, "#!/bin/sh\n1\n2\n3\n")
+    team.ann.sync()
+    team.bob.sync()
+    team.ann.apply(Change(script, b"#!/bin/sh\n1\n2\n3\n", executable=True))
+    team.ann.sync()
+    team.bob.edit(script, "3", "three")
+    team.bob.sync()
+    assert (team.bob.root / script).stat().st_mode & stat.S_IXUSR
+    assert team.bob.run("ls-files", "-s", script).startswith("100755")
+
+
+@pytest.mark.parametrize("runs", ["ann", "bob"])
+def test_a_script_that_both_added_and_one_can_run_can_be_run(team: Team, runs: str) -> None:
+    for clone in (team.ann, team.bob):
+        clone.apply(Change("p/scripts/1/x.sh", b"#!/bin/sh\n", executable=runs == clone.root.name))
+        clone.sync()
+    assert team.bob.run("ls-files", "-s", "p/scripts/1/x.sh").startswith("100755")
+
+
+def test_histories_that_cross_are_merged_over_their_common_ground(team: Team) -> None:
+    team.ann.edit(LESSON, "One.", "1.")
+    team.bob.edit(LESSON, "Five.", "5.")
+    first, second = team.ann.head, team.bob.head
+    team.ann.run("fetch", "-q", "../bob", "main")
+    team.bob.run("fetch", "-q", "../ann", "main")
+    team.ann.run("merge", "-q", "--no-edit", second)
+    team.bob.run("merge", "-q", "--no-edit", first)
+    team.ann.edit(LESSON, "  - a\n", "  - a\n  - ann\n")
+    team.bob.edit(LESSON, "1.", "One.")
+    team.ann.sync()
+    assert team.bob.sync().conflicts == ()
+    assert team.bob.read(LESSON) == TEXT.replace("Five.", "5.").replace("  - a\n", "  - a\n  - ann\n")
+
+
+def test_somebody_who_is_faster_is_merged_and_the_push_repeated(team: Team) -> None:
+    team.ann.write("ann.md", "ann\n")
+    hook = team.bob.root / ".git/hooks/pre-push"
+    put_program(
+        hook, f"#!/bin/sh\nrm -f '{hook}'\nenv -i PATH=\"$PATH\" git -C '{team.ann.root}' push -q origin main\n"
+    )
+    team.bob.write("bob.md", "bob\n")
+    done = team.bob.sync()
+    assert done.received == 1
+    assert team.bob.git(team.hub, "ls-tree", "--name-only", "main", "ann.md", "bob.md") == "ann.md\nbob.md"
+
+
+def refusing(hub: Path, words: str) -> None:
+    put_program(
+        hub / "hooks/update", f'#!/bin/sh\ncase "$1" in refs/heads/main) echo "error: {words}" >&2; exit 1;; esac\n'
+    )
+
+
+def test_at_a_terminal_it_is_shown_how_much_comes_and_goes_and_a_refusal_stays_as_it_is(team: Team) -> None:
+    def shown(clone: Clone) -> dict[str, tuple[int, int]]:
+        told = dict[str, tuple[int, int]]()
+        sync(clone.store, ask=True, progress=lambda what, done, total: told.update({what: (done, total)}))
+        return told
+
+    for number in range(3):
+        team.ann.write(f"p/lessons/{number}.md", f"{number}\n")
+    objects = shown(team.ann)["Writing objects"]
+    assert objects[0] == objects[1] >= 9  # three commits, three trees, three files
+    came = shown(team.bob)
+    assert came["Receiving objects"] == objects
+    refusing(team.hub, "Counting is not allowed")
+    team.ann.write("p/lessons/more.md", "more\n")
+    with pytest.raises(Refused, match=r"does not take pushes to main: .*Counting is not allowed"):
+        shown(team.ann)
+
+
+def test_a_protected_branch_is_said_clearly_and_the_work_stays_here(team: Team) -> None:
+    refusing(team.hub, "GH006: Protected branch update failed for refs/heads/main.")
+    team.ann.edit(LESSON, "Five.", "5.")
+    with pytest.raises(Refused) as caught:
+        team.ann.sync()
+    assert caught.value.message.startswith(
+        "origin does not take pushes to main: hook declined: GH006: Protected branch"
+    )
+    assert "git push origin main:refs/heads/from-main" in caught.value.hint
+    assert "5." in team.ann.read(LESSON)
+
+
+def test_proposals_go_out_even_where_main_is_protected_and_arrive_elsewhere(team: Team) -> None:
+    refusing(team.hub, "protected")
+    team.ann.run("branch", "rules/R-AAAAAA-x", "main")
+    own = {"rules/R-AAAAAA-x": team.ann.head}
+    team.ann.write("x.md", "x\n")
+    with pytest.raises(Refused):
+        sync(team.ann.store, proposals=lambda: own)
+    assert team.ann.git(team.hub, "rev-parse", "rules/R-AAAAAA-x") == own["rules/R-AAAAAA-x"]
+    assert team.bob.sync().arrived == ("rules/R-AAAAAA-x",)
+
+
+def test_a_proposal_that_somebody_went_on_with_goes_on_here_and_one_that_differs_is_named(team: Team) -> None:
+    for name in ("rules/R-AAAAAA-x", "rules/R-BBBBBB-x"):
+        team.ann.run("branch", name, "main")
+        team.ann.run("push", "-q", "origin", name)
+    team.bob.sync()
+    tip = team.bob.run("commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "more")
+    team.bob.run("push", "-q", "origin", f"{tip}:refs/heads/rules/R-AAAAAA-x", f"{tip}:refs/heads/rules/R-BBBBBB-x")
+    other = team.ann.run("commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "else")
+    team.ann.run("update-ref", "refs/heads/rules/R-BBBBBB-x", other)
+    own = {name: team.ann.run("rev-parse", name) for name in ("rules/R-AAAAAA-x", "rules/R-BBBBBB-x")}
+    done = sync(team.ann.store, proposals=lambda: own)
+    assert team.ann.run("rev-parse", "rules/R-AAAAAA-x") == tip
+    assert done.notes == ("rules/R-BBBBBB-x says something else here than on origin",)
+
+
+def test_without_a_remote_or_with_a_wrong_one_the_error_says_what_to_do(team: Team) -> None:
+    with pytest.raises(NotFound, match="no remote 'upstream'") as caught:
+        team.ann.sync("upstream")
+    assert caught.value.hint == "--remote takes one of: origin"
+    team.ann.run("remote", "remove", "origin")
+    with pytest.raises(NotFound) as caught:
+        team.ann.sync()
+    assert caught.value.hint == "git remote add origin ADDRESS"
+
+
+def test_a_remote_can_be_named_and_the_branch_may_have_another_name_there(team: Team, tmp_path: Path) -> None:
+    team.ann.git(tmp_path, "init", "-q", "--bare", "other.git")
+    team.ann.run("remote", "add", "backup", "../other.git")
+    assert team.ann.sync("backup").sent == 2
+    assert team.ann.git(tmp_path / "other.git", "rev-parse", "main") == team.ann.head
+    team.ann.run("push", "-q", "origin", "main:trunk")
+    team.ann.run("branch", "-q", "--set-upstream-to=origin/trunk")
+    team.ann.write("x.md", "x\n")
+    assert team.ann.sync().place.name == "origin/trunk"
+    assert team.ann.git(team.hub, "rev-parse", "trunk") == team.ann.head
+
+
+@pytest.mark.parametrize(
+    ("prepare", "words"),
+    [
+        (("checkout", "-q", "--detach"), "HEAD is detached"),
+        (("merge", "-q", "--no-ff", "--no-commit", "other"), "a merge is under way"),
+    ],
+)
+def test_in_the_middle_of_something_nothing_is_shared(team: Team, prepare: tuple[str, ...], words: str) -> None:
+    team.ann.run("switch", "-qc", "other")
+    team.ann.run("commit", "-qm", "other", "--allow-empty")
+    team.ann.run("switch", "-q", "main")
+    team.ann.run(*prepare)
+    with pytest.raises(Conflict, match=words):
+        team.ann.sync()
+
+
+def test_two_repositories_that_have_nothing_in_common_are_not_merged(team: Team, git_repo: Path, git: Git) -> None:
+    git(git_repo, "remote", "add", "origin", str(team.hub))
+    stranger = Clone(git_repo, git)
+    before = stranger.head
+    with pytest.raises(Refused, match="no commit in common"):
+        stranger.sync()
+    assert stranger.head == before
+
+
+def test_a_branch_without_commits_takes_what_is_there(team: Team, tmp_path: Path, git: Git) -> None:
+    git(tmp_path, "init", "-q", "new")
+    git(tmp_path / "new", "remote", "add", "origin", str(team.hub))
+    fresh = Clone(tmp_path / "new", git)
+    assert fresh.sync().received == 2
+    assert fresh.read(LESSON) == TEXT
+    assert fresh.run("status", "--porcelain") == ""
+
+
+def test_two_empty_ends_have_nothing_to_say(tmp_path: Path, git: Git) -> None:
+    git(tmp_path, "init", "-q", "--bare", "hub.git")
+    git(tmp_path, "clone", "-q", "hub.git", "a")
+    done = Clone(tmp_path / "a", git).sync()
+    assert (done.commit, done.sent, done.received) == (None, 0, 0)
+
+
+def test_a_shallow_clone_shares_as_far_as_it_reaches_and_says_where_it_does_not(
+    team: Team, tmp_path: Path, git: Git
+) -> None:
+    git(tmp_path, "clone", "-q", "--depth=1", f"file://{team.hub}", "shallow")
+    shallow = Clone(tmp_path / "shallow", git)
+    shallow.write("s.md", "s\n")
+    assert shallow.sync().sent == 1
+    team.ann.sync()
+    git(tmp_path, "clone", "-q", "--depth=1", f"file://{team.hub}", "cut")
+    cut = Clone(tmp_path / "cut", git)
+    tree = cut.run("rev-parse", "HEAD^{tree}")
+    cut.run("update-ref", "refs/heads/main", cut.run("commit-tree", tree, "-m", "cut off"))
+    with pytest.raises(UnsupportedRepository) as caught:
+        cut.sync()
+    assert "git fetch --unshallow origin" in caught.value.hint
+
+
+def test_a_folder_of_a_bigger_repository_is_shared_with_that(team: Team) -> None:
+    (team.ann.root / "p").mkdir(exist_ok=True)
+    with pytest.raises(Refused, match="is shared as a whole"):
+        sync(Store(team.ann.root / "p", committing=Committer))
+
+
+def test_a_hub_that_is_gone_is_unreachable_and_nothing_changes(team: Team) -> None:
+    team.hub.rename(team.hub.with_name("gone.git"))
+    team.ann.write("x.md", "x\n")
+    before = team.ann.head
+    with pytest.raises(Unreachable) as caught:
+        team.ann.sync()
+    assert "does not appear to be a git repository" in caught.value.message
+    assert "git -C " in caught.value.hint
+    assert team.ann.head == before
+
+
+def test_a_connection_that_never_answers_is_given_up_and_all_its_processes_ended(
+    team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alive = tmp_path / "alive"
+    silent = put_program(tmp_path / "ssh", f'#!/bin/sh\necho $$ > "{alive}"\nexec sleep 1000\n')
+    team.ann.run("config", "core.sshCommand", str(silent))
+    team.ann.run("remote", "set-url", "origin", "ssh://nowhere.example/hub.git")
+    monkeypatch.setattr("ai_lessons.git.sync.SECONDS", 3.0)
+    with pytest.raises(Unreachable, match="no answer within 3 seconds"):
+        team.ann.sync()
+    # on a machine that is busy enough it was ended before it could say its number
+    process = int(alive.read_text() or "0") if alive.exists() else 0
+    deadline = time.monotonic() + 60
+    while process and is_alive(process) and time.monotonic() < deadline:
+        time.sleep(0.01)  # it was killed, and dies when the system gets to it
+    assert not (process and is_alive(process))
+
+
+def is_alive(process: int) -> bool:
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            return file.read().rpartition(") ")[2][:1] not in {"Z", "X"}
+    except FileNotFoundError:
+        return False
+
+
+def test_nobody_at_the_terminal_means_that_ssh_and_git_ask_nothing(
+    team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = tmp_path / "told"
+    put_program(tmp_path / "ssh", f'#!/bin/sh\necho "$GIT_TERMINAL_PROMPT $*" > "{told}"\nexit 1\n')
+    team.ann.run("config", "core.sshCommand", str(tmp_path / "ssh"))
+    team.ann.run("remote", "set-url", "origin", "ssh://nowhere.example/hub.git")
+    with pytest.raises(Unreachable):
+        team.ann.sync()
+    assert told.read_text().startswith("0 -oBatchMode=yes -oConnectTimeout=")
+    with pytest.raises(Unreachable):
+        sync(team.ann.store, ask=True)
+    assert told.read_text().startswith("1 -oConnectTimeout=")
+
+
+class Closed(BaseHTTPRequestHandler):
+    """A server that wants a password first."""
+
+    def do_GET(self) -> None:
+        self.send_response(401)
+        self.send_header("WWW-Authenticate", 'Basic realm="closed"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_a_server_that_wants_a_password_is_not_waited_for(team: Team) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Closed) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        team.ann.run("remote", "set-url", "origin", f"http://127.0.0.1:{server.server_port}/hub.git")
+        with pytest.raises(Unreachable, match="terminal prompts disabled"):
+            team.ann.sync()
+        server.shutdown()
+
+
+def test_nothing_is_asked_of_git_that_version_2_34_lacks(
+    team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = team.ann.run("--exec-path")
+    old = tmp_path / "old"
+    old.mkdir()
+    put_program(
+        old / "git",
+        '#!/bin/sh\nfor word; do case "$word" in merge-tree|replay|--merge-base*) '
+        f'echo "usage: git" >&2; exit 129;; esac; done\nexec "{real}/git" "$@"\n',
+    )
+    monkeypatch.setenv("PATH", f"{old}:/usr/bin:/bin")
+    team.ann.edit(LESSON, "One.", "1.")
+    team.ann.sync()
+    team.bob.edit(LESSON, "Five.", "5.")
+    assert team.bob.sync().merged == (LESSON,)
+    assert team.bob.read(LESSON) == TEXT.replace("One.", "1.").replace("Five.", "5.")
+
+
+def test_commits_that_the_user_wants_signed_but_cannot_sign_are_made_and_said_to_be_unsigned(team: Team) -> None:
+    team.bob.run("config", "commit.gpgsign", "true")
+    team.bob.run("config", "gpg.program", "false")
+    team.ann.edit(LESSON, "One.", "1.")
+    team.ann.sync()
+    (team.bob.root / "x.md").write_text("x\n")
+    team.bob.run("add", "x.md")
+    team.bob.run("commit", "-qm", "x", "--no-gpg-sign")
+    assert team.bob.sync().merged == ()
+    assert team.bob.git(team.hub, "rev-parse", "main") == team.bob.head

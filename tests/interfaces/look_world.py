@@ -1,0 +1,121 @@
+"""A page to look at: the program itself serves a repository, and a real browser opens it."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from urllib.parse import urlencode
+
+from interfaces.world import FILES, LESSON, PROGRAM, PROPOSAL, environment
+from real_world import AGENTS
+
+HOSTILE = "01JD3Z8QK5W7M2X9V4T6HSTKE1"
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+HEBREW = "\u05d0\u05d1\u05d2 "
+EVIL = "<script>document.title='taken'</script>"
+MORE = {
+    "jira-api/lessons/2026-11/hostile-hstke1.md": f"""---
+id: {HOSTILE}
+kind: lesson
+title: "\u202eevil {EVIL}"
+tags: ["<b>bold</b>"]
+project: jira-api
+created: 2026-11-22T10:00:00Z
+---
+{EVIL} <img src=x onerror="document.title='taken'">
+
+[one](javascript:document.title='taken') [two](data:text/html,taken) [three](https://example.com/)
+![picture](https://example.com/seen.png)
+
+<a href="javascript:document.title='taken'" style="position:fixed">four</a>
+
+{HEBREW * 40_000}
+"""
+}
+
+
+def proposal(end: str, title: str) -> dict[str, str]:
+    """A rule on a branch of its own that waits for a person."""
+    ((path, text),) = PROPOSAL.items()
+    text = text.replace("5N1QTC", end).replace("GET a workflow before you PUT it", title)
+    return {path.replace("5n1qtc", end.lower()): text}
+
+
+@dataclass
+class Served:
+    """A page that is served: its address with the token, and the folder of its repository."""
+
+    address: str
+    repo: Path
+    program: subprocess.Popen[str]
+
+    @property
+    def base(self) -> str:
+        return self.address.partition("/?")[0]
+
+    @property
+    def token(self) -> str:
+        return self.address.partition("token=")[2]
+
+    def ask(
+        self, path: str, sent: Mapping[str, str] | None = None, headers: Mapping[str, str] = NO_HEADERS
+    ) -> tuple[int, str, dict[str, str]]:
+        """One request with the token in the cookie, unless `headers` say otherwise."""
+        host = self.base.removeprefix("http://")
+        line = http.client.HTTPConnection(host, timeout=30)
+        given = {"Cookie": f"ai-lessons-{host.partition(':')[2]}={self.token}", **headers}
+        body = urlencode(sent) if sent is not None else None
+        line.request("POST" if body is not None else "GET", path, body, given)
+        answer = line.getresponse()
+        found = answer.status, answer.read().decode(), {name.lower(): value for name, value in answer.getheaders()}
+        line.close()
+        return found
+
+    def stop(self) -> None:
+        self.program.terminate()
+        self.program.wait(20)
+        assert self.program.stdout
+        self.program.stdout.close()
+
+
+def serve(folder: Path, *, agent: str = "") -> Served:
+    """A repository with entries of each kind, a hostile one and three proposals, and the program that serves it."""
+    repo, home = folder / "repo", folder / "home"
+    home.mkdir(parents=True)
+    (home / ".gitconfig").write_text("[user]\n\tname = Test Person\n\temail = person@example.com\n")
+    left_out = [name for name in os.environ if name.startswith(("GIT_", "XDG_", "AI_LESSONS_")) or name in AGENTS]
+    more = {"HOME": str(home), "AI_LESSONS_OFFLINE": "1", "AI_LESSONS_WARM": "0", "AI_LESSONS_REPO": str(repo)}
+    environ = {name: value for name, value in environment().items() if name not in left_out} | more
+    environ |= {"AI_AGENT": agent} if agent else {}
+
+    def git(*args: str) -> None:
+        subprocess.run(["git", *args], cwd=repo, check=True, capture_output=True, env=environ)
+
+    def put(files: dict[str, str]) -> None:
+        for name, text in files.items():
+            (repo / name).parent.mkdir(parents=True, exist_ok=True)
+            (repo / name).write_text(text)
+
+    repo.mkdir()
+    git("init", "-qb", "main")
+    put({**FILES, **MORE})
+    git("add", "-A")
+    git("commit", "-qm", "knowledge")
+    for end, title in (("5N1QTC", "GET before PUT"), ("5N1QTD", "PUT twice"), ("5N1QTE", "Never PUT")):
+        git("switch", "-qc", f"rules/R-{end}-{title.lower().replace(' ', '-')}", "main")
+        put(proposal(end, title))
+        git("add", "-A")
+        git("commit", "-qm", "Propose rule")
+    git("switch", "-q", "main")
+    command = [*PROGRAM, "look", "--no-browser"]
+    program = subprocess.Popen(command, env=environ, cwd=folder, stdout=subprocess.PIPE, text=True)
+    assert program.stdout
+    return Served(program.stdout.readline().strip(), repo, program)
+
+
+__all__ = ["EVIL", "HOSTILE", "LESSON", "Served", "serve"]

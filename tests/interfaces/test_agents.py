@@ -1,0 +1,152 @@
+"""The commands around agent hosts, on a code repository and a home of their own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from interfaces.a_terminal import Spawn, finish, reply
+from interfaces.world import Run, environment
+from real_world import Git, put_file
+
+
+@pytest.fixture
+def code(knowledge: Path, git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """We stand in a folder of a code repository, and no program of a host is on the path."""
+    folder = tmp_path / "code"
+    (folder / "src").mkdir(parents=True)
+    git(folder, "init", "-q")
+    monkeypatch.chdir(folder / "src")
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    return folder
+
+
+def test_hosts_shows_what_is_there_and_what_of_it_is_ours(
+    run: Run, code: Path, hermetic: Path, knowledge: Path
+) -> None:
+    assert run("admin", "hosts").out.startswith("No agent host was found")
+    (hermetic / ".claude").mkdir()
+    assert run("admin", "hosts", "--install", "--yes").code == 0
+    shown = run("admin", "hosts").out.splitlines()
+    assert shown[0] == "Claude Code  ~/.claude"
+    assert shown[1].startswith("  hooks: SessionStart, ")
+    answers = f"ours is there, and answers: reads {knowledge}"
+    assert f"  text around an edit: ~/.claude/settings.json ({answers})" in shown
+    assert any(row.startswith("  MCP server: ~/.claude.json (ours is there, and answers: ai-lessons ") for row in shown)
+    (host,) = run("admin", "hosts", "--json").json
+    assert host["id"] == "claude-code"
+    assert host["hooks"]["~/.claude/settings.json"][0] == "SessionStart"
+    (server,) = (one for one in host["targets"] if one["place"] == "~/.claude.json")
+    assert (server["way"], server["there"], server["ours"], server["works"]) == ("mcp", True, True, True)
+    assert Path(server["runs"][0]).is_absolute()
+
+
+def test_what_is_installed_works_with_the_search_path_of_a_host(run: Run, code: Path, hermetic: Path) -> None:
+    for folder in (".claude", ".codex"):
+        (hermetic / folder).mkdir()
+    assert run("admin", "hosts", "--install", "--yes").code == 0
+    event = json.dumps({"hook_event_name": "SessionStart", "session_id": "s", "source": "startup", "cwd": str(code)})
+    environ = environment(PATH="/usr/bin:/bin")
+    for file in (".claude/settings.json", ".codex/hooks.json"):
+        for groups in json.loads((hermetic / file).read_bytes())["hooks"].values():
+            for call in (call for group in groups for call in group["hooks"]):
+                argv = [call["command"], *call["args"]] if "args" in call else ["sh", "-c", call["command"]]
+                done = subprocess.run(argv, input=event, env=environ, capture_output=True, text=True, check=True)
+                assert "Knowledge base for every project" in done.stdout
+
+
+def test_an_older_form_that_finds_nothing_is_named_and_replaced(run: Run, code: Path, hermetic: Path) -> None:
+    older = {"type": "command", "command": "ai-lessons admin agent-hook 2>/dev/null || true", "timeout": 5}
+    theirs = {"type": "command", "command": "bell"}
+    settings = {"hooks": {"PreToolUse": [{"hooks": [older, theirs]}]}}
+    file = put_file(hermetic / ".claude/settings.json", json.dumps(settings))
+    why = "nothing came back with the search path of a host, which its command depends on"
+    assert f"(ours is there, but does not work: {why}; ai-lessons admin hosts --install)" in run("admin", "hosts").out
+    (agents,) = (one for one in run("admin", "doctor", "--json").json if one["name"] == "agents")
+    assert (agents["state"], why in agents["detail"]) == ("warning", True)
+    assert agents["remedy"] == "ai-lessons admin hosts --install"
+    assert run("admin", "hosts", "--install", "--yes").code == 0
+    assert b"|| true" not in file.read_bytes()
+    assert theirs in json.loads(file.read_bytes())["hooks"]["PreToolUse"][0]["hooks"]
+    (agents,) = (one for one in run("admin", "doctor", "--json").json if one["name"] == "agents")
+    assert agents["state"] == "ok"
+
+
+@pytest.mark.parametrize("name", ["settings.json", "settings.local.json"])
+def test_what_came_with_a_project_is_named_and_not_run(run: Run, code: Path, name: str) -> None:
+    evil = {"type": "command", "command": f"touch {code}/ran; ai-lessons admin agent-hook"}
+    put_file(code / ".claude" / name, json.dumps({"hooks": {"SessionStart": [{"hooks": [evil]}]}}))
+    put_file(
+        code / ".mcp.json", json.dumps({"mcpServers": {"ai-lessons": {"command": "touch", "args": [f"{code}/ran"]}}})
+    )
+    assert f".claude/{name} (ours is there)" in run("admin", "hosts").out
+    assert run("admin", "doctor").code == 0
+    assert not (code / "ran").exists()
+
+
+def test_hosts_names_what_cannot_be_read(run: Run, code: Path) -> None:
+    (code / ".gemini").mkdir()
+    (code / ".gemini/settings.json").write_text("{")
+    assert "  cannot be read: .gemini/settings.json" in run("admin", "hosts").out.splitlines()
+
+
+def test_the_paragraph_goes_in_and_out_of_the_files_that_are_there(run: Run, code: Path) -> None:
+    (code / "CLAUDE.md").write_text("# Rules")
+    assert run("admin", "hooks", "status", "--agents").out == "CLAUDE.md: not there\n"
+    assert run("admin", "hooks", "install", "--agents").out == "CLAUDE.md: added\n"
+    assert "ai-lessons recall search" in (code / "CLAUDE.md").read_text()
+    assert not (code / "AGENTS.md").exists()
+    assert run("admin", "hooks", "status", "--agents", "--json").json == ["CLAUDE.md: there"]
+    assert run("admin", "hooks", "uninstall", "--agents").out == "CLAUDE.md: taken out\n"
+    assert (code / "CLAUDE.md").read_text() == "# Rules"
+
+
+def test_a_file_can_be_named_wherever_it_is(run: Run, code: Path, hermetic: Path) -> None:
+    done = run("admin", "hooks", "install", "--file", "~/.codex/AGENTS.md", "--file", "notes.md")
+    assert done.out == f"{hermetic}/.codex/AGENTS.md: written\n{code}/src/notes.md: written\n"
+    assert not (code / "AGENTS.md").exists()
+    assert run("admin", "hooks", "uninstall", "--file", "~/.codex/AGENTS.md").out.endswith(": removed\n")
+
+
+def test_outside_of_code_there_is_a_way_on(run: Run, code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(code.parent)
+    done = run("admin", "hooks", "install", "--agents")
+    assert done.code == 2
+    assert "lies in no code repository" in done.err
+    assert "hint: " in done.err
+
+
+def test_hooks_alone_are_still_those_of_git(run: Run, code: Path) -> None:
+    assert run("admin", "hooks", "status").out.startswith("pre-commit: ")
+
+
+def test_hosts_are_set_up_and_given_back_after_their_diffs_and_a_yes(run: Run, code: Path, hermetic: Path) -> None:
+    assert "a host is found by its program" in run("admin", "hosts", "--install").err
+    file = put_file(hermetic / ".cursor/mcp.json", b'{"mcpServers":{"a":{"command":"a"}}}')
+    refused = run("admin", "hosts", "--install")
+    assert (refused.code, "or say --yes" in refused.err, b"ai-lessons" in file.read_bytes()) == (8, True, False)
+    assert "did you mean cursor?" in run("admin", "hosts", "--install", "gemini", "--yes").err
+    done = run("admin", "hosts", "--install", "--yes")
+    assert any(
+        row.startswith('+      "command": "/') and row.endswith('/ai-lessons-mcp",') for row in done.out.splitlines()
+    )
+    assert done.out.endswith("Cursor  ~/.cursor/mcp.json: added\n")
+    assert any(target["ours"] for target in run("admin", "hosts", "--json").json[0]["targets"])
+    hooks, gone = run("admin", "hosts", "--remove", "cursor", "--yes", "--json").json
+    assert (hooks["done"], gone["done"], "-      " in gone["diff"]) == ("removed", "taken out", True)
+    assert not (hermetic / ".cursor/hooks.json").exists()
+    assert file.read_bytes() == b'{"mcpServers":{"a":{"command":"a"}}}'
+
+
+def test_a_no_at_the_terminal_leaves_every_file(spawn: Spawn, code: Path, hermetic: Path) -> None:
+    (hermetic / ".cursor").mkdir()
+    for answer, done in (("n", "nothing was changed"), ("y", "written")):
+        child = spawn("admin", "hosts", "--install", "cursor")
+        child.expect(r"\+\+\+ b/.*/\.cursor/mcp\.json")
+        reply(child, r"Change these files\? \[y/N\]: ", answer)
+        assert done in finish(child)[1]
+        assert (hermetic / ".cursor/mcp.json").exists() == (answer == "y")

@@ -1,0 +1,140 @@
+"""A person at a terminal: editor, questions, colour, pager, Ctrl-C. A real pseudo-terminal, a real repository."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from interfaces.a_terminal import Spawn, editor, finish, interrupt, reply
+from interfaces.world import Run
+from real_world import Git
+
+
+def test_an_entry_is_edited_in_the_users_editor(spawn: Spawn, knowledge: Path, tmp_path: Path, git: Git) -> None:
+    child = spawn("contribute", "edit", "L-8F3K2A", EDITOR=editor(tmp_path, 'echo "Added by hand." >> "$1"'))
+    code, text = finish(child)
+    assert (code, "[L-8F3K2A]" in text) == (0, True), text
+    assert "+Added by hand." in git(knowledge, "show", "--format=")
+
+
+def test_an_editor_that_changes_nothing_changes_nothing(
+    spawn: Spawn, knowledge: Path, tmp_path: Path, git: Git
+) -> None:
+    code, text = finish(spawn("contribute", "edit", "L-8F3K2A", EDITOR=editor(tmp_path, ":")))
+    assert (code, text.strip()) == (0, "note: nothing was changed")
+    assert git(knowledge, "rev-list", "--count", "HEAD") == "2"
+
+
+def test_an_invalid_edit_can_be_mended(spawn: Spawn, knowledge: Path, tmp_path: Path, git: Git) -> None:
+    script = 'sed -i -e "s/: certain/: low/" -e "s/: high/: certain/" "$1"'
+    child = spawn("contribute", "edit", "L-8F3K2A", EDITOR=editor(tmp_path, script))
+    child.expect("confidence")
+    reply(child, r"Edit again\?", "y")
+    code, text = finish(child)
+    assert code == 0, text
+    assert "+confidence: low" in git(knowledge, "show", "--format=")
+
+
+def test_an_invalid_edit_that_is_given_up_is_kept(
+    spawn: Spawn, knowledge: Path, tmp_path: Path, hermetic: Path, git: Git
+) -> None:
+    child = spawn("contribute", "edit", "L-8F3K2A", EDITOR=editor(tmp_path, 'sed -i "s/: high/: certain/" "$1"'))
+    reply(child, r"Edit again\?", "n")
+    code, text = finish(child)
+    assert (code, "your text is kept in" in text) == (4, True)
+    (kept,) = (hermetic / ".local/state/ai-lessons/edits").iterdir()
+    assert "confidence: certain" in kept.read_text()
+    assert git(knowledge, "status", "--porcelain") == ""
+
+
+def test_an_editor_that_fails_is_told(spawn: Spawn, knowledge: Path, tmp_path: Path) -> None:
+    code, text = finish(spawn("contribute", "edit", "L-8F3K2A", EDITOR=editor(tmp_path, "exit 3")))
+    assert (code, "Editing failed" in text) == (1, True)
+
+
+def test_a_lesson_without_text_is_written_in_the_editor(spawn: Spawn, knowledge: Path, tmp_path: Path) -> None:
+    write = editor(tmp_path, 'grep -q "what was observed" "$1" && echo "Seen today." >> "$1"')
+    code, text = finish(spawn("contribute", "add-lesson", "--title", "Seen", EDITOR=write))
+    assert code == 0, text
+    (file,) = (knowledge / "global/lessons").rglob("*.md")
+    assert file.read_text().endswith("---\nSeen today.\n")
+
+
+def test_a_lesson_that_stays_empty_is_not_written(spawn: Spawn, knowledge: Path, tmp_path: Path, git: Git) -> None:
+    code, text = finish(spawn("contribute", "add-lesson", "--title", "Empty", EDITOR=editor(tmp_path, ":")))
+    assert (code, "the lesson has no text" in text) == (2, True)
+    assert git(knowledge, "status", "--porcelain") == ""
+
+
+def test_a_script_is_shown_and_asked_about_once(spawn: Spawn, knowledge: Path) -> None:
+    child = spawn("recall", "run-resource", "S-9XW2RB", "--", "hello")
+    child.expect("has not been run on this machine")
+    child.expect("keeps its statuses")
+    reply(child, r"trust this text from now on\?", "y")
+    code, text = finish(child)
+    assert (code, "workflow hello" in text) == (0, True)
+    code, text = finish(spawn("recall", "run-resource", "S-9XW2RB", "--", "again"))
+    assert (code, text) == (0, "workflow again\n")
+
+
+def test_a_script_that_is_not_trusted_is_not_run(spawn: Spawn, knowledge: Path) -> None:
+    child = spawn("recall", "run-resource", "S-9XW2RB")
+    reply(child, r"from now on\?", "")
+    code, text = finish(child)
+    assert (code, "workflow" in text.partition("hint")[0].partition("error")[0]) == (8, False)
+
+
+def test_a_script_cannot_hide_what_it_does(spawn: Spawn, knowledge: Path) -> None:
+    (knowledge / "jira-api/scripts/v3/update-workflow.sh").write_text("#!/bin/sh\nrm -rf x # \x1b[2K\x1b[1Aecho ok\n")
+    child = spawn("recall", "run-resource", "S-9XW2RB")
+    child.expect_exact("rm -rf x # \\x1b[2K\\x1b[1Aecho ok")
+    child.expect(r"from now on\?")
+    code, text = interrupt(child)
+    assert (code, "what was already written is kept" in text) == (130, True)
+
+
+def test_deleting_asks_a_person(spawn: Spawn, knowledge: Path) -> None:
+    child = spawn("contribute", "delete", "L-8F3K2A")
+    reply(child, r"Delete L-8F3K2A\? \(git keeps the history\)", "n")
+    assert finish(child)[0] == 130
+    assert (knowledge / "jira-api/lessons/2026-11/put-replaces-8F3K2A.md").exists()
+
+
+def test_long_text_goes_through_the_pager(spawn: Spawn, knowledge: Path) -> None:
+    (knowledge / "jira-api/notes.md").write_text("# Long\n\n" + "\n".join(f"line {n}" for n in range(60)) + "\n")
+    child = spawn("recall", "show", "jira-api/notes.md", PAGER="sed s/^line/paged/")
+    assert "paged 59" in finish(child)[1]
+    (knowledge / "jira-api/notes.md").write_text("# Short\n\nline 1\n")
+    child = spawn("recall", "show", "jira-api/notes.md", PAGER="sed s/^line/paged/")
+    assert "line 1" in finish(child)[1]
+
+
+def test_colour_is_for_terminals_and_can_be_switched_off(spawn: Spawn, knowledge: Path, run: Run) -> None:
+    assert "\x1b[36m" in finish(spawn("recall", "list", NO_COLOR=""))[1]
+    assert "\x1b[" not in finish(spawn("recall", "list", NO_COLOR="1"))[1]
+    assert "\x1b[" not in run("recall", "list").out
+
+
+def test_a_table_fits_the_terminal(spawn: Spawn, knowledge: Path) -> None:
+    lesson = knowledge / "jira-api/lessons/2026-11/put-replaces-8F3K2A.md"
+    lesson.write_text(lesson.read_text().replace("title: PUT", "title: " + "very long " * 20 + "PUT"))
+    lines = finish(spawn("recall", "list"))[1].splitlines()
+    assert max(map(len, lines)) <= 100
+    assert any(line.startswith("L-8F3K2A") for line in lines)
+
+
+def test_an_interrupted_import_leaves_nothing_half_done(
+    spawn: Spawn, knowledge: Path, tmp_path: Path, git: Git, run: Run
+) -> None:
+    many = tmp_path / "many"
+    many.mkdir()
+    for n in range(4000):
+        (many / f"n{n}.md").write_text(f"# Note {n}\n\n" + "word " * 300)
+    child = spawn("contribute", "add-resource", "--type", "doc", "--path", shlex.quote(str(many)), "--recursive")
+    child.expect(r"\[#*-+\]")
+    child.sendintr()
+    code, text = finish(child)
+    assert (code, "what was already written is kept" in text) == (130, True), text
+    git(knowledge, "fsck", "--strict")
+    assert run("recall", "list", "--json").code == 0
+    assert run("admin", "validate").code == 0

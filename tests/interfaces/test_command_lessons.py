@@ -1,0 +1,125 @@
+"""A lesson about a command that fails more often than not is told before that command, once, and at its failure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from interfaces.agent_host import Host, add
+
+PYTHON = """pattern:
+  when: running `python`
+  do: use `python3`
+  because: "it is Python 2"
+seen:
+  calls: {calls}
+  failures: {failures}
+  sessions: {sessions}
+"""
+INSIDE = """pattern:
+  when: inside `Jira_API`, running `cd Jira_API` or `git -C Jira_API`
+  do: "run the command without `cd Jira_API`: you are in that folder already"
+  because: "no such file or directory: Jira_API"
+seen:
+  calls: 20
+  failures: 19
+  sessions: 9
+"""
+
+
+def lesson(knowledge: Path, project: str = "global", calls: int = 40, failures: int = 30, sessions: int = 12) -> None:
+    seen = PYTHON.format(calls=calls, failures=failures, sessions=sessions)
+    add(knowledge, f"{project}/lessons/py.md", "7PYPYP", "Python is Python 2 here", seen)
+
+
+def before(host: Host, command: str, session: str = "s1", **more: object) -> str:
+    return host.hear("before_git_push", session_id=session, tool_input={"command": command}, **more)
+
+
+def fails(host: Host, command: str, said: str, session: str = "s1") -> str:
+    return host.hear(
+        "git_push_failed", session_id=session, tool_input={"command": command}, error=f"Exit code 1\n{said}"
+    )
+
+
+def test_it_is_told_whole_before_the_command_once_a_session(host: Host, knowledge: Path) -> None:
+    lesson(knowledge)
+    told = before(host, "cd src && python report.py")
+    assert "WHEN running `python` -> DO use `python3` -> BECAUSE it is Python 2" in told
+    assert before(host, "python other.py") == ""
+    assert before(host, "python report.py", session="s2") != ""
+    assert before(host, "python3 report.py", session="s3") == ""
+
+
+@pytest.mark.parametrize(
+    "seen", [{"failures": 19}, {"sessions": 1}, {"calls": 400, "failures": 180}], ids=["half", "one session", "less"]
+)
+def test_what_fails_no_more_often_than_not_is_not_told(host: Host, knowledge: Path, seen: dict[str, int]) -> None:
+    lesson(knowledge, "global", **seen)
+    assert before(host, "python report.py") == ""
+
+
+def test_of_another_project_it_is_not_told(host: Host, knowledge: Path) -> None:
+    lesson(knowledge, project="warehouse")
+    assert before(host, "python report.py") == ""
+    (knowledge / "warehouse/lessons/py.md").unlink()
+    lesson(knowledge, project=host.code.name)
+    assert before(host, "python report.py", session="s2") != ""
+
+
+def test_no_lesson_comes_because_a_project_is_called_like_a_program(host: Host, knowledge: Path) -> None:
+    add(knowledge, "git/lessons/a.md", "7GGGGG", "Push to a topic branch")
+    assert before(host, "git push") == ""
+
+
+def test_inside_a_folder_the_command_that_names_it_again_is_warned_of(host: Host, knowledge: Path) -> None:
+    add(knowledge, "global/lessons/in.md", "7NSDNS", "The folder is no folder of itself", INSIDE)
+    assert host.code.name == "Jira_API"
+    assert before(host, "Jira_API/run.sh --all") == ""
+    assert "without `cd Jira_API`" in before(host, "cd Jira_API && make")
+    assert before(host, "cd Jira_API && make", session="s2", cwd=str(host.code.parent)) == ""
+    (host.code / "Jira_API").mkdir()
+    assert before(host, "cd Jira_API && make", session="s3") == "", "there is one in it"
+
+
+def test_who_runs_it_all_the_same_is_told_once_more_at_the_failure(host: Host, knowledge: Path) -> None:
+    lesson(knowledge)
+    said = "SyntaxError: invalid syntax"
+    assert "L-7PYPYP" in before(host, "python report.py")
+    assert "L-7PYPYP" in fails(host, "python report.py", said)
+    assert fails(host, "python other.py", said) == ""
+    assert "L-7PYPYP" in fails(host, "python report.py", said, session="s2")
+    assert fails(host, "make", "make: *** No rule to make target 'x'.", session="s3") == ""
+
+
+def test_what_a_person_stated_is_told_before_the_command_that_it_names(host: Host, knowledge: Path) -> None:
+    stated = "pattern:\n  when: running `npm`\n  do: use `pnpm`\n  because: there is one lock file\n"
+    add(knowledge, "global/lessons/a.md", "7AAAAA", "Use pnpm", stated)
+    assert before(host, "npm install") == ""
+    add(knowledge, "global/lessons/b.md", "7BBBBB", "Use pnpm", f"from: user\n{stated}")
+    assert "use `pnpm`" in before(host, "npm install", session="s2")
+    assert before(host, "node server.js", session="s3") == ""
+
+
+def test_a_command_that_works_again_is_no_longer_warned_of(host: Host, knowledge: Path) -> None:
+    lesson(knowledge, calls=4, failures=4, sessions=4)
+    for n in range(4):
+        assert before(host, "python report.py", session=f"s{n}") != ""
+        worked = {"tool_input": {"command": "python report.py"}, "tool_response": {"stdout": "3 orders"}}
+        assert host.hear("make_test_done", session_id=f"s{n}", **worked) == ""
+    assert before(host, "python report.py", session="last") == ""
+
+
+def test_it_waits_for_its_command_and_is_not_told_at_the_start(host: Host, knowledge: Path) -> None:
+    add(
+        knowledge,
+        "global/lessons/py.md",
+        "7PYPYP",
+        "Mine",
+        "from: user\n" + PYTHON.format(calls=9, failures=9, sessions=5),
+    )
+    add(knowledge, "global/lessons/b.md", "7BBBBB", "Also mine", "from: user\n")
+    start = host.hear("session_start")
+    assert ("L-7BBBBB" in start, "L-7PYPYP" in start) == (True, False)
+    assert "L-7PYPYP" in before(host, "python report.py")

@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import json
+import pkgutil
+from datetime import date
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import ai_lessons
+from ai_lessons.app.answers import (
+    Answer,
+    Hit,
+    Imported,
+    Listing,
+    Outdated,
+    Promoted,
+    Related,
+    Shown,
+    Skipped,
+    Suggested,
+    Written,
+)
+from ai_lessons.app.lessons import LessonGroup, Loaded, shown_json
+from ai_lessons.app.running import Ran
+from ai_lessons.app.sharing import Conflicts, Resolved, TornEntry
+from ai_lessons.app.transfer import Exported, ExportedFile, Ported, Seen
+from ai_lessons.app.workspace import TierState
+from ai_lessons.errors import InvalidEntry, NotFound, Problem
+from ai_lessons.interfaces import output
+from ai_lessons.learning.selection import NotShown
+from ai_lessons.model.checks import EvaluationFinding, EvaluationReport
+from ai_lessons.model.chunks import TextSection
+from ai_lessons.model.entries import EntrySummary, Kind, fields_of
+
+LESSON = EntrySummary(
+    "01J",
+    "L-1",
+    Kind.LESSON,
+    "t",
+    "p",
+    ("a",),
+    (),
+    "p/lessons/x.md",
+    "said",
+    score=0.5,
+    details={"confidence": "high", "source": "tested", "status": "active", "from": "ai"},
+)
+COMMON = ["id", "handle", "kind", "title", "project", "tier", "tags", "versions", "path", "snippet"]
+
+
+def test_a_light_entry_has_the_common_keys_and_those_of_its_kind() -> None:
+    assert list(LESSON.as_json(scored=True)) == [*COMMON, "score", "confidence", "source", "status"]
+    rule = EntrySummary("01R", "R-1", Kind.RULE, "t", "p", (), (), "x", details={"rationale": "why"})
+    assert list(rule.as_json(scored=True)) == [*COMMON, "score", "rationale", "applies_to"]
+    assert rule.as_json()["applies_to"] is None
+
+
+def test_a_list_is_an_array_without_scores() -> None:
+    data = output.encode(Listing((LESSON,), 1))
+    assert list(data[0]) == [*COMMON, "confidence", "source", "status"]
+    assert output.dump(Listing((LESSON,), 1)).count("\n") == 2
+    assert json.loads(output.dump([])) == []
+
+
+def test_a_search_has_its_four_groups_and_factors_only_where_there_are_any() -> None:
+    found = Answer("q", (Hit(LESSON, "H"), Hit(LESSON, "", {"vector": 0.5})), notes=("full text only",))
+    data = output.encode(found)
+    assert list(data) == ["query", "order", "rules", "scripts", "lessons", "docs", "prompt", "notes", "coverage"]
+    assert "factors" not in data["lessons"][0]
+    assert data["lessons"][0]["heading"] == "H"
+    assert data["lessons"][1]["factors"] == {"vector": 0.5}
+
+
+def test_an_entry_in_full_brings_body_frontmatter_related_and_sections() -> None:
+    edge = Related(None, "01X", "derived_from", outgoing=True)
+    shown = Shown(LESSON, "body", "raw", {"id": "01J"}, related=(edge,), sections=(TextSection(1, "h", 1, 1, 3),))
+    data = output.encode(shown)
+    assert data["body"] == "body"
+    assert data["related"] == [
+        {"relation": "derived_from", "direction": "out", "target": "01X", "weight": None, "depth": 1, "entry": None}
+    ]
+    assert data["sections"] == [{"number": 1, "heading": "h", "level": 1, "lines": 3}]
+    assert "code" not in data
+
+
+def test_a_write_has_exactly_four_keys_and_null_while_it_waits() -> None:
+    data = output.encode(Written("01J", "L-1", Kind.LESSON, "t", "p", None))
+    assert data == {"id": "01J", "handle": "L-1", "path": "p", "commit": None}
+    waiting = Written("01J", "L-1", Kind.LESSON, "t", "p", None, ("waiting: merge",))
+    assert output.encode(waiting)["notes"] == ["waiting: merge"]
+
+
+def test_an_import_says_what_it_skipped_and_why() -> None:
+    data = output.encode(Imported((), 2, (Skipped("a", "binary"),), "c"))
+    assert data["skipped"] == [{"path": "a", "reason": "binary"}]
+    assert data["unchanged"] == 2
+
+
+def test_errors_carry_class_message_and_hint() -> None:
+    error = output.error(NotFound("entry", "L-9", suggestions=["L-8"]))
+    assert error == {"error": "NotFound", "message": "no entry 'L-9'", "hint": "did you mean L-8?"}
+    invalid = output.error(InvalidEntry([Problem("a.md", "no title", 2)]))
+    assert invalid["problems"] == [{"path": "a.md", "line": 2, "message": "no title", "fixable": False}]
+
+
+def test_what_a_terminal_would_obey_is_escaped_by_json() -> None:
+    text = output.dump({"a": "\x1b[2J\u202e\x9b\udcff日"})
+    assert text.isascii()
+    assert text.replace("\n", "").isprintable()
+    assert json.loads(text) == {"a": "\x1b[2J\u202e\x9b\udcff日"}
+
+
+def test_every_declared_key_is_a_field_or_property_of_its_class() -> None:
+    for module in pkgutil.walk_packages(ai_lessons.__path__, "ai_lessons."):
+        if module.name.rpartition(".")[2] != "__main__":
+            for answer in vars(import_module(module.name)).values():
+                fields = fields_of(answer) if isinstance(answer, type) else None
+                names = (*fields.names, *fields.optional) if fields and answer.__module__ == module.name else ()
+                assert [name for name in names if not hasattr(answer, name)] == [], answer
+
+
+class Renamed(Written):
+    """The same answer under another name."""
+
+
+def test_a_renamed_class_changes_no_json() -> None:
+    assert output.encode(Renamed(*WRITTEN)) == WROTE
+
+
+class Odd(NamedTuple):
+    """A record of all that an answer may hold."""
+
+    kind: Kind
+    path: Path
+    day: object
+    many: tuple[object, ...]
+    nothing: None = None
+
+
+def test_a_record_becomes_its_fields_with_members_of_enums_paths_and_dates_as_text() -> None:
+    one = Odd(Kind.RULE, Path("a/b"), date(2026, 11, 22), ({"n": 1, date(2026, 1, 2): True}, 0.5))
+    data = output.encode(one)
+    assert data == {
+        "kind": "rule", "path": "a/b", "day": "2026-11-22", "nothing": None,
+        "many": [{"n": 1, "2026-01-02": True}, 0.5],
+    }  # fmt: skip
+    assert type(data["kind"]) is str
+    assert json.loads(output.dump(one)) == data
+
+
+WRITTEN = Written("01J", "L-1", Kind.LESSON, "t", "p", "c")
+WROTE = {"id": "01J", "handle": "L-1", "path": "p", "commit": "c"}
+TORN = TornEntry("L-1", "t", "p", ("why",), "ours", None, "diff", "diff")
+CHANGE = Written("01J", "L-1", Kind.LESSON, "t", "p", None, change="added", origin="ai")
+ROW = {
+    "id": "01J", "handle": "L-1", "scope": "p", "from": "ai", "status": "active", "created": None, "pattern": None,
+    "title": "t", "path": "p/lessons/x.md",
+}  # fmt: skip
+LIGHT = output.encode(LESSON)
+PROPOSED = Suggested("01R", "R-1", "t", "p", "b", "c")
+SAID = {
+    "id": "01R", "handle": "R-1", "title": "t", "path": "p", "branch": "b", "commit": "c", "warnings": [],
+}  # fmt: skip
+FOUND = EvaluationReport((EvaluationFinding("duplicates", "stop", "it is there"),))
+
+SHAPED: list[tuple[Any, Any]] = [
+    (TORN, {"id": "L-1", "title": "t", "path": "p", "reasons": ["why"], "ours": "ours", "theirs": None}),
+    (Resolved("L-1", "p", "ours", ("L-1",), None),
+     {"id": "L-1", "path": "p", "take": "ours", "left": ["L-1"], "commit": None}),
+    (Conflicts("origin", ()), []),
+    (CHANGE, {"id": "01J", "handle": "L-1", "path": "p", "commit": None, "change": "added"}),
+    (CHANGE._replace(target="/t", notes=("n",)),
+     {"id": "01J", "handle": "L-1", "path": "p", "commit": None, "change": "added", "target": "/t", "notes": ["n"]}),
+    (Loaded((LessonGroup("global", (LESSON,)),), 1),
+     {"active": 1, "groups": [{"scope": "global", "lessons": [ROW]}], "notes": []}),
+    (NotShown(LESSON, "harm", "it was"), {**LIGHT, "reason": "harm", "detail": "it was"}),
+    (Outdated(LESSON, "asked", "it was"), {**LIGHT, "reason": "asked", "detail": "it was"}),
+    (TierState("user", "reads", "/p", "why"),
+     {"tier": "user", "state": "reads", "path": "/p", "why": "why", "hint": ""}),
+    (Ran(LESSON, 1, timed_out=False, stdout="out", stderr="err", omitted_bytes=5),
+     {"handle": "L-1", "exit_code": 1, "timed_out": False, "stdout": "out", "stderr": "err", "omitted_bytes": 5}),
+    (Ported((WRITTEN,), 0, (Skipped("p", "r"),), "c", (), 1, 2, 3, (PROPOSED,), "B1", (Seen("p", "skipped", "r"),)),
+     {"written": [WROTE], "unchanged": 0, "skipped": [{"path": "p", "reason": "r"}], "relations": 1, "params": 2,
+      "events": 3, "queued": [SAID], "batch": "B1", "commit": "c", "dry_run": False, "notes": [],
+      "seen": [{"where": "p", "became": "skipped", "about": "r"}]}),
+    (Exported("f", (ExportedFile("p", "written"),), skipped=(Skipped("q", "r"),)),
+     {"form": "f", "files": [{"path": "p", "done": "written"}], "lessons": 0, "rules": 0, "docs": 0, "scripts": 0,
+      "events": 0, "skipped": [{"path": "q", "reason": "r"}], "notes": []}),
+    (Promoted(LESSON, "project", "user", "copied", FOUND, copy=WRITTEN),
+     {"id": "01J", "handle": "L-1", "title": "t", "from": "project", "to": "user", "outcome": "copied",
+      "copy": WROTE, "proposal": None, "policy": "", "decided_in": "",
+      "notes": [],
+      "evaluation": {"recommendation": "reject", "findings": [
+          {"check": "duplicates", "severity": "stop", "message": "it is there", "where": ""}]}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("answer", "data"), SHAPED, ids=lambda value: type(value).__name__)
+def test_an_answer_has_its_documented_shape(answer: Any, data: Any) -> None:
+    assert output.encode(answer) == data
+
+
+def test_a_lesson_in_full_has_its_pattern_in_parts_and_what_became_of_it() -> None:
+    fields = {"pattern": {"when": "w", "dont": "a", "because": "b"}, "reason": "r", "promoted_to": ""}
+    parts = {"when": "w", "action": "dont", "do": "a", "because": "b"}
+    assert output.encode(shown_json(Shown(LESSON, "body", "raw", fields))) == {
+        **ROW, "reason": "r", "parsed": parts, "text": "body",
+    }  # fmt: skip
+    assert output.encode(shown_json(Shown(LESSON, "body", "raw", {}))) == {**ROW, "parsed": None, "text": "body"}

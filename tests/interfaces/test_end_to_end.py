@@ -1,0 +1,359 @@
+"""The wire is connected: real git, real catalog and index, no model (full text alone)."""
+
+from __future__ import annotations
+
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from interfaces.world import DOC, LESSON, SCRIPT, Run
+from real_world import Git
+
+LIGHT = {"id", "handle", "kind", "title", "project", "tier", "tags", "versions", "path", "snippet"}
+
+
+def test_a_repository_is_made_once(run: Run, tmp_path: Path, git: Git) -> None:
+    place = tmp_path / "new"
+    first = run("--repo", place, "admin", "init")
+    assert first.code == 0, first.err
+    assert first.out.startswith(f"Made a knowledge repository: {place}\n")
+    again = run("--repo", place, "--json", "admin", "init")
+    assert again.json["created"] is False
+    assert git(place, "status", "--porcelain") == ""
+
+
+def test_a_place_without_repository_says_how_to_make_one(run: Run, tmp_path: Path) -> None:
+    done = run("--repo", tmp_path / "none", "recall", "list")
+    assert done.code == 3
+    assert "admin init" in done.err
+
+
+def test_lessons_are_listed_by_their_category_and_one_of_the_same_title_is_named(run: Run, knowledge: Path) -> None:
+    said = ["--content", "After an hour.", "--category", "solution"]
+    first = run("add", "--title", "Carts expire", *said, "--json").json
+    second = run("add", "--title", "carts expire", "--content", "After two.")
+    command = f"ai-lessons contribute update {first['handle']}"
+    assert f"note: [{first['handle']}] has the same title; to change that one: {command}" in second.err.splitlines()
+    assert [one["id"] for one in run("list", "--category", "solution", "--limit", "5", "--json").json] == [first["id"]]
+    assert first["handle"] in run("list", "--category", "solution", "--limit", "1").out
+    assert run("list", "--category", "nonsense").code == 2
+
+
+def test_a_lesson_is_added_found_shown_and_listed(run: Run, knowledge: Path, git: Git) -> None:
+    added = run(
+        "contribute", "add", "--title", "Rebase rewrites ids", "--tags", "git, history", "--confidence", "high",
+        "--content", "Never rebase what is pushed.", "--json",
+    )  # fmt: skip
+    assert added.code == 0, added.err
+    assert set(added.json) == {"id", "handle", "path", "commit"}
+    assert git(knowledge, "log", "-1", "--format=%H") == added.json["commit"]
+    assert git(knowledge, "log", "-1", "--format=%s") == "Add lesson: Rebase rewrites ids"
+    found = run("recall", "search", "rebase", "pushed", "--json")
+    assert found.json["lessons"][0]["handle"] == added.json["handle"]
+    shown = run("recall", "show", added.json["handle"])
+    assert "confidence: high | source: observed" in shown.out
+    assert "Never rebase what is pushed." in shown.out
+    assert added.json["handle"] in run("recall", "list", "--tag", "history").out
+
+
+def test_text_mode_prints_handle_and_path(run: Run, knowledge: Path) -> None:
+    done = run("contribute", "add-lesson", "--title", "T", "--content", "C")
+    headline, path = done.out.splitlines()
+    assert headline.startswith("[L-")
+    assert path.startswith(f"  path: {knowledge}/global/lessons/")
+
+
+@pytest.mark.parametrize("args", [("-",), ("--content", "-"), ("--file", "-"), ()])
+def test_the_text_of_a_lesson_may_come_through_a_pipe(run: Run, knowledge: Path, args: tuple[str, ...]) -> None:
+    done = run("--json", "contribute", "add-lesson", "--title", "Piped", *args, text="Grüße aus der Röhre\n")
+    assert done.code == 0, done.err
+    assert "Grüße aus der Röhre" in (knowledge / done.json["path"]).read_text()
+
+
+@pytest.mark.usefixtures("knowledge")
+def test_what_a_lesson_says_already_is_named_before_it_is_said_again(run: Run) -> None:
+    add = ("contribute", "add-lesson", "--title", "Rebase rewrites every id of the branch", "--content")
+    first = run("--json", *add, "Never rebase what was pushed, or others lose their work.").json["handle"]
+    again = run(*add, "Never rebase what was pushed, or others lose work.")
+    assert again.code == 5
+    assert f"much like {first} 'Rebase rewrites every id of the branch', 0." in again.err
+    assert f"ai-lessons contribute update {first}" in again.err
+    assert run(*add, "Never rebase what was pushed, or others lose work.", "--anyway").code == 0
+    assert run(*add, "Something quite different about merges, notes, tags and worktrees.").code == 0
+
+
+def test_a_pattern_is_text_enough(run: Run, knowledge: Path) -> None:
+    done = run("--json", "contribute", "add", "--title", "P", "--when", "w", "--dont", "d", "--because", "b")
+    assert done.code == 0, done.err
+    shown = run("recall", "show", done.json["handle"])
+    assert "\nWHEN w\nDO NOT d\nBECAUSE b\n" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "words"),
+    [
+        (("--content", "a", "--file", "b"), 2, "given twice"),
+        (("--file", "missing.md"), 2, "missing.md: No such file"),
+        ((), 2, "has no text"),
+        (("--content", "c", "--confidence", "sure"), 2, "not one of 'very-low', 'low', 'medium'"),
+        (("--content", "c", "--link", "L-NOSUCH"), 3, "L-NOSUCH"),
+        (("--content", "c", "--link", "likes=L-1"), 2, "not one of"),
+        (("--content", "c", "--when", "w"), 4, "pattern"),
+    ],
+)
+def test_what_is_wrong_with_a_new_lesson_is_said(
+    run: Run, knowledge: Path, args: tuple[str, ...], code: int, words: str, git: Git
+) -> None:
+    done = run("contribute", "add-lesson", "--title", "T", *args)
+    assert (done.code, words in done.err) == (code, True), done.err
+    assert git(knowledge, "status", "--porcelain") == ""
+
+
+def test_text_that_is_no_utf8_is_refused(run: Run, knowledge: Path) -> None:
+    done = run("contribute", "add-lesson", "--title", "T", "-", text=b"\xff\xfe")
+    assert (done.code, "standard input" in done.err, "not UTF-8 text" in done.err) == (4, True, True)
+
+
+def test_an_empty_title_is_refused(run: Run, knowledge: Path) -> None:
+    assert run("contribute", "add-lesson", "--title", " ", "--content", "c").code in {2, 4}
+
+
+def test_an_agent_is_remembered_as_the_origin(run: Run, knowledge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AI_LESSONS_AGENT", "claude")
+    done = run("--json", "contribute", "add", "--title", "T", "--content", "C")
+    assert "from: ai\n" in (knowledge / done.json["path"]).read_text()
+
+
+def test_one_changed_key_is_one_changed_line(run: Run, knowledge: Path, git: Git) -> None:
+    done = run("contribute", "update", "L-8F3K2A", "--confidence", "very-high")
+    assert done.code == 0, done.err
+    assert git(knowledge, "show", "--format=", "--numstat").split()[:2] == ["1", "1"]
+
+
+def test_an_update_of_nothing_is_refused(run: Run, knowledge: Path) -> None:
+    done = run("contribute", "update", "L-8F3K2A")
+    assert (done.code, "nothing to change" in done.err) == (2, True)
+
+
+def test_an_unknown_id_suggests_near_ones(run: Run, knowledge: Path) -> None:
+    done = run("recall", "show", "L-8F3K2B")
+    assert (done.code, "L-8F3K2B" in done.err) == (3, True)
+
+
+def test_entries_are_linked_and_unlinked(run: Run, knowledge: Path) -> None:
+    done = run("contribute", "link", "L-8F3K2A", "S-9XW2RB", "--relation", "has-script", "--weight", "0.5")
+    assert done.code == 0, done.err
+    edges = run("recall", "related", "L-8F3K2A", "--json").json
+    assert {(edge["relation"], edge["target"], edge["weight"]) for edge in edges} >= {("has_script", SCRIPT, 0.5)}
+    assert "has_script -> [S-9XW2RB]" in run("recall", "show", "L-8F3K2A").out
+    assert run("contribute", "unlink", "L-8F3K2A", "S-9XW2RB").code == 0
+    assert SCRIPT not in {edge["target"] for edge in run("recall", "related", "L-8F3K2A", "--json").json}
+
+
+def test_a_link_between_wrong_kinds_is_refused_with_what_is_right(run: Run, knowledge: Path) -> None:
+    done = run("contribute", "link", "L-8F3K2A", "D-4T7QZM", "--relation", "has_script")
+    assert done.code == 2
+    assert "has_script leads from any entry to a script, not from a lesson to a doc (D-4T7QZM)" in done.err
+    assert "what fits: has_doc" in done.err
+    done = run("contribute", "add", "--title", "T", "--content", "C", "--link", "has_script=D-4T7QZM")
+    assert (done.code, "to a script" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize("job", [("update-resource", "--title", "T"), ("delete-resource", "--yes")])
+def test_what_is_no_resource_is_refused_by_the_commands_for_resources(
+    run: Run, knowledge: Path, job: tuple[str, ...]
+) -> None:
+    command, *more = job
+    done = run("contribute", command, "L-8F3K2A", *more)
+    assert (done.code, "L-8F3K2A is a lesson, neither a doc nor a script" in done.err) == (2, True)
+    assert f"ai-lessons contribute {command.removesuffix('-resource')} L-8F3K2A" in done.err
+    assert run("contribute", command, "D-4T7QZM", *more).code == 0
+
+
+@pytest.mark.parametrize(("command", "entry"), [("delete", "L-8F3K2A"), ("delete-resource", "D-4T7QZM")])
+def test_without_a_terminal_a_delete_asks_for_yes(run: Run, knowledge: Path, command: str, entry: str) -> None:
+    done = run("contribute", command, entry)
+    assert (done.code, "nothing was deleted" in done.err, "--yes" in done.err) == (8, True, True)
+    assert run("recall", "show", entry).code == 0
+
+
+def test_a_delete_that_is_confirmed_beforehand_asks_nobody(run: Run, knowledge: Path) -> None:
+    done = run("contribute", "delete", "L-8F3K2A", "--yes", "--json")
+    assert done.code == 0, done.err
+    assert done.json["id"] == LESSON
+    assert run("recall", "show", "L-8F3K2A").code == 3
+
+
+def test_several_deletions_are_one_commit(run: Run, knowledge: Path, git: Git) -> None:
+    before = git(knowledge, "rev-list", "--count", "HEAD")
+    done = run("contribute", "delete-resource", "D-4T7QZM", "S-9XW2RB", "--yes", "--json")
+    assert {one["id"] for one in done.json} == {DOC, SCRIPT}
+    assert int(git(knowledge, "rev-list", "--count", "HEAD")) == int(before) + 1
+
+
+def test_a_doc_is_added_previewed_and_refreshed(run: Run, knowledge: Path, tmp_path: Path) -> None:
+    source = tmp_path / "guide.md"
+    source.write_text("# Guide\n\nFirst text about pagination.\n")
+    add = ("contribute", "add-resource", "--type", "doc", "--path", source, "--version", "v2,v3")
+    preview = run(*add, "--preview")
+    assert "1 passage" in preview.out
+    added = run(*add, "--json")
+    assert set(added.json) == {"id", "handle", "path", "commit"}
+    assert added.json["path"].startswith("global/docs/shared/")
+    source.write_text("# Guide\n\nSecond text about cursors.\n")
+    (refreshed,) = run("contribute", "refresh-resource", added.json["handle"], "--json").json
+    assert (refreshed["changed"], refreshed["added"], refreshed["removed"]) == (True, 1, 1)
+    assert run("recall", "search-resources", "cursors", "--json").json["docs"][0]["id"] == added.json["id"]
+
+
+def test_a_folder_is_imported_in_one_commit(run: Run, knowledge: Path, tmp_path: Path, git: Git) -> None:
+    for n in range(12):
+        (tmp_path / "notes" / f"n{n}.md").parent.mkdir(exist_ok=True)
+        (tmp_path / "notes" / f"n{n}.md").write_text(f"# Note {n}\n\nText {n}.\n")
+    (tmp_path / "notes/binary.md").write_bytes(b"\0\1")
+    before = int(git(knowledge, "rev-list", "--count", "HEAD"))
+    done = run("contribute", "add-resource", "--type", "doc", "--path", "notes", "--recursive", "--project", "n")
+    assert done.code == 0, done.err
+    assert "12 entries added, 0 unchanged, 1 skipped" in done.out
+    assert int(git(knowledge, "rev-list", "--count", "HEAD")) == before + 1
+
+
+def test_refreshing_needs_names_or_all(run: Run, knowledge: Path) -> None:
+    assert run("contribute", "refresh-resource").code == 2
+    assert run("contribute", "refresh-resource", "--all", "D-4T7QZM").code == 2
+
+
+def test_sections_of_a_doc_lead_to_each_other(run: Run, knowledge: Path) -> None:
+    whole = run("recall", "show-resource", "D-4T7QZM")
+    assert "Sections:\n    1  Workflows API\n    2    Limits\n    3    Errors\n" in whole.out
+    part = run("recall", "show-resource", "D-4T7QZM", "--heading", "Limits")
+    assert "At most 100 statuses" in part.out
+    assert "409" not in part.out
+    assert "Next: ai-lessons recall show-resource D-4T7QZM --section 3" in part.out
+    assert run("recall", "show-resource", "D-4T7QZM", "--section", "99").code == 3
+
+
+def test_raw_text_goes_into_a_pipe_byte_for_byte(run: Run, knowledge: Path) -> None:
+    file = knowledge / "jira-api/notes.md"
+    file.write_text("# Raw \x1b[31m\n\ntrailing  \n\n\n")
+    assert run("recall", "show", "jira-api/notes.md", "--raw").out == file.read_text()
+    assert "\x1b" not in run("recall", "show", "jira-api/notes.md").out
+
+
+def test_a_diff_in_a_pipe_can_be_applied(run: Run, knowledge: Path, git: Git) -> None:
+    file = knowledge / "jira-api/notes.md"
+    before = file.read_text()
+    file.write_text(before + "New line.\n")
+    done = run("recall", "diff", "jira-api/notes.md")
+    assert "+New line." in done.out
+    file.write_text(before)
+    subprocess.run(["git", "apply"], input=done.out, text=True, cwd=knowledge, check=True)
+    assert file.read_text().endswith("New line.\n")
+
+
+def test_a_script_runs_with_its_arguments_and_exit_code_once_it_is_trusted(run: Run, knowledge: Path) -> None:
+    refused = run("recall", "run-resource", "S-9XW2RB", "--", "--json")
+    assert refused.code == 8
+    assert "trust-script S-9XW2RB" in refused.err
+    assert run("admin", "trust-script", "S-9XW2RB").code == 0
+    done = run("recall", "run-resource", "S-9XW2RB", "--", "--json", "a b")
+    assert (done.code, done.out) == (0, "workflow --json a b\n")
+    (knowledge / "jira-api/scripts/v3/update-workflow.sh").write_text("#!/bin/sh\npwd\nexit 7\n")
+    assert run("recall", "run-resource", "S-9XW2RB").code == 8
+    run("admin", "trust-script", "S-9XW2RB")
+    done = run("recall", "run-resource", "S-9XW2RB", "--cwd", knowledge)
+    assert (done.code, done.out) == (7, f"{knowledge}\n")
+
+
+def test_a_script_that_hangs_is_stopped(run: Run, knowledge: Path) -> None:
+    script = knowledge / "jira-api/scripts/v3/update-workflow.sh"
+    script.write_text("#!/bin/sh\nsleep 60\n")
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    run("admin", "trust-script", "S-9XW2RB")
+    assert run("recall", "run-resource", "S-9XW2RB", "--timeout", "0.2").code == 124
+
+
+def test_a_file_saved_in_an_editor_is_found_by_the_next_search(run: Run, knowledge: Path) -> None:
+    assert "zebrafish" not in run("recall", "search", "zebrafish").out.partition("\n")[2]
+    (knowledge / "jira-api/notes.md").write_text("# Zebrafish\n\nzebrafish swim.\n")
+    assert "Zebrafish" in run("recall", "search", "zebrafish").out
+
+
+def test_a_search_without_words_is_refused(run: Run, knowledge: Path) -> None:
+    assert run("recall", "search", "  ").code == 2
+
+
+DATA = [
+    ("recall", "search", "workflow"),
+    ("recall", "search", "workflow", "--explain", "--context-tags", "jira-api=1.5", "--version", "v3"),
+    ("recall", "search-resources", "workflow", "--type", "doc"),
+    ("recall", "show", "L-8F3K2A"),
+    ("recall", "show-resource", "S-9XW2RB"),
+    ("recall", "list"),
+    ("recall", "tags"),
+    ("recall", "versions"),
+    ("recall", "projects"),
+    ("recall", "related", "L-8F3K2A", "--depth", "2"),
+    ("recall", "log", "L-8F3K2A"),
+    ("recall", "diff", "L-8F3K2A"),
+    ("admin", "validate"),
+    ("admin", "doctor"),
+    ("admin", "stats"),
+    ("admin", "save"),
+    ("admin", "reindex"),
+    ("admin", "reindex-resources"),
+    ("admin", "reindex-resource", "D-4T7QZM"),
+    ("admin", "list-stale"),
+    ("admin", "config", "get"),
+    ("admin", "config", "set", "git.autocommit", "true"),
+    ("admin", "hooks", "install"),
+    ("admin", "hooks", "status"),
+    ("admin", "hooks", "uninstall"),
+    ("admin", "adopt", "jira-api/notes.md"),
+    ("admin", "model", "status"),
+    ("admin", "trust-script", "S-9XW2RB"),
+    ("admin", "completion", "bash"),
+]
+
+
+@pytest.mark.parametrize("args", DATA, ids=" ".join)
+def test_every_data_command_speaks_json_and_text(run: Run, knowledge: Path, args: tuple[str, ...]) -> None:
+    done = run(*args, "--json")
+    assert done.code in {0, 1, 4}, done.err
+    assert done.json is not None
+    assert done.out.isascii()
+    text = run(*args)
+    assert text.code in {0, 1, 4, 3}
+    assert "bug in ai-lessons" not in text.err
+
+
+def test_json_has_the_shapes_of_the_interface(run: Run, knowledge: Path) -> None:
+    search = run("recall", "search", "workflow", "--json", "--explain").json
+    assert set(search) == {"query", "order", "rules", "scripts", "lessons", "docs", "prompt", "notes", "coverage"}
+    assert set(search["lessons"][0]) == LIGHT | {"score", "heading", "factors", "confidence", "source", "status"}
+    assert set(search["docs"][0]) == LIGHT | {"score", "heading", "factors"}
+    listed = run("recall", "list", "--json").json
+    assert {entry["kind"] for entry in listed} == {"lesson", "doc", "script"}
+    assert set(next(e for e in listed if e["kind"] == "doc")) == LIGHT
+    shown = run("recall", "show", "S-9XW2RB", "--json").json
+    assert set(shown) >= LIGHT | {"body", "frontmatter", "related", "sections"}
+    assert shown["frontmatter"]["title"] == "update-workflow.sh"
+
+
+def test_an_error_with_json_is_data_on_stderr(run: Run, knowledge: Path) -> None:
+    done = run("--json", "recall", "show", "L-NOSUCH")
+    assert (done.code, done.out) == (3, "")
+    assert '"error": "NotFound"' in done.err
+
+
+def test_a_broken_file_is_left_out_named_and_noted(run: Run, knowledge: Path) -> None:
+    (knowledge / "jira-api/lessons/bad.md").write_text("---\nid: [\n---\n")
+    listed = run("recall", "list")
+    assert listed.code == 0
+    assert "note: 1 file is left out as unreadable" in listed.err
+    assert run("-q", "recall", "list").err == ""
+    report = run("admin", "validate")
+    assert report.code == 4
+    assert "jira-api/lessons/bad.md:" in report.out

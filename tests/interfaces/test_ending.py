@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from pathlib import Path
+
+import click
+import pytest
+
+from ai_lessons.errors import (
+    AiLessonsError,
+    Conflict,
+    Interrupted,
+    InvalidEntry,
+    NotFound,
+    Problem,
+    Refused,
+    StorageFailed,
+    Unreachable,
+    UsageError,
+)
+from ai_lessons.interfaces.cli import command, root
+from interfaces.world import PROGRAM, environment
+
+Captured = pytest.CaptureFixture[str]
+
+
+def raising(error: BaseException) -> object:
+    def program() -> object:
+        raise error
+
+    return program
+
+
+def end(error: BaseException, *args: str) -> int:
+    return command.run(raising(error), args)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (AiLessonsError("x"), 1),
+        (NotFound("entry", "x"), 3),
+        (InvalidEntry([Problem("a", "b")]), 4),
+        (Refused("no"), 8),
+        (click.UsageError("bad"), 2),
+        (click.ClickException("editor gone"), 1),
+        (click.Abort(), 130),
+        (KeyboardInterrupt(), 130),
+        (RuntimeError("oops"), 70),
+    ],
+)
+def test_every_error_has_its_exit_code(error: BaseException, code: int, capsys: Captured) -> None:
+    assert end(error) == code
+    assert capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("returned", "code"), [(None, 0), (0, 0), (7, 7)])
+def test_a_command_may_return_its_own_exit_code(returned: int | None, code: int) -> None:
+    assert command.run(lambda: returned, ()) == code
+
+
+def test_message_and_hint_are_one_line_each_and_harmless(capsys: Captured) -> None:
+    end(NotFound("entry", "x\x1b[2J", suggestions=["L-1"]))
+    assert capsys.readouterr().err == "error: no entry 'x\\x1b[2J'\nhint: did you mean L-1?\n"
+
+
+def test_with_json_the_error_is_data_on_stderr(capsys: Captured) -> None:
+    assert end(NotFound("entry", "x", suggestions=["L-1"]), "recall", "show", "x", "--json") == 3
+    done = capsys.readouterr()
+    assert done.out == ""
+    assert json.loads(done.err) == {"error": "NotFound", "message": "no entry 'x'", "hint": "did you mean L-1?"}
+
+
+def test_arguments_of_a_script_are_not_ours(capsys: Captured) -> None:
+    end(NotFound("entry", "x"), "recall", "run-resource", "x", "--", "--json")
+    assert capsys.readouterr().err.startswith("error: no entry 'x'\nhint: ")
+
+
+def test_a_bug_leaves_a_report_that_only_the_user_can_read(capsys: Captured, hermetic: Path) -> None:
+    assert end(RuntimeError("oops"), "recall", "list") == 70
+    err = capsys.readouterr().err
+    (report,) = (hermetic / ".local/state/ai-lessons/bugs").iterdir()
+    assert err == f"error: a bug in ai-lessons (RuntimeError: oops); attach this file when you report it: {report}\n"
+    text = report.read_text()
+    assert "RuntimeError: oops" in text
+    assert "arguments: ['recall', 'list']" in text
+    assert report.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_bug_is_told_also_where_no_report_can_be_written(capsys: Captured, hermetic: Path) -> None:
+    (hermetic / ".local").write_text("a file in the way")
+    assert end(RuntimeError("oops"), "-v") == 70
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("kind", [AiLessonsError, Conflict, Refused, StorageFailed, Unreachable, UsageError])
+def test_no_error_is_without_a_next_step(kind: type[AiLessonsError], capsys: Captured) -> None:
+    end(kind("x"))
+    assert "\nhint: " in capsys.readouterr().err
+    end(kind("x"), "--json")
+    assert json.loads(capsys.readouterr().err)["hint"]
+
+
+def test_an_interruption_says_what_is_safe(capsys: Captured) -> None:
+    end(KeyboardInterrupt())
+    assert capsys.readouterr().err.startswith("error: interrupted\nhint: what was already written is kept")
+    end(Interrupted(" at embedding, 5 of 10"))
+    assert capsys.readouterr().err.startswith("error: interrupted at embedding, 5 of 10\nhint: ")
+
+
+def usage(capsys: Captured, *args: str) -> tuple[int, str]:
+    code = command.run(lambda: root.main(list(args), "ai-lessons", standalone_mode=False), args)
+    return code, capsys.readouterr().err
+
+
+def test_a_mistyped_command_names_the_near_one(capsys: Captured) -> None:
+    assert usage(capsys, "recal") == (
+        2,
+        "error: no command 'recal'\nhint: did you mean: ai-lessons recall?\n",
+    )
+
+
+def test_a_command_without_its_group_names_the_group(capsys: Captured) -> None:
+    assert usage(capsys, "related", "x") == (
+        2,
+        "error: no command 'related'\nhint: did you mean: ai-lessons recall related?\n",
+    )
+
+
+def test_a_wrong_option_points_to_the_help(capsys: Captured) -> None:
+    code, err = usage(capsys, "recall", "list", "--foo")
+    assert code == 2
+    assert err == "error: No such option '--foo'\nhint: see ai-lessons recall list --help\n"
+
+
+def test_a_flag_that_is_searched_for_is_told_how(capsys: Captured) -> None:
+    assert usage(capsys, "search", "--quota-bytes")[1].endswith(
+        "hint: as a word: ai-lessons search -- --quota-bytes; else see ai-lessons search --help\n"
+    )
+    assert usage(capsys, "search", "x", "--limti", "3")[1].endswith("hint: see ai-lessons search --help\n")
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    script = f"{shlex.join(PROGRAM)} recall search --help; echo $? >&2"
+    reader = "exec 3>&1; { sleep 0.3; exec 1>&-; }"
+    done = subprocess.run(
+        ["bash", "-c", f"( {script} ) | true; {reader}"], capture_output=True, text=True, check=False, env=environment()
+    )
+    assert done.stderr.strip() in {"0", "1"}
+
+
+def test_a_caller_that_closed_our_input_is_no_error() -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{shlex.join(PROGRAM)} contribute add --title T --content - <&-"],
+        capture_output=True, text=True, check=False, env=environment(),
+    )  # fmt: skip
+    assert (done.returncode, "bug" in done.stderr) == (2, False), done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_below_the_output_is_told() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*PROGRAM, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment()
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: the output cannot be written: No space left on device\n")

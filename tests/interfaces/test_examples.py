@@ -1,0 +1,148 @@
+"""Every example of every help page really runs, as it stands there."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import signal
+import subprocess
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from a_server import Reply, Site, serving
+from ai_lessons.interfaces import agent_hook
+from ai_lessons.interfaces.cli.command import Command
+from interfaces.test_help import COMMANDS
+from interfaces.world import FILES, PROGRAM, PROPOSAL, Run, environment, program_in
+from real_world import Git, put_file, put_program
+
+EXAMPLES = [
+    example
+    for path, command in COMMANDS.items()
+    if isinstance(command, Command)
+    for example in command.typed(" ".join(("ai-lessons", *path)))
+]
+UNREACHABLE, REFUSED = 7, 8
+"""`model pull` in a test that has no network."""
+
+
+@pytest.fixture
+def desk(knowledge: Path, git: Git, run: Run) -> Path:
+    """The folder we stand in: the files that the examples name, a hub, a trusted script, and an editor called nano."""
+    desk = knowledge.parent
+    git(desk, "init", "-q")
+    (desk / "WorkflowsApi.md").write_text("# Workflows API\n\nTransitions.\n")
+    (desk / "update-workflow.sh").write_text("#!/bin/sh\necho updated\n")
+    (desk / "lessons.jsonl").write_text(
+        '{"id":"001","created":"2024-02-10","when":"editing","action":"do","do":"read first","because":"it helps"}\n'
+    )
+    (desk / "failed.txt").write_text("$ make test\nmake: *** No rule to make target 'test'.  Stop.\n")
+    (desk / "uv.lock").write_text(f'[[package]]\nname = "click"\nversion = "{version("click")}"\n')
+    (desk / "notes").mkdir()
+    (desk / "notes/one.md").write_text("# One\n\nFirst note.\n")
+    (desk / "AGENTS.md").write_text("# Build\n\nWith make.\n")
+    (desk / "knowledge.json").write_text(
+        '{"version": 1, "exported_at": "", "learnings": [], "files": [], "events": []}\n'
+    )
+    git(desk, "add", "WorkflowsApi.md")
+    git(desk, "commit", "-qm", "Because it was slow")
+    git(desk, "clone", "-q", "--bare", str(knowledge), "knowledge.git")
+    git(knowledge, "remote", "add", "origin", str(desk / "knowledge.git"))
+    (desk / "updates").write_text(f"{'0' * 40} {git(knowledge, 'rev-parse', 'HEAD')} refs/heads/topic\n")
+    (desk / "event.json").write_text('{"hook_event_name": "SessionStart", "session_id": "one", "source": "startup"}')
+    program_in(desk / "bin")
+    put_program(desk / "bin/nano", '#!/bin/sh\nprintf "More.\\n" >> "$1"\n')
+    assert run("admin", "trust-script", "S-9XW2RB").code == 0
+    return desk
+
+
+@pytest.fixture
+def project_and_enterprise(
+    desk: Path, knowledge: Path, hermetic: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The knowledge is that of the code project we stand in, beside a repository of the user's and one of acme."""
+    monkeypatch.delenv("AI_LESSONS_REPO")
+    (desk / ".ai").mkdir()
+    knowledge.rename(desk / ".ai/reference")
+    for place in (hermetic / ".ai/reference", hermetic / "acme"):
+        assert run("--repo", place, "admin", "init", "--no-hooks").code == 0
+    put_file(hermetic / ".config/ai-lessons/config.toml", '[enterprise]\nacme = "~/acme"\n')
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    """A web server with one page."""
+    with serving() as one:
+        one.replies["/retries.html"] = Reply(b"<main><h1>Retries</h1><p>The wait doubles.</p></main>")
+        yield one
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_runs(
+    example: str,
+    desk: Path,
+    hermetic: Path,
+    run: Run,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if "R-" in example:
+        request.getfixturevalue("proposal")
+    for title in ("One", "Two") if "admin undo" in example else ():
+        assert run("contribute", "add-lesson", "--title", title, "--content", "To be taken back.").code == 0
+    if "team.signers" in example:
+        example = example.replace("team.signers", str(request.getfixturevalue("signed")))
+    if "promote" in example:
+        request.getfixturevalue("project_and_enterprise")
+    if "admin hosts" in example:
+        (hermetic / ".cursor").mkdir()
+        example += " --yes" if "--" in example else ""  # which a person says on a terminal
+    if "why-told" in example:
+        event = {"hook_event_name": "UserPromptSubmit", "session_id": "00893aaf", "prompt": "go on"}
+        assert agent_hook.run(data=json.dumps(event).encode()) == ""
+    if "index pull" in example:
+        assert run("admin", "index", "push", str(desk / "knowledge-index")).code == 0
+    if "merge-file" in example:  # git names three temporary files
+        example = re.sub(r"%[OAB]", str(desk / "WorkflowsApi.md"), example)
+    example = example.replace("/srv/git", str(desk))
+    if "--url" in example:
+        site = request.getfixturevalue("site")
+        monkeypatch.delenv("AI_LESSONS_OFFLINE")
+        example = f"{example.replace('https://example.org', site.url)} --allow-private"
+    words = shlex.split(example)
+    if words[1] == "look":  # it stays until Ctrl-C
+        with subprocess.Popen([*PROGRAM, *words[1:]], stdout=subprocess.PIPE, env=environment(), cwd=desk) as page:
+            assert page.stdout
+            assert page.stdout.readline().startswith(b"http://127.0.0.1:")
+            page.send_signal(signal.SIGINT)
+            code, err = page.wait(20), ""
+    elif words[0] == "ai-lessons" and not set(words) & {"|", ">>", "<"}:
+        done = run(*words[1:])
+        code, err = done.code, done.err
+    else:
+        path = f"{desk / 'bin'}:{environment()['PATH']}"
+        hub = {"GIT_DIR": str(desk / "knowledge.git")} if "hook" in example else {}
+        shell = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", example],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=desk,
+            env=environment(PATH=path, **hub),
+        )
+        code, err = shell.returncode, shell.stderr
+    allowed = {0, UNREACHABLE} if "model pull" in example else {0}
+    if "refresh-resource D-" in example:
+        allowed = {REFUSED}  # the doc came with the repository, and nobody is asked here whether its source may be read
+    assert code in allowed, err
+
+
+def test_examples_name_only_entries_that_the_tests_have() -> None:
+    words = (word.partition("=")[0] for example in EXAMPLES for word in example.split())
+    named = {word for word in words if word[:2] in {"L-", "D-", "S-", "R-"}}
+    known = "".join((FILES | PROPOSAL).values())
+    assert {handle for handle in named if handle[2:] not in known} == set()

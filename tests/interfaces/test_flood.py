@@ -1,0 +1,119 @@
+"""Thousands of pushed proposals must not stop the work of others: what is started, read and printed is bounded."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ai_lessons.app.proposals import SHOWN
+from ai_lessons.git import plumbing
+from interfaces.world import Run
+from real_world import Git
+
+MANY = 3 * SHOWN
+A_RULE = "01M82H56GFBPYC5697MC{:06d}"
+
+
+def push_many(root: Path, many: int, writer: str = "bot", rule: int | None = None) -> None:
+    """So many proposals on a remote of that repository, as this clone knows it; all about one rule if it is named."""
+    rows = []
+    for n in range(many):
+        number = n if rule is None else rule
+        entry = A_RULE.format(number)
+        text = f"---\nid: {entry}\nkind: rule\ntitle: Obey the flood {n}\nrationale: because\n---\nAlways {n}.\n"
+        name = f"refs/remotes/origin/rules/R-{entry[-6:]}-{writer}-{n}"
+        rows.append(
+            f"commit {name}\ncommitter {writer} <{writer}@x> {1790000000 + n} +0000\ndata 1\np\n"
+            "from refs/heads/main^0\n"
+            f"M 100644 inline global/rules/{entry.lower()}.md\ndata {len(text)}\n{text}\n"
+        )
+    subprocess.run(["git", "-C", str(root), "fast-import", "--quiet"], input="".join(rows).encode(), check=True)
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """How many git programs were started since the last question."""
+    calls: list[object] = []
+    run = plumbing.run
+
+    def counted(*args: object, **more: object) -> object:
+        calls.append(args)
+        return run(*args, **more)  # type: ignore[arg-type]  # whatever the caller gave
+
+    def since() -> int:
+        number = len(calls)
+        calls.clear()
+        return number
+
+    monkeypatch.setattr(plumbing, "run", counted)
+    return since
+
+
+def test_a_list_of_many_is_cut_off_and_says_whose_are_left_out(run: Run, knowledge: Path) -> None:
+    push_many(knowledge, MANY)
+    done = run("admin", "pending-rules")
+    assert done.code == 0, done.err
+    assert f"not listed: {MANY - SHOWN} more of bot <bot@x>" in done.out
+    assert len(done.out.splitlines()) <= 2 * SHOWN + 3
+    listed = run("admin", "pending-rules", "--json").json
+    assert len(listed) == SHOWN
+    assert [one["left_out"] for one in listed if one["left_out"]] == [[f"{MANY - SHOWN} more of bot <bot@x>"]]
+    assert run("admin", "pending-rules", "--count").out.strip() == str(MANY)
+
+
+def test_many_of_one_hide_none_of_another(run: Run, knowledge: Path, proposal: str) -> None:
+    push_many(knowledge, MANY)
+    push_many(knowledge, 1, "ana", rule=MANY)
+    listed = run("admin", "pending-rules", "--json").json
+    assert proposal in {one["handle"] for one in listed}
+    assert "ana <ana@x>" in {one["suggested_by"] for one in listed}
+    assert len(listed) == SHOWN
+
+
+def test_what_is_not_listed_is_approved_and_rejected_by_name(run: Run, knowledge: Path) -> None:
+    push_many(knowledge, MANY)
+    listed = {one["handle"] for one in run("admin", "pending-rules", "--json").json}
+    first, second = (f"R-{A_RULE.format(number)[-6:]}" for number in (0, 1))
+    assert not {first, second} & listed
+    assert run("admin", "approve-rule", first, "--yes").code == 0
+    assert run("admin", "reject-rule", f"origin/rules/{second}-bot-1").code == 0
+    assert run("admin", "pending-rules", "--count").out.strip() == str(MANY - 2)
+
+
+def test_many_about_one_rule_name_a_few_rivals(run: Run, knowledge: Path) -> None:
+    push_many(knowledge, MANY, rule=7)
+    done = run("admin", "pending-rules")
+    assert len(done.out.splitlines()) <= 2 * SHOWN + 3
+    assert done.out.count("proposes something else for this rule") <= 3 * SHOWN
+    assert run("admin", "approve-rule", "origin/rules/R-000007-bot-3", "--yes").code == 0
+
+
+def test_many_start_no_more_programs_than_few(
+    run: Run, knowledge: Path, started: Callable[[], int], tmp_path: Path, git: Git
+) -> None:
+    git(tmp_path, "init", "-q", "--bare", "hub.git")
+    git(knowledge, "remote", "add", "origin", str(tmp_path / "hub.git"))
+    numbers = []
+    for many in (2, MANY):
+        push_many(knowledge, many)
+        git(knowledge, "push", "-q", "origin", "main", "refs/remotes/origin/rules/*:refs/heads/rules/*")
+        run("admin", "sync")  # what is remembered from now on is remembered
+        started()
+        assert run("admin", "sync").code == 0
+        assert run("admin", "pending-rules").code == 0
+        numbers.append(started())
+    assert numbers[0] == numbers[1]
+
+
+def test_a_sync_names_a_few_of_many_that_arrived(run: Run, knowledge: Path, tmp_path: Path, git: Git) -> None:
+    git(tmp_path, "init", "-q", "--bare", "hub.git")
+    git(knowledge, "remote", "add", "origin", str(tmp_path / "hub.git"))
+    git(knowledge, "push", "-q", "origin", "main")
+    push_many(tmp_path / "hub.git", MANY)
+    git(tmp_path / "hub.git", "fetch", "-q", ".", "refs/remotes/origin/rules/*:refs/heads/rules/*")
+    done = run("admin", "sync")
+    assert done.out.count("proposal arrived") == 10
+    assert f"… and {MANY - 10:,} more (--json names them all)" in done.out

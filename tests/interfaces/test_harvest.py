@@ -1,0 +1,264 @@
+"""Lessons out of the transcripts of agents: listed, decided with one key at a real terminal, and asked for over MCP."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from interfaces.a_terminal import Spawn, editor, finish, interrupt, reply
+from interfaces.agent_host import Host, add
+from interfaces.mcp_world import inside, over_stdio
+from interfaces.world import Run
+
+RECORDED = Path(__file__).parents[1] / "knowledge/transcripts/claude-code.jsonl"
+FATAL = "fatal: The current branch till has no upstream branch."
+ASKED = r"\[k\]eep, \[n\]ever, \[s\]kip, \[q\]uit, \[\?\]: "
+TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+
+
+@pytest.fixture
+def transcript(knowledge: Path) -> Path:
+    """The session of a real Claude Code, where it would have put it: a push that failed, and one that worked."""
+    assert knowledge.exists()
+    file = Path.home() / ".claude/projects/-home-ann-shop/cb2cfbaf.jsonl"
+    file.parent.mkdir(parents=True)
+    shutil.copy(RECORDED, file)
+    return file
+
+
+def test_what_happened_is_proposed_and_nothing_is_stored(run: Run, transcript: Path) -> None:
+    done = run("contribute", "harvest")
+    assert done.code == 0
+    holds, read, drafts, _, title, when, do, *_ = done.out.splitlines()
+    assert holds == "1 session, 1 failed command, 0 of a kind met before."
+    assert read == "1 transcript: 16 records read, 0 of a form that is not known."
+    assert drafts == "1 draft, none is stored."
+    assert title.endswith(f"`git push`: {FATAL} (shop)")
+    assert (when, do) == (f"  WHEN     `git push` fails: {FATAL}", "  DO       run `git push -u origin HEAD`")
+    assert "2026-11-23 claude-code ~/.claude/projects/-home-ann-shop/cb2cfbaf.jsonl:" in done.out
+    assert len(run("recall", "list", "--type", "lesson", "--json").json) == 1
+    assert transcript.read_bytes() == RECORDED.read_bytes()
+
+
+def test_as_data_for_one_project_since_a_day_or_of_a_folder(run: Run, transcript: Path, tmp_path: Path) -> None:
+    (one,) = run("contribute", "harvest", "--json").json
+    assert (one["title"], one["do"], one["project"]) == (
+        f"`git push`: {FATAL}",
+        "run `git push -u origin HEAD`",
+        "shop",
+    )
+    (seen,) = one["evidence"]
+    assert (seen["host"], seen["date"]) == ("claude-code", "2026-11-23")
+    assert seen["place"].startswith(f"{transcript}:")
+    assert run("contribute", "harvest", "--project", "Shop", "--json").json == [one]
+    assert run("contribute", "harvest", "--project", "till", "--json").json == []
+    assert run("contribute", "harvest", "--since", "2026-11-24", "--json").json == []
+    shutil.copytree(transcript.parent, tmp_path / "elsewhere")
+    shutil.rmtree(transcript.parents[1])
+    assert run("contribute", "harvest").out.endswith(
+        "0 transcripts: 0 records read, 0 of a form that is not known.\nNothing to propose.\n"
+    )
+    assert len(run("contribute", "harvest", str(tmp_path / "elsewhere"), "--json").json) == 1
+    assert len(run("contribute", "harvest", str(tmp_path / "elsewhere/cb2cfbaf.jsonl"), "--json").json) == 1
+
+
+def test_a_folder_that_is_not_there_is_named(run: Run, knowledge: Path) -> None:
+    assert knowledge.exists()
+    done = run("contribute", "harvest", "nowhere")
+    assert (done.code, done.err.splitlines()[0]) == (3, "error: no folder of transcripts 'nowhere'")
+
+
+def test_only_what_is_new_is_read_again(run: Run, transcript: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ai_lessons.git import external_files
+
+    first = run("contribute", "harvest", "--json").json
+    kept = Path.home() / ".local/state/ai-lessons/harvest"
+    assert (kept.stat().st_mode & 0o777, "git push" in (kept / "seen.json").read_text()) == (0o700, True)
+    read: list[str] = []
+    every = external_files.records
+
+    def noted(file: Path) -> Iterator[tuple[int, object]]:
+        read.append(file.name)
+        return every(file)
+
+    monkeypatch.setattr(external_files, "records", noted)
+    shutil.copy(transcript, transcript.with_name("other.jsonl"))
+    again = run("contribute", "harvest", "--json").json
+    assert read == ["other.jsonl"]
+    assert again[0]["id"] == first[0]["id"]
+    transcript.write_text(transcript.read_text() + "{half a line")
+    run("contribute", "harvest", "--json")
+    assert read == ["other.jsonl", "cb2cfbaf.jsonl"]
+    (kept / "seen.json").write_text('{"reader": 1, "decided": [], "files": 3}')
+    assert run("contribute", "harvest", "--json").json[0]["id"] == first[0]["id"]
+
+
+def test_where_no_lesson_helps_a_hook_tells_what_ran_next_once(run: Run, transcript: Path, host: Host) -> None:
+    assert transcript.exists()
+    failed = {"tool_input": {"command": "git push"}, "error": "Exit code 128\n" + FATAL.replace("till", "cart")}
+    assert host.hear("git_push_failed", **failed) == ""
+    run("contribute", "harvest")
+    told = host.hear("git_push_failed", **failed)
+    assert told == (
+        "From earlier sessions on this machine (ai-lessons; nobody has checked it): after this failure ran next, and "
+        "worked, in 1 session: run `git push -u origin HEAD`"
+    )
+    assert host.hear("git_push_failed", **failed) == ""
+    assert host.hear("git_push_failed", **failed | {"error": "fatal: not a git repository"}) == ""
+    add(
+        host.code.parent / "repo",
+        "git/lessons/up.md",
+        "7PPPPP",
+        "Upstream",
+        body=f"Set it.\n\n~~~\n$ git push\n{FATAL}\n~~~\n",
+    )
+    assert "L-7PPPPP" in host.hear("git_push_failed", session_id="s2", **failed)
+
+
+def test_ctrl_c_in_the_middle_keeps_what_was_read(run: Run, transcript: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ai_lessons.git import external_files
+
+    shutil.copy(transcript, transcript.with_name("older.jsonl"))
+    os.utime(transcript.with_name("older.jsonl"), (0, 0))
+    every, left = external_files.records, ["older.jsonl", "cb2cfbaf.jsonl"]
+
+    def until_pressed(file: Path) -> Iterator[tuple[int, object]]:
+        if left.pop() != file.name or file.name == "older.jsonl":
+            raise KeyboardInterrupt
+        return every(file)
+
+    monkeypatch.setattr(external_files, "records", until_pressed)
+    assert run("contribute", "harvest").code == 130
+    assert left == []
+    left[:] = ["older.jsonl"]
+    monkeypatch.setattr(external_files, "records", lambda file: every(file) if file.name == left.pop() else iter(()))
+    assert run("contribute", "harvest", "--json").json[0]["seen"]["sessions"] == 1
+
+
+def test_a_secret_in_an_output_is_shown_to_nobody(run: Run, transcript: Path) -> None:
+    text = transcript.read_text().replace("git push --set-upstream origin till", f"https://ann:{TOKEN}@example.org")
+    transcript.write_text(text)
+    done = run("contribute", "harvest", "--json")
+    assert "fatal: The current branch" in done.out
+    assert TOKEN not in done.out
+    assert TOKEN not in (Path.home() / ".local/state/ai-lessons/harvest/seen.json").read_text()
+
+
+def test_a_person_keeps_one_with_one_key_and_finds_it(run: Run, spawn: Spawn, transcript: Path, tmp_path: Path) -> None:
+    assert transcript.exists()
+    child = spawn("contribute", "harvest", EDITOR=editor(tmp_path, "sed -i 's/^# .*/# Push a new branch/' \"$1\""))
+    child.expect(ASKED)
+    assert "1 of 1" in str(child.before)
+    child.send("k")
+    code, said = finish(child)
+    assert (code, "Push a new branch" in said, "\n1 kept" in said) == (0, True, True), said
+    (found,) = [one for one in run("recall", "list", "--json").json if one["title"] == "Push a new branch"]
+    shown = run("recall", "show", found["id"], "--json").json
+    assert shown["frontmatter"]["pattern"]["do"] == "run `git push -u origin HEAD`"
+    assert (shown["project"], shown["frontmatter"]["source"], shown["frontmatter"]["from"]) == (
+        "shop",
+        "tested",
+        "user",
+    )
+    assert f"$ git push\n{FATAL}" in shown["body"]
+    helps = run("recall", "context", "--error", "-", "--json", text="$ git push\n" + FATAL.replace("till", "cart")).json
+    assert [one["id"] for one in helps["lessons"]] == [found["id"]]
+    assert run("contribute", "harvest", "--json").json == []
+    run("contribute", "delete", found["id"], "--yes")
+    assert run("contribute", "harvest", "--json").json == []
+
+
+def test_without_a_terminal_a_person_keeps_what_says_what_helps(
+    run: Run, transcript: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert transcript.exists()
+    (one,) = run("contribute", "harvest", "--json").json
+    refused = run("contribute", "harvest", "--keep", "all")
+    assert (refused.code, "say --yes" in refused.err) == (8, True)
+    assert run("contribute", "harvest", "--keep", "0000", "--yes").code == 3
+    with monkeypatch.context() as agent:
+        agent.setenv("AI_AGENT", "robot")
+        assert run("contribute", "harvest", "--keep", one["id"], "--yes").code == 8
+    done = run("contribute", "harvest", "--keep", "all", "--yes", "--json")
+    assert [kept["handle"][:2] for kept in done.json] == ["L-"]
+    shown = run("recall", "show", done.json[0]["id"], "--json").json
+    assert (shown["project"], shown["frontmatter"]["seen"]) == ("shop", {"calls": 2, "failures": 1, "sessions": 1})
+    assert run("contribute", "harvest", "--keep", "all", "--yes", "--json").json == []
+
+
+def test_never_holds_and_skip_does_not(run: Run, spawn: Spawn, transcript: Path) -> None:
+    assert transcript.exists()
+    for key, said, left in (("s", "1 skipped", 1), ("q", "1 left", 1), ("n", "1 never again", 0)):
+        child = spawn("contribute", "harvest")
+        child.expect(ASKED)
+        child.send(f"x{key}")
+        code, text = finish(child)
+        assert (code, text.splitlines()[-1]) == (0, said)
+        kept = Path.home() / ".local/state/ai-lessons/harvest/next.json"
+        assert len(json.loads(kept.read_text())) == left  # what hooks may tell
+        assert len(run("contribute", "harvest", "--json").json) == left
+
+
+def test_an_empty_draft_and_one_without_an_answer_are_not_added(
+    run: Run, spawn: Spawn, transcript: Path, tmp_path: Path
+) -> None:
+    child = spawn("contribute", "harvest", EDITOR=editor(tmp_path, ': > "$1"'))
+    child.expect(ASKED)
+    child.send("k")
+    child.expect("note: nothing was added")
+    child.expect(ASKED)
+    child.send("q")
+    assert finish(child)[0] == 0
+    assert transcript.exists()
+    unknown = editor(tmp_path, "sed -i 's/^-> DO .*/-> DO …/' \"$1\"")
+    child = spawn("contribute", "harvest", EDITOR=unknown)
+    child.expect(ASKED)
+    child.send("k")
+    child.expect("error: the draft does not say yet what to do")
+    reply(child, "Edit again", "n")
+    child.expect("your text is kept in")
+    child.expect(ASKED)
+    assert interrupt(child)[0] == 130
+    assert len(run("recall", "list", "--type", "lesson", "--json").json) == 1
+
+
+def test_an_agent_is_asked_nothing_and_gets_them_as_a_prompt(spawn: Spawn, transcript: Path) -> None:
+    assert transcript.exists()
+    child = spawn("contribute", "harvest", AI_AGENT="robot")
+    code, said = finish(child)
+    assert (code, "1 draft, none is stored." in said) == (0, True)
+    with over_stdio() as agent:
+        assert "harvest" in {one.name for one in agent.ask(agent.client.list_prompts).prompts}
+        (message,) = agent.ask(agent.client.get_prompt, "harvest").messages
+        nothing = agent.ask(agent.client.get_prompt, "harvest", {"project": "till"}).messages[0]
+    for part in ("Only what the user says yes to", f"`git push`: {FATAL}", "git push -u origin HEAD"):
+        assert part in message.content.text
+    assert "Nothing to propose" in nothing.content.text
+
+
+def test_over_http_nobody_reads_the_transcripts_of_who_serves(knowledge: Path, tmp_path: Path) -> None:
+    assert knowledge.exists()
+    with inside(tmp_path / "mcp.log") as agent:
+        assert "harvest" not in {one.name for one in agent.ask(agent.client.list_prompts).prompts}
+        assert "harvest" not in agent.tools()
+
+
+def test_a_replay_counts_what_is_stored_now_and_names_what_nothing_helps_with(run: Run, transcript: Path) -> None:
+    assert transcript.exists()
+    before = run("recall", "replay", "--json").json
+    assert (before["sessions"], before["failures"], before["helped"]) == (1, 1, 0)
+    assert before["unhelped"] == [{"failure": f"git push: {FATAL}", "times": 1}]
+    run("contribute", "harvest", "--keep", "all", "--yes")
+    after = run("recall", "replay", "--json").json
+    assert (after["at_failures"], after["at_failures_right"], after["helped"]) == (1, 1, 1)
+    assert after["unhelped"] == []
+    assert after["characters"] > 50
+    shown = run("recall", "replay")
+    assert "either         100% of the failures" in shown.out
+    assert run("recall", "why-told", "cb2cfbaf").code == 3, "nothing is written down"
+    assert run("recall", "replay", "nowhere").code == 3

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+
+from ai_lessons.interfaces.cli import command as cli_command
+from ai_lessons.interfaces.cli import root
+from ai_lessons.interfaces.cli.admin import admin
+from interfaces.world import Run
+
+COMMANDS = dict(cli_command.walk(root))
+
+
+def help_of(capsys: pytest.CaptureFixture[str], *path: str) -> str:
+    root.main([*path, "--help"], "ai-lessons", standalone_mode=False)
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_command_has_help_with_an_example(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    command = COMMANDS[path]
+    assert isinstance(command, cli_command.Command)
+    assert command.help
+    assert len(command.help.partition("\n\n")[0]) < 120
+    text = help_of(capsys, *path)
+    assert "\nExamples:\n  " in text
+    for example in command.typed(" ".join(("ai-lessons", *path))):
+        assert f"\n  {example}\n" in text
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_help_is_aligned_and_every_option_explained(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    text = help_of(capsys, *path)
+    options = text.partition("\nOptions:\n")[2].partition("\n\n")[0].splitlines()
+    starts = {
+        len(row) - len(row[2:].lstrip("-").partition("  ")[2].lstrip()) for row in options if row.startswith("  -")
+    }
+    assert len(starts) == 1, text
+    assert all(param.help for param in COMMANDS[path].params if isinstance(param, click.Option) and not param.hidden)
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_command_takes_json_behind_it(path: tuple[str, ...]) -> None:
+    assert any("--json" in param.opts for param in COMMANDS[path].params)
+
+
+def test_the_program_alone_shows_five_everyday_commands_first(run: Run) -> None:
+    done = run()
+    assert done.code == 0
+    everyday = done.out.partition("Every day:\n")[2].partition("\n\n")[0].splitlines()
+    assert [row.split("  ")[1] for row in everyday] == [
+        'search "how do I undo a commit"',
+        "show L-8F3K2A",
+        'add --title "…"',
+        "contribute add-resource --type doc --path F",
+        "list",
+    ]
+    assert done.out.index("Every day:") < done.out.index("All commands:")
+
+
+@pytest.mark.parametrize("group", ["recall", "contribute", "admin"])
+def test_a_group_alone_lists_its_commands_with_whole_sentences(run: Run, group: str) -> None:
+    done = run(group)
+    assert done.code == 0
+    assert "..." not in done.out.partition("Commands:")[2]
+
+
+@pytest.mark.parametrize("words", ["search workflow", "show L-8F3K2A", "list --type doc"])
+def test_the_short_names_do_the_same(run: Run, knowledge: Path, words: str) -> None:
+    done = run(*words.split())
+    assert done == run("recall", *words.split())
+    assert done.code == 0
+
+
+def test_load_is_short_for_what_the_program_lesson_loads(run: Run, knowledge: Path) -> None:
+    done = run("load", "--scope", "jira-api")
+    assert (done.code, "GET it first and send every status back" in done.out) == (0, True)
+
+
+def test_add_is_short_for_a_new_lesson(run: Run, knowledge: Path) -> None:
+    assert run("add", "--title", "One", "--content", "Seen.").code == 0
+    assert "One" in run("list").out
+
+
+def test_add_is_a_second_name_of_add_lesson(capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = help_of(capsys, "contribute", "add"), help_of(capsys, "contribute", "add-lesson")
+    assert first.replace(" add ", " add-lesson ").split() == second.split()
+
+
+def test_the_version_is_told(run: Run) -> None:
+    assert run("--version").out.startswith("ai-lessons ")
+
+
+def test_the_help_of_admin_has_every_command_in_one_section() -> None:
+    listed = " ".join(admin.sections.values()).split()
+    assert sorted(listed) == sorted(name for name, one in admin.commands.items() if not one.hidden)
+    assert list(admin.sections) == ["Begin", "Care", "Share", "Approve", "Move", "Agents"]

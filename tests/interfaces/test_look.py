@@ -1,0 +1,262 @@
+"""The server of the page, asked without a browser: who may ask, and what it says to whom."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from ai_lessons import settings
+from ai_lessons.app import hints
+from ai_lessons.app.answers import ProposedFile
+from ai_lessons.app.open_repository import silent
+from ai_lessons.interfaces.mcp.tools import SessionPool
+from ai_lessons.interfaces.web import pages, server
+from interfaces.agent_host import Host
+from interfaces.look_world import EVIL, HOSTILE, LESSON, Served, serve
+from interfaces.test_render_rules import NEW
+from interfaces.world import DOC, Run
+
+
+@pytest.fixture(scope="module")
+def look(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    served = serve(tmp_path_factory.mktemp("look"))
+    yield served
+    served.stop()
+
+
+def forms(html: str) -> dict[str, str]:
+    """The hidden fields of the first form."""
+    return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', html.partition("</form>")[0]))
+
+
+PAGES = ("/", "/search?q=workflow", f"/entry/{LESSON}", "/review", "/graph", "/today", "/health", "/learning", "/tiers")
+
+
+@pytest.mark.parametrize("path", [*PAGES, f"/graph?ref={LESSON}&project=jira-api"])
+def test_every_page_is_drawn_and_keeps_to_itself(look: Served, path: str) -> None:
+    status, html, headers = look.ask(path)
+    assert (status, html[:15]) == (200, "<!doctype html>")
+    assert "default-src 'none'; script-src 'self'; style-src 'self'" in headers["content-security-policy"]
+    assert "unsafe" not in headers["content-security-policy"]
+    assert (headers["cache-control"], headers["x-content-type-options"]) == ("no-store", "nosniff")
+    assert not re.search(r"<(script>|style|\w[^<>]*\s(style|on\w+|src=\"http\S*)=)", html)
+
+
+def test_the_search_gives_only_the_results_to_who_types(look: Served) -> None:
+    _, whole, _ = look.ask("/search?q=sandbox&kind=lesson&project=jira-api")
+    _, part, _ = look.ask("/search?q=sandbox&kind=lesson&project=jira-api", headers={"HX-Request": "true"})
+    assert "<!doctype" not in part
+    assert part.strip() in whole
+    assert "L-8F3K2A" in part
+    assert "why it stands here" in part
+    assert "/entry/01JD3Z8QK5W7M2X9V4T64T7QZM" not in part
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "said"),
+    [
+        ("/", {"Cookie": ""}, "open the address"),
+        ("/", {"Cookie": "ai-lessons-1=x"}, "open the address"),
+        ("/?token=of-yesterday", {}, "of an earlier run"),
+        ("/", {"Host": "evil.example:80"}, "another page"),
+        ("/", {"Origin": "http://evil.example"}, "another page"),
+        ("/graph.json", {"Origin": "null"}, "another page"),
+    ],
+)
+def test_nobody_else_is_answered(look: Served, path: str, headers: dict[str, str], said: str) -> None:
+    status, html, _ = look.ask(path, headers=headers)
+    assert status == 403
+    assert said in html
+    assert "L-8F3K2A" not in html
+
+
+def test_a_form_needs_its_page_its_origin_and_what_was_shown(look: Served) -> None:
+    fields = forms(look.ask("/review")[1])
+    assert set(fields) == {"forms", "ref", "commit"}
+    ours = {"headers": {"Origin": look.base}}
+    assert look.ask("/review/approve", fields)[0] == 403
+    assert look.ask("/review/approve", fields, headers={"Origin": "http://evil.example"})[0] == 403
+    assert look.ask("/review/approve", fields | {"forms": "x"}, **ours)[0] == 403
+    assert look.ask("/review/approve", fields | {"commit": "0" * 40}, **ours)[0] == 409
+    assert look.ask("/review/approve", fields | {"ref": "rules/none"}, **ours)[0] == 404
+    assert look.ask("/review/edit", fields | {"text": "x" * 1_000_001}, **ours)[0] == 400
+    assert look.ask("/review/approve", **ours)[0] == 405
+    assert "GET before PUT" in look.ask("/review")[1]
+
+
+def test_the_token_becomes_a_strict_cookie(look: Served) -> None:
+    status, html, headers = look.ask(f"/?token={look.token}", headers={"Cookie": ""})
+    assert status == 200
+    assert look.token not in html
+    assert "httponly" in headers["set-cookie"].lower()
+    assert "samesite=strict" in headers["set-cookie"].lower()
+
+
+def test_what_is_not_there_is_said_with_the_way_on(look: Served) -> None:
+    assert look.ask("/static/../server.py", headers={"Cookie": ""})[0] == 404
+    status, html, _ = look.ask("/entry/L-AAAAAA")
+    assert (status, "L-AAAAAA" in html) == (404, True)
+    assert look.ask("/nothing")[0] == 404
+    assert "Nothing has gone stale" in look.ask("/health?all=yes")[1]
+
+
+def test_a_hostile_entry_stays_text(look: Served) -> None:
+    _, html, _ = look.ask(f"/entry/{HOSTILE}")
+    assert EVIL not in html
+    assert "<img" not in html
+    assert "javascript:" not in re.sub(r">[^<]*<", "", html)
+    assert "<b>" not in html
+    assert 'href="https://example.com/" rel="noopener noreferrer"' in html
+    assert "first 100000 characters" in html
+
+
+def test_the_graph_is_data_with_kinds_and_confidence(look: Served) -> None:
+    found = json.loads(look.ask(f"/graph.json?ref={LESSON}")[1])
+    kinds = {one["id"]: (one["kind"], one["size"] > 0.6) for one in found["nodes"]}
+    assert kinds[LESSON] == ("lesson", True)
+    assert [one["label"] for one in found["lines"]] == ["related to"]
+    assert json.loads(look.ask("/graph.json?project=elsewhere")[1]) == {"nodes": [], "lines": []}
+
+
+def test_an_agent_looks_and_decides_nothing(tmp_path_factory: pytest.TempPathFactory) -> None:
+    served = serve(tmp_path_factory.mktemp("agent"), agent="some-agent")
+    try:
+        _, html, _ = served.ask("/review")
+        assert "agents decide nothing" in html
+        assert "/review/approve" not in html
+        page = served.ask("/learning")[1]
+        assert not forms(page)
+        log = subprocess.check_output(["git", "log", "--format=%s", "main"], cwd=served.repo, text=True)
+        assert log == "knowledge\n"
+    finally:
+        served.stop()
+
+
+def test_a_site_is_the_same_in_files_read_only(run: Run, knowledge: Path, proposal: str, tmp_path: Path) -> None:
+    assert run("admin", "approve-rule", proposal, "--yes").code == 0
+    site = tmp_path / "public"
+    assert run("admin", "export", site, "--to", "site").out.endswith("1 lesson, 1 rule, 2 docs, 1 script\n")
+    index, entry = (site / "index.html").read_text(), (site / f"entry/{LESSON}.html").read_text()
+    assert re.search(r"Rules in force.*In force since \d{4}.*approved by <bdi>Test Person", index, re.DOTALL)
+    assert f'href="entry/{LESSON}.html"' in index
+    assert f'href="../entry/{DOC}.html"' in entry
+    for html in (index, entry):
+        assert not re.search(r'<form|(?:href|src)="/', html)
+    found = json.loads((site / "search.json").read_text())
+    assert any("two statuses were gone" in one["text"] for one in found)
+
+    assert run("contribute", "delete", LESSON, "--yes").code == 0
+    assert run("admin", "export", site, "--to", "site").code == 0
+    assert not (site / f"entry/{LESSON}.html").exists()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/index.html").write_text("mine")
+    assert run("admin", "export", tmp_path / "mine", "--to", "site").code == 8
+    assert (tmp_path / "mine/index.html").read_text() == "mine"
+
+
+def test_the_rules_of_an_import_are_approved_together_as_they_were_shown(
+    run: Run, knowledge: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "AGENTS.md").write_text("# One\n\nAlways one.\n\n# Two\n\nAlways two.\n")
+    assert run("admin", "import", tmp_path / "AGENTS.md", "--split").code == 0
+    pool = SessionPool(partial(settings.load, os.environ))
+    shown = pool.read(lambda opened: pages.review(opened, {})).values
+    html = pages.render("review.html", **shown)
+    given = dict(re.findall(r'name="(\w+)" value="([^"]*)"', html.partition('class="batch"')[2]))
+    done = pool.write(lambda opened: server.approve_batch(opened, given), agent="", progress=silent)
+    assert sorted(said[-3:] for said in done.messages if said.startswith("Approved")) == ["One", "Two"]
+    assert pool.read(lambda opened: pages.review(opened, {})).values["waiting"] == ()
+    pool.close()
+    assert "Nothing waits" in pages.render("review.html", **{**shown, "one": None})
+
+
+def test_today_has_what_failed_while_nothing_was_known(host: Host, hermetic: Path) -> None:
+    for event in ("session_start", "make_test_failed", "git_push_failed", "git_push_failed"):
+        host.hear(event)
+    sessions, missing = hints.lately(hermetic / ".local/state/ai-lessons")
+    assert [(what.partition(":")[0], times) for what, times in missing] == [("git push", 2), ("make test", 1)]
+    assert sessions[0].failures == 3
+    assert (sessions[0].host, sessions[0].folder) == ("claude-code", str(host.code))
+
+
+def test_markdown_keeps_its_shape_and_loses_what_acts() -> None:
+    html = pages.markdown("# One\n\n**two** `three`\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n<u>four</u>")
+    assert ("<strong>two</strong>" in html, "<table>" in html, "<u>" in html) == (True, True, False)
+
+
+HIDING = """[style]: https://example.org/style "
+++ EVIL one
+-- EVIL two
+@@ EVIL three
+--- EVIL\u200bfour
+"
+<!-- EVIL five -->
+"""
+
+
+@pytest.mark.parametrize("old", [None, "Use X.\n\nWhy.\n"])
+def test_the_review_shows_every_line_that_is_approved(old: str | None) -> None:
+    file = ProposedFile("x.md", old, f"---\n? links\n: EVIL six\n---\n{HIDING}")
+    html = pages.render("review.html", **review_of(file))
+    code = html.partition('<pre class="source"')[2].partition("</pre>")[0]
+    assert all(f"EVIL {word}" in code for word in ("one", "two", "three", "five", "six"))
+    assert "EVIL\\u200bfour" in code
+    batch = html.partition('class="batch"')[2]
+    assert all(f"EVIL {word}" in batch for word in ("one", "two", "three", "five", "six"))
+
+
+def review_of(file: ProposedFile) -> dict[str, object]:
+    one = NEW._replace(files=(file,), evidence=(), batch="ABCDEF")
+    return {"title": "Review", "waiting": [one], "one": one, "batch": [one, one], "after": None, "text": ""}
+
+
+def test_a_proposal_that_moved_is_refused_and_shown_again(tmp_path_factory: pytest.TempPathFactory) -> None:
+    served = serve(tmp_path_factory.mktemp("moved"))
+    try:
+        fields = forms(served.ask("/review")[1])
+        git = ("git", "-c", "user.name=M", "-c", "user.email=m@x")
+        tree = subprocess.check_output([*git, "rev-parse", f"{fields['ref']}^{{tree}}"], cwd=served.repo, text=True)
+        made = subprocess.check_output(
+            [*git, "commit-tree", tree.strip(), "-p", fields["ref"], "-m", "more"], cwd=served.repo, text=True
+        )
+        subprocess.run([*git, "update-ref", f"refs/heads/{fields['ref']}", made.strip()], cwd=served.repo, check=True)
+        before = subprocess.check_output(["git", "rev-parse", "main"], cwd=served.repo)
+        ours = {"Origin": served.base}
+        for form in ("approve", "reject", "edit"):
+            status, html, _ = served.ask(f"/review/{form}", fields | {"text": "x"}, headers=ours)
+            assert (status, "changed while you read it" in html) == (409, True)
+            assert f'name="commit" value="{made.strip()}"' in html
+        assert subprocess.check_output(["git", "rev-parse", "main"], cwd=served.repo) == before
+    finally:
+        served.stop()
+
+
+def test_no_line_of_a_hunk_passes_for_a_header() -> None:
+    rows = pages.side_by_side("--- a\n+++ b\n@@ -1,2 +1,3 @@\n same\n--- gone\n+++ came\n+@@ came\n--- c\n+++ d\n")
+    assert [row.kind for row in rows] == ["where"] * 3 + ["same"] + ["changed"] * 2 + ["where"] * 2
+    assert (rows[4].old, rows[4].new) == ("-- gone", "++ came")
+
+
+def test_a_diff_stands_side_by_side() -> None:
+    rows = pages.side_by_side("--- a\n+++ b\n@@ -1,3 +1,3 @@\n same\n-old\n+new\n+more\n last\n")
+    assert [tuple(row) for row in rows[3:]] == [
+        ("same", "same", "same"), ("changed", "old", "new"), ("changed", "", "more"), ("same", "last", "last"),
+    ]  # fmt: skip
+
+
+def test_today_plays_what_is_stored_against_transcripts_when_asked(knowledge: Path) -> None:
+    assert knowledge.exists()
+    pool = SessionPool(partial(settings.load, os.environ))
+    shown = pool.read(lambda opened: pages.today(opened, {}))
+    assert shown.values["parts"][0].rows[0][0].href == "/today?replay=yes"
+    played = pool.read(lambda opened: pages.today(opened, {"replay": "yes"})).values["parts"][0]
+    assert played.summary == "0 sessions, 0 commands, 0 failed."
+    assert [row[0] for row in played.rows] == ["warned before", "at a failure", "either", "characters"]
+    pool.close()

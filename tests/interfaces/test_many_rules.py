@@ -1,0 +1,202 @@
+"""Many proposals taken by one merge: of an import, of a project, or as a pattern names them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from interfaces.a_terminal import Spawn, finish, reply
+from interfaces.world import Run, run_inside
+from real_world import Git
+
+COUNT = 5
+
+
+@pytest.fixture
+def batch(knowledge: Path, run: Run, tmp_path: Path) -> str:
+    """Five rules of the project `shop` that one import proposed; what names them together."""
+    rules = tmp_path / "code/.cursor/rules"
+    rules.mkdir(parents=True)
+    for n in range(COUNT):
+        (rules / f"topic{n}.mdc").write_text(f"# Rule {n}: mind topic{n}\n\nDo thing {n}, because of outcome{n}.\n")
+    done = run("admin", "import", "--from", "agents-md", str(rules.parents[1]), "--project", "shop")
+    assert done.code == 0, done.err
+    (pending, *_) = run("admin", "pending-rules", "--json").json
+    name = str(pending["batch"])
+    assert done.out.endswith(f"; all of them with one merge: ai-lessons admin approve-rule --batch {name}\n")
+    assert f"all of one import: ai-lessons admin approve-rule --batch {name}\n" in run("admin", "pending-rules").out
+    return name
+
+
+def parents(git: Git, root: Path) -> int:
+    return len(git(root, "show", "-s", "--format=%P", "HEAD").split())
+
+
+def test_of_a_large_import_the_first_are_listed_and_the_others_counted(
+    run: Run, knowledge: Path, tmp_path: Path
+) -> None:
+    rows = "".join(f"# Rule {n}: mind topic{n}\n\nDo thing {n}.\n\n" for n in range(13))
+    (tmp_path / "AGENTS.md").write_text(rows)
+    assert run("admin", "import", "--from", "agents-md", str(tmp_path), "--project", "shop", "--split").code == 0
+    told = run("admin", "pending-rules").out
+    assert told.count(" new ") == 10
+    assert told.count("no reason is stated") == 10
+    name = run("admin", "pending-rules", "--json").json[0]["batch"]
+    assert f"… and 3 more of import {name}, 3 with something to look at\n" in told
+
+
+def test_a_trailer_brings_nobody_into_the_batch_of_another(
+    run: Run, knowledge: Path, git: Git, batch: str, proposal: str
+) -> None:
+    mine = git(knowledge, "for-each-ref", "--format=%(refname:short)", "refs/heads/rules").split()
+    first = next(name for name in mine if "mind-topic" in name)
+    git(knowledge, "switch", "-q", "-c", "rules/R-BBBBBB-x", "main")
+    rule = knowledge / "shop/rules/x.md"
+    rule.parent.mkdir(parents=True, exist_ok=True)
+    rule.write_text("---\nid: 01M82H56GFBPYC5697MCBBBBBB\nkind: rule\ntitle: B\nrationale: r\n---\nEVIL\n")
+    git(knowledge, "add", "-A")
+    who = ("-c", "user.name=mallory", "-c", "user.email=mallory@x", "-c", "core.hooksPath=/dev/null")
+    git(knowledge, *who, "commit", "-qm", f"Propose rule: B\n\nBatch: {batch}")
+    git(knowledge, "push", "-q", ".", "HEAD:refs/remotes/origin/rules/R-BBBBBB-x")
+    git(knowledge, "switch", "-q", first)
+    git(knowledge, *who, "commit", "-q", "--allow-empty", "-m", "and I")
+    git(knowledge, "switch", "-q", "main")
+    git(knowledge, "branch", "-qD", "rules/R-BBBBBB-x")
+    done = run("admin", "approve-rule", "--batch", batch, "--yes")
+    assert done.code == 0, done.err
+    assert f"Approved {COUNT - 1} rules with one merge" in done.out
+    assert "EVIL" not in done.out
+
+
+@pytest.mark.parametrize(
+    "chosen", [("--batch", ""), ("--project", "shop"), ("shop/rules/*",), ("rules/R-*-mind-topic*",)]
+)
+def test_one_merge_takes_them_all_and_says_of_each_who_approved_it(
+    run: Run, knowledge: Path, git: Git, batch: str, proposal: str, chosen: tuple[str, ...]
+) -> None:
+    done = run("admin", "approve-rule", *(one or batch.lower() for one in chosen), "--yes")
+    assert f"\nApproved {COUNT} rules with one merge: " in done.out, done.err
+    assert all(f"Rule {n}: mind topic{n}" in done.out.partition("Approved")[0] for n in range(COUNT)), done.out
+    assert parents(git, knowledge) == COUNT + 1
+    rows = {row["title"]: row for row in run("admin", "audit", "--json").json["rows"]}
+    taken = [row for title, row in rows.items() if "mind topic" in title]
+    assert [(row["in_force"], row["approved_by"] != "", row["problem"]) for row in taken] == [(True, True, "")] * COUNT
+    assert [one["handle"] for one in run("admin", "pending-rules", "--json").json] == [proposal]
+    assert git(knowledge, "branch", "--list", "rules/*mind-topic*") == ""
+    assert git(knowledge, "status", "--porcelain") == ""
+    git(knowledge, "fsck", "--strict")
+
+
+def test_a_clone_judges_each_rule_of_the_merge_for_itself(
+    run: Run, knowledge: Path, git: Git, batch: str, tmp_path: Path
+) -> None:
+    assert run("admin", "approve-rule", "--batch", batch, "--yes").code == 0
+    git(tmp_path, "clone", "-q", str(knowledge), "other")
+    rows = run_inside(["--repo", str(tmp_path / "other"), "admin", "audit", "--json"], tmp_path).json["rows"]
+    assert [(row["in_force"], row["problem"]) for row in rows] == [(True, "")] * COUNT
+
+
+@pytest.mark.parametrize(("answer", "code", "left"), [("y", 0, 0), ("n", 8, COUNT)])
+def test_on_a_terminal_all_are_shown_and_one_question_is_asked(
+    spawn: Spawn, run: Run, batch: str, answer: str, code: int, left: int
+) -> None:
+    child = spawn("admin", "approve-rule", "--batch", batch, PAGER="cat")
+    child.expect(r"Approve all 5 with one merge\? \[y/N\]: ")
+    assert all(f"Do thing {n}" in str(child.before) for n in range(COUNT))
+    child.sendline(answer)
+    assert finish(child)[0] == code
+    assert run("admin", "pending-rules", "--count").out == f"{left}\n"
+
+
+def test_one_that_cannot_be_taken_leaves_all_where_they_are(run: Run, knowledge: Path, git: Git, batch: str) -> None:
+    before = git(knowledge, "rev-parse", "main")
+    branch, *_ = git(knowledge, "branch", "--list", "--format=%(refname:short)", "rules/*mind-topic3*").splitlines()
+    git(knowledge, "switch", "-q", branch)
+    (knowledge / "notes.md").write_text("# Something else\n")
+    git(knowledge, "add", "-A")
+    git(knowledge, "commit", "-qm", "More")
+    git(knowledge, "switch", "-q", "main")
+    done = run("admin", "approve-rule", "--batch", batch, "--yes")
+    assert (done.code, f"{branch} is not only about its rule: it also changes notes.md" in done.err) == (8, True)
+    assert git(knowledge, "rev-parse", "main") == before
+    assert run("admin", "pending-rules", "--count").out == f"{COUNT}\n"
+
+
+def test_where_somebody_else_has_to_approve_a_batch_of_ones_own_is_refused(
+    run: Run, knowledge: Path, git: Git, batch: str
+) -> None:
+    assert run("admin", "config", "set", "approval.distinct", "true").code == 0
+    done = run("admin", "approve-rule", "--batch", batch, "--yes")
+    assert (done.code, "asks for another person to approve it" in done.err) == (8, True)
+    git(knowledge, "config", "user.name", "Bob")
+    git(knowledge, "config", "user.email", "bob@example.com")
+    assert run("admin", "approve-rule", "--batch", batch, "--yes").code == 0
+    rows = run("admin", "audit", "--json").json["rows"]
+    assert [(row["in_force"], row["approved_by"]) for row in rows] == [(True, "Bob <bob@example.com>")] * COUNT
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--batch", "ZZZZZZ"), 3, "no open proposal of a rule 'ZZZZZZ'"),
+        (("--project", "nowhere"), 3, "no open proposal of a rule 'nowhere'"),
+        (("*nothing*",), 3, "no open proposal of a rule '*nothing*'"),
+        ((), 2, "nothing to approve is given"),
+        (("R-5N1QTC", "shop/*"), 2, "cannot be given together"),
+    ],
+)
+def test_what_names_nothing_says_so(run: Run, batch: str, words: tuple[str, ...], code: int, said: str) -> None:
+    done = run("admin", "approve-rule", *words, "--yes")
+    assert (done.code, said in done.err) == (code, True), done.err
+
+
+def test_a_reason_that_nobody_stated_is_asked_for_and_told_to_no_agent(
+    run: Run, knowledge: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "AGENTS.md").write_text("# Tests\n\nRun them all.\n\n# Types\n\nCheck them.\n\nBecause they drift.\n")
+    assert run("admin", "import", "--from", "agents-md", str(tmp_path), "--project", "shop", "--split").code == 0
+    assert run("admin", "pending-rules").out.count("no reason is stated: edit it and say why") == 1
+    assert run("admin", "approve-rule", "--project", "shop", "--yes").code == 0
+    listed = {one["title"]: one["rationale"] for one in run("recall", "list", "--type", "rule", "--json").json}
+    assert listed == {"Tests": "", "Types": "they drift."}
+    for words in (("recall", "context", "--project", "shop"), ("recall", "search", "run tests", "--json")):
+        assert "does not say why" not in run(*words).out
+    exported = tmp_path / "out.md"
+    assert run("admin", "export", str(exported), "--to", "agents-md", "--project", "shop").code == 0
+    assert exported.read_text().count("Because: ") == 1
+
+
+def test_without_a_terminal_or_for_an_agent_there_is_no_batch(
+    run: Run, batch: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "a person, who is asked on a terminal" in run("admin", "approve-rule", "--batch", batch).err
+    monkeypatch.setenv("AI_LESSONS_AGENT", "helper")
+    done = run("admin", "approve-rule", "--batch", batch, "--yes")
+    assert (done.code, "an agent cannot decide" in done.err) == (8, True)
+    assert run("admin", "pending-rules", "--count").out == f"{COUNT}\n"
+
+
+def test_a_review_takes_all_of_one_import_with_one_key_and_a_question(spawn: Spawn, run: Run, batch: str) -> None:
+    assert batch
+    child = spawn("admin", "review-rules", PAGER="cat")
+    child.expect(r"\[b\]atch, .*: ")
+    child.send("b")
+    reply(child, r"Approve all 5 with one merge\? \[y/N\]: ", "y")
+    code, text = finish(child)
+    assert (code, f"{COUNT} approved" in text, run("admin", "pending-rules", "--count").out) == (0, True, "0\n"), text
+
+
+def test_a_batch_leaves_out_what_something_else_was_chosen_for(spawn: Spawn, run: Run, batch: str) -> None:
+    assert batch
+    child = spawn("admin", "review-rules", PAGER="cat")
+    child.expect(r"\[b\]atch, .*: ")
+    child.send("r")
+    reply(child, "Reason .*: ", "Too broad")
+    child.expect(r"\[b\]atch, .*: ")
+    child.send("b")
+    reply(child, r"Approve all 4 with one merge\? \[y/N\]: ", "y")
+    code, text = finish(child)
+    assert (code, "4 approved, 1 rejected" in text, run("admin", "pending-rules", "--count").out) == (0, True, "0\n"), (
+        text
+    )

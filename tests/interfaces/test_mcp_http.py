@@ -1,0 +1,301 @@
+"""Over HTTP: the official client, and requests as nobody's client would send them."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import socket
+import subprocess
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import anyio
+import httpx2
+import pytest
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+
+from ai_lessons.errors import Refused, StorageFailed, UsageError
+from ai_lessons.interfaces.mcp import server
+from interfaces.mcp_world import PROGRAM, connected
+from interfaces.world import Run, environment
+
+TOKEN = "0123456789abcdef0123456789abcdef"
+LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+ACCEPTED = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+
+
+PATIENCE = 600.0  # seconds; a busy machine may need more than the five of a client
+
+
+class Served(NamedTuple):
+    url: str
+    host: str
+    port: int
+    process: subprocess.Popen[str]
+    repository: Path
+
+    def post(self, body: bytes, headers: Mapping[str, str]) -> int:
+        """The status of one request; `Host` only as given."""
+        line = http.client.HTTPConnection(self.host, self.port, timeout=PATIENCE)
+        try:
+            line.putrequest("POST", "/mcp", skip_host="Host" in headers)
+            for name, value in {**ACCEPTED, "Content-Length": str(len(body)), **headers}.items():
+                line.putheader(name, value)
+            line.endheaders()
+            line.send(body)
+            return line.getresponse().status
+        finally:
+            line.close()
+
+    def ask(self, **headers: str) -> int:
+        return self.post(json.dumps(LIST).encode(), headers)
+
+
+@contextmanager
+def serving(*args: str) -> Iterator[Served]:
+    process = subprocess.Popen([*PROGRAM, *args], stderr=subprocess.PIPE, text=True, env=environment())
+    root = Path(environment()["AI_LESSONS_REPO"])
+    with process:
+        try:
+            assert process.stderr
+            url = process.stderr.readline().rpartition(" ")[2].strip()
+            assert url.startswith("http://"), url
+            host, _, port = url.removeprefix("http://").removesuffix("/mcp").rpartition(":")
+            yield Served(url, host.strip("[]").replace("0.0.0.0", "127.0.0.1"), int(port), process, root)  # noqa: S104
+        finally:
+            process.kill()
+
+
+@asynccontextmanager
+async def with_header(url: str, authorization: str) -> AsyncIterator[Any]:
+    """A client's transport that sends this with every request."""
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": authorization}, timeout=PATIENCE) as client,
+        streamable_http_client(url, http_client=client) as streams,
+    ):
+        yield streams
+
+
+@pytest.fixture
+def token_file(tmp_path: Path) -> Path:
+    file = tmp_path / "token"
+    file.write_text(TOKEN + "\n")
+    file.chmod(0o600)
+    return file
+
+
+@pytest.fixture(scope="module")
+def kept() -> Iterator[tuple[ExitStack, list[Served]]]:
+    with ExitStack() as stack:
+        yield stack, []
+
+
+@pytest.fixture
+def open_(knowledge: Path, kept: tuple[ExitStack, list[Served]]) -> Served:
+    """A server that all tests may ask who write nothing, started in the world of the first of them."""
+    stack, servers = kept
+    if not servers:
+        servers.append(stack.enter_context(serving("--http", "127.0.0.1:0")))
+        (knowledge / "linked.md").symlink_to(knowledge.parent / "outside.md")
+        (knowledge.parent / "outside.md").write_text("# Notes\n\nthe-hidden-word\n")
+    return servers[0]
+
+
+def test_two_clients_work_at_once(knowledge: Path) -> None:
+    with (
+        serving("--http", "127.0.0.1:0") as served,
+        connected(served.url) as one,
+        connected(served.url, mode="legacy") as other,
+    ):
+        made = one.call("add_lesson", title="Quagga", content="C")
+        assert [hit["id"] for hit in other.call("search", query="quagga")["lessons"]] == [made["id"]]
+        assert other.call("record_outcome", id=made["id"], outcome="helpful")["usage"]["times_helpful"] == 1
+        assert "[UNSOLVED]" in one.ask(one.client.get_prompt, "after_task", {"task": "t"}).messages[0].content.text
+
+
+def test_only_names_of_this_server_are_answered(open_: Served) -> None:
+    assert open_.ask(Host="localhost:1") != 421
+    assert open_.ask(Host="evil.example") == 421
+    assert open_.ask(Host=f"evil.example:{open_.port}") == 421
+    assert open_.ask(Origin="http://evil.example") == 403
+    assert open_.ask(Origin="null") == 403
+    for ours in (f"http://127.0.0.1:{open_.port}", f"http://localhost:{open_.port}", f"http://[::1]:{open_.port}"):
+        assert open_.ask(Origin=ours) not in {401, 403, 421}
+
+
+@pytest.mark.parametrize("origin", ["http://localhost:{other}", "https://localhost:{port}", "http://localhost", "file://",
+                                    "http://localhost:{port}.evil.example", "http://127.0.0.1:{other}"])  # fmt: skip
+def test_a_page_of_another_server_on_this_machine_is_asked_for_the_token(
+    open_: Served, knowledge: Path, token_file: Path, origin: str
+) -> None:
+    def asking(served: Served, **more: str) -> int:
+        async def post() -> int:
+            async with httpx2.AsyncClient(headers=ACCEPTED, timeout=PATIENCE) as client:
+                said = {"Origin": origin.format(port=served.port, other=served.port + 1), **more}
+                return (await client.post(served.url, json=LIST, headers=said)).status_code
+
+        return anyio.run(post)
+
+    assert asking(open_) == 403
+    if origin != "http://localhost:{other}":
+        return
+    with serving("--http", "127.0.0.1:0", "--token-file", str(token_file)) as served:
+        assert asking(served) == 401
+        assert asking(served, Authorization=f"Bearer {TOKEN}") not in {401, 403, 421}  # a tunnel of ours
+
+
+def test_a_request_that_is_too_large_is_refused(open_: Served) -> None:
+    assert open_.post(b" " * (server.BODY_BYTES + 1), {}) == 413
+    assert open_.post(b"", {"Content-Length": str(10**12)}) == 413
+
+
+def test_what_is_no_request_does_not_end_it(open_: Served) -> None:
+    assert open_.post(b"no JSON", {}) == 400
+    assert open_.post(b"{}", {"Content-Type": "text/plain"}) == 400
+    with connected(open_.url) as agent:
+        assert agent.tools()
+
+
+def test_with_a_token_nobody_else_is_answered(knowledge: Path, token_file: Path) -> None:
+    with serving("--http", "0.0.0.0:0", "--token-file", str(token_file), "--allow-host", "known.example") as served:
+        assert served.ask() == 401
+        for wrong in ("", "Bearer", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", f"Basic {TOKEN}", TOKEN, "Bearer \xe9"):
+            assert served.ask(Authorization=wrong) == 401
+        right = f"Bearer {TOKEN}"
+        assert served.ask(Authorization=right, Host="known.example") not in {401, 403, 421}
+        assert served.ask(Authorization=right, Host="evil.example") == 421
+        assert served.ask(Authorization=right, Origin="https://evil.example") == 403
+        url = served.url.replace("0.0.0.0", "127.0.0.1")  # noqa: S104
+        with connected(with_header(url, right)) as agent:
+            assert agent.call("search", query="workflow")["lessons"]
+
+
+def test_over_http_no_id_leads_out_of_the_repository(open_: Served) -> None:
+    outside = open_.repository.parent / "outside.md"
+    with connected(open_.url) as agent:
+        for name in ("../outside.md", str(outside), "linked.md", "../../../../etc/passwd", "/etc/passwd", "a\0/b"):
+            said = agent.fails("get_resource", resource_id=name)
+            assert "no entry" in said
+            with pytest.raises(MCPError, match=r"no entry|Unknown resource"):
+                agent.ask(agent.client.read_resource, f"lessons://entry/{quote(name, safe='')}")
+    for path in ("/mcp/../../etc/passwd", "/..%2f..%2fetc/passwd", "/static/../outside.md", "//etc/passwd"):
+        with socket.create_connection((open_.host, open_.port), timeout=PATIENCE) as line:
+            line.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+            assert b" 404 " in line.makefile("rb").readline()
+
+
+def test_half_a_character_is_no_request(open_: Served) -> None:
+    call = {"name": "search", "arguments": {"query": "\ud800"}}
+    broken = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}).encode()
+    assert open_.post(broken, {}) == 400
+
+
+def test_ctrl_c_ends_it(knowledge: Path) -> None:
+    with serving("--http", "127.0.0.1:0") as served:
+        served.process.send_signal(signal.SIGINT)
+        assert served.process.wait(60) == 130
+
+
+def test_a_place_that_is_taken_is_told(open_: Served, run: Run) -> None:
+    done = run("admin", "mcp", "--http", f"127.0.0.1:{open_.port}")
+    assert done.code == 1
+    assert f"cannot listen on 127.0.0.1:{open_.port}" in done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "here_only"),
+    [
+        ("127.0.0.1:80", ("127.0.0.1", 80), True),
+        ("127.1.2.3:80", ("127.1.2.3", 80), True),
+        (":8765", ("127.0.0.1", 8765), True),
+        ("localhost:0", ("localhost", 0), True),
+        ("[::1]:5", ("::1", 5), True),
+        ("0.0.0.0:5", ("0.0.0.0", 5), False),  # noqa: S104
+        ("[::]:5", ("::", 5), False),
+        ("192.0.2.7:5", ("192.0.2.7", 5), False),
+        ("here.example:5", ("here.example", 5), False),
+    ],
+)
+def test_a_place_is_understood(text: str, place: tuple[str, int], here_only: bool) -> None:
+    found = server.place(text)
+    assert (found, found.here_only) == (place, here_only)
+
+
+@pytest.mark.parametrize("text", ["", "8765", "127.0.0.1", "127.0.0.1:", "a:b", "a:-1", "a:65536", "a:٣"])
+def test_what_is_no_place_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="no place to listen"):
+        server.place(text)
+
+
+def test_a_token_must_be_long_and_the_users_own(token_file: Path, tmp_path: Path) -> None:
+    everywhere = server.place("0.0.0.0:1")
+    assert server.token_of(token_file, everywhere) == TOKEN
+    assert server.token_of(None, server.place(":1")) is None
+    token_file.chmod(0o640)
+    with pytest.raises(Refused, match="read by others"):
+        server.token_of(token_file, everywhere)
+    token_file.chmod(0o600)
+    for bad in ("", "short", "two words that are long enough", "é" * 40):
+        token_file.write_text(bad)
+        with pytest.raises(UsageError, match="a token is one word"):
+            server.token_of(token_file, everywhere)
+    token_file.write_bytes(b"\xff" * 40)
+    with pytest.raises(StorageFailed, match="not a text"):
+        server.token_of(token_file, everywhere)
+    with pytest.raises(StorageFailed, match="No such file"):
+        server.token_of(tmp_path / "none", everywhere)
+    with pytest.raises(UsageError, match="can be reached from other machines"):
+        server.token_of(None, everywhere)
+
+
+def test_a_server_that_only_reads_offers_no_tool_that_writes(knowledge: Path) -> None:
+    with serving("--http", "127.0.0.1:0", "--tools", "all", "--read-only") as served, connected(served.url) as agent:
+        offered = agent.tools()
+        assert {"search", "get", "context", "list_pending"} <= set(offered)
+        assert not {"add_lesson", "add_resource", "run_script", "suggest_rule", "refresh_resource"} & set(offered)
+        assert "add_lesson" in agent.fails("add_lesson", title="T", content="C")
+
+
+def test_files_are_added_from_below_the_root_only(knowledge: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "callers"
+    folder.mkdir()
+    (folder / "guide.md").write_text("# Guide\n\nText.\n")
+    (tmp_path / "diary.md").write_text("# Diary\n\nMine.\n")
+    (folder / "link.md").symlink_to(tmp_path / "diary.md")
+    with serving("--http", "127.0.0.1:0", "--root", str(folder)) as served, connected(served.url) as agent:
+        for outside in (tmp_path / "diary.md", folder / "link.md", folder / "../diary.md", tmp_path / "*.md"):
+            assert "is not below" in agent.fails("add_resource", type="doc", path=str(outside)), outside
+        assert "is not below" in agent.fails("add_resource", type="doc", path=str(tmp_path / "nothing.md"))
+        assert agent.call("add_resource", type="doc", path=str(folder / "guide.md"))["written"]
+
+
+def test_the_token_is_never_added_under_whatever_name(knowledge: Path, token_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "hard.md").hardlink_to(token_file)
+    (tmp_path / "soft.md").symlink_to(token_file)
+    (tmp_path / "copy.md").write_text(f"# Notes\n\nIt is {TOKEN}.\n")
+    with (
+        serving("--http", "127.0.0.1:0", "--token-file", str(token_file)) as served,
+        connected(with_header(served.url, f"Bearer {TOKEN}")) as agent,
+    ):
+        for name in ("token", "hard.md", "soft.md", "copy.md"):
+            told = agent.fails("add_resource", type="doc", path=str(tmp_path / name))
+            assert "holds the token of this server" in told, name
+    assert TOKEN not in "".join(file.read_text() for file in knowledge.rglob("*.md"))
+
+
+def test_a_token_in_a_repository_that_is_served_is_refused(knowledge: Path, run: Run) -> None:
+    inside = knowledge / "token"
+    inside.write_text(TOKEN)
+    inside.chmod(0o600)
+    done = run("admin", "mcp", "--http", "127.0.0.1:0", "--token-file", inside)
+    assert (done.code, "which callers read" in done.err) == (8, True)
+
+
+def test_a_root_that_is_no_folder_is_told(knowledge: Path, run: Run, tmp_path: Path) -> None:
+    done = run("admin", "mcp", "--http", "127.0.0.1:0", "--root", tmp_path / "none")
+    assert (done.code, "there is no such folder" in done.err) == (2, True)

@@ -1,0 +1,320 @@
+"""The program as hosts run it: a process, and lines of JSON over its standard streams."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_lessons.interfaces import mcp_server
+from interfaces.mcp_world import PROGRAM, over_stdio
+from interfaces.world import LESSON, SCRIPT, Run, environment
+from real_world import Git
+
+MANY = 800
+PATIENCE = 60
+NOISY = """
+import os
+from ai_lessons.app import searching
+from ai_lessons.interfaces.mcp_server import main
+real = searching.search
+def noisy(library, query):
+    print("stray print")
+    os.write(1, b"stray bytes\\n")
+    os.system("echo stray child; cat")
+    return real(library, query)
+searching.search = noisy
+main()
+"""
+
+
+class Peer:
+    """The other end of a server's standard streams. Every line that comes must be a message of the protocol."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.came: list[dict[str, Any]] = []
+        self._asked = 0
+
+    def send(self, method: str, *, asks: bool = True, **params: Any) -> int:
+        assert self.process.stdin
+        self._asked += asks
+        message = {"jsonrpc": "2.0", "method": method, "params": params} | ({"id": self._asked} if asks else {})
+        self.process.stdin.write(json.dumps(message) + "\n")
+        self.process.stdin.flush()
+        return self._asked
+
+    def read(self) -> dict[str, Any]:
+        assert self.process.stdout
+        message: dict[str, Any] = json.loads(self.process.stdout.readline())
+        assert message["jsonrpc"] == "2.0"
+        self.came.append(message)
+        return message
+
+    def until(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        while not wanted(message := self.read()):
+            pass
+        return message
+
+    def answer(self, number: int) -> dict[str, Any]:
+        return self.until(lambda message: message.get("id") == number)
+
+    def call(self, tool: str, *, token: str = "", **arguments: Any) -> int:
+        meta: dict[str, Any] = {"_meta": {"progressToken": token}} if token else {}
+        return self.send("tools/call", name=tool, arguments=arguments, **meta)
+
+    def greet(self) -> dict[str, Any]:
+        client = {"name": "tester", "version": "1"}
+        hello = self.send("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=client)
+        said = self.answer(hello)
+        self.send("notifications/initialized", asks=False)
+        return said
+
+
+@contextmanager
+def served(*args: str, code: str = "", **environ: str) -> Iterator[Peer]:
+    """The program and its other end; what it says on stderr is thrown away."""
+    argv = [PROGRAM[0], "-c", code] if code else PROGRAM
+    process = subprocess.Popen(
+        [*argv, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        env=environment(**environ),
+    )  # fmt: skip
+    with process:
+        try:
+            yield Peer(process)
+        finally:
+            process.kill()
+
+
+def ended(peer: Peer) -> int:
+    """Close the client's end; the exit code of the server, which has nothing more to say."""
+    assert peer.process.stdin
+    assert peer.process.stdout
+    peer.process.stdin.close()
+    assert peer.process.stdout.read() == ""
+    return peer.process.wait(PATIENCE)
+
+
+@pytest.fixture
+def pages(knowledge: Path) -> Path:
+    """A folder of many small docs."""
+    folder = knowledge.parent / "pages"
+    folder.mkdir()
+    for number in range(MANY):
+        (folder / f"page-{number}.md").write_text(f"# Page {number}\n\nText {number}.\n")
+    return folder
+
+
+def test_the_official_client_finds_everything(knowledge: Path) -> None:
+    with over_stdio() as agent:
+        assert len(agent.tools()) == 10
+        assert "[L-8F3K2A]" in agent.reads("search", query="workflow statuses")
+        assert {one.name for one in agent.ask(agent.client.list_prompts).prompts} == {
+            "before_task",
+            "after_task",
+            "harvest",
+        }
+        templates = agent.ask(agent.client.list_resource_templates).resource_templates
+        assert {one.uri_template for one in templates} == {"lessons://entry/{id}", "lessons://context/{project}"}
+        entry = agent.ask(agent.client.read_resource, f"lessons://entry/{LESSON}").contents[0].text
+        assert "two statuses were gone" in entry
+
+
+def test_an_older_client_is_answered_and_its_name_is_the_agent(knowledge: Path, git: Git) -> None:
+    with served() as peer:
+        said = peer.greet()["result"]
+        assert said["serverInfo"]["name"] == "ai-lessons"
+        assert "Search before you begin" in said["instructions"]
+        done = peer.answer(peer.call("add_lesson", title="T", content="C"))["result"]
+        assert done["isError"] is False
+        assert ended(peer) == 0
+    said = git(knowledge, "log", "-1", "--format=%B")
+    assert "Agent: tester" in said
+    assert "Session: mcp-" in said
+
+
+def test_the_name_that_the_user_gave_wins(knowledge: Path, git: Git) -> None:
+    with served(AI_LESSONS_AGENT="mine") as peer:
+        peer.greet()
+        peer.answer(peer.call("add_lesson", title="T", content="C"))
+    assert "Agent: mine" in git(knowledge, "log", "-1", "--format=%B")
+
+
+def test_nothing_but_the_protocol_is_on_stdout(knowledge: Path, hermetic: Path) -> None:
+    with served(code=NOISY) as peer:
+        peer.greet()
+        first = peer.answer(peer.call("search", query="workflow"))
+        second = peer.answer(peer.call("search", query="statuses"))
+        assert first["result"]["isError"] is second["result"]["isError"] is False
+        assert ended(peer) == 0
+    assert len(peer.came) == 3
+
+
+def test_a_script_cannot_disturb_the_protocol(knowledge: Path, run: Run) -> None:
+    assert run("admin", "trust-script", SCRIPT).code == 0
+    with served() as peer:
+        peer.greet()
+        done = peer.answer(peer.call("run_script", resource_id=SCRIPT, args=['{"jsonrpc": "2.0"}']))
+        assert done["result"]["structuredContent"]["stdout"] == 'workflow {"jsonrpc": "2.0"}\n'
+        assert ended(peer) == 0
+
+
+def test_lines_that_are_no_messages_do_not_end_it(knowledge: Path) -> None:
+    with served() as peer:
+        peer.greet()
+        assert peer.process.stdin
+        peer.process.stdin.write("this is no JSON\n\n[1]\n")
+        peer.process.stdin.flush()
+        number = peer.send("ping")
+        assert peer.answer(number)["result"] == {}
+        assert ended(peer) == 0
+
+
+def test_the_log_is_for_the_user_alone(knowledge: Path, hermetic: Path) -> None:
+    with served() as peer:
+        peer.greet()
+        peer.answer(peer.call("get_resource", resource_id="L-NOPE22"))
+        assert ended(peer) == 0
+    log = hermetic / ".local/state/ai-lessons/mcp.log"
+    assert "L-NOPE22" in log.read_text()
+    assert log.stat().st_mode & 0o077 == 0
+
+
+def test_it_serves_without_a_place_for_its_log(knowledge: Path, hermetic: Path) -> None:
+    (hermetic / ".local").write_text("a file is in the way")
+    with served() as peer:
+        peer.greet()
+        assert peer.answer(peer.call("search", query="workflow"))["result"]["isError"] is False
+        assert ended(peer) == 0
+
+
+def test_a_cancelled_import_leaves_nothing(knowledge: Path, pages: Path, git: Git) -> None:
+    before = git(knowledge, "rev-parse", "HEAD")
+    with served() as peer:
+        peer.greet()
+        number = peer.call("add_resource", token="t", type="doc", path=str(pages), recursive=True)
+        noted = peer.until(lambda message: message["params"]["total"] >= MANY)["params"]
+        assert noted["progressToken"] == "t"
+        assert noted["progress"] < noted["total"]
+        peer.send("notifications/cancelled", asks=False, requestId=number)
+        found = peer.answer(peer.call("search_resources", query="Page 7"))["result"]
+        assert not [doc for doc in found["structuredContent"]["docs"] if doc["title"].startswith("Page")]
+        written = peer.answer(peer.call("add_lesson", title="After", content="C"))
+        assert written["result"]["isError"] is False
+        assert ended(peer) == 0
+    assert not [message for message in peer.came if message.get("id") == number]
+    assert git(knowledge, "rev-list", "--count", f"{before}..HEAD") == "1"
+    assert git(knowledge, "status", "--porcelain") == ""
+
+
+def test_reads_are_answered_during_an_import_and_progress_never_goes_back(knowledge: Path, pages: Path) -> None:
+    with served() as peer:
+        peer.greet()
+        importing = peer.call("add_resource", token="t", type="doc", path=str(pages), recursive=True)
+        peer.until(lambda message: message["params"]["total"] >= MANY)
+        searching = peer.call("search", query="workflow")
+        peer.answer(importing)
+        order = [message["id"] for message in peer.came if message.get("id") in {importing, searching}]
+        assert order[0] == searching
+        noted = [m["params"]["progress"] for m in peer.came if m.get("method") == "notifications/progress"]
+        assert noted == sorted(noted)
+        assert ended(peer) == 0
+
+
+def running(peer: Peer, knowledge: Path, run: Run) -> int:
+    """Have the server run a script that takes for ever; its process id."""
+    script = knowledge / "jira-api/scripts/v3/update-workflow.sh"
+    script.write_text('#!/bin/sh\necho $$ > "$1.new"; mv "$1.new" "$1"; sleep 600\n')
+    assert run("admin", "trust-script", SCRIPT).code == 0
+    peer.greet()
+    file = knowledge.parent / "pid"
+    peer.call("run_script", resource_id=SCRIPT, args=[str(file)], timeout=600)
+    deadline = time.monotonic() + PATIENCE
+    while not file.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return int(file.read_text())
+
+
+def gone(pid: int) -> bool:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_and_the_script_that_runs(knowledge: Path, run: Run, number: signal.Signals) -> None:
+    with served() as peer:
+        pid = running(peer, knowledge, run)
+        peer.process.send_signal(number)
+        assert peer.process.wait(PATIENCE) == 128 + number
+        assert gone(pid)
+
+
+def test_a_client_that_goes_away_ends_it_and_the_script_that_runs(knowledge: Path, run: Run) -> None:
+    with served() as peer:
+        pid = running(peer, knowledge, run)
+        assert peer.process.stdin
+        peer.process.stdin.close()
+        assert peer.process.wait(PATIENCE) == 0
+        assert gone(pid)
+
+
+def test_a_cancelled_script_is_ended(knowledge: Path, run: Run) -> None:
+    with served() as peer:
+        pid = running(peer, knowledge, run)
+        peer.send("notifications/cancelled", asks=False, requestId=2)
+        assert gone(pid)
+        assert peer.answer(peer.send("ping"))["result"] == {}
+        assert ended(peer) == 0
+
+
+def once(*args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*PROGRAM, *args], capture_output=True, text=True, check=False, env=environment(), stdin=subprocess.DEVNULL
+    )
+
+
+def test_help_and_version_are_told() -> None:
+    assert once("--help").stdout.startswith("Usage: ai-lessons-mcp [OPTIONS]")
+    assert once("--version").stdout.startswith("ai-lessons-mcp ")
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("--tools", "some"), "'some' is not one of 'default', 'all'"),
+        (("--token-file", "x"), "--token-file and --allow-host are for --http"),
+        (("--http", "nowhere"), "'nowhere' is no place to listen"),
+        (("--http", "0.0.0.0:0"), "can be reached from other machines"),
+        (("load",), "unexpected extra argument"),
+    ],
+)
+def test_options_that_make_no_sense_are_told(
+    args: tuple[str, ...], words: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert mcp_server.run(list(args)) == 2
+    said = capfd.readouterr()
+    assert words in said.err
+    assert "hint: " in said.err
+    assert said.out == ""
+
+
+def test_the_command_of_the_command_line_is_the_same_server(knowledge: Path) -> None:
+    with served("admin", "mcp", "--tools", "all", code="from ai_lessons.interfaces.cli import main; main()") as peer:
+        peer.greet()
+        assert len(peer.answer(peer.send("tools/list"))["result"]["tools"]) > 10
+        assert ended(peer) == 0

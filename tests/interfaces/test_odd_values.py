@@ -1,0 +1,71 @@
+"""Frontmatter whose values are of another shape than they should be: every reader goes on, whoever pushed it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ai_lessons.errors import EXIT_BUG
+from ai_lessons.interfaces import lesson
+from interfaces.world import Run
+
+KEYS = (
+    "title", "tags", "confidence", "source", "from", "status", "category", "contexts", "applies_to", "pattern", "links",
+    "created", "reason", "versions", "rationale", "source_path", "source_ref", "content_hash", "path", "interpreter",
+    "proves", "review_by", "reviewed", "scope", "allow_secrets", "origin", "start", "unknown",
+)  # fmt: skip
+VALUES = (
+    "[[1, 2]]",
+    "[{a: [b]}]",
+    "{a: {b: [1]}}",
+    "{type: [x], how: {a: 1}}",
+    "7",
+    "1e400",
+    "true",
+    "null",
+    "2026-13-45",
+    "''",
+)
+PLACES = {
+    "lesson": "p/lessons/{}.md",
+    "rule": "p/rules/{}.md",
+    "doc": "p/docs/v1/{}.md",
+    "script": "p/scripts/v1/{}.sh.md",
+}
+READS = (
+    ("recall", "list"), ("recall", "list", "--json"), ("recall", "list", "--status", "active"), ("recall", "tags"),
+    ("recall", "search", "zanzibar", "--explain", "--limit", "50"), ("recall", "search", "zanzibar", "--json"),
+    ("recall", "context", "--project", "p", "--path", "src/a.py"), ("recall", "graph"), ("recall", "versions"),
+    ("admin", "validate"), ("admin", "doctor"), ("admin", "stats"), ("admin", "list-stale"), ("admin", "pending-rules"),
+    ("contribute", "refresh-resource", "--all"), ("admin", "review"),
+)  # fmt: skip
+ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+@pytest.mark.parametrize("kind", PLACES)
+def test_values_of_any_shape_stop_no_reader(kind: str, knowledge: Path, run: Run) -> None:
+    paths = []
+    for n, (key, value) in enumerate((key, value) for key in KEYS for value in VALUES):
+        name = f"{ALPHABET[n // 32]}{ALPHABET[n % 32]}"
+        head = {
+            "id": f"01JD3Z8QK5W7M2X9V4T68F3K{name}",
+            "kind": kind,
+            "title": f"T {name}",
+            "rationale": "r",
+            key: value,
+        }
+        file = knowledge / PLACES[kind].format(name.lower())
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("---\n" + "".join(f"{k}: {v}\n" for k, v in head.items()) + "---\nzanzibar\n")
+        if kind == "script":
+            file.with_suffix("").write_text("#!/bin/sh\necho zanzibar\n")
+        paths += [str(file.relative_to(knowledge))] if n % len(VALUES) < 3 else []
+    for words in READS:
+        done = run(*words)
+        assert done.code != EXIT_BUG, (words, done.err)
+    assert lesson.run(["load"]) != EXIT_BUG
+    for path in paths:
+        for words in (("recall", "show"), ("recall", "why")):
+            done = run(*words, path)
+            assert done.code != EXIT_BUG, (words, path, (knowledge / path).read_text(), done.err)

@@ -1,0 +1,158 @@
+"""The hooks as Codex, Gemini CLI and Cursor call them. Events of Cursor follow its documentation, the rest is real."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ai_lessons.app.hints import AgentEvent
+from ai_lessons.interfaces import agent_hook
+from ai_lessons.model.entries import Moment
+from interfaces.agent_host import EVENTS, Host, add
+from interfaces.world import run_inside
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SAID = """fatal: No configured push destination.
+Either specify the URL from the command-line or configure a remote repository using
+
+    git remote add <name> <url>
+
+and then push using the remote name
+
+    git push <name>
+"""
+PUSH = f"~~~\n$ git push\n{SAID}~~~\nAdd a remote first.\n"
+
+
+def parsed(host: Host, name: str, **changes: object) -> AgentEvent:
+    event = agent_hook.parse(host.event(name, **changes).encode(), host.code)
+    assert event is not None
+    return event
+
+
+def said(host: Host, name: str, **changes: object) -> dict[str, Any]:
+    out = run_inside(["admin", "agent-hook"], host.code, host.event(name, **changes)).out
+    answer: dict[str, Any] = json.loads(out) if out else {}
+    return answer
+
+
+@pytest.mark.parametrize("name", sorted(file.stem for file in EVENTS.glob("*_*.json")))
+def test_an_event_of_every_host_is_understood_with_its_session_and_folder(host: Host, name: str) -> None:
+    event = parsed(host, name)
+    assert (event.cwd, event.session == "unnamed") == (host.code, False)
+    host_of = name.partition("_")[0]
+    if host_of in {"codex", "gemini", "cursor"}:
+        assert event.host == {"gemini": "gemini-cli"}.get(host_of, host_of)
+
+
+def test_a_patch_of_codex_is_about_each_file_that_it_writes(host: Host, knowledge: Path) -> None:
+    event = parsed(host, "codex_patch")
+    assert event.paths == (str(host.code / "notes.txt"), str(host.code / "src/new.py"))
+    assert (event.command, event.text) == ("", "two\nx = 1")
+    add(knowledge, "python/lessons/c.md", "7BBBBB", "Mind the gap", 'applies_to:\n  - "src/*.py"\n')
+    assert "[L-7BBBBB] Mind the gap" in host.hear("codex_patch")
+    assert host.hear("codex_patch") == ""
+
+
+def test_a_command_of_codex_that_writes_a_patch_is_about_its_files_too(host: Host) -> None:
+    patch = parsed(host, "codex_patch")
+    heredoc = "cd src && apply_patch <<'E'\n*** Begin Patch\n*** Add File: a.py\n+x\n*** End Patch\nE"
+    event = parsed(host, "codex_patch", tool_name="Bash", tool_input={"command": heredoc})
+    assert (event.paths, event.moment) == ((str(host.code / "a.py"),), patch.moment)
+
+
+@pytest.mark.parametrize("name", ["codex_git_push_failed", "gemini_git_push_failed", "cursor_git_push_failed"])
+def test_what_helps_comes_at_a_failure_on_every_host(host: Host, knowledge: Path, tmp_path: Path, name: str) -> None:
+    add(knowledge, "git/lessons/c.md", "7BBBBB", "A remote is missing", body=PUSH)
+    changes = {}
+    if name.startswith("codex"):
+        changes["transcript_path"] = rollout(tmp_path, 128)
+    event = parsed(host, name, **changes)
+    assert (event.moment, event.command) == (Moment.TOOL_FAILED, "git push")
+    assert event.text.startswith("fatal: No configured push destination.")
+    answer = said(host, name, **changes)
+    told = answer["additional_context"] if "cursor" in name else answer["hookSpecificOutput"]["additionalContext"]
+    assert "[L-7BBBBB] A remote is missing" in told
+    assert len(answer) == 1
+    assert said(host, name, **changes) == {}
+
+
+def rollout(folder: Path, code: int | None) -> str:
+    """A transcript of Codex that says how the call of the recorded event ended, behind another call and a torn line."""
+    call = json.loads((EVENTS / "codex_git_push_failed.json").read_text())["tool_use_id"]
+    items = [{"type": "CommandExecution", "id": name, "exit_code": end} for name, end in ((call, code), ("other", 0))]
+    rows = [{"type": "event_msg", "payload": {"type": "item_completed", "item": item}} for item in items]
+    (folder / "rollout.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows) + f'{{"exit_code": "{call[:9]}'
+    )
+    return str(folder / "rollout.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("code", "moment"), [(128, Moment.TOOL_FAILED), (0, Moment.TOOL_DONE), (None, Moment.TOOL_DONE)]
+)
+def test_how_a_command_of_codex_ended_stands_in_its_transcript(
+    host: Host, tmp_path: Path, code: int | None, moment: Moment
+) -> None:
+    event = parsed(host, "codex_git_push_failed", transcript_path=rollout(tmp_path, code))
+    assert event.moment is moment
+    assert parsed(host, "codex_git_push_failed", transcript_path="/nowhere").moment is Moment.TOOL_DONE
+
+
+@pytest.mark.parametrize("name", ["gemini_git_status_done", "cursor_git_status_done"])
+def test_a_success_is_none(host: Host, name: str) -> None:
+    event = parsed(host, name)
+    assert (event.moment, event.text, event.command) == (Moment.TOOL_DONE, "", "git status --short")
+    assert said(host, name) == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "failed"),
+    [
+        ({"llmContent": "<untrusted_context>\nOutput: (empty)\nSignal: 9\n", "returnDisplay": "terminated"}, True),
+        ({"llmContent": "Output: x\nExit Code: 1\n", "returnDisplay": "x"}, True),
+        ({"llmContent": "Output: Exit code", "returnDisplay": "Exit code"}, False),
+        ({"llmContent": "Output: a\nExit Code: 1\nError: b\nc\nProcess Group PGID: 7\n", "returnDisplay": "a"}, False),
+        ({"llmContent": [{"text": "x"}], "returnDisplay": "x"}, False),
+        ({"llmContent": "x", "returnDisplay": {"a": 1}, "error": {"message": "x"}}, True),
+    ],
+)
+def test_gemini_says_in_the_text_for_the_model_how_a_command_ended(
+    host: Host, changes: dict[str, Any], failed: bool
+) -> None:
+    event = parsed(host, "gemini_git_push_failed", tool_response=changes)
+    assert event.moment is (Moment.TOOL_FAILED if failed else Moment.TOOL_DONE)
+
+
+def test_on_gemini_the_text_about_a_file_comes_with_its_tool_because_nothing_comes_before(
+    host: Host, knowledge: Path
+) -> None:
+    add(knowledge, "python/lessons/c.md", "7BBBBB", "Mind the notes", 'applies_to:\n  - "notes.txt"\n')
+    told = said(host, "gemini_edit")["hookSpecificOutput"]
+    assert told["hookEventName"] == "AfterTool"
+    assert "[L-7BBBBB] Mind the notes" in told["additionalContext"]
+
+
+def test_a_tool_of_a_server_is_called_the_same_on_every_host(host: Host) -> None:
+    assert parsed(host, "gemini_search_failed").tool == "mcp__ai-lessons__search"
+    assert parsed(host, "cursor_write", tool_name="MCP:add_lesson").tool.endswith("__add_lesson")
+
+
+def test_gemini_goes_on_at_a_stop_for_a_reason(host: Host) -> None:
+    failed = {"tool_response": {"llmContent": "Output: E\nExit Code: 2", "returnDisplay": "E"}}
+    assert said(host, "gemini_git_push_failed", tool_input={"command": "make test"}, **failed) == {}
+    assert said(host, "gemini_git_status_done", tool_input={"command": "make test"}) == {}
+    answer = said(host, "gemini_stop")
+    assert (answer.pop("decision"), "add-lesson" in answer.pop("reason"), answer) == ("block", True, {})
+    assert said(host, "gemini_stop", stop_hook_active=True) == {}
+
+
+def test_a_session_and_an_edit_of_cursor_get_the_text_under_its_own_key(host: Host, approved: str) -> None:
+    assert f"[{approved}]" in said(host, "cursor_session_start")["additional_context"]
+    answer = said(host, "cursor_write", session_id="another", conversation_id="another")
+    assert set(answer) == {"additional_context"}, "anything else would allow, refuse or block the tool"
+    assert f"[{approved}]" in answer["additional_context"]

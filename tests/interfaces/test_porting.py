@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ai_lessons.errors import UsageError
+from ai_lessons.interfaces.cli.admin import guess, target_of
+from interfaces.world import Run
+
+LESSON = "L-8F3K2A"
+
+
+def test_an_export_to_a_pipe_is_the_document_and_nothing_else(run: Run, knowledge: Path) -> None:
+    done = run("admin", "export", "-")
+    document = json.loads(done.out)
+    assert (done.code, document["version"], len(document["learnings"]), done.err) == (0, 1, 1, "")
+    assert run("admin", "export", "k.json").out == (
+        f"{knowledge.parent / 'k.json'}: written\n1 lesson, 0 rules, 2 docs, 1 script, 0 events\n"
+    )
+    assert json.loads((knowledge.parent / "k.json").read_text())["learnings"] == document["learnings"]
+
+
+def test_an_import_tells_what_it_did_and_what_it_left_out(run: Run, knowledge: Path) -> None:
+    (knowledge.parent / "AGENTS.md").write_text("# Build\n\nWith make.\n")
+    text = run("admin", "import", "AGENTS.md", "--dry-run").out
+    assert text.startswith("0 entries added, 0 here already, 0 skipped, 0 relations, 0 events, 1 rule proposed")
+    assert text.endswith("Nothing was written. Without --dry-run this is what would be done.\n")
+    data = json.loads(run("admin", "import", "AGENTS.md", "--json").out)
+    assert set(data) == {
+        "written", "unchanged", "skipped", "relations", "params", "events", "queued", "batch", "seen", "commit",
+        "dry_run", "notes",
+    }  # fmt: skip
+    assert [one["title"] for one in data["queued"]] == ["Build"]
+    (knowledge.parent / "bad.json").write_text('{"version": 1, "learnings": [7, 8]}')
+    done = run("admin", "import", "bad.json")
+    assert (done.code, "learning 1: not an object" in done.err) == (4, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("k.json", "groove"),
+        ("lessons.jsonl", "lessons-jsonl"),
+        ("knowledge.db", "ai-lessons-sqlite"),
+        ("AGENTS.md", "agents-md"),
+        (".cursorrules", "agents-md"),
+        ("x/.cursor/rules", "agents-md"),
+        ("db.mdc", "agents-md"),
+        ("note.md", "markdown"),
+        (".", "markdown"),
+    ],
+)
+def test_a_name_says_what_a_file_is(name: str, form: str) -> None:
+    assert guess(Path(name)) == form
+
+
+def test_a_name_that_says_nothing_is_asked_about(run: Run, knowledge: Path) -> None:
+    with pytest.raises(UsageError, match="does not show its form"):
+        guess(Path("backup.tar"))
+    assert run("admin", "import", "x.jsonl", "--project", "x", "--dry-run").code == 3
+
+
+def test_there_is_nothing_to_migrate_in_the_newest_format(run: Run, knowledge: Path) -> None:
+    assert run("admin", "migrate").out == "This repository has format 1, the newest one: nothing to migrate.\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("AGENTS.md", "agents-md"),
+        ("code/CLAUDE.md", "agents-md"),
+        ("CLAUDE.local.md", "agents-md"),
+        ("GEMINI.md", "agents-md"),
+        (".github/copilot-instructions.md", "copilot"),
+        (".github/instructions", "copilot"),
+        (".cursor/rules", "cursor"),
+        (".cursorrules", "cursor"),
+        (".windsurf/rules", "windsurf"),
+        (".claude/rules", "claude-rules"),
+        (".claude/skills", "skills"),
+        ("knowledge.json", "groove"),
+        ("my-agents.md", "groove"),
+        ("rules", "groove"),
+    ],
+)
+def test_a_name_says_what_is_exported(name: str, form: str) -> None:
+    assert target_of(Path("/home/you") / name) == form
+
+
+def test_a_file_of_a_person_keeps_its_text_in_an_export_without_a_form(run: Run, knowledge: Path) -> None:
+    for name in ("AGENTS.md", "CLAUDE.md", "README.md", "package.json"):
+        (knowledge.parent / name).write_text("# my own\n")
+    assert run("admin", "export", "AGENTS.md").code == 0
+    assert run("admin", "export", "CLAUDE.md").code == 0
+    done = run("admin", "export", "README.md")
+    assert (done.code, "--replace" in done.err) == (8, True)
+    assert run("admin", "export", "package.json", "--to", "groove").code == 8
+    for name in ("AGENTS.md", "CLAUDE.md", "README.md", "package.json"):
+        assert "# my own\n" in (knowledge.parent / name).read_text()
+    assert run("admin", "export", "README.md", "--replace").code == 0
+    assert json.loads((knowledge.parent / "README.md").read_text())["version"] == 1
+
+
+def test_the_text_of_an_entry_is_read_from_no_device_and_through_no_link_out(run: Run, knowledge: Path) -> None:
+    code = knowledge.parent / "code"
+    (code / ".git").mkdir(parents=True)
+    (knowledge.parent / "secret.md").write_text("TOPSECRET")
+    (code / "notes.md").symlink_to(knowledge.parent / "secret.md")
+    for file, exit_code in ((code / "notes.md", 8), ("/dev/zero", 4), ("gone.md", 2)):
+        assert run("contribute", "add-lesson", "--title", "T", "--file", file).code == exit_code
+    assert not any("TOPSECRET" in one.read_text() for one in knowledge.glob("global/**/*.md"))

@@ -1,0 +1,90 @@
+"""Promotion through the command: a code project with knowledge of its own, the user's, and a company's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from interfaces.world import Outcome, Run
+from real_world import Git, commit_all, put_file
+
+LESSON = "L-8F3K2A"
+TITLE = "PUT /workflows replaces the entire resource"
+
+
+@pytest.fixture
+def three(knowledge: Path, hermetic: Path, run: Run, git: Git, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The knowledge is that of the project we stand in; the user's and acme's repositories lie below the home."""
+    monkeypatch.delenv("AI_LESSONS_REPO")
+    desk = knowledge.parent / "shop"
+    (desk / ".ai").mkdir(parents=True)
+    git(desk, "init", "-q")
+    knowledge.rename(desk / ".ai/reference")
+    monkeypatch.chdir(desk)
+    for place in (hermetic / ".ai/reference", hermetic / "acme"):
+        place.mkdir(parents=True)
+        git(place, "init", "-q")
+        (place / "README.md").write_text("# Knowledge\n")
+        commit_all(git, place, "first")
+    put_file(hermetic / ".config/ai-lessons/config.toml", '[enterprise]\nacme = "~/acme"\n')
+    return desk
+
+
+def promote(run: Run, *args: str, to: str = "user") -> Outcome:
+    return run("contribute", "promote", LESSON, "--to", to, *args)
+
+
+def test_a_copy_tells_where_it_is_and_what_it_is_worth(three: Path, run: Run) -> None:
+    done = promote(run)
+    assert done.code == 0, done.err
+    first, path, source, evaluation = done.out.splitlines()
+    assert first.endswith(f"] {TITLE}")
+    assert path.startswith("  path: ~/.ai/reference/jira-api/lessons/2026-")
+    assert source == f"  copied from project: {LESSON}"
+    assert evaluation == "  evaluation: approve"
+    again = promote(run)
+    assert (again.code, again.out) == (0, f"[{LESSON}] {TITLE}\n  nothing to do\n")
+    assert again.err.endswith("(user) says the same already\n")
+
+
+def test_a_proposal_tells_its_branch(three: Path, run: Run) -> None:
+    done = promote(run, "--reason", "three teams", to="enterprise:acme")
+    assert done.code == 0, done.err
+    assert "\n  branch: proposals/L-" in done.out
+    assert "until a person approves it: ai-lessons --tier enterprise:acme admin sync sends it to them\n" in done.out
+    assert done.out.count("ai-lessons --tier") == 1
+    (waiting,) = run("--tier", "enterprise:acme", "admin", "pending-rules", "--json").json
+    assert waiting["report"].startswith("Reason: three teams\n\nEvaluation: approve")
+
+
+def test_it_is_data_too(three: Path, run: Run) -> None:
+    done = promote(run, "--json").json
+    assert (done["handle"], done["from"], done["to"], done["outcome"]) == (LESSON, "project", "user", "copied")
+    assert done["copy"]["handle"] != LESSON
+    assert done["proposal"] is None
+    assert done["evaluation"]["recommendation"] == "approve"
+    proposed = promote(run, "--json", to="enterprise:acme").json
+    assert proposed["copy"] is None
+    assert proposed["proposal"]["branch"].startswith("proposals/L-")
+
+
+@pytest.mark.parametrize(
+    ("to", "code", "told"),
+    [
+        ("project", 2, "is in the project tier already"),
+        ("enterprise:none", 3, "no tier 'enterprise:none'"),
+    ],
+)
+def test_a_wrong_tier_is_named(three: Path, run: Run, to: str, code: int, told: str) -> None:
+    done = promote(run, to=to)
+    assert done.code == code
+    assert told in done.err
+
+
+def test_what_a_text_says_is_never_obeyed_by_the_terminal(three: Path, run: Run) -> None:
+    file = next((three / ".ai/reference").glob("jira-api/lessons/*/*.md"))
+    file.write_text(file.read_text().replace("Seen on", "Seen in /home/bo/ji\x1b[2Jra on"))
+    done = promote(run, to="enterprise:acme")
+    assert "\x1b" not in done.out
+    assert "path of one machine: /home/bo/ji (line" in done.out

@@ -1,0 +1,458 @@
+"""Golden texts: what a person or an agent reads, whole."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from ai_lessons.app.answers import (
+    Answer,
+    Check,
+    Hit,
+    Imported,
+    Initialised,
+    Listing,
+    ModelState,
+    PassagePreview,
+    Refreshed,
+    Related,
+    Report,
+    Shown,
+    Skipped,
+    Stale,
+    Stats,
+    Written,
+)
+from ai_lessons.errors import Problem
+from ai_lessons.git.history import FileRevision
+from ai_lessons.interfaces import text as interfaces_text
+from ai_lessons.interfaces import text_jobs
+from ai_lessons.interfaces.output import View, clean
+from ai_lessons.model.chunks import TextSection
+from ai_lessons.model.entries import EntrySummary, Kind
+from ai_lessons.search.catalog import Tally
+from ai_lessons.search.ranking import IndexRefresh
+
+VIEW = View(root="/home/ann/.ai/reference", home="/home/ann")
+
+
+def light(kind: Kind, tail: str, title: str, **more: Any) -> EntrySummary:
+    values: dict[str, Any] = {
+        "id": "01JD3Z8QK5W7M2X9V4T6" + tail,
+        "handle": f"{kind.letter}-{tail}",
+        "project": "jira-api",
+        "tags": (),
+        "versions": (),
+        "path": f"jira-api/{kind.folder}/x.md",
+    }
+    return EntrySummary(kind=kind, title=title, **(values | more))
+
+
+RULE = light(
+    Kind.RULE,
+    "R00001",
+    "Always GET before PUT on Jira workflows",
+    tags=("jira-api", "workflows"),
+    score=0.95,
+    details={"rationale": "PUT replaces entire resource...", "applies_to": None},
+)
+SCRIPT = light(
+    Kind.SCRIPT,
+    "S00001",
+    "update-workflow.sh",
+    versions=("v2", "v3"),
+    path="jira-api/scripts/shared/update-workflow.sh",
+    snippet="Updates workflow with proper status preservation...",
+    score=0.89,
+)
+LESSON = light(
+    Kind.LESSON,
+    "L00001",
+    "PUT /workflows replaces entire resource",
+    tags=("jira-api",),
+    score=0.876,
+    details={"confidence": "high", "source": "tested", "status": "active"},
+)
+DOC = light(Kind.DOC, "D00001", "Jira Workflows API v3", versions=("v3",), score=0.82, path="jira-api/docs/v3/api.md")
+
+FOUND = Answer(
+    "workflow",
+    (Hit(RULE), Hit(SCRIPT), Hit(LESSON), Hit(DOC)),
+    prompt="No rule covers this yet: consider suggesting one.",
+)
+
+
+def test_a_search_comes_in_four_groups_and_ends_with_the_prompt() -> None:
+    assert (
+        interfaces_text.answer(FOUND, VIEW)
+        == """\
+Rules (follow these):
+  [R-R00001] Always GET before PUT on Jira workflows
+    "PUT replaces entire resource..."
+
+Scripts (try these):
+  [S-S00001] (0.89) update-workflow.sh
+    v2, v3 | "Updates workflow with proper status preservation..."
+
+Lessons (context):
+  [L-L00001] (0.88) PUT /workflows replaces entire resource
+    high, tested
+
+Docs (reference):
+  [D-D00001] (0.82) Jira Workflows API v3
+    v3
+
+---
+\N{ELECTRIC LIGHT BULB} No rule covers this yet: consider suggesting one."""
+    )
+
+
+def test_a_verbose_search_says_all_of_each_result() -> None:
+    assert (
+        interfaces_text.answer(FOUND, VIEW._replace(verbose=True)).partition("\n\nDocs")[0]
+        == """\
+Rules (follow these):
+  [R-R00001] Always GET before PUT on Jira workflows
+    applies to: jira-api, workflows
+    rationale: "PUT replaces entire resource..."
+
+Scripts (try these):
+  [S-S00001] (0.89) update-workflow.sh
+    versions: v2, v3 | path: ~/.ai/reference/jira-api/scripts/shared/update-workflow.sh
+    "Updates workflow with proper status preservation..."
+
+Lessons (context):
+  [L-L00001] (0.88) PUT /workflows replaces entire resource
+    confidence: high | source: tested"""
+    )
+
+
+WIDE = light(
+    Kind.DOC,
+    "D00003",
+    "ワークフローを更新する前に読むこと workflow",
+    score=0.5,
+    snippet="全部置き換わる。" * 9,
+    versions=("v3",),
+)
+AT_40 = """\
+Rules (follow these):
+  [R-R00001] Always GET before PUT on
+             Jira workflows
+    "PUT replaces entire resource..."
+
+Scripts (try these):
+  [S-S00001] (0.89) update-workflow.sh
+    v2, v3 | "Updates workflow with pro…
+
+Docs (reference):
+  [D-D00003] (0.50) ワークフローを更新す
+             る前に読むこと workflow
+    v3 | "全部置き換わる。全部置き換わ…
+
+---
+\N{ELECTRIC LIGHT BULB} No rule covers this yet: consider
+suggesting one."""
+
+
+def test_a_search_fits_a_terminal_of_any_width_and_marks_the_words_asked_for() -> None:
+    found = FOUND._replace(hits=(Hit(RULE), Hit(SCRIPT), Hit(WIDE)))
+    narrow = VIEW._replace(width=40)
+    assert narrow.fit(interfaces_text.answer(found, narrow)) == AT_40
+    wide = VIEW._replace(width=200)
+    assert wide.fit(interfaces_text.answer(found, wide)) == interfaces_text.answer(found, VIEW)
+    coloured = narrow._replace(colour=True)
+    text = coloured.fit(interfaces_text.answer(found, coloured))
+    assert text.count("\x1b[1;33mworkflow\x1b[0m") == 4
+    assert re.sub(r"\x1b\[[\d;]*m", "", text) == AT_40
+
+
+def test_a_group_without_results_is_left_out() -> None:
+    text = interfaces_text.answer(Answer("q", (Hit(DOC, heading="Limits"),)), VIEW._replace(verbose=True))
+    assert text == "Docs (reference):\n  [D-D00001] (0.82) Jira Workflows API v3\n    versions: v3 | section: Limits"
+
+
+def test_a_search_without_results_says_what_was_asked() -> None:
+    assert interfaces_text.answer(Answer("a\x1b[2J b"), VIEW) == 'Nothing found for "a\\x1b[2J b".'
+
+
+def test_factors_of_a_score_stand_below_the_result() -> None:
+    text = interfaces_text.answer(Answer("q", (Hit(LESSON, factors={"vector": 0.8, "version": 0.95}),)), VIEW)
+    assert text.endswith("    score: vector 0.8, version 0.95")
+
+
+def test_an_entry_in_full_begins_with_its_text_and_ends_with_what_is_known_of_it() -> None:
+    shown = Shown(
+        LESSON,
+        body="Two statuses were gone.\r\n",
+        raw="",
+        frontmatter={
+            "id": LESSON.id,
+            "title": LESSON.title,
+            "created": "2026-11-21T20:14:00Z",
+            "content_hash": "sha256:1",
+            "contexts": ["jira cloud", "sandbox"],
+            "pattern": {"when": "updating", "dont": "PUT blindly", "because": "it deletes"},
+            "mine": {"a": 1},
+        },
+        related=(
+            Related(SCRIPT, SCRIPT.id, "has_script", outgoing=True, weight=0.5),
+            Related(None, "01JGONE", "derived_from", outgoing=True),
+            Related(DOC, DOC.id, "related_to", outgoing=False),
+        ),
+    )
+    text = """\
+[L-L00001] PUT /workflows replaces entire resource
+
+WHEN updating
+DO NOT PUT blindly
+BECAUSE it deletes
+
+Two statuses were gone.
+
+Related:
+  has_script -> [S-S00001] update-workflow.sh (0.5)
+  derived_from -> 01JGONE (not found)
+  related_to <- [D-D00001] Jira Workflows API v3
+
+About it:
+  kind: lesson | project: jira-api | tier: user
+  confidence: high | source: tested | status: active
+  tags: jira-api
+  created: {created}{hash}
+  contexts: jira cloud, sandbox
+  mine: {{"a": 1}}
+  path: ~/.ai/reference/jira-api/lessons/x.md"""
+    assert interfaces_text.shown(shown, VIEW) == text.format(created="2026-11-21T20:14:00Z", hash="")
+    now = VIEW._replace(now=datetime(2026, 11, 24, 20, 13, tzinfo=UTC))
+    assert interfaces_text.shown(shown, now) == text.format(created="2026-11-21 (2 days ago)", hash="")
+    known = text.format(created="2026-11-21T20:14:00Z", hash="\n  content_hash: sha256:1") + f"\n  id: {LESSON.id}"
+    assert interfaces_text.shown(shown, VIEW._replace(verbose=True)) == known
+
+
+SECTIONS = (TextSection(1, "API", 1, 1, 4), TextSection(2, "Limits", 2, 1, 3), TextSection(3, "Errors", 2, 1, 3))
+
+
+def test_a_long_doc_lists_its_sections_and_how_to_read_one() -> None:
+    text = interfaces_text.shown(Shown(DOC, "# API\n", "", {}, sections=SECTIONS), VIEW, call="show {} ")
+    assert text.endswith("Sections:\n    1  API\n    2    Limits\n    3    Errors\nOne of them: show D-D00001 1")
+
+
+def test_a_section_says_where_it_stands_and_what_is_before_and_after() -> None:
+    text = interfaces_text.shown(Shown(DOC, "At most 100.\n", "", {}, sections=SECTIONS, section=2), VIEW)
+    assert "Section 2 of 3: Limits\n\nAt most 100." in text
+    assert text.endswith(
+        "Previous: ai-lessons recall show D-D00001 --section 1\nNext: ai-lessons recall show D-D00001 --section 3"
+    )
+    last = interfaces_text.shown(Shown(DOC, "409\n", "", {}, sections=SECTIONS, section=3), VIEW)
+    assert last.endswith("Previous: ai-lessons recall show D-D00001 --section 2")
+
+
+def test_a_script_shows_its_code_once() -> None:
+    code = "#!/bin/sh\necho hi\n"
+    assert "What it does.\n\n#!/bin/sh\necho hi\n\n" in interfaces_text.shown(
+        Shown(SCRIPT, "What it does.", "", {}, code=code), VIEW
+    )
+    assert interfaces_text.shown(Shown(SCRIPT, code, "", {}, code=code), VIEW).count("echo hi") == 1
+
+
+def test_no_text_of_a_file_reaches_the_terminal_as_it_is() -> None:
+    evil = "\x1b]0;pwned\x07"
+    entry = light(Kind.SCRIPT, "S00009", evil, tags=(evil,), versions=(evil,), path=evil, snippet=evil, score=1.0)
+    shown = Shown(
+        entry,
+        evil,
+        evil,
+        {"source_path": evil, evil: [evil]},
+        code=evil + "x",
+        sections=(TextSection(1, evil, 1, 1, 1),) * 2,
+    )
+    texts = [
+        interfaces_text.shown(shown, VIEW),
+        clean(evil),
+        interfaces_text.answer(Answer(evil, (Hit(entry, evil, {evil: 1.0}),), prompt=evil), VIEW),
+        interfaces_text.listing(Listing((entry,), 1), VIEW),
+        interfaces_text.counts((Tally(evil, 1, {}),), VIEW, what="tag"),
+        interfaces_text.related((Related(entry, evil, evil, outgoing=True),), VIEW),
+        interfaces_text.log((FileRevision(evil, evil, evil, evil, evil, evil, {evil: evil}),), VIEW),
+        interfaces_text.diff(f"+{evil}", VIEW),
+        text_jobs.written(Written(evil, evil, Kind.SCRIPT, evil, evil, None, (f"proposed on {evil}",)), VIEW),
+        text_jobs.imported(Imported((), 0, (Skipped(evil, evil),), None), VIEW),
+        text_jobs.previews((PassagePreview(evil, evil, 1, evil),), VIEW),
+        text_jobs.refreshed(
+            (Refreshed(evil, evil, evil, changed=True, old_ref=evil, new_ref=None, warning=evil),), VIEW
+        ),
+        text_jobs.report(Report((Problem(evil, evil),), (evil,), 1), VIEW),
+        text_jobs.checks((Check(evil, evil, evil, evil),), VIEW),
+        text_jobs.stale((Stale(evil, evil, evil, evil),), VIEW),
+        text_jobs.config({evil: evil, "b": [evil]}, VIEW),
+        text_jobs.lines((evil,), VIEW),
+        text_jobs.model(ModelState(evil, present=True, path=evil, source=evil), VIEW),
+    ]
+    assert [text for text in texts if "\x1b" in text or "\x07" in text] == []
+
+
+def test_a_list_is_an_aligned_table() -> None:
+    assert (
+        interfaces_text.listing(Listing((LESSON, SCRIPT), 5), VIEW)
+        == """\
+ID        KIND    PROJECT   VERSIONS  TITLE                                    TAGS
+L-L00001  lesson  jira-api  -         PUT /workflows replaces entire resource  jira-api
+S-S00001  script  jira-api  v2, v3    update-workflow.sh                       -
+… and 3 more (--limit 0 shows all)"""
+    )
+    assert interfaces_text.listing(Listing((), 0), VIEW) == "No entries."
+
+
+def test_counts_are_split_by_kind() -> None:
+    assert (
+        interfaces_text.counts((Tally("git", 12, {"lesson": 10, "doc": 2}),), VIEW, what="tag")
+        == "TAG  ENTRIES  LESSONS  RULES  DOCS  SCRIPTS\ngit  12       10       0      2     0"
+    )
+    assert interfaces_text.counts((), VIEW, what="version") == "No versions."
+
+
+def test_the_graph_is_indented_by_distance() -> None:
+    edges = (
+        Related(DOC, DOC.id, "has_doc", outgoing=True),
+        Related(SCRIPT, SCRIPT.id, "related_to", outgoing=False, depth=2),
+    )
+    assert (
+        interfaces_text.related(edges, VIEW)
+        == "has_doc -> [D-D00001] Jira Workflows API v3\n  related_to <- [S-S00001] update-workflow.sh"
+    )
+
+
+def test_the_history_shows_who_when_and_for_which_agent() -> None:
+    agent = {"Agent": "claude"}
+    revision = FileRevision("a" * 40, "Ann", "", "2026-11-21T20:14:00+00:00", "Add lesson: x", "p", agent)
+    assert (
+        interfaces_text.log((revision,), VIEW)
+        == "aaaaaaaaaa 2026-11-21T20:14:00+00:00 Ann  Add lesson: x\n    Agent: claude"
+    )
+    assert interfaces_text.log((), VIEW) == "No commits yet."
+
+
+def test_a_diff_is_coloured_on_a_terminal() -> None:
+    assert interfaces_text.diff("@@ -1 +1 @@\n-a\n+b\n", View(colour=True)) == (
+        "\x1b[36m@@ -1 +1 @@\x1b[0m\n\x1b[31m-a\x1b[0m\n\x1b[32m+b\x1b[0m"
+    )
+    assert interfaces_text.diff("", VIEW) == "No difference."
+
+
+def written(commit: str | None = "abc", *notes: str) -> Written:
+    return Written(LESSON.id, LESSON.handle, Kind.LESSON, LESSON.title, LESSON.path, commit, notes)
+
+
+def test_a_write_says_handle_and_path() -> None:
+    assert text_jobs.written(written(), VIEW) == (
+        "[L-L00001] PUT /workflows replaces entire resource\n  path: ~/.ai/reference/jira-api/lessons/x.md"
+    )
+
+
+def test_an_import_names_what_it_left_out() -> None:
+    text = text_jobs.imported(Imported((written(),) * 11, 3, (Skipped("big.bin", "not text"),), "abc"), VIEW)
+    assert text == "11 entries added, 3 unchanged, 1 skipped\n  skipped big.bin: not text"
+
+
+def test_a_long_import_is_summed_up() -> None:
+    skipped = tuple(Skipped(f"{n}.bin", "not text") for n in range(30))
+    lines = text_jobs.imported(Imported((written(),) * 11, 0, skipped, None), VIEW).splitlines()
+    assert lines[0] == "11 entries added, 0 unchanged, 30 skipped"
+    assert len(lines) == 12
+    assert lines[-1] == "  … and 20 more (--json names them all)"
+
+
+def test_a_preview_shows_each_passage() -> None:
+    passages = (
+        PassagePreview("a.md", "API", 120, "Create and delete"),
+        PassagePreview("a.md", "API > Limits", 9, "100"),
+    )
+    assert text_jobs.previews(passages, VIEW) == (
+        "a.md: 2 passages, about 129 tokens\n"
+        "#  TOKENS  HEADING       BEGINS\n"
+        "1  120     API           Create and delete\n"
+        "2  9       API > Limits  100"
+    )
+
+
+def test_a_refresh_shows_what_changed_and_where_the_source_stands() -> None:
+    done = Refreshed(
+        "D-1",
+        "Doc",
+        "p",
+        changed=True,
+        old_ref="a" * 40,
+        new_ref="b" * 40 + "-dirty",
+        added=3,
+        removed=1,
+        warning="the source has moved on",
+    )
+    assert text_jobs.refreshed((done,), VIEW) == (
+        "[D-1] Doc: changed, +3 -1 lines\n  source: aaaaaaaaaa -> bbbbbbbbbb-dirty\n  warning: the source has moved on"
+    )
+    done = done._replace(old_ref="pkg:pypi/click@8.1.7", new_ref="pkg:pypi/click@8.2.1", warning="")
+    assert text_jobs.refreshed((done,), VIEW).endswith("source: pkg:pypi/click@8.1.7 -> pkg:pypi/click@8.2.1")
+
+
+def test_a_new_repository_says_what_to_do_next() -> None:
+    done = Initialised("/r", created=True, adopted=2, hooks=("pre-commit installed",), commit="abc")
+    assert text_jobs.initialised(done, VIEW).splitlines() == [
+        "Made a knowledge repository: /r",
+        "  2 files that lay there already, committed as they are",
+        "  pre-commit installed",
+        'Next: ai-lessons recall search "undo a commit"',
+    ]
+
+
+def test_problems_are_one_a_line_as_compilers_write_them() -> None:
+    report = Report((Problem("a.md", "no title", 3), Problem("b.md", "wrong folder", fixable=True)), ("c.md: id",), 9)
+    assert text_jobs.report(report, VIEW).splitlines() == [
+        "fixed c.md: id",
+        "a.md:3: no title",
+        "b.md:1: wrong folder",
+        "9 files read, 2 problems, 1 of them mended by: ai-lessons admin validate --fix",
+    ]
+
+
+def test_the_doctor_says_what_to_do_about_what_is_not_well() -> None:
+    checks = (Check("git", "ok", "2.47"), Check("model", "warning", "not here", "ai-lessons admin model pull"))
+    assert text_jobs.checks(checks, VIEW).splitlines() == [
+        "ok       git    2.47",
+        "warning  model  not here",
+        "                -> ai-lessons admin model pull",
+    ]
+
+
+def test_numbers_of_the_repository_line_up() -> None:
+    stats = Stats({"lesson": 2}, 1, 3, 5, 0, 2048, 10, 20, 7, 6, 1, 0, 4, None, "2026-11-21")
+    lines = text_jobs.stats(stats, VIEW).splitlines()
+    assert lines[0] == "lessons                      2"
+    assert "files                        5 (2.0 KiB)" in lines
+    assert lines[-1] == "newest entry                 2026-11-21"
+    lines = text_jobs.stats(stats._replace(approval_lead_time=90_000), VIEW).splitlines()
+    assert lines[-1] == "approval lead time           1 day, 1:00:00 (median)"
+
+
+def test_an_index_without_all_vectors_says_what_that_means() -> None:
+    text = text_jobs.indexed(IndexRefresh(2, 0, 5, 3, 2, "another model"), VIEW)
+    assert text.splitlines() == [
+        "2 entries, 5 passages, 3 embedded",
+        "rebuilt: another model",
+        "2 passages without a vector: found by text only until there is a model",
+    ]
+
+
+def test_one_configuration_value_stands_alone() -> None:
+    assert text_jobs.config({"git.autocommit": True}, VIEW) == "true"
+    assert text_jobs.config({"a": None, "longer": ["x", "y"]}, VIEW) == "a\nlonger  x, y"
+
+
+def test_the_model_says_where_it_is() -> None:
+    assert (
+        text_jobs.model(ModelState("bge", present=True, path="/c/m", source="cache"), VIEW)
+        == "bge: present, /c/m (from cache)"
+    )
+    missing = text_jobs.model(ModelState("bge", present=False, path=None, source=None), VIEW)
+    assert missing == "bge: not here: searches use full text alone"

@@ -1,0 +1,197 @@
+"""Golden drawings, and drawings of hostile titles read back by small checkers."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_lessons.app.contexts import Graph
+from ai_lessons.interfaces import output, text
+from ai_lessons.interfaces.output import View, clip, line
+from ai_lessons.model.entries import EntrySummary, Kind
+from ai_lessons.model.links import Line
+
+VIEW = View()
+
+
+def light(kind: Kind, name: str, title: str) -> EntrySummary:
+    return EntrySummary(name, f"{kind.letter}-{name}", kind, title, "p", (), (), f"p/{name}.md")
+
+
+GRAPH = Graph(
+    (
+        light(Kind.LESSON, "AAA", "PUT replaces the workflow"),
+        light(Kind.SCRIPT, "BBB", 'say "hi" \\N'),
+        light(Kind.RULE, "CCC", "<b>GET</b> first; #1 `now`"),
+        light(Kind.DOC, "DDD", "Alone"),
+    ),
+    ("GONE",),
+    (
+        Line("AAA", "has_script", "BBB", None, both_ways=False),
+        Line("AAA", "related_to", "CCC", 0.5, both_ways=True),
+        Line("AAA", "related_to", "GONE", None, both_ways=True),
+        Line("CCC", "derived_from", "AAA", None, both_ways=False),
+    ),
+)
+
+
+def test_the_graph_as_text() -> None:
+    assert (
+        text.graph(GRAPH, VIEW)
+        == """\
+[L-AAA] PUT replaces the workflow
+  has_script -> [S-BBB] say "hi" \\N
+  related_to (0.5) <-> [R-CCC] <b>GET</b> first; #1 `now`
+  related_to <-> GONE (not found)
+[R-CCC] <b>GET</b> first; #1 `now`
+  derived_from -> [L-AAA] PUT replaces the workflow
+[D-DDD] Alone"""
+    )
+    assert text.graph(Graph(), VIEW).startswith("Nothing is linked yet")
+
+
+def test_a_link_that_holds_both_ways_is_told_though_its_first_end_is_gone() -> None:
+    graph = Graph((GRAPH.entries[0],), ("A", "B"), (Line("A", "contradicts", "AAA", None, both_ways=True),))
+    assert text.graph(graph, VIEW) == ("A (not found)\n  contradicts <-> [L-AAA] PUT replaces the workflow")
+
+
+def test_the_graph_for_graphviz() -> None:
+    assert (
+        text.dot(GRAPH, VIEW)
+        == r"""digraph knowledge {
+  rankdir=LR;
+  node [fontname="sans-serif"];
+  "AAA" [shape=box, label="L-AAA\nPUT replaces the workflow"];
+  "BBB" [shape=component, label="S-BBB\nsay \"hi\" \\N"];
+  "CCC" [shape=octagon, label="R-CCC\n<b>GET</b> first; #1 `now`"];
+  "DDD" [shape=note, label="D-DDD\nAlone"];
+  "GONE" [shape=box, style=dashed, label="GONE\nnot found"];
+  "AAA" -> "BBB" [label="has_script"];
+  "AAA" -> "CCC" [label="related_to (0.5)", dir=none];
+  "AAA" -> "GONE" [label="related_to", dir=none];
+  "CCC" -> "AAA" [label="derived_from"];
+}"""
+    )
+
+
+def test_the_graph_for_mermaid() -> None:
+    assert (
+        text.mermaid(GRAPH, VIEW)
+        == """\
+flowchart LR
+  n1["L-AAA<br/>PUT replaces the workflow"]
+  n2[["S-BBB<br/>say #34;hi#34; #92;N"]]
+  n3{{"R-CCC<br/>#60;b#62;GET#60;/b#62; first#59; #35;1 #96;now#96;"}}
+  n4("D-DDD<br/>Alone")
+  n5["GONE<br/>not found"]:::gone
+  n1 -->|"has_script"| n2
+  n1 ---|"related_to (0.5)"| n3
+  n1 ---|"related_to"| n5
+  n3 -->|"derived_from"| n1
+  classDef gone stroke-dasharray: 4"""
+    )
+
+
+def test_the_graph_as_data() -> None:
+    data = output.encode(GRAPH)
+    assert [entry["handle"] for entry in data["entries"]] == ["L-AAA", "S-BBB", "R-CCC", "D-DDD"]
+    assert (data["missing"], data["notes"]) == (["GONE"], [])
+    found = {"source": "AAA", "relation": "related_to", "target": "CCC", "weight": 0.5, "both_ways": True}
+    assert data["links"][1] == found
+
+
+STRING = r'"((?:[^"\\\n]|\\.)*)"'
+STATEMENT = re.compile(
+    rf"  (?:rankdir=LR|node \[fontname={STRING}\]"
+    rf"|{STRING} \[(?:shape=\w+)(?:, style=dashed)?, label={STRING}\]"
+    rf"|{STRING} -> {STRING} \[label={STRING}(?:, dir=none)?\]);"
+)
+
+
+def read_dot(text: str) -> tuple[dict[str, str], list[tuple[str, str, str]]]:
+    """Labels by node, and edges, from a drawing; fails where it is not of the language."""
+    first, *rows, last = text.split("\n")
+    assert (first, last) == ("digraph knowledge {", "}")
+    nodes, edges = {}, []
+    for row in rows:
+        found = STATEMENT.fullmatch(row)
+        assert found, row
+        _, node, label, source, target, relation = (
+            one and re.sub(r"\\(.)|&amp;", _plain, one) for one in found.groups()
+        )
+        if node is not None:
+            nodes[node] = label
+        elif source is not None:
+            edges.append((source, relation, target))
+    return nodes, edges
+
+
+def _plain(escape: re.Match[str]) -> str:
+    return {"n": "\n"}.get(escape[1] or "", escape[1] or "&")
+
+
+def read_mermaid(text: str) -> tuple[list[str], list[tuple[str, str, str]]]:
+    """Labels of the nodes n1, n2, …, and edges."""
+    first, *rows = text.split("\n")
+    assert first == "flowchart LR"
+    nodes: list[str] = []
+    edges: list[tuple[str, str, str]] = []
+    for row in rows:
+        node = re.fullmatch(
+            r'  n(\d+)(?:\[|\(|\[\[|\{\{)"([^"`<>&;#\\]*<br/>[^"`<>&\\]*)"(?:\]|\)|\]\]|\}\})(:::gone)?', row
+        )
+        edge = re.fullmatch(r'  (n\d+) (?:-->|---)\|"([^"`<>&\\]*)"\| (n\d+)', row)
+        assert node or edge or row == "  classDef gone stroke-dasharray: 4", row
+        if node:
+            assert int(node[1]) == len(nodes) + 1
+            nodes.append(decoded(node[2]))
+        elif edge:
+            edges.append((edge[1], decoded(edge[2]), edge[3]))
+    return nodes, edges
+
+
+def decoded(text: str) -> str:
+    assert "#" not in re.sub(r"#\d+;", "", text)
+    return re.sub(r"#(\d+);", lambda code: chr(int(code[1])), text.replace("<br/>", "\n"))
+
+
+hostile = st.one_of(
+    st.text(max_size=40),
+    st.text(alphabet='"\\<>`#;&[]{}|-\n n%', max_size=40),
+    st.sampled_from(
+        ['"]; evil [label="', '\\"', "\\", "\\N\\G", '"]\n  click n1 call evil()', "```", "%%{init: {}}%%", "end"]
+    ),
+)
+
+
+@given(hostile, hostile)
+def test_no_title_and_no_relation_leaves_its_place(title: str, relation: str) -> None:
+    one, other = light(Kind.DOC, "AAA", title), light(Kind.RULE, "BBB", "Other")
+    graph = Graph((one, other), (), (Line("AAA", relation, "BBB", None, both_ways=False),))
+    shown = clip(line(title), text.WIDEST)
+    nodes, edges = read_dot(text.dot(graph, VIEW))
+    assert nodes == {"AAA": f"D-AAA\n{shown}", "BBB": "R-BBB\nOther"}
+    assert edges == [("AAA", line(relation), "BBB")]
+    labels, drawn = read_mermaid(text.mermaid(graph, VIEW))
+    assert labels == [f"D-AAA\n{shown}", "R-BBB\nOther"]
+    assert drawn == [("n1", line(relation), "n2")]
+    assert len(text.graph(graph, VIEW).split("\n")) == 2
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="graphviz is not installed")
+def test_graphviz_draws_it() -> None:
+    done = subprocess.run(["dot", "-Tplain"], input=text.dot(GRAPH, VIEW), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("\nnode ") == 5
+
+
+def test_topics_are_named_and_framed() -> None:
+    graph = GRAPH._replace(clusters=(("AAA", "CCC", "DDD"),))
+    assert text.graph(graph, VIEW).endswith("\n\nRelated topics:\n  L-AAA, R-CCC, D-DDD")
+    assert '  subgraph cluster_1 { "AAA"; "CCC"; "DDD"; }' in text.dot(graph, VIEW).splitlines()
+    assert output.encode(graph)["clusters"] == [["AAA", "CCC", "DDD"]]

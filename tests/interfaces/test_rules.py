@@ -1,0 +1,205 @@
+"""Rules through the commands, without a person at a terminal: from suggestion to audit, on real branches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from interfaces.world import Run
+from real_world import Git, put_program
+
+RULE_FILE = "jira-api/rules/get-before-put-5n1qtc.md"
+EVIL = "\x1b[2J\x1b[1Aharmless"
+
+
+@pytest.fixture
+def in_force(run: Run, proposal: str) -> str:
+    assert run("admin", "approve-rule", proposal, "--yes").code == 0
+    return proposal
+
+
+def test_a_suggested_rule_waits_on_a_branch_and_nothing_else_changes(run: Run, knowledge: Path, git: Git) -> None:
+    before = git(knowledge, "rev-parse", "HEAD")
+    done = run(
+        "contribute", "suggest-rule", "--title", "GET before PUT", "--rationale", "PUT replaces", "--tags", "jira-api",
+        "--project", "jira-api", "--applies-to", "*.py", "--link-lesson", "L-8F3K2A", "--link-script", "S-9XW2RB",
+        "--link-doc", "D-4T7QZM", "--file", "-", "--json", text="Send it back.\n",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    made = done.json
+    text = git(knowledge, "show", f"{made['commit']}:{made['path']}")
+    assert git(knowledge, "rev-parse", made["branch"]) == made["commit"]
+    for stated in ("related_to: 01JD", "has_script: 01JD", "has_doc: 01JD", "- '*.py'", "Send it back."):
+        assert stated in text.replace('"', "'")
+    assert git(knowledge, "status", "--porcelain") == ""
+    assert git(knowledge, "rev-parse", "HEAD") == before
+    assert made["handle"] not in run("recall", "list", "--type", "rule").out
+
+
+def test_a_rule_needs_a_reason(run: Run, knowledge: Path) -> None:
+    done = run("contribute", "suggest-rule", "--title", "x", "--rationale", " ")
+    assert (done.code, "rationale" in done.err) == (2, True)
+    assert run("contribute", "suggest-rule", "--title", "x").code == 2
+
+
+def test_what_waits_is_listed_and_counted(run: Run, knowledge: Path, request: pytest.FixtureRequest) -> None:
+    assert run("admin", "pending-rules").out == "No proposal waits for review.\n"
+    assert run("admin", "pending-rules", "--json").json == []
+    assert run("admin", "pending-rules", "--count").out == "0\n"
+    assert run("admin", "review-rules").out == "No proposal waits for review.\n"
+    handle = request.getfixturevalue("proposal")
+    assert handle in run("admin", "pending-rules").out
+    assert run("admin", "pending-rules", "--count").out == "1\n"
+    assert run("admin", "pending-rules", "--count", "--json").json == {"pending": 1}
+    (one,) = run("admin", "pending-rules", "--json").json
+    assert (one["handle"], one["branch"], one["suggested_by"]) == (
+        handle, "rules/R-5N1QTC-get-before-put", "Bo <bo@example.com>",
+    )  # fmt: skip
+    assert [entry["handle"] for entry in one["evidence"]] == ["L-8F3K2A"]
+
+
+def test_an_approved_rule_is_served_with_its_approval(run: Run, knowledge: Path, in_force: str) -> None:
+    assert run("admin", "pending-rules").out == "No proposal waits for review.\n"
+    shown = run("recall", "show", in_force)
+    for stated in ("In force since", "approved by Test Person", "suggested by: Bo <bo", "evidence: 2 (merge)"):
+        assert stated in shown.out
+    approval = run("recall", "show", in_force, "--json").json["approval"]
+    assert approval.keys() >= {
+        "in_force", "approved_by", "approved_at", "suggested_by", "commit", "evidence", "unapproved_change",
+    }  # fmt: skip
+    assert (approval["in_force"], approval["unapproved_change"]) == (True, "")
+    assert "approved by Test Person" in run("recall", "why", in_force).out
+    assert run("recall", "why", in_force, "--json").json["approval"]["evidence"] == 2
+
+
+def test_an_edit_in_the_folder_is_shown_as_unapproved_and_can_be_proposed(
+    run: Run, knowledge: Path, in_force: str, git: Git
+) -> None:
+    file = knowledge / RULE_FILE
+    approved = file.read_text()
+    file.write_text(approved + f"Or not. {EVIL}\n")
+    shown = run("recall", "show", in_force)
+    assert "An unapproved change exists" in shown.out
+    assert "+Or not. \\x1b[2J\\x1b[1Aharmless" in shown.out
+    assert "\x1b" not in shown.out
+    done = run("contribute", "propose", RULE_FILE)
+    assert (done.code, f"[{in_force}]" in done.out) == (0, True), done.err
+    assert file.read_text() == approved
+    assert git(knowledge, "status", "--porcelain") == ""
+    assert run("contribute", "propose").out == "Nothing to propose.\n"
+    (one,) = run("admin", "pending-rules", "--json").json
+    assert (one["change"], one["added"]) == ("edit", 1)
+
+
+def test_editing_updating_and_deleting_a_rule_only_proposes(
+    run: Run, knowledge: Path, in_force: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    text = (knowledge / RULE_FILE).read_text()
+    updated = run("contribute", "update", in_force, "--add-tags", "workflows")
+    assert (updated.code, "  proposed on rules/" in updated.out, "path:" in updated.out) == (0, True, False)
+    editor = put_program(tmp_path / "editor.sh", '#!/bin/sh\necho "More." >> "$1"\n')
+    monkeypatch.setenv("EDITOR", str(editor))
+    assert "  proposed on rules/" in run("contribute", "edit", in_force).out
+    gone = run("contribute", "delete", in_force, "--yes")
+    assert gone.out.startswith(f"Removal of [{in_force}] GET a workflow before you PUT it\n  proposed on rules/")
+    assert (knowledge / RULE_FILE).read_text() == text
+    kinds = sorted(one["change"] for one in run("admin", "pending-rules", "--json").json)
+    assert kinds == ["edit", "edit", "removal"]
+    assert run("recall", "show", in_force, "--json").json["tags"] == ["jira-api"]
+
+
+def test_without_a_terminal_an_approval_needs_yes(run: Run, knowledge: Path, proposal: str) -> None:
+    done = run("admin", "approve-rule", proposal)
+    assert (done.code, done.err.splitlines()[1]) == (
+        8, "hint: use pending-rules, then approve-rule ID --yes or reject-rule ID",
+    )  # fmt: skip
+    assert run("admin", "pending-rules", "--count").out == "1\n"
+
+
+def test_a_review_needs_a_terminal_if_anything_waits(run: Run, proposal: str) -> None:
+    done = run("admin", "review-rules")
+    assert (done.code, "needs a terminal" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("approve-rule", "R-5N1QTC", "--yes"),
+        ("approve-rule", "R-5N1QTC"),
+        ("reject-rule", "R-5N1QTC"),
+        ("review-rules",),
+    ],
+    ids=" ".join,
+)
+def test_agents_decide_nothing(
+    run: Run, proposal: str, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("AI_LESSONS_AGENT", "helper")
+    done = run("admin", *command)
+    assert (done.code, "an agent cannot" in done.err) == (8, True)
+    assert run("admin", "pending-rules", "--count").out == "1\n"
+
+
+@pytest.mark.parametrize("variable", ["AI_LESSONS_AGENT", "CLAUDECODE", "CODEX_SANDBOX", "CURSOR_AGENT", "GEMINI_CLI"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("admin", "approve-rule", "R-5N1QTC", "--yes"),
+        ("admin", "config", "set", "approval.require", "forge"),
+        ("admin", "config", "set", "approval.distinct", "false"),
+        ("admin", "config", "set", "git.autocommit", "true"),
+        ("admin", "trust-script", "S-9XW2RB"),
+        ("admin", "signers", "team.signers", "--yes"),
+        ("contribute", "add-lesson", "--title", "T", "--content", "C", "--allow-secret", "0123456789ab=mine"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_for_people_is_refused_to_agents_of_every_host_and_they_are_told_how_a_person_does_it(
+    run: Run, proposal: str, monkeypatch: pytest.MonkeyPatch, variable: str, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv(variable, "1")
+    done = run(*command)
+    assert (done.code, "an agent cannot" in done.err) == (8, True)
+    assert "hint: ask the user: " in done.err
+    assert f"without {variable} in the environment" in done.err
+    monkeypatch.delenv(variable)
+    assert "an agent cannot" not in run(*command).err
+
+
+def test_an_agent_may_say_how_a_search_works(run: Run, monkeypatch: pytest.MonkeyPatch, knowledge: Path) -> None:
+    monkeypatch.setenv("CLAUDECODE", "1")
+    assert run("admin", "config", "set", "search.chunking.target", "300").code == 0
+
+
+def test_of_several_approvals_those_that_were_made_are_told_even_if_the_next_fails(run: Run, proposal: str) -> None:
+    done = run("admin", "approve-rule", proposal, "R-000000", "--yes")
+    assert (done.code, f"Approved [{proposal}]" in done.out, "R-000000" in done.err) == (3, True, True)
+
+
+def test_an_audit_tells_a_rule_that_nobody_approved_by_its_exit_code(
+    run: Run, knowledge: Path, in_force: str, git: Git
+) -> None:
+    assert run("admin", "audit").code == 0
+    assert run("admin", "audit", "--json").json["ok"] is True
+    rule = (knowledge / RULE_FILE).read_text().replace("5N1QTC", "6P2RXD").replace("GET a", f"Never GET a{EVIL}")
+    (knowledge / "jira-api/rules/other.md").write_text(rule.replace(EVIL, ""))
+    git(knowledge, "add", "-A")
+    git(knowledge, "commit", "-qm", "straight to main", "--no-verify")
+    done = run("admin", "audit")
+    assert (done.code, "violation: R-6P2RXD" in done.out) == (8, True), done.out
+    assert done.out.rstrip().endswith("the policy is violated")
+    assert run("admin", "audit", "--json").code == 8
+
+
+def test_rules_in_force_come_first_in_a_search_and_before_work(run: Run, knowledge: Path, in_force: str) -> None:
+    found = run("recall", "search", "put a workflow", "--context-tags", "jira-api")
+    assert found.out.startswith(f"Rules (follow these):\n  [{in_force}] GET a workflow before you PUT it\n")
+    assert '"PUT replaces the whole resource"' in found.out
+    before = run("recall", "context", "--path", "app/workflows/put.py")
+    assert before.out.startswith(f"Rules (follow these):\n  [{in_force}] GET")
+    assert run("recall", "context", "--path", "README.txt").out == "Nothing is known for this yet.\n"
+    data = run("recall", "context", "--project", "jira-api", "--budget", "2", "--json").json
+    assert ([one["handle"] for one in data["rules"]], [one["handle"] for one in data["lessons"]]) == (
+        [in_force], ["L-8F3K2A"],
+    )  # fmt: skip

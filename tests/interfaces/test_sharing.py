@@ -1,0 +1,137 @@
+"""Sharing from the command line: two clones of one hub, what is printed, and the exit codes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from interfaces.world import LESSON, Run
+from real_world import Git
+
+PATH = "jira-api/lessons/2026-11/put-replaces-8F3K2A.md"
+
+
+@pytest.fixture
+def other(knowledge: Path, git: Git, run: Run) -> Path:
+    """A second clone; the first one shares with the same hub."""
+    place = knowledge.parent
+    git(place, "clone", "-q", "--bare", str(knowledge), "hub.git")
+    git(knowledge, "remote", "add", "origin", str(place / "hub.git"))
+    git(place, "clone", "-q", "hub.git", "other")
+    assert run("admin", "sync").out == "Nothing new: origin/main and this branch are the same.\n"
+    return place / "other"
+
+
+def torn(knowledge: Path, other: Path, run: Run) -> None:
+    """Both have given the lesson a title of their own; the other one was faster."""
+    assert run("contribute", "update", LESSON, "--title", "Theirs", "--repo", other).code == 0
+    assert run("admin", "sync", "--repo", other).code == 0
+    assert run("contribute", "update", LESSON, "--title", "Ours", "--repo", knowledge).code == 0
+
+
+def test_sync_says_what_came_in_what_went_out_and_what_was_merged(knowledge: Path, other: Path, run: Run) -> None:
+    assert run("contribute", "update", LESSON, "--confidence", "low", "--repo", other).code == 0
+    assert run("admin", "sync", "--repo", other).out == "origin/main: 0 commits came in, 1 commit went out.\n"
+    assert run("contribute", "update", LESSON, "--source", "observed").code == 0
+    done = run("admin", "sync")
+    assert done.out.splitlines() == [
+        "origin/main: 1 commit came in, 2 commits went out.",
+        f"  merged: {knowledge}/{PATH}",
+    ]
+    text = (knowledge / PATH).read_text()
+    assert "confidence: low\nsource: observed\n" in text
+
+
+def test_a_conflict_prints_both_versions_and_the_next_command_and_leaves_with_5(
+    knowledge: Path, other: Path, run: Run
+) -> None:
+    torn(knowledge, other, run)
+    done = run("admin", "sync")
+    assert done.code == 5
+    assert done.out.startswith(
+        "1 file changed here and on origin/main cannot be merged. Your branch and your files are"
+    )
+    assert "  both changed: title\n" in done.out
+    assert "    +title: Ours\n" in done.out
+    assert "    +title: Theirs\n" in done.out
+    assert "  choose: ai-lessons admin conflicts L-8F3K2A --take ours|theirs\n" in done.out
+    assert "Your side is kept on conflict/2" in done.out
+    assert "title: Ours" in (knowledge / PATH).read_text()
+    listed = run("admin", "conflicts")
+    assert listed.code == 0
+    assert listed.out.startswith("[L-8F3K2A] Ours\n")
+    (one,) = run("admin", "conflicts", "L-8F3K2A", "--json").json
+    assert (one["id"], one["path"], one["reasons"]) == ("L-8F3K2A", PATH, ["title"])
+    assert "title: Theirs\n" in one["theirs"]
+
+
+@pytest.mark.parametrize("take", ["ours", "theirs"])
+def test_a_conflict_is_settled_by_taking_a_side(knowledge: Path, other: Path, run: Run, take: str) -> None:
+    torn(knowledge, other, run)
+    assert run("admin", "sync").code == 5
+    done = run("admin", "conflicts", "L-8F3K2A", "--take", take)
+    assert done.code == 0
+    assert done.out.startswith(f"[L-8F3K2A] settled: {take}\nMerged in ")
+    assert run("admin", "conflicts").out == "No conflict with origin/main, as of the last sync.\n"
+    assert run("admin", "sync").out == "origin/main: 0 commits came in, 2 commits went out.\n"
+    assert run("admin", "sync", "--repo", other).code == 0
+    assert f"title: {take.capitalize()}\n" in (other / PATH).read_text()
+
+
+def test_what_there_is_to_be_settled_is_said_to_whoever_asks_for_something_else(
+    knowledge: Path, other: Path, run: Run
+) -> None:
+    torn(knowledge, other, run)
+    run("admin", "sync")
+    wrong = run("admin", "conflicts", "L-AAAAAA", "--take", "ours")
+    assert (wrong.code, wrong.err) == (3, "error: no conflict 'L-AAAAAA'\nhint: did you mean L-8F3K2A?\n")
+    assert run("admin", "conflicts", "--take", "ours").code == 2
+
+
+def test_without_a_remote_sync_says_how_to_get_one(knowledge: Path, run: Run) -> None:
+    done = run("admin", "sync")
+    assert (done.code, done.err) == (3, "error: no remote 'origin'\nhint: git remote add origin ADDRESS\n")
+    assert knowledge.exists()
+
+
+def test_undo_names_what_it_took_back(knowledge: Path, run: Run) -> None:
+    assert run("contribute", "update", LESSON, "--confidence", "low").code == 0
+    done = run("admin", "undo")
+    assert done.code == 0
+    assert done.out.startswith("Undone: Update lesson: PUT /workflows replaces the entire resource (")
+    assert done.out.endswith(f"\n  {PATH}\n")
+    assert "confidence: high" in (knowledge / PATH).read_text()
+
+
+def test_what_git_clean_took_away_is_named_listed_and_brought_back(knowledge: Path, git: Git, run: Run) -> None:
+    git(knowledge, "checkout", "-q", "--detach")
+    made = run("contribute", "add-lesson", "--title", "Swept", "--content", "x", "--json").json
+    git(knowledge, "clean", "-fdq")
+    assert f"its text is kept: ai-lessons admin recover {made['path']}" in run("admin", "save").out
+    assert [one["title"] for one in run("admin", "recover", "--list", "--json").json["kept"]] == ["Swept"]
+    git(knowledge, "switch", "-q", "main")
+    assert f"its text is kept: ai-lessons admin recover {made['path']}" in run("admin", "save").out
+    assert not (knowledge / made["path"]).exists()
+    assert run("admin", "stats", "--json").json["taken_away"] == 1
+    assert "ai-lessons admin recover --list" in run("admin", "doctor").out
+    (kept,) = run("admin", "recover", "--list", "--json").json["kept"]
+    assert (kept["path"], kept["title"], kept["handle"]) == (made["path"], "Swept", made["handle"])
+    assert kept["text"].endswith("x\n")
+    wrong = run("admin", "recover", "L-ZZZZZZ")
+    assert (wrong.code, "ai-lessons admin recover --list" in wrong.err) == (3, True)
+    done = run("admin", "recover", made["handle"])
+    assert done.out.startswith(f"Brought back: {made['path']}\ncommitted ")
+    assert git(knowledge, "ls-tree", "--name-only", "HEAD", made["path"]) == made["path"]
+    assert run("admin", "recover", "--list").out == "Nothing was taken away.\n"
+
+
+def test_save_names_what_still_waits_and_why(knowledge: Path, git: Git, run: Run) -> None:
+    git(knowledge, "checkout", "-q", "--detach")
+    assert run("contribute", "add-lesson", "--title", "Waiting", "--content", "x").code == 0
+    said = run("admin", "save").out
+    assert said.startswith("waiting: HEAD is detached")
+    assert said.endswith("not committed yet: Add lesson: Waiting\n")
+    git(knowledge, "switch", "-q", "main")
+    assert run("admin", "save").out.startswith("committed ")
+    assert run("admin", "save").out == "Nothing waits for a commit.\n"

@@ -1,0 +1,111 @@
+"""Signed approvals through the commands: whom to trust is asked on a terminal, and nothing is trusted elsewhere."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from interfaces.a_terminal import Spawn, finish, reply
+from interfaces.world import Run
+from real_world import Git
+
+TITLE = "GET a workflow before you PUT it"
+
+
+@pytest.fixture
+def approved(run: Run, signed: Path, proposal: str) -> str:
+    """The rule, approved with a signature; nobody has said yet whose keys count."""
+    assert run("admin", "approve-rule", proposal, "--yes").code == 0
+    return proposal
+
+
+def test_without_a_terminal_nothing_is_trusted_and_a_note_names_the_command(
+    run: Run, approved: str, signed: Path
+) -> None:
+    done = run("recall", "list", "--type", "rule")
+    assert (TITLE in done.out, "ai-lessons admin signers" in done.err) == (False, True), done
+    assert "No signers are pinned" in run("admin", "signers").out
+    assert run("admin", "signers", str(signed)).code == 8
+    told = run("admin", "signers", str(signed), "--yes")
+    assert (told.code, "+ SHA256:" in told.out, "person@example.com" in told.out) == (0, True, True)
+    assert TITLE in run("recall", "list", "--type", "rule").out
+    assert len(run("admin", "signers", "--json").json["keys"]) == 1
+
+
+@pytest.mark.parametrize(("answer", "listed"), [("y", True), ("n", False)])
+def test_the_first_look_on_a_terminal_asks(spawn: Spawn, approved: str, run: Run, answer: str, listed: bool) -> None:
+    child = spawn("recall", "list", "--type", "rule")
+    child.expect(r"SHA256:\S+ person@example.com \(ssh-ed25519\)")
+    reply(child, r"Trust these keys to approve them\? \[y/N\]: ", answer)
+    code, text = finish(child)
+    assert (code, TITLE in text) == (0, listed), text
+    assert (TITLE in run("recall", "list", "--type", "rule").out) is listed
+
+
+def merge(knowledge: Path, git: Git) -> None:
+    """By git, and without a signature."""
+    branch = git(knowledge, "branch", "--list", "rules/*", "--format=%(refname:short)")
+    git(knowledge, "merge", "-q", "--no-ff", "--no-edit", branch)
+    git(knowledge, "branch", "-D", branch)
+
+
+def test_a_rule_that_was_merged_unsigned_is_shown_before_it_is_approved(
+    spawn: Spawn, run: Run, signed: Path, proposal: str, knowledge: Path, git: Git
+) -> None:
+    assert run("admin", "signers", str(signed), "--yes").code == 0
+    merge(knowledge, git)
+    child = spawn("admin", "approve-rule", proposal)
+    child.expect("lacks a good signature")
+    child.expect("Send back every status")
+    reply(child, r"Approve R-5N1QTC\? \[y/N\]: ", "y")
+    assert finish(child)[0] == 0
+    assert run("admin", "audit").code == 0
+
+
+def test_a_review_offers_what_only_lacks_a_signature(
+    spawn: Spawn, run: Run, signed: Path, proposal: str, knowledge: Path, git: Git
+) -> None:
+    assert run("admin", "signers", str(signed), "--yes").code == 0
+    merge(knowledge, git)
+    child = spawn("admin", "review-rules")
+    child.expect("lacks a good signature")
+    child.expect(r"\[\?\]: ")
+    child.send("r")
+    child.expect("is on the approval branch already")
+    child.expect(r"\[\?\]: ")
+    child.send("a")
+    code, text = finish(child)
+    assert (code, "1 approved" in text) == (0, True), text
+    assert TITLE in run("recall", "list", "--type", "rule").out
+
+
+def test_a_passphrase_is_asked_for_at_the_terminal(
+    spawn: Spawn, run: Run, signed: Path, proposal: str, tmp_path: Path
+) -> None:
+    change = ["ssh-keygen", "-q", "-p", "-P", "", "-N", "open sesame", "-f", str(tmp_path / "key")]
+    subprocess.run(change, check=True, capture_output=True)
+    assert run("admin", "signers", str(signed), "--yes").code == 0
+    assert "could not sign" in run("admin", "approve-rule", proposal, "--yes").err
+    child = spawn("admin", "approve-rule", proposal, "--yes")
+    child.expect("Enter passphrase")
+    child.sendline("open sesame")
+    code, text = finish(child)
+    assert code == 0, text
+    assert TITLE in run("recall", "list", "--type", "rule").out
+
+
+def test_an_alarm_is_accepted_by_a_person(
+    spawn: Spawn, run: Run, knowledge: Path, approved: str, signed: Path, git: Git
+) -> None:
+    assert run("admin", "signers", str(signed), "--yes").code == 0
+    assert run("admin", "audit").code == 0
+    git(knowledge, "commit", "-q", "--amend", "--no-verify", "-m", "another", "-S")
+    assert run("admin", "audit", "--acknowledge").code == 8
+    assert "was rewritten" in run("admin", "audit").out
+    child = spawn("admin", "audit", "--acknowledge")
+    child.expect("was rewritten")
+    reply(child, r"as it is now\? \[y/N\]: ", "y")
+    assert finish(child)[0] == 0
+    assert run("admin", "audit").code == 0

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_lessons.interfaces.output import View, cells, clean, clip, columns, count, line, pad, size, squeeze, table
+
+OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+@given(st.text(alphabet=st.characters()))
+def test_nothing_that_a_terminal_would_obey_gets_through(text: str) -> None:
+    assert not OBEYED.search(clean(text))
+    assert not OBEYED.search(line(text))
+    assert "\n" not in line(text)
+    clean(text).encode()
+
+
+@pytest.mark.parametrize(
+    ("dangerous", "shown"),
+    [
+        ("\x1b[2J", "\\x1b[2J"),
+        ("\x1b]0;title\x07", "\\x1b]0;title\\x07"),
+        ("\x9b31m", "\\x9b31m"),
+        ("abc\rX", "abc\\rX"),
+        ("user\u202ecod.exe", "user\\u202ecod.exe"),
+        ("\U000e0041hidden", "\\U000e0041hidden"),
+        ("byte \udcff", "byte \\udcff"),
+        ("pay\u200dpal \u200c", "pay\\u200dpal \\u200c"),
+        ("a\u2064b\u3164\U000e0101", "a\\u2064b\\u3164\\U000e0101"),
+        ("\x08\x08", "\\x08\\x08"),
+        ("go\ufe00od\ufe0f 1\ufe0f", "go\\ufe00od\\ufe0f 1\\ufe0f"),
+        ("\u845b\U000e0100", "\u845b\\U000e0100"),
+        ("\u1820\u180b\u180f", "\u1820\\u180b\\u180f"),
+        ("a\U0001d173b\U00013430", "a\\U0001d173b\\U00013430"),
+        ("\u043f\u200d\u0435\u200c\u0442", "\u043f\\u200d\u0435\\u200c\u0442"),
+        ("\u0645\u200c\u200d\u200c\u0646", "\u0645\\u200c\\u200d\\u200c\u0646"),
+        ("\U0001f600\ufe0f\ufe0e\ufe0f\u200d\u200d", "\U0001f600\ufe0f\\ufe0e\\ufe0f\\u200d\\u200d"),
+    ],
+)
+def test_what_a_terminal_would_obey_is_shown_instead(dangerous: str, shown: str) -> None:
+    assert clean(dangerous) == shown
+
+
+def test_windows_line_ends_become_plain_ones_and_tabs_stay() -> None:
+    assert clean("a\r\n\tb") == "a\n\tb"
+
+
+IGNORABLE = (  # Default_Ignorable_Code_Point of Unicode, of which Python's tables know nothing
+    (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F),
+    (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
+    (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
+)  # fmt: skip
+DRAWN = {"\u0600", "\u0601", "\u0602", "\u0603", "\u0604", "\u0605", "\u06dd", "\u070f", "\u0890", "\u0891", "\u08e2",
+         "\U000110bd", "\U000110cd"}  # fmt: skip
+
+
+def test_no_character_that_nobody_sees_gets_through_between_words() -> None:
+    unseen = {chr(one) for first, last in IGNORABLE for one in range(first, last + 1)}
+    unseen |= {chr(one) for one in range(sys.maxunicode + 1) if unicodedata.category(chr(one)) in {"Cf", "Zl", "Zp"}}
+    told = {one for one in unseen - DRAWN for text in (f"a{one}b", f"日{one}本", f"é{one}") if one in line(clean(text))}
+    assert {f"{ord(one):x}" for one in told} == set()
+    assert all(clean(f"a{one}b") == f"a{one}b" for one in DRAWN)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["plain", "Grüße", "日本語のメモ", "می‌خواهم", "क्‍ष", "👩‍💻 code", "❤️‍🔥 ✔️ ⚠️ ☎︎", "1️⃣ #️⃣", "👍🏽", "🏳️‍🌈", "a\tb\nc"],
+)
+def test_honest_text_is_left_alone(text: str) -> None:
+    assert clean(text) == text
+
+
+@pytest.mark.parametrize(("text", "width"), [("abc", 3), ("日本", 4), ("e\u0301", 1), ("한글x", 5), ("", 0)])
+def test_wide_and_combining_characters_are_counted_in_cells(text: str, width: int) -> None:
+    assert cells(text) == width
+
+
+def test_the_last_column_is_broken_below_itself() -> None:
+    rows = [("\x1b[32mok\x1b[0m", "model", "a folder of the cache, and a hash"), ("", "", "-> pull it")]
+    assert columns(rows, View(width=26)) == (
+        "\x1b[32mok\x1b[0m  model  a folder of the\n           cache, and a\n           hash\n           -> pull it"
+    )
+    assert columns(rows[:1], View()) == "\x1b[32mok\x1b[0m  model  a folder of the cache, and a hash"
+    assert columns((), View()) == ""
+
+
+@given(st.text(alphabet=st.sampled_from("ab 日本é\u0301…")), st.integers(1, 12))
+def test_a_clipped_text_never_exceeds_its_width(text: str, width: int) -> None:
+    assert cells(clip(text, width)) <= width
+    if cells(text) <= width:
+        assert clip(text, width) == text
+
+
+def test_a_table_lines_up_whatever_is_in_it() -> None:
+    lines = table(
+        ("ID", "TITLE", "TAGS"),
+        [("L-1", "日本語", "x"), ("L-22", "plain", ""), ("L-3", "e\u0301t\x1b[0m", "y")],
+        View(),
+    ).split("\n")
+    assert lines == [
+        "ID    TITLE      TAGS",
+        "L-1   日本語     x",
+        "L-22  plain      -",
+        "L-3   e\u0301t\\x1b[0m  y",
+    ]
+
+
+def test_a_table_is_cut_to_the_terminal_but_never_in_its_first_column() -> None:
+    rows = [("L-ABCDEF", "a very long title that will not fit at all", "alpha, beta, gamma, delta")]
+    lines = table(("ID", "TITLE", "TAGS"), rows, View(width=50), flexible=(2, 1)).split("\n")
+    assert all(cells(text) <= 50 for text in lines)
+    assert lines[1].startswith("L-ABCDEF  a very long title that")
+    assert "…" in lines[1]
+
+
+def test_a_table_in_a_pipe_is_not_cut() -> None:
+    rows = [("L-ABCDEF", "x" * 300, "y" * 300)]
+    assert "x" * 300 in table(("ID", "TITLE", "TAGS"), rows, View(), flexible=(1, 2))
+
+
+def test_other_columns_give_way_before_the_one_that_a_row_is_about() -> None:
+    assert squeeze([8, 40, 80], (1, 2), 120) == [8, 40, 68]
+    assert squeeze([8, 40, 80], (1, 2), 80) == [8, 23, 45]
+    assert squeeze([8, 40, 80], (1, 2), 60) == [8, 0, 50]
+    assert squeeze([8, 5, 40], (1, 2), 30) == [8, 0, 20]
+    assert squeeze([8, 40], (1,), 15) == [8, 12]
+
+
+def test_lines_are_broken_at_words_and_hang_below_their_text() -> None:
+    view = View(width=20)
+    assert view.fit("- one two three four five") == "- one two three four\n  five"
+    assert view.fit("  key: a long value of it") == "  key: a long value\n    of it"
+    assert view.fit("~/a/path/that/is/longer/than/a/line") == "~/a/path/that/is/longer/than/a/line"
+    assert view.fit("```\nleft alone because it is code\n```\n| so | is | a row of a table |").count("\n") == 3
+    assert view.fit("\x1b[36m[L-1]\x1b[0m one two three four") == "\x1b[36m[L-1]\x1b[0m one two three\n      four"
+
+
+@given(st.text(alphabet=st.sampled_from("ab 日\n-`|\x1b")), st.integers(4, 30))
+def test_breaking_lines_loses_no_letter(text: str, width: int) -> None:
+    assert "".join(View(width=width).fit(clean(text)).split()) == "".join(clean(text).split())
+
+
+def test_a_date_tells_its_age_on_a_terminal() -> None:
+    view = View(now=datetime(2026, 11, 24, 12, tzinfo=UTC))
+    stamps = ["2026-11-24T11:59:30Z", "2026-11-24T09:00:00+00:00", "2026-11-23", "2025-01-01T00:00:00Z", "no date"]
+    ages = [
+        "2026-11-24 (just now)",
+        "2026-11-24 (3 hours ago)",
+        "2026-11-23 (1 day ago)",
+        "2025-01-01 (1 year ago)",
+        "no date",
+    ]
+    assert [view.when(one) for one in stamps] == ages
+    assert View().when(stamps[0]) == stamps[0]
+
+
+def test_colour_comes_only_where_it_is_wanted() -> None:
+    assert View().paint("x", "handle") == "x"
+    assert View(colour=True).paint("x", "handle") == "\x1b[36mx\x1b[0m"
+
+
+def test_paths_are_shown_below_the_home_folder() -> None:
+    view = View(root="/home/ann/.ai/reference", home="/home/ann")
+    assert view.place("p/docs/a.md") == "~/.ai/reference/p/docs/a.md"
+    assert View(root="/home/anna/r", home="/home/ann").place("a.md") == "/home/anna/r/a.md"
+
+
+def test_numbers_are_written_for_people() -> None:
+    assert [size(n) for n in (0, 1023, 1536, 5 * 2**20, 3 * 2**30)] == [
+        "0 B",
+        "1023 B",
+        "1.5 KiB",
+        "5.0 MiB",
+        "3.0 GiB",
+    ]
+    assert [count(1, "entry"), count(1200, "entry"), count(2, "file")] == ["1 entry", "1,200 entries", "2 files"]
+    assert pad("日", 4) == "日  "

@@ -1,0 +1,126 @@
+"""The programs where several tiers apply: what they read, where they write, and what they say of it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from interfaces.mcp_world import over_stdio
+from interfaces.world import LESSON_PROGRAM, PATIENT, Run, environment
+from real_world import Git
+
+
+@pytest.fixture
+def shop(hermetic: Path, git: Git, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A code repository with a project tier, of the enterprise acme; a user's repository; and that of acme."""
+    monkeypatch.delenv("AI_LESSONS_REPO", raising=False)
+    monkeypatch.setenv("AI_LESSONS_OFFLINE", "1")
+    code = tmp_path / "shop"
+    (code / "src").mkdir(parents=True)
+    git(code, "init", "-q", "-b", "main")
+    monkeypatch.chdir(code)
+    acme = tmp_path / "acme"
+    assert run("--repo", acme, "admin", "init", "--no-hooks").code == 0
+    assert run("admin", "init", "--no-hooks").code == 0
+    assert run("--tier", "project", "admin", "init", "--no-hooks").code == 0
+    config = hermetic / ".config/ai-lessons/config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(f'[enterprise.acme]\npath = "{acme}"\nsync_url = "https://git.example/acme.git"\n')
+    (code / ".ai-lessons.toml").write_text('enterprise = "acme"\n')
+    for tier, colour in (("project", "blue"), ("user", "red"), ("enterprise:acme", "green")):
+        title = f"Frobnicate widgets with the {colour} lever"
+        assert run("--tier", tier, "contribute", "add-lesson", "--title", title, "--content", "Seen.").code == 0
+    monkeypatch.chdir(code / "src")
+    return code
+
+
+def test_a_tier_that_is_named_is_searched_alone(shop: Path, run: Run) -> None:
+    for tier in ("project", "user", "enterprise:acme"):
+        found = run("--tier", tier, "recall", "search", "frobnicate widgets", "--json").json["lessons"]
+        assert {one["tier"] for one in found} == {tier}
+
+
+def test_the_path_of_an_entry_is_in_the_repository_of_its_tier(shop: Path, run: Run, tmp_path: Path) -> None:
+    listed = run("recall", "list", "--type", "lesson", "--json").json
+    handles = {one["tier"]: one["handle"] for one in listed if "lever" in one["title"]}
+    assert f"path: {tmp_path}/acme/" in run("recall", "show", handles["enterprise:acme"]).out
+    assert "path: ~/.ai/reference/" in run("recall", "show", handles["user"]).out
+    done = run("contribute", "update", handles["user"], "--title", "Frobnicate nothing")
+    assert "path: ~/.ai/reference/" in done.out
+
+
+def test_tiers_says_what_applies_and_why(shop: Path, run: Run) -> None:
+    rows = run("admin", "tiers", "--json").json
+    assert [(row["tier"], row["state"]) for row in rows] == [
+        ("project", "writes"), ("user", "reads"), ("enterprise:acme", "reads"),
+    ]  # fmt: skip
+    text = run("admin", "tiers").out.splitlines()
+    assert text[0].startswith(f"project          writes  {shop}/.ai/reference  (the nearest .ai/reference upward)")
+    assert text[1].startswith("user             reads   ~/.ai/reference  (the default)")
+
+
+def test_an_enterprise_that_is_not_here_is_a_note_and_tiers_says_how_to_get_it(
+    shop: Path, run: Run, hermetic: Path
+) -> None:
+    config = hermetic / ".config/ai-lessons/config.toml"
+    config.write_text('[enterprise.acme]\npath = "~/away"\nsync_url = "https://git.example/acme.git"\n')
+    done = run("recall", "list")
+    assert done.code == 0
+    assert f"ai-lessons admin init {hermetic}/away --from https://git.example/acme.git" in done.err
+    assert "→ ai-lessons admin init" in run("admin", "tiers").out
+
+
+def test_an_enterprise_that_is_not_known_is_to_be_named_in_the_configuration_that_is_used(
+    shop: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AI_LESSONS_CONFIG", str(tmp_path / "mine.toml"))
+    (tmp_path / "mine.toml").write_text("")
+    assert f"→ in {tmp_path}/mine.toml: [enterprise.acme]" in run("admin", "tiers").out
+
+
+def test_an_error_in_the_file_of_a_project_is_a_note_beside_what_is_found(shop: Path, run: Run) -> None:
+    (shop / ".ai-lessons.toml").write_text("enterprise = [\n")
+    done = run("recall", "list")
+    assert done.code == 0
+    assert "lever" in done.out
+    assert ".ai-lessons.toml: not valid TOML" in done.err
+
+
+def test_lessons_of_all_tiers_are_loaded(shop: Path) -> None:
+    done = subprocess.run(
+        [*LESSON_PROGRAM, "load"], cwd=shop, env=environment(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.count("lever") == 3
+
+
+def test_the_hook_of_a_session_tells_what_all_tiers_know(shop: Path, run: Run) -> None:
+    for tier in ("project", "user", "enterprise:acme"):  # or now and then one is left out on purpose, to measure it
+        assert run("--tier", tier, "admin", "config", "set", "events", "false").code == 0
+    for one in run("recall", "list", "--type", "lesson", "--json").json:
+        assert run("--tier", one["tier"], "contribute", "update", one["id"], "--applies-to", "src/a.py").code == 0
+    event = f'{{"hook_event_name": "PreToolUse", "session_id": "one", "cwd": "{shop}", "tool_name": "Read", '
+    event += f'"tool_input": {{"file_path": "{shop}/src/a.py"}}}}'
+    told = ""
+    for _ in range(2):  # two at a time
+        told += subprocess.run(
+            [*PATIENT, "admin", "agent-hook"], input=event, cwd=shop, env=environment(), capture_output=True,
+            text=True, check=True,
+        ).stdout  # fmt: skip
+    assert told.count(" lever") == 3
+    assert f"{shop}/.ai/reference (project)" in told
+    assert "(enterprise:acme: lesson, not approved" in told
+
+
+def test_an_mcp_server_that_starts_in_a_project_reads_all_tiers_and_writes_to_the_projects(shop: Path) -> None:
+    with over_stdio() as agent:
+        found = agent.call("search", query="frobnicate widgets")["lessons"]
+        assert {one.get("tier", "user") for one in found} == {"project", "user", "enterprise:acme"}
+        text = agent.reads("search", query="frobnicate widgets")
+        assert f"{shop}/.ai/reference (project)" in text
+        acme = next(one["id"] for one in found if one.get("tier") == "enterprise:acme")
+        assert "green lever" in agent.reads("get_resource", resource_id=acme)
+        done = agent.call("add_lesson", title="Learned here", content="Seen.")
+        assert (shop / ".ai/reference" / done["path"]).is_file()
+        assert agent.call("record_outcome", id=acme, outcome="helpful")["outcome"] == "helpful"

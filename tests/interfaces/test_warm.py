@@ -1,0 +1,644 @@
+"""The helper that stays in memory: the same answers as without it, and nobody is kept waiting whatever happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from ast import literal_eval
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from difflib import unified_diff
+from pathlib import Path
+from typing import IO, Any, cast
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ai_lessons.app import daemon_client, entries
+from ai_lessons.app.answers import ContextQuery, Query
+from ai_lessons.app.open_repository import Options
+from ai_lessons.app.workspace import Library, ReusableLibrary
+from ai_lessons.errors import AiLessonsError
+from ai_lessons.interfaces import agent_hook, daemon, output, text
+from ai_lessons.interfaces.daemon import Helper
+from ai_lessons.interfaces.output import View
+from ai_lessons.model.entries import Kind, Places, TierPlace
+from ai_lessons.settings import load
+from app.world import CountingEmbedder, lesson
+from interfaces.world import PATIENT, PROGRAM, Run, environment
+from real_world import Git, put_file
+from test_import_cost import SLOW, WRITING, calling, loaded
+
+SECONDS = 60.0
+"""Until a test gives up waiting."""
+
+WORDS = ("apples", "pears", "orchard", "harvest", "deploy", "rollback")
+
+
+@pytest.fixture
+def state(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A state folder whose path is short enough for a socket; a helper may be used there."""
+    folder = Path(tempfile.mkdtemp(prefix="w"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+    monkeypatch.setenv("AI_LESSONS_WARM", "1")
+    yield folder / "ai-lessons"
+    for lock in folder.rglob("*.lock"):
+        with suppress(ValueError, ProcessLookupError):
+            if (pid := int(lock.read_text())) != os.getpid():
+                os.kill(pid, signal.SIGKILL)
+    shutil.rmtree(folder)
+
+
+@contextmanager
+def serving(place: Path) -> Iterator[Helper]:
+    """A helper with its real socket, in a thread of this process."""
+    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with socket.socket(socket.AF_UNIX) as listener:
+        helper = Helper(place, listener)
+        thread = threading.Thread(target=helper.run)
+        thread.start()
+        try:
+            yield helper
+        finally:
+            place.unlink(missing_ok=True)
+            thread.join()
+            helper.jobs.shutdown()
+            while helper.kept:
+                helper.close_least_used()
+
+
+@dataclass
+class Both:
+    """One caller, answered by a helper and alone."""
+
+    root: Path
+    options: Options
+    helper: Helper
+
+    @property
+    def place(self) -> Path:
+        return self.options.state_dir / "warm" / daemon_client.program()
+
+    def write(self, path: str, text: str) -> None:
+        put_file(self.root / path, text)
+
+    def ask(self, name: str, *asked: object, **how: object) -> Any:
+        """Of the helper; one that does not answer is an error of the test."""
+
+        def opened() -> Library:
+            raise AssertionError("the helper did not answer")
+
+        return daemon_client.DaemonClient(self.root, self.options, opened)(name, *asked, **how)
+
+    def alone(self, name: str, *asked: object, **how: object) -> Any:
+        with Library(self.root, self.options._replace(warm=None)) as opened:
+            return daemon_client.JOBS[name]()(opened, *asked, **how)
+
+    def same(self, name: str, *asked: object, **how: object) -> Any:
+        """The answer; None where it is an error, which the helper leaves to the caller."""
+        before = self.helper.requests
+        try:
+            alone = self.alone(name, *asked, **how)
+        except AiLessonsError:
+            with pytest.raises(AssertionError, match="did not answer"):
+                self.ask(name, *asked, **how)
+            return None
+        found = self.ask(name, *asked, **how)
+        assert self.helper.requests == before + 1
+        assert "\n".join(unified_diff(output.dump(alone).splitlines(), output.dump(found).splitlines(), n=0)) == ""
+        return found
+
+
+@pytest.fixture
+def both(git_repo: Path, state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Both]:
+    monkeypatch.setattr("ai_lessons.app.search_index.Embedders.embedder", lambda _, _name: CountingEmbedder())
+    monkeypatch.setattr(daemon_client, "GREETING", SECONDS)
+    monkeypatch.setattr(daemon_client, "SILENT", SECONDS)
+    monkeypatch.setattr(daemon, "LOOK", 0.02)
+    monkeypatch.setattr(daemon, "MOST_MEMORY", 1 << 40)
+    options = Options(tmp_path / "cache", state, tmp_path / "config", tmp_path, offline=True, warm=state / "warm")
+    with serving(state / "warm" / daemon_client.program()) as helper:
+        yield Both(git_repo, options, helper)
+
+
+queries = st.builds(
+    Query,
+    text=st.lists(st.sampled_from((*WORDS, '"apples pears"', "kind:doc", "tag:fruit")), min_size=1, max_size=3).map(
+        " ".join
+    ),
+    kinds=st.sets(st.sampled_from(list(Kind)), max_size=2).map(frozenset),
+    project=st.sampled_from((None, "garden", "notes", "nowhere")),
+    tags=st.sampled_from(((), ("fruit",))),
+    context_tags=st.sampled_from(({}, {"fruit": None}, {"garden": 2.0})),
+    limit=st.integers(1, 4),
+    explain=st.booleans(),
+    approvals=st.booleans(),
+    every=st.booleans(),
+    versions=st.just(()),
+    plain=st.booleans(),
+)
+edits = st.tuples(st.sampled_from(("notes/a.md", "garden/b.md", "garden/c.md")), st.sampled_from((None, *WORDS)))
+
+
+@pytest.mark.parametrize("tiers", [1, 2])
+def test_every_answer_is_the_same_in_the_same_bytes(both: Both, tiers: int, tmp_path: Path, git: Git) -> None:
+    if tiers == 2:
+        other = tmp_path / "other"
+        git(tmp_path, "clone", "-q", str(both.root), str(other))
+        (other / "pears.md").write_text("# Pears\n\nThe harvest of pears in another orchard.\n")
+        reads = (TierPlace("project", both.root), TierPlace("user", other))
+        both.options = both.options._replace(tier="project", places=Places(reads, reads))
+    both.write("garden/lessons/apple.md", lesson(title="Apples rot in the orchard", tags="[fruit]"))
+
+    @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(query=queries, edit=edits)
+    def check(query: Query, edit: tuple[str, str | None]) -> None:
+        path, word = edit
+        if word:
+            both.write(path, f"# About {word}\n\nThe {word} of the orchard, and apples pears.\n")
+        else:
+            (both.root / path).unlink(missing_ok=True)
+        found = both.same("search", query)
+        if found is None:
+            return
+        assert text.answer(found, View()) == text.answer(both.alone("search", query), View())
+        both.same("context", ContextQuery(query=query.text, project=query.project, budget=3))
+
+    check()
+    both.same("search", Query("apples", frozenset({Kind.LESSON}), limit=3))
+    both.same("before_a_tool", ("src/a.py",), ("garden",), "garden rake", (str(tmp_path),), (), "apples")
+    both.same("at_a_prompt", "why do apples rot in the orchard", ())
+    both.same("at_a_failure", "$ garden rake\nfatal: no rake in the orchard")
+    both.same("at_the_start", tmp_path / "garden")
+
+
+def test_a_repository_that_was_deleted_and_made_anew_is_noticed(both: Both, git: Git) -> None:
+    both.write("notes/a.md", "# Apples\n")
+    assert [hit.entry.title for hit in both.same("search", Query("apples")).docs] == ["Apples"]
+    shutil.rmtree(both.root)
+    both.root.mkdir()
+    git(both.root, "init", "-q")
+    both.write("notes/b.md", "# Pears\n")
+    for word in ("apples", "pears"):
+        assert [hit.entry.title for hit in both.same("search", Query(word)).docs] == ["Pears"]
+
+
+def test_settings_that_change_hold_for_the_next_answer(both: Both) -> None:
+    both.write("notes/a.md", "# Apples\n\nNothing else.\n")
+    both.same("search", Query("apples"))
+    both.write(".ai-lessons/config.yaml", "format: 1\nsearch:\n  model: nobody/has-it\n")
+    assert any("nobody/has-it" in note for note in both.same("search", Query("apples")).notes)
+
+
+def test_callers_who_stand_elsewhere_share_one_library(both: Both, tmp_path: Path) -> None:
+    both.write("notes/a.md", "# Apples\n")
+    for where in (tmp_path, both.root):
+        both.options = both.options._replace(cwd=where, session=where.name)
+        both.same("search", Query("apples"))
+    assert len(both.helper.kept) == 1
+
+
+def test_vectors_that_are_missing_come_by_themselves(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ai_lessons.search.index.FEW", 1)
+    for word in WORDS:
+        both.write(f"notes/{word}.md", f"# {word}\n\nAbout {word}.\n")
+    first = both.ask("search", Query("apples"))
+    assert first.coverage == 0.0
+    assert any(note.startswith("0 % of the passages have a vector; 6 are found") for note in first.notes)
+    until = time.monotonic() + SECONDS
+    while (found := both.ask("search", Query("apples"))).coverage < 1.0 and time.monotonic() < until:
+        time.sleep(0.02)
+    assert found.coverage == 1.0
+    assert found.notes == ()
+
+
+def test_a_library_that_is_held_open_leaves_missing_vectors_to_the_helper(
+    both: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[object] = []
+    monkeypatch.setattr("ai_lessons.git.processes.leave_running", lambda *_, **__: started.append(1))
+    monkeypatch.setattr("ai_lessons.search.index.FEW", 1)
+    for word in WORDS:
+        both.write(f"notes/{word}.md", f"# {word}\n\nAbout {word}.\n")
+    with Library(both.root, both.options) as held:
+        asking = daemon_client.DaemonClient(both.root, both.options, lambda: held, held=True)
+        assert (asking("search", Query("apples")).coverage, started, both.helper.requests) == (0.0, [1], 0)
+        wait(lambda: asking("search", Query("apples")).coverage == 1.0)
+        assert both.helper.requests > 0
+
+
+def test_while_vectors_are_missing_words_tell_that_there_is_nothing(
+    both: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ai_lessons.search.index.FEW", 1)
+    for word in WORDS:
+        both.write(f"notes/{word}.md", f"# {word}\n\nAbout {word}.\n")
+    found = both.alone("search", Query("apples grown on faraway planets with spaceships"))
+    assert found.weak
+    assert any(note.startswith("nothing near; the nearest is D-") for note in found.notes)
+
+
+def test_a_hundred_ask_at_once_and_each_is_answered(both: Both) -> None:
+    both.write("notes/a.md", "# Apples\n")
+    expected = both.ask("search", Query("apples"))
+    found: list[Any] = []
+    threads = [threading.Thread(target=lambda: found.append(both.ask("search", Query("apples")))) for _ in range(100)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 100
+
+
+def test_who_waits_for_a_long_job_hears_that_it_goes_on(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    signs, over, heard = threading.Semaphore(0), threading.Event(), daemon_client.receive
+
+    def receive(stream: IO[bytes]) -> tuple[int, bytes]:
+        message = heard(stream)
+        if message[0] == daemon_client.WORKING:
+            signs.release()
+        return message
+
+    def slow(_opened: Library) -> str:
+        for _ in range(3):
+            signs.acquire()
+        return "done"
+
+    monkeypatch.setattr(daemon_client, "receive", receive)
+    monkeypatch.setattr(daemon_client, "JOBS", {"search": lambda: slow})
+    assert both.ask("search") == "done"
+    monkeypatch.setattr(daemon_client, "JOBS", {"search": lambda: lambda _: over.wait()})
+    monkeypatch.setattr(daemon, "LONGEST", daemon_client.BEAT)
+    with pytest.raises(AssertionError, match="did not answer"):
+        both.ask("search")
+    over.set()
+
+
+@pytest.mark.parametrize("name", ["search", "os.system", "write"])
+def test_what_fails_or_is_no_job_is_left_to_the_caller(both: Both, name: str) -> None:
+    with pytest.raises((AssertionError, KeyError)):
+        both.ask(name, Query(""))
+
+
+def test_only_values_of_ours_travel() -> None:
+    for bad in (os.system, subprocess.Popen, sys.exit, threading.Thread):
+        with pytest.raises(pickle.UnpicklingError):
+            daemon_client.unpacked(pickle.dumps(bad))
+    options = Options(Path("a"), Path("b"), Path("c"), Path("d"))._asdict()
+    value = (Query("x", frozenset({Kind.DOC})), {"place": options["cwd"]}, Places())
+    assert daemon_client.unpacked(pickle.dumps(value)) == value
+
+
+def test_it_ends_when_idle_when_the_program_changes_and_when_its_folder_goes(
+    both: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(daemon, "LOOK", 1e9)
+    helper = both.helper
+    assert not helper.over()
+    with monkeypatch.context() as patch:
+        patch.setattr(daemon, "IDLE", 0.0)
+        assert helper.over()
+    with monkeypatch.context() as patch:
+        patch.setattr(daemon_client, "program", lambda: "another version")
+        assert helper.over()
+    place = both.place
+    place.unlink()
+    assert helper.over()
+    place.touch()
+    assert helper.over()
+    monkeypatch.setattr(daemon, "LOOK", 0.0)
+
+
+def test_with_too_much_memory_the_least_used_repository_goes_first(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    both.write("notes/a.md", "# Apples\n")
+    both.ask("search", Query("apples"))
+    monkeypatch.setattr(daemon, "IDLE", 1e9)
+    monkeypatch.setattr(daemon, "LOOK", 1e9)
+    time.sleep(0.1)
+    monkeypatch.setattr(daemon, "MOST_MEMORY", 0)
+    assert not both.helper.over()
+    until = time.monotonic() + SECONDS
+    while both.helper.kept and time.monotonic() < until:
+        time.sleep(0.01)
+    assert both.helper.over()
+    monkeypatch.setattr(daemon, "LOOK", 0.0)
+
+
+def test_another_version_has_another_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.py").write_text("1")
+    monkeypatch.setattr(daemon_client, "PACKAGE", tmp_path)
+    names = [daemon_client.program()]
+    (tmp_path / "a.py").write_text("22")
+    names.append(daemon_client.program())
+    monkeypatch.setattr(sys, "version", "4")
+    names.append(daemon_client.program())
+    assert len(set(names)) == 3
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o770, 0o701])
+def test_a_folder_that_others_can_enter_is_refused(both: Both, mode: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = both.options.state_dir / "warm"
+    started: list[object] = []
+    monkeypatch.setattr("ai_lessons.git.processes.leave_running", lambda *_, **__: started.append(1))
+    folder.chmod(mode)
+    with pytest.raises(daemon_client.DaemonUnavailable):
+        daemon_client.ask(both.place, None, daemon_client.STATUS)
+    daemon_client.start(folder / daemon_client.program(), None)
+    assert started == []
+    folder.chmod(0o700)
+    if os.geteuid() == 0:
+        os.chown(folder, 12345, -1)
+        with pytest.raises(daemon_client.DaemonUnavailable):
+            daemon_client.ask(both.place, None, daemon_client.STATUS)
+        os.chown(folder, 0, -1)
+
+
+def test_who_is_no_user_of_ours_is_neither_asked_nor_answered(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(daemon_client, "ours", lambda _line: False)
+    with pytest.raises(daemon_client.DaemonUnavailable):
+        daemon_client.ask(both.place, None, daemon_client.STATUS)
+    assert both.helper.requests == 0
+
+
+def test_on_a_mac_the_user_is_the_second_word_of_what_the_system_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+
+    class Line:
+        """A socket as macOS has it: `struct xucred` is version, user, number of groups (2 bytes), 16 groups."""
+
+        def __init__(self, user: int) -> None:
+            self.user = user
+
+        def getsockopt(self, level: int, name: int, size: int) -> bytes:
+            assert (level, name, size) == (0, 1, struct.calcsize("IIh16I"))
+            return struct.pack("IIh16I", 0, self.user, 1, 20, *[0] * 15)
+
+    assert daemon_client.ours(cast("socket.socket", Line(os.geteuid())))
+    assert not daemon_client.ours(cast("socket.socket", Line(os.geteuid() + 1)))
+
+
+def test_two_never_start_within_a_moment(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[object] = []
+    monkeypatch.setattr("ai_lessons.git.processes.leave_running", lambda *_, **__: started.append(1))
+    for _ in range(3):
+        daemon_client.start(state / "warm" / daemon_client.program(), None)
+    assert started == [1]
+
+
+def test_a_full_disk_and_a_file_in_the_way_stop_no_search(
+    run: Run, knowledge: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("ai_lessons.git.processes.leave_running", full)
+    assert run("recall", "search", "workflow").code == 0
+    shutil.rmtree(state / "warm")
+    (state / "warm").write_text("a file")
+    assert run("recall", "search", "workflow").code == 0
+    assert run("admin", "warm", "status").out == "No helper runs.\n"
+    assert knowledge.is_dir()
+
+
+def test_off_by_environment_by_settings_and_in_ci(
+    run: Run, knowledge: Path, state: Path, hermetic: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = hermetic / ".config/ai-lessons/config.toml"
+    file.parent.mkdir(parents=True)
+    for environ, toml, expected in (
+        ({"AI_LESSONS_WARM": "0"}, "", "off"),
+        ({}, "[warm]\nenabled = false\n", "off"),
+        ({"CI": "true"}, "", "off"),
+        ({"CI": "true"}, "[warm]\nenabled = true\n", "none"),
+        ({}, "", "none"),
+        ({"XDG_STATE_HOME": "/" + "x" * 90}, "", "off"),
+        ({"XDG_STATE_HOME": "/" + "x" * 90, "XDG_RUNTIME_DIR": str(state)}, "", "none"),
+    ):
+        file.write_text(toml)
+        with monkeypatch.context() as patch:
+            for name in ("AI_LESSONS_WARM", "CI"):
+                patch.delenv(name, raising=False)
+            for name, value in environ.items():
+                patch.setenv(name, value)
+            assert (load(os.environ).warm is None) is (expected == "off")
+            if expected == "off" and "XDG_STATE_HOME" not in environ:
+                assert run("recall", "search", "workflow").code == 0
+    file.write_text("[warm]\non = true\n")
+    assert run("recall", "list").code == 2
+    assert not state.exists() or not list(state.rglob("*.lock"))
+    assert knowledge.is_dir()
+
+
+def test_a_search_with_a_helper_imports_what_a_list_does(both: Both, knowledge: Path) -> None:
+    patiently = "from ai_lessons.app import warm\nwarm.GREETING = warm.SILENT = 600\n"
+    loaded(patiently + calling("recall", "search", "workflow"))
+    before = both.helper.requests
+    names = loaded(patiently + calling("recall", "search", "workflow"))
+    assert both.helper.requests == before + 1
+    assert names & {*SLOW, *WRITING, "sqlite3", "subprocess", "ai_lessons.app.workspace"} == set()
+    assert knowledge.is_dir()
+
+
+def searched(*words: str, **more: str) -> bytes:
+    done = subprocess.run(
+        [*PROGRAM, "recall", "search", *words], env=environment(**more), capture_output=True, check=True
+    )
+    return done.stdout + done.stderr
+
+
+def wait(done: Callable[[], object]) -> None:
+    until = time.monotonic() + SECONDS
+    while not done():
+        assert time.monotonic() < until, "it did not happen"
+        time.sleep(0.05)
+
+
+SAID = "fatal: The current branch cart has no upstream branch."
+FAILS_OFTEN = """pattern:
+  when: running `git push`
+  do: run `git push -u origin HEAD`
+  because: a new branch has no upstream
+seen:
+  calls: 9
+  failures: 9
+  sessions: 5
+"""
+LESSON_OF_IT = f"Set it once: `git push -u origin HEAD`.\n\n~~~\n$ git push\n{SAID}\n~~~\n"
+
+
+@pytest.mark.parametrize(
+    ("event", "told"),
+    [
+        ({"hook_event_name": "SessionStart", "source": "startup"}, "Knowledge base for every project"),
+        ({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "git push"}},
+         "has no upstream"),
+        ({"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "tool_input": {"command": "git push"},
+          "error": SAID}, "has no upstream"),
+        ({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "make"}}, ""),
+        ({"hook_event_name": "Stop"}, ""), ({"hook_event_name": "Notification"}, ""),
+    ],
+)  # fmt: skip
+def test_a_hook_is_answered_by_the_helper_as_it_answers_itself(
+    both: Both, event: dict[str, object], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both.write("global/lessons/a.md", f"---\nkind: lesson\ntitle: No upstream\n{FAILS_OFTEN}---\n{LESSON_OF_IT}")
+    monkeypatch.setenv("AI_LESSONS_REPO", str(both.root))
+
+    def data(session: str) -> bytes:
+        return json.dumps({"session_id": session, "cwd": str(both.root)} | event).encode()
+
+    asked = data("s1"), dict(os.environ), str(both.root)
+    answered = daemon_client.ask(both.place, asked, daemon_client.HOOK)
+    assert told in answered
+    assert bool(told) == bool(answered)
+    again = daemon_client.ask(both.place, asked, daemon_client.HOOK)
+    assert again == answered or again == ""  # told once a session
+    both.helper.kept.clear()
+    monkeypatch.setenv("AI_LESSONS_WARM", "0")
+    assert agent_hook.run(data=data("s2")) == answered
+    with Library(both.root, both.options) as opened:
+        injected = entries.show(opened, "global/lessons/a.md").usage
+    assert injected is not None
+    assert injected.tallies.injected == 2 * ("no upstream" in told)
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b'{"hook_event_name": 3}'])
+def test_an_event_that_is_none_is_left_to_the_caller(both: Both, data: bytes) -> None:
+    with pytest.raises(daemon_client.DaemonUnavailable):
+        daemon_client.ask(both.place, (data, dict(os.environ), str(both.root)), daemon_client.HOOK)
+
+
+def test_a_helper_that_the_settings_forbid_leaves_the_hook_to_the_caller(both: Both, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text("[warm]\nenabled = false\n")
+    environ = {**os.environ, "AI_LESSONS_CONFIG": str(file), "AI_LESSONS_REPO": str(both.root)}
+    environ.pop("AI_LESSONS_WARM", None)
+    with pytest.raises(daemon_client.DaemonUnavailable):
+        daemon_client.ask(both.place, (b'{"hook_event_name": "Stop"}', environ, str(both.root)), daemon_client.HOOK)
+
+
+def test_the_program_asks_the_helper_and_does_it_alone_where_there_is_none(both: Both) -> None:
+    both.write("git/lessons/a.md", f"---\nkind: lesson\ntitle: No upstream\n---\n{LESSON_OF_IT}")
+
+    def hook(session: str) -> str:
+        event = {"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "tool_input": {"command": "git push"}}
+        given = json.dumps(event | {"session_id": session, "cwd": str(both.root), "error": SAID})
+        env = environment(AI_LESSONS_REPO=str(both.root))
+        argv = [*PATIENT, "admin", "agent-hook"]
+        done = subprocess.run(argv, input=given, env=env, capture_output=True, text=True, check=True)
+        assert done.stderr == ""
+        return done.stdout
+
+    told = hook("s1")
+    assert ("No upstream" in told, both.helper.requests) == (True, 1)
+    both.place.unlink()
+    assert hook("s2") == told
+
+
+def failed(session: str, root: Path) -> str:
+    event = {"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "tool_input": {"command": "git push"}}
+    return json.dumps(event | {"session_id": session, "cwd": str(root), "error": SAID})
+
+
+def test_a_hook_does_not_wait_for_a_helper_that_is_at_other_work(both: Both) -> None:
+    both.write("git/lessons/a.md", f"---\nkind: lesson\ntitle: No upstream\n---\n{LESSON_OF_IT}")
+    asked = failed("s1", both.root).encode(), {**os.environ, "AI_LESSONS_REPO": str(both.root)}, str(both.root)
+    busy = threading.Event()
+    both.helper.jobs.submit(busy.wait)
+    with pytest.raises(daemon_client.DaemonUnavailable):
+        daemon_client.ask(both.place, asked, daemon_client.HOOK)
+    busy.set()
+    assert "No upstream" in daemon_client.ask(both.place, asked, daemon_client.HOOK), (
+        "what was not answered does not count as told"
+    )
+
+
+def test_a_first_hook_answers_from_words_and_leaves_what_takes_long_to_a_helper_that_it_starts(
+    run: Run, knowledge: Path, state: Path
+) -> None:
+    put_file(knowledge / "git/lessons/a.md", f"---\nkind: lesson\ntitle: No upstream\n---\n{LESSON_OF_IT}")
+    code = "import sys; from ai_lessons.interfaces import agent_hook as h; h.WORK = float(sys.argv[1]); print(h.run())"
+
+    def hook(work: float, event: str) -> str:
+        argv = [sys.executable, "-c", code, str(work)]
+        return subprocess.run(argv, input=event, env=environment(), capture_output=True, text=True, check=True).stdout
+
+    begin = json.dumps({"hook_event_name": "SessionStart", "session_id": "s0", "cwd": str(knowledge)})
+    assert "Knowledge base for every project" in hook(0.001, begin)
+    wait(lambda: bool(run("admin", "warm", "status", "--json").json))
+    assert hook(0.001, failed("s1", knowledge)) == "\n"
+    assert "No upstream" in hook(60.0, failed("s1", knowledge))
+    log = (state / "agent-hooks.log").read_text()
+    assert "begin: there is more to read than a hook may take time for" in log
+    assert "tool-failed: nothing was compared by meaning" in log
+
+
+def test_a_hook_that_asks_the_helper_loads_next_to_nothing() -> None:
+    code = "import sys, ai_lessons.interfaces.hook; print([n for n in sys.modules if n.startswith('ai_lessons')])"
+    done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
+    assert {name.removeprefix("ai_lessons.") for name in literal_eval(done.stdout)} == {
+        "ai_lessons", "doors", "doors.hook", "errors", "knowledge", "knowledge.tiers", "library", "library.warm",
+        "settings",
+    }  # fmt: skip
+
+
+def test_a_helper_is_started_used_killed_stopped_and_started_again(
+    run: Run, knowledge: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for limit in ("GREETING", "SILENT"):
+        monkeypatch.setattr(daemon_client, limit, 5.0)  # one that is stopped is silent for ever, a busy one answers
+
+    def helper() -> dict[str, Any]:
+        (one,) = run("admin", "warm", "status", "--json").json or [{"state": "none", "requests": -1}]
+        return dict(one)
+
+    def forget_the_last_start() -> None:
+        for lock in (state / "warm").glob("*.lock"):
+            os.utime(lock, (0, 0))
+
+    expected = searched("workflow", "transitions", AI_LESSONS_WARM="0")
+    for end in (signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM):
+        assert searched("workflow", "transitions") == expected
+        wait(lambda: helper()["requests"] > 0)
+        assert oct((state / "warm").stat().st_mode & 0o777) == "0o700"
+        assert [oct(one.stat().st_mode & 0o777) for one in (state / "warm").iterdir()] == ["0o600"] * 2
+        before = helper()
+        assert searched("workflow", "transitions") == expected
+        assert helper()["requests"] >= before["requests"]
+        assert before["repositories"] == [str(knowledge)]
+        os.kill(before["pid"], end)
+        if end is signal.SIGSTOP:
+            assert helper()["state"] == "silent"
+            assert searched("workflow", "transitions") == expected
+            assert run("admin", "warm", "stop", "--json").json[0]["state"] == "stopped"
+        wait(lambda: helper()["state"] == "none")
+        forget_the_last_start()
+
+
+def test_a_link_that_is_moved_is_followed_at_the_next_question(both: Both, tmp_path: Path) -> None:
+    other, link = tmp_path / "other", tmp_path / "link"
+    both.write("garden/lessons/a.md", lesson(title="Apples here"))
+    shutil.copytree(both.root, other, symlinks=True)
+    put_file(other / "garden/lessons/a.md", lesson(title="Apples there"))
+    link.symlink_to(both.root)
+    mine = replace(both, root=link)
+    with ReusableLibrary(lambda: Library(link, both.options)).do(lambda opened: opened) as held:
+        assert not held.replaced
+        for place, title in ((both.root, "Apples here"), (other, "Apples there"), (both.root, "Apples here")):
+            link.unlink()
+            link.symlink_to(place)
+            found = mine.ask("search", Query("apples"))
+            assert [one.entry.title for one in found.lessons] == [title]
+            assert held.replaced is (place == other)

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from ai_lessons.errors import InvalidEntry, UnsupportedRepository, UsageError
+from ai_lessons.model.config import (
+    KEYS,
+    Chunking,
+    Policies,
+    RepositoryConfig,
+    parse_config,
+    set_value,
+    unknown_keys,
+    values_of,
+)
+
+FILE = """\
+# Shared with everybody.
+format: 1
+
+git:
+  # why
+  autocommit: auto
+
+approval:
+  branch: main   # the trunk
+  require: merge
+search:
+  model: bge-small-en-v1.5
+  chunking:
+    target: 256
+    # never longer
+    limit: 400
+  index: ""
+tag_aliases: {}
+"""
+
+
+def test_an_empty_file_is_all_defaults() -> None:
+    assert parse_config("") == RepositoryConfig() == parse_config(FILE) == parse_config("# nothing\n")
+    assert RepositoryConfig().chunking == Chunking(256, 400, 128, code_whole=True)
+
+
+def test_every_setting_is_read_listed_and_named() -> None:
+    config = parse_config(
+        "git: {autocommit: false}\nevents: false\n"
+        "approval: {branch: trunk, require: signed, distinct: true}\n"
+        "governance: {outbound_policy: allow_all, promotion_from_enterprise_context: allow,\n"
+        "  personal_learning_during_enterprise: block}\n"
+        "search:\n  model: other/model\n  chunking: {target: 100, limit: 200, minimum: 50, code_whole: false}\n"
+        "  index: s3://bucket/path\ntag_aliases: {k8s: kube, kube: kubernetes}\n"
+    )
+    assert config == RepositoryConfig(
+        autocommit=False,
+        approval_branch="trunk",
+        approval_require="signed",
+        approval_distinct=True,
+        governance=Policies("allow_all", "allow", "block"),
+        events=False,
+        model="other/model",
+        chunking=Chunking(100, 200, 50, code_whole=False),
+        index_uri="s3://bucket/path",
+        tag_aliases={"k8s": "kubernetes", "kube": "kubernetes"},
+    )
+    listed = values_of(config)
+    assert list(listed) == list(KEYS)
+    assert (listed["git.autocommit"], listed["search.chunking.limit"]) == (False, 200)
+    assert values_of(RepositoryConfig())["git.autocommit"] == "auto"
+    assert len(KEYS) == len(fields(RepositoryConfig)) + len(fields(Chunking)) + len(Policies()) - 2
+
+
+@pytest.mark.parametrize("lead", ["---\n", "\ufeff", "# first\n---\n", "\ufeff---\r\n"])
+def test_a_document_mark_in_front_is_no_fault(lead: str) -> None:
+    text = lead + "events: false\n"
+    assert not parse_config(text).events
+    assert set_value(text, "events", "true") == lead + "events: true\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("events: maybe\n", 1, "events must be true or false, not 'maybe'"),
+        ("format: one\n", 1, "format must be a number"),
+        ("approval:\n  require: trust\n", 2, "approval.require must be merge, forge or signed"),
+        ("approval:\n  branch: -x\n", 2, "approval.branch must be the name of a branch"),
+        ("approval:\n  branch: refs/heads/x\n", 2, "approval.branch"),
+        ("approval:\n  branch: a..b\n", 2, "approval.branch"),
+        ("approval: strict\n", 1, "approval.branch must be the name of a branch, not 'strict'"),
+        (
+            "governance:\n  outbound_policy: allow\n",
+            2,
+            "must be block_all, require_approval, allow_generic or allow_all, not 'allow'",
+        ),
+        ("governance: allow_all\n", 1, "governance.outbound_policy must be"),
+        ("git:\n  autocommit: sometimes\n", 2, "git.autocommit must be auto, true or false"),
+        ("search:\n  chunking:\n    limit: -3\n", 3, "search.chunking.limit must be a number of tokens"),
+        ("search:\n  chunking:\n    target: 500\n", 2, "minimum <= target <= limit, not 128, 500, 400"),
+        ("search:\n  index: /etc/x\n", 2, "search.index must be empty, or an address"),
+        ("search:\n  model: ../../x\n", 2, "search.model"),
+        ("tag_aliases: [a]\n", 1, "tag_aliases must be lines of `alias: tag`"),
+        ("tag_aliases:\n  a: b\n  b: a\n", 1, "circle"),
+        ("events: [\n", 2, "not valid YAML"),
+        ("events: true\nevents: true\n", 2, "twice"),
+    ],
+)
+def test_nonsense_is_named_with_its_line(text: str, line: int, words: str) -> None:
+    with pytest.raises(InvalidEntry) as caught:
+        parse_config(text)
+    (problem, *_) = caught.value.problems
+    assert problem.path == ".ai-lessons/config.yaml"
+    assert (problem.line, words in problem.message) == (line, True), problem
+
+
+def test_all_problems_are_named_at_once() -> None:
+    with pytest.raises(InvalidEntry) as caught:
+        parse_config("events: 1\ngit:\n  autocommit: 2\n")
+    assert len(caught.value.problems) == 2
+
+
+def test_a_newer_format_is_not_worked_on() -> None:
+    with pytest.raises(UnsupportedRepository, match="format 2"):
+        parse_config("format: 2\nevents: something new\n")
+
+
+def test_unknown_settings_are_left_alone_but_can_be_named() -> None:
+    text = "evnts: true\nsearch:\n  chunking:\n    xyz: 3\nnew: {a: 1}\n"
+    assert parse_config(text) == RepositoryConfig()
+    assert [(p.line, p.message) for p in unknown_keys(text)] == [
+        (1, "unknown setting 'evnts' (did you mean 'events'?)"),
+        (4, "unknown setting 'search.chunking.xyz'"),
+        (5, "unknown setting 'new'"),
+    ]
+    assert unknown_keys(FILE) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "before", "after"),
+    [
+        ("approval.branch", "trunk", "  branch: main   # the trunk\n", "  branch: trunk   # the trunk\n"),
+        ("search.chunking.limit", "300", "    limit: 400\n", "    limit: 300\n"),
+        ("git.autocommit", "no", "  autocommit: auto\n", "  autocommit: false\n"),
+        ("search.index", "s3://b/x", '  index: ""\n', "  index: s3://b/x\n"),
+        ("tag_aliases.k8s", "kubernetes", "tag_aliases: {}\n", "tag_aliases: {k8s: kubernetes}\n"),
+        ("approval.require", "", "  require: merge\n", ""),
+        ("events", "off", "tag_aliases: {}\n", "tag_aliases: {}\nevents: false\n"),
+        ("approval.distinct", True, "  require: merge\n", "  require: merge\n  distinct: true\n"),
+        ("search.chunking.minimum", 64, "    limit: 400\n", "    limit: 400\n    minimum: 64\n"),
+        ("format", "1", "", ""),
+    ],
+)
+def test_a_setting_is_changed_where_it_stands(key: str, value: Any, before: str, after: str) -> None:
+    assert set_value(FILE, key, value) == FILE.replace(before, after, 1)
+
+
+def test_a_setting_is_added_to_an_empty_file_and_a_missing_line_end_stays_missing() -> None:
+    assert set_value("", "search.chunking.target", "200") == "search:\n  chunking:\n    target: 200\n"
+    assert set_value("events: true", "events", "false") == "events: false"
+    assert set_value("events: true", "git.autocommit", "true") == "events: true\ngit:\n  autocommit: true"
+    assert set_value("events: true\r\n", "format", 1) == "events: true\r\nformat: 1\r\n"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("approval.requires", "merge", "did you mean"),
+        ("nothing", "1", "no setting"),
+        ("events", "perhaps", "must be true or false"),
+        ("search.chunking.target", "9000", "minimum <= target <= limit"),
+        ("tag_aliases", "x", "alias"),
+    ],
+)
+def test_a_setting_that_means_nothing_is_refused(key: str, value: str, words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        set_value(FILE, key, value)
+    assert words in caught.value.message + caught.value.hint

@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_lessons.model.config import (
+    FROM_CONTEXT,
+    OUTBOUND,
+    PERSONAL,
+    POLICIES,
+    VALUES,
+    PolicyValue,
+    PolicyVerdict,
+    answer,
+    questions,
+    read,
+    stricter,
+    strictest,
+)
+
+ACME, BETA = "enterprise:acme", "enterprise:beta"
+OUT, CONTEXT = OUTBOUND, FROM_CONTEXT
+AS_IS, GENERIC, RELEASE, REFUSED = PolicyVerdict
+
+ASKED = {
+    # (source, target, whose project is worked in): whose policies have a say; no source: written there
+    ("", "user", ""): [],
+    ("", "project", ""): [],
+    ("", ACME, ""): [],
+    ("", "user", ACME): [(ACME, PERSONAL)],
+    ("", "project", ACME): [],
+    ("", ACME, ACME): [],
+    ("", BETA, ACME): [],
+    ("user", "user", ""): [],
+    ("user", "project", ""): [],
+    ("user", ACME, ""): [],
+    ("project", "user", ""): [],
+    ("project", "project", ""): [],
+    ("project", ACME, ""): [],
+    (ACME, "user", ""): [(ACME, OUT)],
+    (ACME, "project", ""): [(ACME, OUT)],
+    (ACME, ACME, ""): [],
+    (ACME, BETA, ""): [(ACME, OUT)],
+    ("user", "user", ACME): [],
+    ("user", "project", ACME): [],
+    ("user", ACME, ACME): [],
+    ("user", BETA, ACME): [],
+    ("project", "user", ACME): [(ACME, CONTEXT), (ACME, PERSONAL)],
+    ("project", "project", ACME): [],
+    ("project", ACME, ACME): [],
+    ("project", BETA, ACME): [(ACME, CONTEXT)],
+    (ACME, "user", ACME): [(ACME, OUT), (ACME, PERSONAL)],
+    (ACME, "project", ACME): [],
+    (ACME, ACME, ACME): [],
+    (ACME, BETA, ACME): [(ACME, OUT)],
+    (BETA, "user", ACME): [(BETA, OUT), (ACME, PERSONAL)],
+    (BETA, "project", ACME): [(BETA, OUT)],
+    (BETA, ACME, ACME): [(BETA, OUT)],
+    (BETA, BETA, ACME): [],
+}
+
+
+def test_every_way_from_tier_to_tier_stands_in_the_table() -> None:
+    tiers = ("user", "project", ACME, BETA)
+    missing = set(product(("", *tiers), tiers, ("", ACME))) - ASKED.keys()
+    # without a project in hand one enterprise is as good as the other
+    assert missing == {way for way in missing if BETA in way and not way[2]}
+
+
+@pytest.mark.parametrize("way", ASKED, ids="-".join)
+def test_the_policies_that_have_a_say_are_asked(way: tuple[str, str, str]) -> None:
+    assert questions(*way) == ASKED[way]
+
+
+@pytest.mark.parametrize(
+    ("policy", "value", "prose", "tied", "code"),
+    [
+        (OUT, "block_all", REFUSED, REFUSED, REFUSED),
+        (OUT, "require_approval", RELEASE, RELEASE, RELEASE),
+        (OUT, "allow_generic", AS_IS, GENERIC, GENERIC),
+        (OUT, "allow_all", AS_IS, AS_IS, AS_IS),
+        (CONTEXT, "block_all", REFUSED, REFUSED, REFUSED),
+        (CONTEXT, "require_approval", RELEASE, RELEASE, RELEASE),
+        (CONTEXT, "allow", AS_IS, AS_IS, AS_IS),
+        (PERSONAL, "block", REFUSED, REFUSED, REFUSED),
+        (PERSONAL, "allow_non_code", AS_IS, AS_IS, GENERIC),
+        (PERSONAL, "allow", AS_IS, AS_IS, AS_IS),
+    ],
+)
+def test_each_value_of_each_policy_means_one_thing(
+    policy: str, value: str, prose: PolicyVerdict, tied: PolicyVerdict, code: PolicyVerdict
+) -> None:
+    assert values_of({policy: value})[policy] == value
+    assert answer(policy, value, code=False, tied=False) is prose
+    assert answer(policy, value, code=False, tied=True) is tied
+    assert answer(policy, value, code=True, tied=False) is code
+    assert answer(policy, value, code=True, tied=True) is code
+
+
+def test_the_values_of_a_policy_stand_from_the_strictest_to_the_most_open() -> None:
+    order = list(PolicyVerdict)
+    for policy in POLICIES.values():
+        for verdicts in zip(*policy.values.values(), strict=True):
+            assert sorted(verdicts, key=order.index, reverse=True) == list(verdicts)
+        assert all(sorted(row, key=order.index) == list(row) for row in policy.values.values())
+
+
+def values_of(group: Any) -> dict[str, str]:
+    return {stated.policy: stated.value for stated in read({"governance": group})}
+
+
+SAFE = {OUT: "require_approval", CONTEXT: "require_approval", PERSONAL: "allow_non_code"}
+
+
+def test_what_is_not_stated_is_the_safe_default() -> None:
+    every: list[dict[str, Any]] = [
+        {},
+        {"governance": None},
+        {"governance": {}},
+        {"governance": {"outbound_policy": None}},
+    ]
+    for fields in every:
+        assert read(fields) == tuple(PolicyValue(policy, value) for policy, value in SAFE.items())
+
+
+def test_a_policy_that_is_stated_leaves_the_others_at_their_defaults() -> None:
+    stated = read({"governance": {"outbound_policy": "allow_all"}, "search": "nonsense elsewhere"})
+    assert {x.policy: x.value for x in stated} == SAFE | {OUT: "allow_all"}
+
+
+@pytest.mark.parametrize("value", ["allow", "ALLOW_ALL", " allow_all", True, 1, ["allow_all"], {"a": 1}, "", 1.5])
+def test_a_value_that_means_nothing_is_the_strictest_and_is_named(value: Any) -> None:
+    outbound, *others = read({"governance": {"outbound_policy": value, PERSONAL: "allow"}})
+    assert (outbound.value, [x.value for x in others]) == ("block_all", ["require_approval", "allow"])
+    assert outbound.note.startswith("governance.outbound_policy cannot be ")
+    assert outbound.note.endswith(", so block_all holds")
+    assert not any(x.note for x in others)
+
+
+def test_a_group_that_is_none_closes_everything() -> None:
+    for group in ("allow_all", ["allow_all"], 1, True):
+        stated = read({"governance": group})
+        assert stated == strictest(stated[0].note)
+        assert stated[0].note
+
+
+VALUE = st.none() | st.booleans() | st.text() | st.sampled_from(["allow", "allow_all", "block"])
+KEY = st.sampled_from([*VALUES, "governance", "x"])
+
+
+@given(st.recursive(VALUE, lambda inner: st.dictionaries(KEY, inner) | st.lists(inner)))
+def test_nothing_but_the_exact_word_opens_anything(group: Any) -> None:
+    given = group if isinstance(group, dict) else {}
+    for policy, value in values_of(group).items():
+        order = VALUES[policy]
+        assert order.index(value) <= order.index(SAFE[policy]) or given.get(policy) == value
+
+
+def test_of_two_statements_the_stricter_holds_policy_by_policy_and_of_the_same_the_second() -> None:
+    mine = read({"governance": {OUT: "allow_all", CONTEXT: "allow", PERSONAL: "allow"}})
+    theirs = tuple(x._replace(place="there") for x in read({"governance": {PERSONAL: "block", OUT: "allow_all"}}))
+    assert stricter(mine, theirs) == theirs
+    assert [x.value for x in stricter(theirs, mine)] == [x.value for x in theirs]
+    assert stricter(mine, strictest("")) == strictest("")
+
+
+def test_a_value_says_what_it_is_why_and_where_it_stands() -> None:
+    outbound = read({})[0]._replace(place="f on main at 12")
+    assert str(outbound) == "governance.outbound_policy is require_approval (the default, f on main at 12)"
+    assert str(outbound._replace(value="allow_all")) == "governance.outbound_policy is allow_all (f on main at 12)"
+    assert str(outbound._replace(note="why")) == "governance.outbound_policy is require_approval (why, f on main at 12)"

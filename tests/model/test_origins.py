@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_lessons.connectors.exporters import Item, learning, read
+from ai_lessons.learning.statistics import NOTHING, UsageTally
+from ai_lessons.model import lessons, markdown
+from ai_lessons.model.checks import check_entry, check_together
+from ai_lessons.model.entries import Kind
+from ai_lessons.model.frontmatter import read_entry
+
+LESSON = "01JD3Z8QK5W7M2X9V4T68F3K2A"
+ORIGINAL = "01JD3Z8QK5W7M2X9V4T6QQQ111"
+BLOCKS: dict[str, dict[str, Any]] = {
+    "transcript": {"type": "transcript", "how": "observed", "session": "7f3a", "index": 12},
+    "user_created": {"type": "user_created"},
+    "promoted": {"type": "promoted", "from_scope": "project:/home/alex/web", "original": ORIGINAL},
+    "imported": {"type": "imported", "file": "knowledge.json", "at": "2026-11-21T20:14:00Z"},
+    "enterprise_curated": {"type": "enterprise_curated", "how": "tested", "curator": "Ada"},
+}
+
+
+def entry_with(source: Any, **more: Any) -> tuple[Any, str]:
+    fields = {"id": LESSON, "kind": "lesson", "title": "T", "source": source, "created": "2026-11-21", **more}
+    text = markdown.render(fields, "Body.\n")
+    return read_entry("web/lessons/a.md", text.encode()), text
+
+
+def problems(source: Any, **more: Any) -> list[str]:
+    entry, text = entry_with(source, **more)
+    return [problem.message for problem in check_entry(entry, text)]
+
+
+@pytest.mark.parametrize("source", [*BLOCKS.values(), "tested"])
+def test_a_word_and_every_sort_of_block_are_valid(source: Any) -> None:
+    assert problems(source) == []
+
+
+@pytest.mark.parametrize(
+    ("block", "fault"),
+    [
+        ({}, "source has no type"),
+        ({"type": "dream"}, "source.type 'dream' is none of transcript, user_created, promoted, imported, "),
+        ({"type": ["transcript"]}, "source.type ['transcript'] is none of"),
+        ({"type": "transcript", "session": "x"}, "source has no index, which says where a transcript one comes from"),
+        (BLOCKS["transcript"] | {"index": -1}, "source.index -1 is not the number of a message, from 0 up"),
+        (BLOCKS["transcript"] | {"index": True}, "source.index True is not the number"),
+        (BLOCKS["transcript"] | {"session": " "}, "source.session ' ' is not text"),
+        (BLOCKS["transcript"] | {"how": "dreamt"}, "source.how 'dreamt' is none of tested, documented"),
+        (BLOCKS["promoted"] | {"original": "L-1"}, "source.original 'L-1' is not an id"),
+        (BLOCKS["promoted"] | {"from_scope": "planet:x"}, "source.from_scope 'planet:x' is no scope"),
+        (BLOCKS["imported"] | {"at": "soon"}, "source.at 'soon' is not a time"),
+        (BLOCKS["enterprise_curated"] | {"curater": "x"}, "source has no key 'curater' (type, how, curator)"),
+        (BLOCKS["user_created"] | {"zebra": "x"}, "source has no key 'zebra' (type, how)"),
+    ],
+)
+def test_what_is_wrong_with_a_block_is_named_with_its_line(block: dict[str, Any], fault: str) -> None:
+    entry, text = entry_with(block)
+    found = check_entry(entry, text)
+    assert len(found) == 1
+    assert fault in found[0].message
+    assert found[0].line == 1 + text.splitlines().index(next(x for x in text.splitlines() if x.startswith("source")))
+
+
+def test_an_unknown_word_is_named_as_before() -> None:
+    assert problems("dreamt") == ["source 'dreamt' is none of tested, documented, observed, inferred, hearsay"]
+    assert problems(["tested"])[0].startswith("source ['tested'] is none of")
+
+
+def test_a_scope_and_days_are_checked() -> None:
+    assert problems("tested", scope="user:alex", review_by="2027-05-21", reviewed="2026-11-21") == []
+    found = problems("tested", scope="planet:x", review_by="soon", reviewed="2026-02-30")
+    assert found == [
+        "review_by 'soon' is not a day such as 2027-05-21",
+        "reviewed '2026-02-30' is not a day such as 2027-05-21",
+        "scope 'planet:x' is none of global, user:NAME, project:PATH",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "word", "told"),
+    [
+        ("tested", "tested", "tested"),
+        (BLOCKS["transcript"], "observed", "observed; transcript of session 7f3a, message 12"),
+        (BLOCKS["user_created"], "user_created", "created by the user"),
+        (BLOCKS["imported"], "imported", "imported from knowledge.json on 2026-11-21T20:14:00Z"),
+        ({"type": "dream", "night": 3}, "dream", "type dream, night 3"),
+        ({"type": 3}, None, "type 3"),
+    ],
+)
+def test_a_source_in_a_word_and_in_a_sentence(source: Any, word: str | None, told: str) -> None:
+    assert entry_with(source)[0].source == word
+    assert lessons.source_line(source) == told
+
+
+USAGE = UsageTally(NOTHING, 1, 1)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in BLOCKS if kind != "user_created"])
+def test_a_block_and_a_scope_survive_the_way_through_an_export(kind: str) -> None:
+    block = {key: value for key, value in BLOCKS[kind].items() if key != "how"}
+    entry, text = entry_with(block, scope="project:/home/alex/web")
+    said = learning(entry, Item("", "a.md", text.encode()), USAGE)
+    assert said["scope"] == {"Project": "/home/alex/web"}
+    assert list(said["source"]) == [lessons.TYPES[kind].name]
+    del said["file"]
+    document = json.dumps({"version": 1, "learnings": [said]})
+    bundle = read(document, "k.json")
+    assert bundle.damaged == []
+    back = read_entry(bundle.items[0].path, bundle.items[0].data)
+    assert (back.kind, back.fields["source"], back.fields["scope"]) == (Kind.LESSON, block, "project:/home/alex/web")
+    assert check_entry(back, bundle.items[0].data.decode()) == []
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=5,
+)
+KEYS = st.sampled_from(["type", "how", "session", "index", "from_scope", "original", "file", "at", "curator"])
+
+
+@given(st.dictionaries(KEYS, JSON | st.sampled_from([*lessons.TYPES])))
+def test_whatever_a_block_holds_it_is_told_and_only_valid_ones_are_exported(block: dict[str, Any]) -> None:
+    assert isinstance(lessons.source_line(block), str)
+    valid = not list(lessons.faults(block))
+    if valid:
+        entry, _ = entry_with(block)
+        exported = learning(entry, Item("", "a.md", b""), USAGE)["source"]
+        assert (exported if isinstance(exported, str) else next(iter(exported))) == lessons.TYPES[block["type"]].name
+
+
+STOOD = BLOCKS["promoted"] | {"tier": "enterprise:acme", "alpha": 3.5, "beta": 1.5}
+
+
+def test_a_promoted_block_may_say_its_tier_and_how_the_original_stood() -> None:
+    assert problems(STOOD) == []
+    assert lessons.original_of(STOOD) == ORIGINAL
+    assert lessons.start_of(STOOD) == 0.7
+
+
+@pytest.mark.parametrize("alpha", [0, -1, "much", True, float("nan"), float("inf")])
+def test_a_number_that_is_none_is_a_problem_and_begins_nothing(alpha: Any) -> None:
+    block = STOOD | {"alpha": alpha}
+    assert lessons.start_of(block) is None
+    assert list(lessons.faults(block)) == [f"source.alpha {alpha!r} is not a number above 0"]
+
+
+def test_other_blocks_have_no_original() -> None:
+    assert lessons.original_of(BLOCKS["transcript"]) is None
+    assert lessons.original_of("tested") is None
+    assert lessons.start_of(BLOCKS["promoted"]) is None
+
+
+def test_a_block_keeps_the_word_of_the_original_and_nothing_else_of_its_source() -> None:
+    assert lessons.promoted(BLOCKS["transcript"], ORIGINAL, "project:shop", "project", (1.0, 1.0)) == {
+        "type": "promoted", "how": "observed", "from_scope": "project:shop", "original": ORIGINAL, "tier": "project",
+        "alpha": "1.000000", "beta": "1.000000",
+    }  # fmt: skip
+    assert "how" not in lessons.promoted("rumour", ORIGINAL, "global", "user", None)
+
+
+def test_where_it_came_from_need_not_lie_here() -> None:
+    entry, _ = entry_with(BLOCKS["promoted"], links=[{"derived_from": ORIGINAL}, {"related_to": LESSON[:-1] + "B"}])
+    assert [one.message for one in check_together([entry])] == [
+        f"related_to leads to {LESSON[:-1]}B, and no entry has that id"
+    ]

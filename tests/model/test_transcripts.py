@@ -1,0 +1,310 @@
+"""What agent hosts keep of their sessions. The transcripts in `transcripts/` were written by the hosts themselves."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_lessons.app.harvest import HarvestedLesson, drafts, in_sessions, measured, remarks_of
+from ai_lessons.git.external_files import records
+from ai_lessons.model.command_patterns import happened
+from ai_lessons.model.transcripts import Transcript
+
+RECORDED = Path(__file__).parent / "transcripts"
+FATAL = "fatal: The current branch till has no upstream branch."
+PATHSPEC = "error: pathspec 'a' did not match any file(s) known to git"
+
+Row = dict[str, Any]
+
+
+def read(file: Path) -> Transcript:
+    transcript = Transcript(file.stem, file=file.name)
+    for line, record in records(file):
+        transcript.take(line, record)
+    return transcript.closed()
+
+
+@pytest.fixture(params=["claude-code", "codex", "codex-code-mode", "gemini", "opencode"])
+def recorded(request: pytest.FixtureRequest, tmp_path: Path) -> Transcript:
+    """A session in which `git push` failed and `git push -u origin HEAD` then worked, as this host kept it."""
+    host = str(request.param)
+    if host != "opencode":
+        return read(RECORDED / f"{host}.jsonl")
+    db = sqlite3.connect(tmp_path / "opencode.db")
+    db.executescript((RECORDED / "opencode.sql").read_text())
+    db.close()
+    return read(tmp_path / "opencode.db")
+
+
+def test_what_a_real_host_kept_is_read_as_what_happened(recorded: Transcript) -> None:
+    said, failed, worked, *edits = recorded.steps
+    assert (said.sort, said.text) == ("said", "Push this branch")
+    assert (failed.sort, failed.text, failed.failed) == ("command", "git push", True)
+    assert (worked.text, worked.failed) == ("git push -u origin HEAD", False)
+    assert recorded.cwd == ("" if recorded.host == "gemini" else "/home/ann/shop")
+    assert all(step.at.startswith(("2026-11-23T23:01:", "2026-11-25T18:2")) for step in recorded.steps)
+    assert (recorded.known > 2, recorded.unknown) == (True, 0)
+    assert {edit.sort for edit in edits} <= {"edit"}
+
+
+def test_what_a_script_did_in_the_code_mode_of_codex_is_read_from_the_items_that_it_left() -> None:
+    *_, changed, added = read(RECORDED / "codex-code-mode.jsonl").steps  # a third patch was refused
+    assert (changed.text, changed.output) == ("/home/ann/shop/notes.txt", "@@ -1 +1 @@\n-one\n+two\n")
+    assert (added.text, added.output) == ("/home/ann/shop/src/new.py", "x = 1\n")
+
+
+def test_a_patch_of_codex_is_an_edit_of_each_of_its_files_once_and_a_refused_one_is_none() -> None:
+    steps = read(RECORDED / "codex-patch.jsonl").steps
+    assert [step.text for step in steps if step.sort == "edit"] == [
+        "/home/ann/shop/notes.txt",
+        "/home/ann/shop/src/new.py",
+    ]
+    assert [step.text for step in steps if step.sort == "command"] == ["git push", "git push | tail -3"]
+
+
+def test_a_patch_of_several_files_that_left_no_item_is_an_edit_of_each() -> None:
+    transcript = Transcript()
+    patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n*** Add File: b c.py\n+z\n*** End Patch"
+    call: Row = {"type": "custom_tool_call", "call_id": "c", "name": "apply_patch", "input": patch}
+    done = {"type": "custom_tool_call_output", "call_id": "c", "output": "Exit code: 0\nOutput:\nSuccess."}
+    for line, item in enumerate((call, done)):
+        transcript.take(line, {"type": "response_item", "payload": item})
+    assert [(step.sort, step.text) for step in transcript.steps] == [("edit", "a.py"), ("edit", "b c.py")]
+
+
+def test_a_command_that_runs_on_ends_once_with_what_came_of_it() -> None:
+    transcript, item = Transcript(), {"type": "CommandExecution", "id": "c", "command": ["bash", "-lc", "make"]}
+    call: Row = {"type": "function_call", "call_id": "c", "name": "exec_command", "arguments": '{"cmd": "make"}'}
+    still = "Chunk ID: 1\nProcess running with session ID 7\nOutput:\n"
+    for line, record in enumerate(
+        (
+            {"type": "response_item", "payload": call},
+            {"type": "response_item", "payload": {"type": "function_call_output", "call_id": "c", "output": still}},
+            {"type": "event_msg", "payload": {"type": "item_completed", "item": {**item, "exit_code": 2}}},
+        )
+    ):
+        transcript.take(line, record)
+    assert [(step.text, step.failed) for step in transcript.closed().steps] == [("make", True)]
+
+
+@pytest.mark.parametrize("name", ["compact summary", "old summary", "codex", "cursor"])
+def test_a_summary_of_a_compacted_session_is_not_what_the_user_said(name: str) -> None:
+    if name == "codex":
+        assert [step.text for step in read(RECORDED / "codex-compacted.jsonl").steps if step.sort == "said"] == [
+            "Push this branch"
+        ]
+        return
+    went, no = Session().runs("npm test"), "No, use pnpm here"
+    if name == "compact summary":
+        went.says(no, isCompactSummary=True)
+    elif name == "old summary":
+        went.says(f"This session is being continued from a previous conversation that ran out of context.\n{no}")
+    else:
+        went.says(f"[Previous conversation summary]: {no}")
+    assert [step.sort for step in went.transcript.steps] == ["command"]
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"type": "custom_tool_call", "call_id": "c", "name": "exec", "input": "await tools.exec_command({cmd: 'ls'})"},
+        {"type": "quantum_call", "call_id": "c"},
+    ],
+)
+def test_a_record_of_codex_that_may_hold_a_command_and_cannot_be_read_is_counted(payload: Row) -> None:
+    transcript = Transcript()
+    transcript.take(1, {"type": "response_item", "payload": payload})
+    transcript.take(2, {"type": "event_msg", "payload": {"type": "item_completed", "item": {"type": "NewCall"}}})
+    transcript.take(3, {"type": "new_record", "payload": {}})
+    assert (transcript.known, transcript.unknown) == (0, 3)
+
+
+def test_what_a_real_host_kept_gives_one_candidate(recorded: Transcript) -> None:
+    (one,) = proposed(recorded)
+    assert one.title == f"`git push`: {FATAL}"
+    assert (one.sort, one.do, one.sessions) == ("failure", "run `git push -u origin HEAD`", 1)
+    assert one.content.startswith(f"~~~\n$ git push\n{FATAL}\n")
+    (seen,) = one.evidence
+    assert (seen.host, seen.date) == (recorded.host, recorded.steps[0].at[:10])
+    assert seen.place.startswith(f"{recorded.file}:")
+
+
+# --- sessions made up, in the form of Claude Code ---
+
+
+class Session:
+    """A session, as it goes on."""
+
+    def __init__(self, name: str = "s1", day: str = "2026-11-20") -> None:
+        self.transcript, self._line = Transcript(name, "/home/ann/shop", f"{name}.jsonl"), 0
+        self._at = f"{day}T10:00:00Z"
+
+    def row(self, role: str, content: object, **more: object) -> Session:
+        self._line += 1
+        message: Row = {"message": {"role": role, "content": content}, "type": role, "timestamp": self._at}
+        self.transcript.take(self._line, message | more)
+        return self
+
+    def call(self, tool: str, given: Row, output: str, *, failed: bool = False) -> Session:
+        self.row("assistant", [{"type": "tool_use", "id": str(self._line), "name": tool, "input": given}])
+        ended: Row = {"type": "tool_result", "tool_use_id": str(self._line - 1), "content": output, "is_error": failed}
+        return self.row("user", [ended])
+
+    def runs(self, command: str, output: str = "") -> Session:
+        return self.call("Bash", {"command": command}, output, failed=bool(output))
+
+    def edits(self, file: str, new: str = "x = 1", *, failed: str = "") -> Session:
+        given = {"file_path": f"/home/ann/shop/{file}", "new_string": new}
+        return self.call("Edit", given, failed, failed=bool(failed))
+
+    def says(self, text: str, **more: object) -> Session:
+        return self.row("user", text, **more)
+
+
+def proposed(*of: Session | Transcript) -> list[HarvestedLesson]:
+    every = [one.transcript if isinstance(one, Session) else one for one in of]
+    ended = [row for one in every for row in happened(one.closed().steps, one.session, "shop", one.host, one.file)]
+    return drafts(ended, [row for one in every for row in remarks_of(one, "shop")], lambda _: False)
+
+
+def test_a_command_that_failed_and_worked_in_another_form_is_one_draft_of_many_sessions() -> None:
+    same = [Session(name).runs("git push", FATAL).runs("git push -u origin HEAD") for name in ("s1", "s2", "s3")]
+    (one,) = proposed(*same)
+    assert (one.sort, one.project, one.seen.sessions, len(one.evidence)) == ("failure", "shop", 3, 3)
+    assert (one.do, one.because) == (
+        "run `git push -u origin HEAD`",
+        "it failed in 3 sessions; this worked in 3",
+    )
+    assert one.id == proposed(same[0])[0].id
+
+
+@pytest.mark.parametrize("worked", ["pytest tests/b.py", "git push", "npm ci"])
+def test_the_same_form_or_another_thing_is_no_other_form(worked: str) -> None:
+    assert proposed(Session().runs("pytest tests/a.py", "1 failed").runs(worked)) == []
+    assert proposed(Session().runs("git push", FATAL).runs("git push")) == []
+
+
+def test_a_failure_that_came_back_in_another_session_is_a_draft_without_an_answer() -> None:
+    once = Session("s1").runs("git checkout a", PATHSPEC)
+    again = Session("s2", "2026-11-21").runs("git checkout b", PATHSPEC.replace("'a'", "'b'"))
+    assert proposed(once) == []
+    (one,) = proposed(once, again)
+    assert (one.do, one.seen.sessions) == ("", 2)
+    assert [seen.date for seen in one.evidence] == ["2026-11-21", "2026-11-20"]
+
+
+def test_a_message_that_says_little_is_none() -> None:
+    assert proposed(*(Session(name).runs("make", "error 2") for name in ("s1", "s2", "s3"))) == []
+
+
+def test_nothing_of_a_task_and_no_text_of_a_file_stands_in_a_draft() -> None:
+    output = '  File "secret_plan.py", line 3\n    print(f"{customer}")\n          ^\nSyntaxError: invalid syntax'
+    rows = [
+        Session(f"s{n}").runs(f"python plans/secret_plan_{n}.py", output).runs(f"python3 plans/secret_plan_{n}.py")
+        for n in range(3)
+    ]
+    (one,) = proposed(*rows)
+    assert one.when == "running `python`"
+    assert not [
+        word for word in ("secret_plan", "customer", "print") if word in str(one._replace(done=(), evidence=()))
+    ]
+
+
+def test_a_fact_of_the_machine_or_of_several_projects_holds_everywhere() -> None:
+    missing = [
+        Session(f"s{n}").runs("ruff check", "command not found: ruff").runs("uv run ruff check") for n in range(3)
+    ]
+    assert [one.project for one in proposed(*missing)] == ["global"]
+
+
+def test_of_a_pipe_the_output_tells_whether_it_failed() -> None:
+    went = Session().runs("git push", FATAL)
+    went.call("Bash", {"command": "git push origin | tail -3"}, FATAL)
+    assert proposed(went) == []
+    worked = Session().runs("git push", FATAL).call("Bash", {"command": "git push -u origin | cat"}, "done")
+    assert len(proposed(worked)) == 1
+
+
+def test_what_would_have_changed_most_comes_first_and_counts_only_later_sessions() -> None:
+    rows = [
+        Session(f"s{n}", f"2026-11-0{n + 1}").runs("python a.py", "SyntaxError: x").runs("python3 a.py")
+        for n in range(5)
+    ]
+    rows[0].says("No, use tox").runs("git push", FATAL).runs("git push -u origin HEAD")
+    first, *others = proposed(*rows)
+    assert (first.sort, first.warned, first.told) == ("pattern", 3, 6)
+    assert sorted(one.sort for one in others) == ["correction", "failure"]
+    ended = [row for one in rows for row in happened(one.transcript.steps, one.transcript.session, "", "", "")]
+    effect = measured(in_sessions(ended), [first])
+    assert (effect.sessions, effect.failures, effect.met, effect.warned, effect.told) == (5, 6, 4, 3, 6)
+
+
+@pytest.mark.parametrize(
+    ("text", "when", "do"),
+    [
+        ("No, use pnpm instead of npm", "running `npm`", "use `pnpm`: No, use pnpm instead of npm"),
+        ("don't run npm here, use pnpm", "running `npm`", "use `pnpm`: don't run npm here, use pnpm"),
+        ("Use make check instead of that", "running `npm test`", "Use make check instead of that"),
+        ("Remember that the tests need a database", "working on shop", "the tests need a database"),
+    ],
+)
+def test_what_a_user_corrected_or_asked_to_remember_is_a_draft_with_its_when(text: str, when: str, do: str) -> None:
+    (one,) = proposed(Session().runs("npm test").says(text))
+    assert (one.sort, one.when, one.do) == ("correction", when, do)
+
+
+def test_what_is_no_correction_or_not_of_the_user_is_none() -> None:
+    assert proposed(Session().says("No, use pnpm here")) == []
+    assert proposed(Session().runs("npm test").says("Thanks, now the docs")) == []
+    assert proposed(Session().runs("npm test").says("Stop the dev server when you are done.")) == []
+    assert proposed(Session().runs("npm test").says("no: use pnpm", isSidechain=True)) == []
+    assert proposed(Session().runs("npm test").says("no: use pnpm", isMeta=True)) == []
+    assert proposed(Session().runs("npm test").says("<command-name>no, clear</command-name>")) == []
+
+
+@pytest.mark.parametrize("text", ["The user doesn't want to proceed with this tool use.", "<tool_use_error>x"])
+def test_what_the_host_says_in_the_place_of_an_output_is_no_failure(text: str) -> None:
+    assert proposed(*(Session(f"s{n}").runs("git push", text).runs("git push -u origin") for n in range(3))) == []
+
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=20)
+NAMES = st.sampled_from(
+    ["type", "message", "payload", "part", "role", "content", "id", "input", "command", "name", "text", "toolCalls",
+     "state", "status", "output", "args", "call_id", "arguments", "is_error", "tool_use_id", "timestamp", "sessionId"]
+)  # fmt: skip
+WORDS = st.sampled_from(
+    ["user", "assistant", "tool_use", "tool_result", "text", "response_item", "function_call", "function_call_output",
+     "message", "gemini", "tool", "completed", "success", "a", "{}", '{"command": ["bash", "-lc", 3]}']
+)  # fmt: skip
+DATA = st.recursive(
+    LEAVES | WORDS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=5)
+)
+
+
+@given(st.lists(DATA, max_size=6))
+def test_records_of_any_shape_stop_no_reader(rows: list[object]) -> None:
+    transcript = Transcript()
+    for line, row in enumerate(rows, 1):
+        transcript.take(line, row)
+    assert transcript.known + transcript.unknown == len(rows)
+    proposed(transcript)
+
+
+@given(st.sampled_from(sorted(RECORDED.glob("*.jsonl"))), st.data())
+def test_a_record_that_is_cut_off_or_damaged_is_left_and_the_others_are_read(file: Path, data: st.DataObject) -> None:
+    lines = file.read_text("utf-8").splitlines()
+    at = data.draw(st.integers(0, len(lines) - 1))
+    row = json.loads(lines[at])
+    for key in data.draw(st.sets(st.sampled_from(sorted(row)))):
+        row[key] = data.draw(DATA)
+    transcript = Transcript()
+    for line, text in enumerate(lines):
+        transcript.take(line, row if line == at else json.loads(text))
+    assert transcript.known + transcript.unknown == len(lines)
+    assert len(transcript.closed().steps) >= 1

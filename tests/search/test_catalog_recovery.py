@@ -1,0 +1,305 @@
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sqlite3
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ai_lessons.errors import StorageFailed
+from ai_lessons.model.frontmatter import read_entry
+from ai_lessons.search import database
+from ai_lessons.search.catalog import Catalog, Filter
+from search.catalog_world import A, B, World, everything, lesson
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from contextlib import ExitStack
+    from pathlib import Path
+
+    from ai_lessons.search.catalog_update import Row
+
+SPAWN = multiprocessing.get_context("spawn")
+
+
+@pytest.fixture
+def world(tmp_path: Path, closing: ExitStack) -> World:
+    made = closing.enter_context(World(tmp_path))
+    made.write("p/lessons/a.md", lesson(A))
+    made.write("p/docs/b.md", "# B\n")
+    made.settle()
+    return made
+
+
+def rewritten(change: Callable[[sqlite3.Connection], object]) -> Callable[[Path], None]:
+    def spoil(path: Path) -> None:
+        db = sqlite3.connect(path)
+        change(db)
+        db.commit()
+        db.close()
+
+    return spoil
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, 5000)
+
+
+def scribble(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[4096:] = b"\xa5" * (len(data) - 4096)
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda path: path.write_bytes(b"This is no database. " * 300), "damaged"),
+        (lambda path: path.write_bytes(b""), "not a catalog"),
+        (cut, "damaged"),
+        (scribble, "damaged"),
+        (rewritten(lambda db: db.execute("PRAGMA user_version = 999")), "version 999"),
+    ],
+    ids=["not a database", "empty", "cut off", "scribbled over", "another version"],
+)
+def test_an_unusable_catalog_is_rebuilt_and_said_so(world: World, spoil: Callable[[Path], None], said: str) -> None:
+    before = everything(world.catalog)
+    generation = world.catalog.generation
+    world.catalog.close()
+    spoil(world.path)
+    world.catalog = world.open()
+    done = world.refresh()
+    assert said in done.rebuilt
+    assert not world.catalog.in_memory
+    assert everything(world.catalog) == before
+    assert done.generation > generation  # nobody takes it for what they saw before
+    assert world.refresh().rebuilt == ""
+
+
+def test_damage_found_in_the_middle_of_an_answer_is_mended_there(world: World) -> None:
+    before = everything(world.catalog)
+    world.reopen()
+    world.refresh()
+    scribble(world.path)
+    assert everything(world.catalog) == before
+    assert "damaged" in world.refresh().rebuilt
+
+
+def test_damage_found_while_writing_is_mended_there(world: World) -> None:
+    world.reopen()
+    world.write("p/docs/b.md", "# B again\n")
+    scribble(world.path)
+    world.refresh()
+    assert "B again" in world.titles()
+
+
+def test_rows_that_break_a_constraint_are_damage_too(world: World) -> None:
+    world.catalog.close()
+    rewritten(lambda db: db.execute("DELETE FROM files"))(world.path)
+    rewritten(lambda db: db.execute("DELETE FROM folders"))(world.path)
+    rewritten(lambda db: db.execute("UPDATE entries SET file = 'x/' || key, path = 'x'"))(world.path)
+    world.catalog = world.open()
+    world.refresh()
+    world.write("p/lessons/a.md", lesson(A, "New"))
+    world.refresh()
+    assert "New" in world.titles()
+
+
+def test_a_catalog_is_read_where_no_lock_can_be_made(world: World) -> None:
+    world.catalog.close()
+    lock = world.path.with_name(f"{world.path.name}.lock")
+    lock.unlink()
+    lock.mkdir()
+    world.catalog = world.open()
+    assert (world.refresh().rebuilt, world.catalog.in_memory) == ("", False)
+
+
+def test_a_deleted_catalog_costs_one_rebuild_and_no_word(world: World) -> None:
+    before = everything(world.catalog)
+    world.catalog.close()
+    for file in world.path.parent.iterdir():
+        file.unlink()
+    world.path.parent.rmdir()
+    world.catalog = world.open()
+    assert world.refresh().rebuilt == ""
+    assert everything(world.catalog) == before
+
+
+def test_a_folder_that_cannot_be_written_means_a_catalog_in_memory(tmp_path: Path, closing: ExitStack) -> None:
+    (tmp_path / "state").write_text("a file where the folder should be")
+    world = closing.enter_context(World(tmp_path))
+    world.write("p/lessons/a.md", lesson(A))
+    done = world.refresh()
+    assert world.catalog.in_memory
+    assert "in memory" in done.rebuilt
+    assert world.titles() == ["PUT replaces all"]
+    assert world.refresh().rebuilt == ""
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only for root")
+def test_a_read_only_state_folder_means_a_catalog_in_memory(world: World) -> None:
+    world.catalog.close()
+    for path in (*world.path.parent.iterdir(), world.path.parent):
+        path.chmod(0o500 if path.is_dir() else 0o400)
+    world.catalog = world.open()
+    world.write("p/lessons/a.md", lesson(A, "New"))
+    assert "in memory" in world.refresh().rebuilt
+    assert "New" in world.titles()
+    world.path.parent.chmod(0o700)
+
+
+def test_a_lock_that_is_never_released_does_not_stop_an_answer(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.catalog.close()
+    monkeypatch.setattr(database, "WAIT_SECONDS", 0.05)
+    world.catalog = world.open()
+    holder = sqlite3.connect(world.path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    world.write("p/lessons/a.md", lesson(A, "New"))
+    done = world.refresh()
+    assert "in memory" in done.rebuilt
+    assert "New" in world.titles()
+    holder.close()
+
+
+def test_a_reader_is_not_blocked_by_a_writer(world: World) -> None:
+    writer = sqlite3.connect(world.path, isolation_level=None)
+    writer.execute("BEGIN IMMEDIATE")
+    writer.execute("DELETE FROM entries")
+    assert world.titles() == ["B", "PUT replaces all"]
+    assert world.refresh().changed == ()
+    writer.close()
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_a_refresh_that_was_overtaken_looks_again(world: World, times: int) -> None:
+    scans = 0
+
+    def scan() -> Iterable[tuple[str, list[Row]]]:
+        nonlocal scans
+        scans += 1
+        world.write("p/lessons/a.md", lesson(A, f"Ours {scans}"))
+        rows = list(world.scan())
+        if scans <= times:  # another process saves a file and refreshes between our walk and our write
+            world.write(f"p/docs/new{scans}.md", f"# New {scans}\n")
+            with closing(world.open()) as other:
+                other.refresh(world.scan, world.load, read_entry)
+        return rows
+
+    done = world.catalog.refresh(scan, world.load, read_entry)
+    assert scans == times + 1
+    assert world.titles() == sorted(["B", f"Ours {scans}", *(f"New {n + 1}" for n in range(times))])
+    assert done.generation == world.catalog.generation
+
+
+def test_our_own_mistakes_are_not_taken_for_damage(world: World) -> None:
+    with pytest.raises(sqlite3.OperationalError):
+        world.catalog.ask(lambda db: db.execute("SELECT nothing FROM nowhere"))
+    assert not world.catalog.in_memory
+
+
+def test_a_catalog_that_fails_twice_says_so(world: World) -> None:
+    def fail(_db: sqlite3.Connection) -> None:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+        raise error
+
+    with pytest.raises(StorageFailed, match=r"catalog\.sqlite"):
+        world.catalog.ask(fail)
+
+
+def _edit_and_refresh(folder: Path, name: str, rounds: int) -> None:
+    world = World(folder)
+    for n in range(rounds):
+        world.write(f"{name}/docs/{n % 7}.md", f"# {name} {n}\n")
+        world.refresh()
+    world.catalog.close()
+
+
+def test_processes_that_refresh_at_once_lose_nothing(tmp_path: Path, closing: ExitStack) -> None:
+    crowd = [SPAWN.Process(target=_edit_and_refresh, args=(tmp_path, name, 25)) for name in ("a", "b", "c")]
+    for process in crowd:
+        process.start()
+    for process in crowd:
+        process.join(120)
+    assert [process.exitcode for process in crowd] == [0, 0, 0]
+    world = closing.enter_context(World(tmp_path))
+    fresh = closing.enter_context(World(tmp_path, catalog=tmp_path / "fresh" / "c.sqlite"))
+    world.refresh()
+    fresh.refresh()
+    assert len(world.titles()) == 21
+    assert everything(world.catalog) == everything(fresh.catalog)
+
+
+def _first_open(folder: Path, gate: Any, results: Any) -> None:
+    gate.wait()
+    world = World(folder)
+    done = world.refresh()
+    results.put((world.titles(), done.rebuilt, world.catalog.in_memory))
+    world.catalog.close()
+
+
+@pytest.mark.parametrize("content", [None, b"rubbish" * 1000], ids=["new", "damaged"])
+def test_processes_that_open_a_missing_or_damaged_catalog_at_once_all_get_one(
+    tmp_path: Path, content: bytes | None, closing: ExitStack
+) -> None:
+    world = closing.enter_context(World(tmp_path, catalog=tmp_path / "elsewhere.sqlite"))
+    world.write("p/docs/b.md", "# B\n")
+    if content:
+        (tmp_path / "state").mkdir()
+        (tmp_path / "state" / "catalog.sqlite").write_bytes(content)
+    gate, results = SPAWN.Event(), SPAWN.Queue()
+    crowd = [SPAWN.Process(target=_first_open, args=(tmp_path, gate, results)) for _ in range(3)]
+    for process in crowd:
+        process.start()
+    gate.set()
+    answers = [results.get(timeout=120) for _ in crowd]
+    for process in crowd:
+        process.join(60)
+    assert [(titles, in_memory) for titles, _, in_memory in answers] == [(["B"], False)] * 3
+
+
+def _write_editions(folder: Path, ready: Any, editions: int) -> None:
+    world = World(folder)
+    for edition in range(editions):
+        for n in range(30):
+            world.write(f"p/docs/{n}.md", f"# Edition {edition}\n")
+        world.refresh()
+        ready.set()
+    world.catalog.close()
+
+
+def test_a_reader_never_sees_half_a_refresh(tmp_path: Path) -> None:
+    ready = SPAWN.Event()
+    writer = SPAWN.Process(target=_write_editions, args=(tmp_path, ready, 12))
+    writer.start()
+    assert ready.wait(60)
+    seen = set()
+    with closing(Catalog(tmp_path / "state" / "catalog.sqlite")) as reader:
+        while writer.is_alive():
+            titles = [light.title for light in reader.select(Filter())]
+            assert len(titles) == 30
+            assert len(set(titles)) == 1
+            seen.add(titles[0])
+            time.sleep(0.001)
+    writer.join()
+    assert writer.exitcode == 0
+    assert len(seen) > 1
+
+
+def test_a_killed_process_leaves_a_catalog_that_is_whole(tmp_path: Path, closing: ExitStack) -> None:
+    ready = SPAWN.Event()
+    writer = SPAWN.Process(target=_write_editions, args=(tmp_path, ready, 1000))
+    writer.start()
+    assert ready.wait(60)
+    time.sleep(0.2)
+    writer.kill()
+    writer.join()
+    world = closing.enter_context(World(tmp_path))
+    fresh = closing.enter_context(World(tmp_path, catalog=tmp_path / "fresh.sqlite"))
+    world.write("p/lessons/b.md", lesson(B, "After"))
+    assert world.refresh().rebuilt == ""
+    fresh.refresh()
+    assert everything(world.catalog) == everything(fresh.catalog)

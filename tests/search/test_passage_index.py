@@ -1,0 +1,464 @@
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from ai_lessons.search import index, table
+from ai_lessons.search.database import BUILD, EMBED, WRITE, RefreshState
+from ai_lessons.search.index import BUSY, IndexDamaged
+from ai_lessons.search.model_files import ModelUnavailable
+from ai_lessons.search.ranking import Candidates, IndexRefresh, IndexStatus, PassageFilter
+from search.index_world import World, entry, many
+
+CHILD = str(Path(__file__).with_name("index_world.py"))
+
+
+@pytest.fixture
+def world(tmp_path: Path, closing: ExitStack) -> World:
+    return closing.enter_context(World(tmp_path))
+
+
+def row_ids(world: World) -> list[str]:
+    newest = index.Tables(str(world.folder / "index")).newest()
+    assert newest is not None
+    return [str(name) for name in newest.select("true", "id").column("id").to_pylist()]
+
+
+def test_before_the_first_refresh_there_is_nothing_and_no_error(world: World) -> None:
+    assert world.index.candidates("anything") == Candidates()
+    assert world.index.status() == IndexStatus(model="hash")
+    assert world.index.current("1") is None
+
+
+def test_nothing_changed_reads_nothing(world: World) -> None:
+    world.put(*many(5))
+    world.refresh()
+    done = world.index.refresh("1", lambda: pytest.fail("fingerprints were read"), lambda _: pytest.fail("loaded"))
+    assert (done.entries, done.missing) == (0, 0)
+    assert world.open().current("1") is not None
+
+
+@pytest.mark.parametrize("question", ["current", "candidates"])
+def test_a_call_asks_once_which_tables_there_are(world: World, monkeypatch: pytest.MonkeyPatch, question: str) -> None:
+    world.put(*many(5))
+    world.refresh()
+    asked: list[str] = []
+    numbers = index.Tables._numbers
+
+    def counted(self: index.Tables) -> set[int]:
+        asked.append(question)
+        return numbers(self)
+
+    monkeypatch.setattr(index.Tables, "_numbers", counted)
+    getattr(world.index, question)("lesson")
+    assert asked == [question]
+
+
+def test_only_what_changed_is_loaded_and_embedded(world: World) -> None:
+    world.put(entry("a", "alpha"), entry("b", "beta"), entry("c", "gamma"))
+    world.refresh()
+    world.embedder.asked.clear()
+    world.put(entry("b", "delta"))
+    done = world.refresh()
+    assert world.loaded == ["b"]
+    assert world.embedder.asked == ["Title of b\ndelta"]
+    assert (done.entries, done.removed, done.embedded) == (1, 0, 1)
+    assert world.found("delta") == ["b"]
+    assert world.found("beta") == []
+
+
+def test_a_shorter_text_leaves_no_old_passage_behind(world: World) -> None:
+    world.put(entry("a", "alpha", "beta", "gamma"), entry("b", "gamma"))
+    world.refresh()
+    world.put(entry("a", "alpha"))
+    world.refresh()
+    assert world.found("gamma") == ["b"]
+    assert sorted(row_ids(world)) == ["a:0", "b:0"]
+
+
+def test_what_is_gone_is_not_found(world: World) -> None:
+    world.put(entry("a", "alpha"), entry("b", "alpha"))
+    world.refresh()
+    world.remove("a")
+    assert world.refresh().removed == 1
+    assert world.found("alpha") == ["b"]
+    assert "a" not in world.near("alpha")
+
+
+def test_an_entry_that_can_no_longer_be_loaded_is_not_found(world: World) -> None:
+    world.put(entry("a", "alpha"), entry("b", "alpha"))
+    world.refresh()
+    done = world.index.refresh("2", lambda: {"a": "new", "b": world.entries["b"].fingerprint}, lambda _: [])
+    assert done.removed == 1
+    assert world.found("alpha") == ["b"]
+
+
+def test_an_entry_without_text_is_found_by_its_title(world: World) -> None:
+    world.put(entry("a", title="Kubernetes"))
+    world.refresh()
+    assert world.found("kubernetes") == ["a"]
+
+
+def test_moving_and_retagging_embed_nothing(world: World) -> None:
+    world.put(entry("a", "alpha", tags=("x",)))
+    world.refresh()
+    world.embedder.asked.clear()
+    world.put(entry("a", "alpha", tags=("y",), project="other"))
+    done = world.refresh()
+    assert (done.entries, done.missing) == (1, 0)
+    assert world.embedder.asked == []
+    assert world.near("alpha", PassageFilter(tags=("y",), project="other")) == ["a"]
+    assert world.near("alpha", PassageFilter(tags=("x",))) == []
+
+
+def test_a_deleted_index_comes_back_without_embedding(world: World) -> None:
+    world.put(*many(20))
+    world.refresh()
+    shutil.rmtree(world.folder / "index")
+    shutil.rmtree(world.folder / "state")
+    world.embedder.asked.clear()
+    world.index = world.open()
+    assert world.refresh().missing == 0
+    assert world.embedder.asked == []
+    assert world.found("word7") == ["e00007"]
+
+
+def test_text_is_searchable_before_any_vector_is_there(world: World) -> None:
+    world.put(entry("a", "alpha"), entry("b", "beta"))
+    done = world.refresh(seconds=0)
+    assert (done.missing, done.embedded) == (2, 0)
+    assert world.found("alpha") == ["a"]
+    assert world.near("alpha") == []
+    assert world.refresh().missing == 0
+    assert set(world.near("alpha")) == {"a", "b"}
+
+
+def test_embedding_stops_when_the_time_is_over_and_goes_on_later(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.put(*many(30))
+    assert world.refresh().missing == 0
+    world.embedder.asked.clear()
+    monkeypatch.setattr(index, "TEXTS_AT_ONCE", 4)
+    monkeypatch.setattr(index, "FEW", 4)
+    world.put(*many(40))
+    clock = iter(range(100))
+    monkeypatch.setattr(index, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+    done = world.refresh(seconds=3.5)
+    assert (done.embedded, done.missing) == (12, 8)
+    seen: list[tuple[str, int, int]] = []
+    done = world.refresh(progress=lambda *step: seen.append(step))
+    assert (done.embedded, done.missing) == (8, 0)
+    assert seen[-1] == ("Embedding", 8, 8)
+    assert len(world.embedder.asked) == 20
+
+
+def test_after_a_big_import_a_bounded_refresh_answers_from_text_first(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "FEW", 4)
+    world.put(*many(10))
+    done = world.refresh(seconds=9)
+    assert (done.embedded, done.missing) == (0, 20)
+    assert world.embedder.asked == []
+    assert world.near(many(1)[0].title) == []
+    assert world.refresh().missing == 0
+
+
+def test_without_a_model_text_answers_and_says_so(tmp_path: Path, closing: ExitStack) -> None:
+    def none(_: str) -> None:
+        raise ModelUnavailable("tiny", [("package index", "no network")])
+
+    world = closing.enter_context(World(tmp_path, make=none))  # type: ignore[arg-type]
+    world.put(entry("a", "alpha"))
+    done = world.refresh()
+    assert done.missing == 1
+    assert "full text only" in done.notes[0]
+    found = world.index.candidates("alpha")
+    assert [hit.entry_id for hit in found.text] == ["a"]
+    assert "no network" in found.note
+
+
+def test_vectors_come_when_there_is_time(world: World) -> None:
+    world.put(entry("a", "alpha"))
+    assert world.refresh(seconds=0) == IndexRefresh(entries=1, passages=1, missing=1)
+    assert world.refresh().embedded == 1
+    assert world.near("alpha") == ["a"]
+
+
+def test_the_same_text_in_many_entries_is_embedded_once(world: World) -> None:
+    world.put(*(entry(f"e{n}", "same", title="Same") for n in range(50)))
+    world.refresh()
+    assert len(world.embedder.asked) == 1
+    assert len(world.near("same")) == 50
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "   ",
+        "!!!",
+        "?-\"'",
+        "()",
+        "the",
+        "'",
+        '"quoted phrase"',
+        "a AND (b",
+        "配置文件",
+        "🙂",
+        "word1 " * 2000,
+        "x:y^2~",
+    ],
+)
+def test_any_question_is_fine(world: World, text: str) -> None:
+    world.put(*many(30))
+    world.refresh()
+    found = world.index.candidates(text)
+    assert len(found.text) <= 60
+    if not any(character.isalnum() for character in text):
+        assert found == Candidates()
+
+
+def test_an_empty_repository_is_fine_and_can_grow(world: World) -> None:
+    done = world.refresh()
+    assert (done.entries, done.missing) == (0, 0)
+    assert world.found("alpha") == []
+    world.put(entry("a", "alpha"))
+    world.refresh()
+    assert world.found("alpha") == ["a"]
+    world.remove("a")
+    world.refresh()
+    assert world.found("alpha") == world.near("alpha") == []
+
+
+def test_filters_hold_for_both_lists(world: World) -> None:
+    world.put(
+        entry("a", "alpha", kind="doc", project="it's", tags=("x", "y")),
+        entry("b", "alpha", kind="lesson", tags=("x",)),
+        entry("c", "alpha", kind="script", project="other"),
+    )
+    world.refresh()
+    for wanted, expected in (
+        (PassageFilter(kinds=frozenset({"doc", "script"})), {"a", "c"}),
+        (PassageFilter(project="it's"), {"a"}),
+        (PassageFilter(tags=("x",)), {"a", "b"}),
+        (PassageFilter(tags=("x", "y")), {"a"}),
+        (PassageFilter(ids=frozenset({"b", "c"})), {"b", "c"}),
+        (PassageFilter(ids=frozenset()), set()),
+        (PassageFilter(project="' OR 1=1 --"), set()),
+    ):
+        assert set(world.found("alpha", wanted)) == expected
+        assert set(world.near("alpha", wanted)) == expected
+
+
+def test_scores_are_best_first(world: World) -> None:
+    world.put(entry("a", "apple apple apple"), entry("b", "apple and many other words that do not matter here"))
+    world.refresh()
+    found = world.index.candidates("apple")
+    assert [hit.entry_id for hit in found.text] == ["a", "b"]
+    assert found.text[0].score > found.text[1].score > 0
+    assert 1.0 >= found.vectors[0].score >= found.vectors[1].score >= -1.0
+
+
+def test_written_again_though_nothing_changed(world: World) -> None:
+    world.put(*many(3))
+    world.refresh()
+    assert world.refresh(again=["e00001"]).entries == 1
+    assert world.loaded == ["e00001"]
+
+
+def test_everything_anew_on_request_keeps_one_table(world: World) -> None:
+    world.put(*many(3))
+    world.refresh()
+    done = world.refresh(full=True)
+    assert (done.entries, done.missing, done.rebuilt) == (3, 0, "the index was rebuilt: it was asked for")
+    assert [path.name for path in (world.folder / "index").iterdir()] == ["passages_2.lance"]
+    assert world.found("word1") == ["e00001"]
+
+
+def test_another_lancedb_or_format_rebuilds(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.put(*many(3))
+    world.refresh()
+    monkeypatch.setattr(table, "FORMAT", 99)
+    world.index = world.open()
+    assert "another format" in world.refresh().rebuilt
+    assert world.refresh().rebuilt == ""
+
+
+def damage(folder: Path) -> None:
+    for path in folder.rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"damaged")
+
+
+@pytest.mark.parametrize(
+    "part", ["", "passages_1.lance/_versions", "passages_1.lance/data", "passages_1.lance/_indices"]
+)
+def test_a_damaged_index_is_rebuilt(world: World, part: str) -> None:
+    world.put(*many(30))
+    world.refresh()
+    damage(world.folder / "index" / part)
+    world.index = world.open()
+    world.put(entry("new", "word1 alpha"))
+    with contextlib.suppress(IndexDamaged):
+        world.refresh()
+        world.index.candidates("word7 alpha")
+    done = world.refresh()
+    assert done.missing == 0
+    assert world.found("word7") == ["e00007"]
+    assert world.near("alpha")[0] == "new"
+    assert len(set(row_ids(world))) == len(row_ids(world)) == 61
+
+
+def test_a_lost_or_damaged_state_only_costs_a_comparison(world: World) -> None:
+    world.put(*many(3))
+    world.refresh()
+    for text in ("not json", "[]", json.dumps({"generation": "1", "table": "x"})):
+        (world.folder / "state" / "state.json").write_text(text)
+        assert world.refresh().entries == 0
+        assert world.loaded == []
+
+
+def test_a_reader_goes_on_with_the_old_table_while_a_new_one_is_built(world: World) -> None:
+    world.put(*many(40))
+    world.refresh()
+    reader = world.open()
+    answers: list[int] = []
+    load = world.load
+
+    def load_and_look(ids: object) -> object:
+        answers.append(len(reader.candidates("word7").text))
+        return load(ids)  # type: ignore[arg-type]
+
+    world.index.refresh("1", world.fingerprints, load_and_look, full=True)  # type: ignore[arg-type]
+    answers.append(len(reader.candidates("word7").text))
+    assert answers == [2, 2]
+
+
+def test_a_busy_index_answers_from_what_is_there(world: World) -> None:
+    world.put(*many(3))
+    world.refresh()
+    world.put(entry("new", "alpha"))
+    other = RefreshState(world.folder / "state")
+    with other.locked(WRITE, 0) as mine:
+        assert mine
+        assert world.refresh(wait=0.05).notes == (BUSY,)
+        assert world.found("word1") == ["e00001"]
+    assert world.refresh().entries == 1
+
+
+def test_the_first_build_of_another_process_is_waited_for_only_so_long(world: World) -> None:
+    world.put(*many(3))
+    with RefreshState(world.folder / "state").locked(BUILD, 0):
+        done = world.refresh(wait=0.05)
+    assert "building" in done.notes[0]
+    assert world.refresh().entries == 3
+
+
+def test_while_another_process_embeds_only_text_is_written(world: World) -> None:
+    world.put(*many(3))
+    with RefreshState(world.folder / "state").locked(EMBED, 0):
+        done = world.refresh()
+    assert (done.embedded, done.missing) == (0, 6)
+    assert world.refresh().missing == 0
+
+
+def test_a_place_for_locks_that_cannot_be_used_is_a_note(tmp_path: Path, closing: ExitStack) -> None:
+    world = closing.enter_context(World(tmp_path))
+    (tmp_path / "state").write_text("a file")
+    world.put(*many(2))
+    assert "cannot be updated" in world.refresh().notes[0]
+    assert world.index.candidates("word1") == Candidates()
+
+
+def test_many_small_edits_stay_tidy(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "FRAGMENTS", 6)
+    monkeypatch.setattr(table, "TAIL", 8)
+    world.put(*many(20))
+    world.refresh()
+    for n in range(20):
+        world.put(entry("e00003", f"edit{n} here", mark=str(n)))
+        world.refresh()
+        assert world.found(f"edit{n}") == ["e00003"]
+        assert world.index.status().unindexed <= 9
+    assert len(row_ids(world)) == 39
+
+
+def child(world: World, mark: str, count: int, pause: float = 0.0) -> subprocess.Popen[str]:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, CHILD, str(world.folder), mark, str(count), str(pause)]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+
+
+def assert_right(world: World, count: int) -> None:
+    done = world.refresh(wait=30.0)
+    assert (done.missing, done.notes) == (0, ())
+    ids = row_ids(world)
+    assert [name for name, times in Counter(ids).items() if times > 1] == []
+    assert len(ids) == 2 * count
+    assert world.found("word7") == ["e00007"]
+    assert world.near("number 7 says word7")[0] == "e00007"
+
+
+def test_two_processes_at_once_make_no_duplicates(world: World) -> None:
+    world.put(*many(5))
+    world.refresh()
+    children = [child(world, "2", 300) for _ in range(3)]
+    assert [one.wait(120) for one in children] == [0, 0, 0]
+    for one in children:
+        assert one.stdout is not None
+        one.stdout.close()
+    world.put(*many(300, "2"))
+    assert_right(world, 300)
+
+
+def test_killed_at_any_moment_it_is_right_after_the_next_refresh(world: World) -> None:
+    for attempt, delay in enumerate((0.02, 0.15, 0.3, 0.6)):
+        mark = str(attempt)
+        running = child(world, mark, 120, 0.02)
+        assert running.stdout is not None
+        assert running.stdout.readline() == "ready\n"
+        time.sleep(delay)
+        running.kill()
+        running.wait()
+        running.stdout.close()
+        if attempt % 2:
+            world.put(*many(120, mark))
+            assert_right(world, 120)
+    world.put(*many(120, "last"))
+    assert_right(world, 120)
+
+
+def test_readers_see_no_error_while_others_write(world: World) -> None:
+    world.put(*many(50))
+    world.refresh()
+    reader = world.open()
+    stop = threading.Event()
+    trouble: list[BaseException] = []
+
+    def look() -> None:
+        while not stop.is_set():
+            try:
+                assert reader.candidates("word7").text
+            except (IndexDamaged, AssertionError) as error:
+                trouble.append(error)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    for n in range(6):
+        world.put(*many(50, str(n)))
+        world.refresh(full=n % 3 == 2)
+    stop.set()
+    thread.join()
+    assert trouble == []

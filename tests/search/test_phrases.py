@@ -1,0 +1,163 @@
+"""Phrases, identifiers and filters, asked of a real table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ai_lessons.search.ranking import PassageFilter, pattern, places
+from search.index_world import World, entry
+
+TEXTS = {
+    "emphasis": "PUT replaces\n**the** _workflow_ as a whole",
+    "apart": "the workflow is what PUT replaces",
+    "flag": "git commit --no-verify skips the hooks",
+    "words": "there is no way to verify this",
+    "chinese": "使用git命令修改配置文件",
+    "stop": "To be, or not to be",
+    "odd": r"it's 100% a.b(c) C:\new [x] $1",
+    "oracle": "ORA-00942: table or view does not exist",
+    "rust": "error[E0382]: borrow of moved value",
+    "snake": "call is_not(user_name) of os.path.join",
+    "camel": "setUserName of HTTPServer",
+    "all": "git add --all",
+    "mail": "git log --author",
+    "dotted": "see a.b.c in /etc/nginx/nginx.conf",
+}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with World(tmp_path_factory.mktemp("phrases")) as made:
+        made.put(*(entry(name, text, title="Notes") for name, text in TEXTS.items()))
+        made.refresh()
+        yield made
+
+
+def holding(world: World, *phrases: str) -> list[str]:
+    return sorted(world.found(" ".join(phrases), PassageFilter(phrases=phrases)))
+
+
+@pytest.mark.parametrize(
+    ("phrase", "found"),
+    [
+        ("replaces the workflow", ["emphasis"]),
+        ("Replaces THE Workflow", ["emphasis"]),
+        ("the workflow", ["apart", "emphasis"]),
+        ("the workflo", []),
+        ("--no-verify", ["flag"]),
+        ("no-verify", ["flag"]),
+        ("no verify", ["flag"]),
+        ("noverify", []),
+        ("git", ["all", "chinese", "flag", "mail"]),
+        ("配置文件", ["chinese"]),
+        ("配文", []),
+        ("to be or", ["stop"]),
+        ("to be not", []),
+        ("to be, or not to be", ["stop"]),
+        ("it's 100% a.b(c)", ["odd"]),
+        ("axb", []),
+        (r"C:\new [x] $1", ["odd"]),
+        ("' OR 1=1 --", []),
+        (".*", []),
+        ("does not exist", ["oracle"]),
+    ],
+)
+def test_a_phrase_is_found_word_by_word(world: World, phrase: str, found: list[str]) -> None:
+    assert holding(world, phrase) == found
+
+
+def test_all_phrases_have_to_be_there(world: World) -> None:
+    assert holding(world, "the workflow", "PUT replaces") == ["apart", "emphasis"]
+    assert holding(world, "the workflow", "as a whole") == ["emphasis"]
+
+
+def test_a_phrase_narrows_down_what_is_found_by_meaning_too(world: World) -> None:
+    assert world.near("the workflow", PassageFilter(phrases=("as a whole",))) == ["emphasis"]
+
+
+@pytest.mark.parametrize(
+    ("query", "best"),
+    [
+        ("user name of os path", "snake"),
+        ("os.path.join", "snake"),
+        ("is_not", "snake"),
+        ("setUserName", "camel"),
+        ("httpserver", "camel"),
+        ("http server", "camel"),
+        ("--no-verify", "flag"),
+        ("--all", "all"),
+        ("--author", "mail"),
+        ("author", "mail"),
+        ("ORA-00942", "oracle"),
+        ("ora", "oracle"),
+        ("00942", "oracle"),
+        ("E0382", "rust"),
+        ("error 0382", "rust"),
+        ("a.b.c", "dotted"),
+        ("/etc/nginx/nginx.conf", "dotted"),
+        ("nginx.conf", "dotted"),
+        ("nginx", "dotted"),
+    ],
+)
+def test_an_identifier_is_found_whole_and_by_part(world: World, query: str, best: str) -> None:
+    assert world.found(query)[:1] == [best]
+
+
+def test_names_of_other_spelling_are_near(world: World) -> None:
+    assert set(world.found("user_name")[:2]) == set(world.found("userName")[:2]) == {"snake", "camel"}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "how do I find out whether somebody is borrowing a moved value in my program?",
+        "What would be the reason for the hooks not being skipped by anything?",
+    ],
+)
+def test_a_question_in_plain_words_needs_no_text_that_holds_all_of_them(world: World, question: str) -> None:
+    assert world.found(question)
+
+
+def test_words_are_found_in_other_forms(world: World) -> None:
+    assert world.found("skipping hook")[:1] == ["flag"]
+    assert world.found("replaced workflows")[0] in {"emphasis", "apart"}
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@given(phrase=st.text(min_size=1, max_size=40))
+def test_whatever_is_quoted_is_data(world: World, phrase: str) -> None:
+    world.found(f"workflow {phrase}", PassageFilter(phrases=(phrase,)))
+
+
+@given(st.sampled_from(sorted(TEXTS.values())), st.data())
+def test_any_run_of_words_of_a_text_is_found_in_it(text: str, data: st.DataObject) -> None:
+    words = [(found.start(), found[0]) for found in re.finditer(r"\S+", text)]
+    first = data.draw(st.integers(0, len(words) - 1))
+    last = data.draw(st.integers(first, len(words) - 1))
+    phrase = " ".join(word for _, word in words[first : last + 1])
+    assert words[first][0] in places(text, [phrase])
+
+
+def test_a_very_long_phrase_and_an_empty_one_do_no_harm(world: World) -> None:
+    assert holding(world, "word " * 1000) == []
+    assert pattern("  ") == ""
+    assert places("text", ["", "  "]) == []
+
+
+def test_projects_may_have_versions_of_their_own(tmp_path: Path, closing: ExitStack) -> None:
+    world = closing.enter_context(World(tmp_path))
+    made = [("a", "1"), ("a", "2"), ("b", "1"), ("b", "2"), ("c", "2"), ("c", "")]
+    world.put(*(entry(p + v, "text", project=p, versions=[v] if v else []) for p, v in made))
+    world.refresh()
+    one, two = frozenset({"1"}), frozenset({"2"})
+    assert sorted(world.found("text", PassageFilter(versions_of={"a": one}))) == ["a1", "b1", "b2", "c", "c2"]
+    assert sorted(world.found("text", PassageFilter(versions_of={"a": one, "b": two}))) == ["a1", "b2", "c", "c2"]
+    assert sorted(world.found("text", PassageFilter(versions=one, versions_of={"b": two}))) == ["a1", "b2", "c"]
+    assert sorted(world.found("text", PassageFilter(versions_of={"c": frozenset()}, project="c"))) == ["c"]

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import itertools
+from itertools import pairwise
+from math import prod
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_lessons.search.ranking import (
+    QUERY_WORD,
+    SHORT_WORD,
+    Match,
+    RankingFacts,
+    context_boost,
+    context_weights,
+    fuse,
+    gap_prompt,
+    rank,
+    snippet,
+    stem,
+    stem_positions,
+)
+
+
+def hits(*scores: tuple[str, float], ordinal: int = 0) -> tuple[Match, ...]:
+    return tuple(Match(entry, ordinal, score, text=f"{entry}#{ordinal}") for entry, score in scores)
+
+
+def scores(matches: tuple[Match, ...]) -> dict[str, float]:
+    return {match.entry_id: round(match.score, 3) for match in matches}
+
+
+def test_the_mix_is_half_text_and_half_vectors_after_min_max() -> None:
+    text = hits(("a", 9.0), ("b", 5.0), ("c", 1.0))
+    vectors = hits(("b", 0.8), ("d", 0.7), ("a", 0.6))
+    assert scores(fuse(text, vectors, depth=3)) == {"b": 0.75, "a": 0.5, "d": 0.25, "c": 0.0}
+
+
+def test_a_list_that_was_not_cut_off_ends_above_zero() -> None:
+    text = hits(("a", 10.0), ("b", 5.0))
+    assert scores(fuse(text, (), depth=100)) == {"a": 1.0, "b": 0.5}
+    assert scores(fuse(text, (), depth=2)) == {"a": 1.0, "b": 0.0}
+
+
+def test_one_list_alone_decides_alone() -> None:
+    only = hits(("a", 0.9), ("b", 0.3), ("c", 0.1))
+    assert scores(fuse((), only))["a"] == 1.0
+    assert [match.entry_id for match in fuse((), only)] == ["a", "b", "c"]
+    assert fuse((), ()) == ()
+
+
+def test_an_entry_shows_its_best_passage_and_counts_once() -> None:
+    text = (Match("a", 0, 2.0, "Intro", "first"), Match("a", 3, 8.0, "Setup", "second"), Match("b", 0, 5.0))
+    best = fuse(text, ())[0]
+    assert best == Match("a", 3, 1.0, "Setup", "second")
+    assert len(fuse(text, ())) == 2
+
+
+def test_equal_scores_stand_by_id() -> None:
+    assert [match.entry_id for match in fuse(hits(("z", 1.0), ("a", 1.0), ("m", 1.0)), ())] == ["a", "m", "z"]
+
+
+raw_hits = st.lists(
+    st.builds(Match, st.sampled_from("abcdef"), st.integers(0, 3), st.floats(-1, 50, allow_nan=False)),
+    max_size=20,
+    unique_by=lambda hit: (hit.entry_id, hit.ordinal),
+)
+
+
+@given(raw_hits, raw_hits)
+def test_scores_lie_between_nothing_and_one_and_fall(text: list[Match], vectors: list[Match]) -> None:
+    found = fuse(text, vectors)
+    assert {match.entry_id for match in found} == {hit.entry_id for hit in (*text, *vectors)}
+    assert all(-1e-9 <= match.score <= 1 + 1e-9 for match in found)
+    assert all(one.score >= other.score for one, other in pairwise(found))
+
+
+@pytest.mark.parametrize(
+    ("context", "weights"),
+    [
+        ({}, {}),
+        ({"a": None}, {"a": 1.5}),
+        ({"a": None, "b": 2.0, "c": 1.0}, {"a": 1.5, "b": 2.0, "c": 1.0}),
+        ({"a": None, "b": 3.0}, {"a": 3.0, "b": 3.0}),
+        ({"js": 1.2, "javascript": None}, {"javascript": 1.2}),
+        ({"js": 1.2, "javascript": 1.4}, {"javascript": 1.4}),
+        ({"a": 0.0}, {"a": 0.0}),
+    ],
+)
+def test_context_weights(context: dict[str, float | None], weights: dict[str, float]) -> None:
+    assert context_weights(context, {"js": "javascript"}) == weights
+
+
+def test_the_boost_is_one_plus_a_tenth_of_the_weights_that_match() -> None:
+    weights = {"jira-api": 1.5, "testing": 1.3, "javascript": 2.0}
+    assert context_boost(weights, frozenset({"jira-api", "testing"}), {}) == pytest.approx(1.28)
+    assert context_boost(weights, frozenset({"js"}), {"js": "javascript"}) == pytest.approx(1.2)
+    assert context_boost(weights, frozenset(), {}) == 1.0
+
+
+def match(entry: str, score: float) -> Match:
+    return Match(entry, 0, score)
+
+
+def test_a_score_is_the_product_of_its_factors() -> None:
+    facts = {
+        "a": RankingFacts("a", frozenset({"jira"}), frozenset({"v2", "v3"}), standing=0.9, asked={"v3"}),
+        "b": RankingFacts("b", frozenset(), frozenset({"v3"}), asked={"v3"}),
+    }
+    ranked = rank([match("a", 0.8), match("b", 0.7)], facts, context={"jira": None})
+    assert [one.match.entry_id for one in ranked] == ["a", "b"]
+    assert ranked[0].factors == {"match": 0.8, "version": 0.95, "context": 1.15, "standing": 0.9}
+    for one in ranked:
+        assert one.score == pytest.approx(prod(one.factors.values()))
+
+
+def test_other_versions_and_unknown_entries_are_left_out() -> None:
+    facts = {
+        "a": RankingFacts("a", versions=frozenset({"v1"}), asked={"v2"}),
+        "b": RankingFacts("b", asked={"v2"}),
+        "c": RankingFacts("c", versioned=False, asked={"v2"}),
+    }
+    ranked = rank([match("a", 1.0), match("b", 0.9), match("c", 0.8), match("gone", 0.7)], facts)
+    assert {one.match.entry_id: round(one.score, 3) for one in ranked} == {"c": 0.8, "b": 0.63}
+
+
+def test_without_versions_asked_for_none_is_left_out() -> None:
+    facts = {"a": RankingFacts("a", versions=frozenset({"v1"})), "b": RankingFacts("b")}
+    assert [one.score for one in rank([match("a", 1.0), match("b", 1.0)], facts)] == [1.0, 1.0]
+
+
+LONG = (
+    "Setting things up takes a while. " * 10
+    + "The workflow endpoint replaces all transitions at once. "
+    + "More. " * 60
+)
+
+
+def test_a_snippet_stands_around_the_words_of_the_question() -> None:
+    shown = snippet(LONG, "how do transitions of a workflow get replaced")
+    assert "workflow endpoint replaces all transitions" in shown
+    assert shown.startswith("…")
+    assert shown.endswith("…")
+    assert len(shown) <= 152
+
+
+@given(st.text(alphabet="abc ing.-É", max_size=300), st.text(alphabet="abc ing", max_size=20))
+def test_the_words_of_a_question_are_found_as_if_every_word_were_compared(text: str, query: str) -> None:
+    stems = {stem(word) for word in QUERY_WORD.findall(query.lower()) if len(word) >= SHORT_WORD}
+    every = [(m.start(), word) for m in QUERY_WORD.finditer(text.lower()) if (word := stem(m.group())) in stems]
+    assert list(stem_positions(text, stems)) == every
+
+
+def test_a_short_text_is_its_own_snippet_on_one_line() -> None:
+    assert snippet("# Title\n\n  some   text\n", "anything") == "# Title some text"
+    assert snippet("", "anything") == ""
+
+
+def test_a_passage_found_by_meaning_alone_shows_its_beginning() -> None:
+    assert snippet(LONG, "zebra").startswith("Setting things up")
+
+
+@given(st.text(), st.text(max_size=50), st.integers(20, 300))
+def test_a_snippet_is_never_longer_than_asked_for(text: str, query: str, width: int) -> None:
+    assert len(snippet(text, query, width)) <= width + 2
+
+
+GROUPS = ("rules", "scripts", "lessons", "docs")
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ((0, 0, 0, 0), "Nothing is stored"),
+        ((0, 0, 0, 0), "[UNSOLVED]"),
+        ((0, 0, 0, 3), "Only docs"),
+        ((0, 2, 0, 0), "Only scripts"),
+        ((0, 0, 1, 0), "Only lessons"),
+        ((0, 0, 1, 1), "Lessons and docs cover this, but no scripts and no rules. If you turn it into"),
+        ((1, 1, 1, 1), "well covered"),
+        ((1, 1, 1, 0), "Rules, scripts and lessons cover this, but no docs"),
+        ((1, 1, 0, 0), "but no lessons and no docs"),
+    ],
+)
+def test_a_gap_has_its_prompt(counts: tuple[int, int, int, int], words: str) -> None:
+    assert words in gap_prompt(dict(zip(GROUPS, counts, strict=True)))
+
+
+def test_every_combination_says_something_of_its_own() -> None:
+    every = itertools.product((0, 1), (0, 2), (0, 3), (0, 1))
+    said = {gap_prompt(dict(zip(GROUPS, counts, strict=True))) for counts in every}
+    assert len(said) == 16

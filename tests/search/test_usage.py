@@ -1,0 +1,269 @@
+"""The sums of event logs: the same as folding all of them, whatever happens to the files in between."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ai_lessons.app.usage import OF_A_CLONE, OF_OTHERS, WORDS, UsageCache
+from ai_lessons.learning.events import USES, Event, Read, line_of, read_lines
+from ai_lessons.learning.statistics import Tallies
+from learning.events_world import ENTRIES, IDS, TIMES, fold_uses, turns, uses
+
+
+class Logs:
+    """Files of events that remember how often each was read."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.changes = 0
+        self.stamps: dict[str, tuple[int, int, int]] = {}
+        self.reads: Counter[str] = Counter()
+
+    def put(self, name: str, data: bytes) -> None:
+        self.files[name] = data
+        self.changes += 1
+        self.stamps[name] = (self.changes, len(data), 1)
+
+    def add(self, name: str, *events: Event) -> None:
+        self.put(name, self.files.get(name, b"") + b"".join(map(line_of, events)))
+
+    def __iter__(self) -> Iterator[Log]:
+        return (Log(self, name, self.stamps[name]) for name in self.files)
+
+
+class Log:
+    """One of them, as it was when it was looked at."""
+
+    def __init__(self, logs: Logs, name: str, stamp: tuple[int, int, int]) -> None:
+        self._logs, self.name, self.stamp = logs, name, stamp
+        self.clone = name.rpartition("/")[0]
+
+    def read(self) -> bytes:
+        self._logs.reads[self.name] += 1
+        return self._logs.files[self.name]
+
+
+OTHER = "01JD3Z8QK5W7M2X9V4T6ZZZ999"
+
+
+def said(number: int, word: str = "contradicted", entry: str = ENTRIES[0]) -> Event:
+    return Event(f"01JD3Z8QK5W7M2X9V4T6BB{number:04d}", TIMES[0], word, entry)
+
+
+def test_of_other_clones_a_few_events_of_a_kind_count_however_many_they_push(cache: UsageCache, logs: Logs) -> None:
+    logs.add("own", *(said(n, "helpful") for n in range(30)))
+    logs.add("one/a", *(said(100 + n) for n in range(50)))
+    assert sums(cache, logs)[ENTRIES[0]][1:4] == (30, 0, OF_A_CLONE)
+    for clone in range(10):
+        logs.add(f"c{clone}/a", *(said(1000 + 10 * clone + n) for n in range(10)))
+    assert sums(cache, logs)[ENTRIES[0]][1:4] == (30, 0, OF_OTHERS)
+    assert cache.local_counts(ENTRIES) == {ENTRIES[0]: (0, 30, *[0] * (WORDS - 2))}
+
+
+def test_nobody_takes_an_event_of_this_clone_away_by_saying_something_else_of_its_id(
+    cache: UsageCache, logs: Logs
+) -> None:
+    logs.add("other/a", said(1, "contradicted", OTHER), said(2, "helpful"))
+    assert OTHER in sums(cache, logs)
+    logs.add("own", said(1, "helpful"), said(2, "helpful"))
+    assert sums(cache, logs).keys() == {ENTRIES[0]}
+    logs.add("other/b", said(1, "ignored"), said(2, "contradicted", OTHER))
+    assert sums(cache, logs) == {ENTRIES[0]: Tallies(helpful=2, last_used=TIMES[0])}
+    logs.put("other/b", b"")
+    assert sums(cache, logs) == {ENTRIES[0]: Tallies(helpful=2, last_used=TIMES[0])}
+
+
+def test_only_this_clone_says_how_parameters_stand(cache: UsageCache, logs: Logs) -> None:
+    bounds = Event(IDS[0], TIMES[0], "bounds", "injection_budget", value=1.0, weight=1.0)
+    logs.add("other/a", bounds)
+    cache.refresh(logs, read_lines)
+    assert cache.parameters(",".join) == ""
+    logs.add("own", bounds)
+    cache.refresh(logs, read_lines)
+    assert "bounds" in cache.parameters(",".join)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Iterator[UsageCache]:
+    made = UsageCache(tmp_path / "state/usage.sqlite", USES)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def logs() -> Logs:
+    return Logs()
+
+
+def sums(cache: UsageCache, logs: Logs) -> dict[str, Tallies]:
+    cache.refresh(logs, read_lines)
+    return {entry: Tallies._make((*row, None)) for entry, row in cache.tallies().items() if any(row[:-2])}
+
+
+def expected(logs: Logs) -> dict[str, Tallies]:
+    return fold_uses(row for data in logs.files.values() for row in read_lines(data[: data.rfind(b"\n") + 1]).rows)
+
+
+def event(number: int, word: str = "helpful", entry: str = ENTRIES[0]) -> Event:
+    return Event(IDS[number], TIMES[0], word, entry)
+
+
+def lines(*events: Event) -> bytes:
+    return b"".join(map(line_of, events))
+
+
+def unread(_data: bytes) -> Read:
+    raise AssertionError("there is nothing new to parse")
+
+
+steps = st.lists(
+    st.tuples(st.sampled_from(["a", "b"]), st.sampled_from(["add", "put", "drop", "tear"]), st.lists(uses))
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps)
+def test_the_sums_are_those_of_all_files_whatever_happens_to_them(
+    tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, str, list[Event]]]
+) -> None:
+    logs = Logs()
+    cache = UsageCache(tmp_path_factory.mktemp("cache") / "usage.sqlite", USES)
+    try:
+        for name, what, events in history:
+            if what == "drop":
+                logs.files.pop(name, None)
+            elif what == "put":
+                logs.put(name, lines(*events))
+            elif what == "add":
+                logs.add(name, *events)
+            else:
+                logs.put(name, logs.files.get(name, b"") + lines(*events)[:-3])
+            assert sums(cache, logs) == expected(logs)
+    finally:
+        cache.close()
+
+
+def test_a_log_that_grew_is_read_from_where_it_ended_and_others_not_at_all(cache: UsageCache, logs: Logs) -> None:
+    logs.add("a", event(0))
+    logs.add("b", event(1))
+    sums(cache, logs)
+    logs.reads.clear()
+    parsed: list[bytes] = []
+    logs.add("b", event(2, "ignored"))
+
+    def parse(data: bytes) -> Read:
+        parsed.append(data)
+        return read_lines(data)
+
+    cache.refresh(logs, parse)
+    assert parsed == [line_of(event(2, "ignored"))]
+    assert logs.reads["a"] == 0
+    assert cache.tallies()[ENTRIES[0]][1:3] == (2, 1)
+
+
+def test_nothing_new_reads_nothing(cache: UsageCache, logs: Logs) -> None:
+    logs.add("a", event(0))
+    sums(cache, logs)
+    logs.reads.clear()
+    cache.refresh(logs, unread)
+    assert not logs.reads
+
+
+def test_a_line_without_its_end_waits_for_it(cache: UsageCache, logs: Logs) -> None:
+    whole = lines(event(0), event(1))
+    logs.put("a", whole[:-5])
+    assert sums(cache, logs)[ENTRIES[0]].helpful == 1
+    assert cache.damaged() == 0
+    logs.put("a", whole)
+    assert sums(cache, logs)[ENTRIES[0]].helpful == 2
+
+
+def test_an_event_that_comes_again_elsewhere_takes_the_first_one_away_from_its_entry(
+    cache: UsageCache, logs: Logs
+) -> None:
+    logs.add("a", event(0))
+    assert sums(cache, logs) == {ENTRIES[0]: Tallies(helpful=1, last_used=TIMES[0])}
+    logs.add("b", event(0, entry=ENTRIES[1]))
+    assert sums(cache, logs) == {}
+
+
+def test_damaged_lines_are_counted_over_all_logs(cache: UsageCache, logs: Logs) -> None:
+    logs.put("a", b"nonsense\n" + lines(event(0)))
+    logs.put("b", b"\xff\xfe\n{}\n")
+    sums(cache, logs)
+    assert cache.damaged() == 3
+
+
+def test_ten_thousand_events_at_once_are_the_same_as_one_by_one(cache: UsageCache, logs: Logs) -> None:
+    many = [Event(f"{n:026d}", TIMES[n % 3], USES[n % 9], ENTRIES[n % 2], session=f"s{n % 7}") for n in range(10_000)]
+    logs.add("a", *many, *many[:50])
+    assert sums(cache, logs) == expected(logs)
+    logs.add("a", event(0))
+    assert sums(cache, logs) == expected(logs)
+    assert set(cache.in_sessions()) == {(e.session, e.entry, e.event) for e in many}
+
+
+@given(st.lists(turns, max_size=8))
+@settings(max_examples=20, deadline=None)
+def test_turns_come_in_the_order_of_their_ids(tmp_path_factory: pytest.TempPathFactory, happened: list[Event]) -> None:
+    logs = Logs()
+    logs.add("a", *happened)
+    cache = UsageCache(tmp_path_factory.mktemp("cache") / "usage.sqlite", USES)
+    cache.refresh(logs, read_lines)
+    said: dict[str, set[str]] = {}
+    for one in happened:
+        said.setdefault(one.id, set()).add(line_of(one).decode())
+    assert turned(cache) == [next(iter(said[i])) for i in sorted(said) if len(said[i]) == 1]
+    cache.close()
+
+
+def turned(cache: UsageCache) -> list[str]:
+    """The lines about parameters, folded into a list of lines."""
+    text = cache.parameters("".join)
+    return text.splitlines(keepends=True)
+
+
+def turn(number: int) -> Event:
+    return Event(f"{number:026d}", TIMES[0], "observed", "injection_budget", value=0.5)
+
+
+def test_what_turns_come_to_is_kept_until_there_is_another(cache: UsageCache, logs: Logs) -> None:
+    folded: list[int] = []
+
+    def fold(lines: list[str]) -> str:
+        folded.append(len(lines))
+        return "".join(lines)
+
+    logs.add("a", *(turn(n) for n in range(100, 200)))
+    for _ in range(2):
+        cache.refresh(logs, read_lines)
+        cache.parameters(fold)
+    logs.add("a", turn(300))
+    cache.refresh(logs, read_lines)
+    cache.parameters(fold)
+    assert folded == [100, 101]
+    logs.add("b", turn(5))
+    cache.refresh(logs, read_lines)
+    assert turned(cache) == [line_of(turn(n)).decode() for n in (5, *range(100, 200), 300)]
+    logs.put("b", b"")
+    cache.refresh(logs, read_lines)
+    assert turned(cache) == [line_of(turn(n)).decode() for n in (*range(100, 200), 300)]
+    logs.add("b", turn(150)._replace(value=0.9))
+    cache.refresh(logs, read_lines)
+    assert turned(cache) == [line_of(turn(n)).decode() for n in (*range(100, 150), *range(151, 200), 300)]
+
+
+def test_where_nothing_can_be_written_the_sums_are_kept_in_memory(tmp_path: Path, logs: Logs) -> None:
+    logs.add("a", event(0))
+    (tmp_path / "state").write_text("a file in the way")
+    cache = UsageCache(tmp_path / "state/usage.sqlite", USES)
+    assert sums(cache, logs) == expected(logs)
+    logs.add("a", event(1))
+    assert sums(cache, logs) == expected(logs)
+    cache.close()

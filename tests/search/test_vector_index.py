@@ -1,0 +1,118 @@
+"""Many passages get an index of vectors. It must answer as a comparison with every vector does, also after edits."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from ai_lessons.search import index, table
+from ai_lessons.search.ranking import PassageFilter
+from search.index_world import World, entry, many
+
+QUESTIONS = [f"number {n} says word{n}" for n in range(0, 200, 9)]
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closing: ExitStack) -> World:
+    """Four hundred passages, where a hundred are enough for an index."""
+    monkeypatch.setattr(table, "FLAT", 100)
+    made = closing.enter_context(World(tmp_path))
+    made.put(*many(200))
+    made.refresh()
+    return made
+
+
+def newest(world: World) -> table.Passages:
+    found = index.Tables(str(world.folder / "index")).newest()
+    assert found is not None
+    return found
+
+
+def recall(world: World) -> float:
+    passages, found, wanted = newest(world), 0, 0
+    for question in QUESTIONS:
+        vector = [float(x) for x in world.embedder.embed_query(question)]
+        exact, ours = (
+            {(hit.entry_id, hit.ordinal) for hit in passages.by_vector(vector, "", 100, exact=exactly)[:10]}
+            for exactly in (True, False)
+        )
+        found, wanted = found + len(exact & ours), wanted + len(exact)
+    return found / wanted
+
+
+def test_few_passages_have_none(tmp_path: Path, closing: ExitStack) -> None:
+    world = closing.enter_context(World(tmp_path))
+    world.put(*many(3))
+    world.refresh()
+    assert newest(world).vectors_indexed() is None
+    assert recall(world) == 1.0
+
+
+def test_the_index_finds_what_a_comparison_with_every_vector_finds(world: World) -> None:
+    assert newest(world).vectors_indexed() == 400
+    assert recall(world) >= 0.98
+    assert world.near("number 63 says word63")[0] == "e00063"
+
+
+def test_what_is_written_after_the_index_was_made_is_found(world: World) -> None:
+    world.put(entry("new", "pomology of apples"), entry("e00007", "viticulture"))
+    world.remove("e00063")
+    world.refresh()
+    assert "new" in world.near("pomology apples")[:3]
+    assert "e00007" in world.near("viticulture")[:3]
+    assert "e00063" not in world.near("number 63 says word63")
+    assert recall(world) >= 0.98
+
+
+def test_after_most_is_removed_the_rest_is_found_as_before(world: World) -> None:
+    for n in range(30, 200):
+        world.remove(f"e{n:05}")
+    world.refresh()
+    assert recall(world) >= 0.98
+
+
+def test_of_very_many_passages_the_nearest_parts_are_asked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert newest(world)._probes() >= 6  # all there are
+    monkeypatch.setattr(table, "PROBED", 200)
+    assert newest(world)._probes() == 4  # parts of 60 or a few more
+    assert recall(world) > 0.3
+
+
+def test_filters_hold_with_an_index(world: World) -> None:
+    world.put(*(entry(f"l{n}", f"number {n} says word{n}", kind="lesson") for n in range(5)))
+    world.refresh()
+    assert set(world.near("number 63 says word63", PassageFilter(kinds=frozenset({"lesson"})))) == {
+        f"l{n}" for n in range(5)
+    }
+
+
+def test_a_rebuild_with_known_vectors_makes_it_again(world: World) -> None:
+    world.embedder.asked.clear()
+    world.refresh(full=True)
+    assert world.embedder.asked == []
+    assert newest(world).vectors_indexed() == 400
+
+
+def test_without_most_vectors_none_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closing: ExitStack) -> None:
+    monkeypatch.setattr(table, "FLAT", 100)
+    world = closing.enter_context(World(tmp_path))
+    world.put(*many(200))
+    world.refresh(seconds=0)
+    assert newest(world).vectors_indexed() is None
+    world.refresh()
+    assert newest(world).vectors_indexed() == 400
+
+
+def test_a_hundred_edits_leave_few_files_and_few_rows_outside_the_indices(world: World) -> None:
+    for n in range(100):
+        name = f"e{n % 50:05}"
+        world.put(entry(name, f"edit{n} here"))
+        world.refresh()
+        statistics = newest(world)._table.stats()["fragment_stats"]
+        assert statistics["num_fragments"] <= table.FRAGMENTS + 1
+        assert newest(world).unindexed() <= table.TAIL
+    assert world.found("edit99") == ["e00049"]
+    assert world.found("edit49") == []
+    assert recall(world) >= 0.98
